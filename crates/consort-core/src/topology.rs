@@ -1,0 +1,408 @@
+//! The chip as a policy sees it: packages, nodes, cache domains, cores, PUs.
+//!
+//! Nothing here assumes two PUs per core or two core types. A topology is built
+//! from one [`PuFacts`] per online PU, whatever the source (sysfs, a machine
+//! file, a recording), and is immutable afterwards.
+
+use crate::ids::PuId;
+use crate::pu_set::PuSet;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What a source knows of one online PU. Keys only need to tell groups apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PuFacts {
+    /// The PU.
+    pub pu: PuId,
+    /// Physical package (socket).
+    pub package: u32,
+    /// NUMA node.
+    pub node: u32,
+    /// Core, unique over the whole machine.
+    pub core: u32,
+    /// Last-level cache domain, unique over the whole machine.
+    pub llc: u32,
+    /// Level 2 domain, unique over the whole machine; none where there is no L2 or it is not told.
+    pub l2: Option<u32>,
+    /// Index into the core types given to [`Topology::new`].
+    pub core_type: usize,
+}
+
+/// A kind of core, for example P-cores and E-cores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CoreType {
+    /// Name: `uniform` where all cores are alike.
+    pub name: String,
+    /// Relative capacity; the largest type has 1024, as in Linux' `cpu_capacity`.
+    pub capacity: u32,
+}
+
+/// The PUs that share execution units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Core {
+    /// Members in ascending order; the position is the SMT way.
+    pub pus: Vec<PuId>,
+    /// Index into [`Topology::packages`].
+    pub package: usize,
+    /// Index into [`Topology::nodes`].
+    pub node: usize,
+    /// Index into [`Topology::llcs`].
+    pub llc: usize,
+    /// Index into [`Topology::core_types`].
+    pub core_type: usize,
+}
+
+/// A group of PUs: a package, a node, or the sharers of a cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Domain {
+    /// The number that the source gave the group.
+    pub key: u32,
+    /// Its PUs.
+    pub pus: PuSet,
+    /// Its cores, as indices into [`Topology::cores`].
+    pub cores: Vec<usize>,
+}
+
+/// A machine's online and allowed PUs and how they share hardware.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Topology {
+    cores: Vec<Core>,
+    core_types: Vec<CoreType>,
+    packages: Vec<Domain>,
+    nodes: Vec<Domain>,
+    llcs: Vec<Domain>,
+    l2s: Vec<Domain>,
+    pus: PuSet,
+    core_of: BTreeMap<PuId, usize>,
+}
+
+/// Why a set of facts is not a topology.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TopologyError {
+    /// There is no PU to place anything on.
+    #[error("no PU is online and allowed")]
+    NoPu,
+    /// A PU is described twice.
+    #[error("PU {0} is described twice")]
+    Twice(PuId),
+    /// A PU names a core type that was not given.
+    #[error("PU {pu} has core type {index}, but there are only {types}")]
+    CoreType {
+        /// The PU.
+        pu: PuId,
+        /// What it names.
+        index: usize,
+        /// How many types there are.
+        types: usize,
+    },
+    /// PUs of one core disagree on where the core is.
+    #[error("PUs {a} and {b} share a core but differ in {what}")]
+    Torn {
+        /// First PU of the core.
+        a: PuId,
+        /// The PU that differs.
+        b: PuId,
+        /// In what they differ.
+        what: &'static str,
+    },
+}
+
+impl Topology {
+    /// Builds a topology from the facts of each PU.
+    ///
+    /// # Errors
+    /// Facts that contradict each other, or none at all.
+    pub fn new(mut facts: Vec<PuFacts>, core_types: Vec<CoreType>) -> Result<Self, TopologyError> {
+        facts.sort_by_key(|f| f.pu);
+        validate(&facts, core_types.len())?;
+        let packages = Groups::new(&facts, |f| Some(f.package));
+        let nodes = Groups::new(&facts, |f| Some(f.node));
+        let llcs = Groups::new(&facts, |f| Some(f.llc));
+        let l2s = Groups::new(&facts, |f| f.l2);
+        let cores = build_cores(&facts, &packages, &nodes, &llcs)?;
+        let core_of = core_index(&cores);
+        Ok(Self {
+            packages: packages.domains(&core_of),
+            nodes: nodes.domains(&core_of),
+            llcs: llcs.domains(&core_of),
+            l2s: l2s.domains(&core_of),
+            pus: facts.iter().map(|f| f.pu).collect(),
+            cores,
+            core_types,
+            core_of,
+        })
+    }
+
+    /// The same machine with fewer PUs, for example those that a cpuset allows.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoPu`] when none is left.
+    pub fn restricted(&self, allowed: &PuSet) -> Result<Self, TopologyError> {
+        let kept = self
+            .facts()
+            .into_iter()
+            .filter(|f| allowed.contains(f.pu))
+            .collect();
+        Self::new(kept, self.core_types.clone())
+    }
+
+    /// A machine of identical cores in one package, node and LLC domain; PU `w·cores + c` is way
+    /// `w` of core `c`, as x86 firmware usually numbers them.
+    ///
+    /// # Errors
+    /// [`TopologyError::NoPu`] when `cores` or `ways` is 0.
+    pub fn uniform(cores: u32, ways: u32) -> Result<Self, TopologyError> {
+        let facts = (0..cores * ways).map(|pu| PuFacts {
+            pu: PuId(pu),
+            package: 0,
+            node: 0,
+            core: pu % cores,
+            llc: 0,
+            l2: Some(pu % cores),
+            core_type: 0,
+        });
+        Self::new(facts.collect(), vec![CoreType::uniform()])
+    }
+
+    /// Cores in ascending order of their first PU.
+    pub fn cores(&self) -> &[Core] {
+        &self.cores
+    }
+
+    /// Core types; at least one.
+    pub fn core_types(&self) -> &[CoreType] {
+        &self.core_types
+    }
+
+    /// Packages, by key.
+    pub fn packages(&self) -> &[Domain] {
+        &self.packages
+    }
+
+    /// NUMA nodes that have PUs, by key.
+    pub fn nodes(&self) -> &[Domain] {
+        &self.nodes
+    }
+
+    /// Last-level cache domains, by key.
+    pub fn llcs(&self) -> &[Domain] {
+        &self.llcs
+    }
+
+    /// Level 2 cache domains, by key; empty where the source does not tell.
+    pub fn l2s(&self) -> &[Domain] {
+        &self.l2s
+    }
+
+    /// Every PU.
+    pub fn pus(&self) -> &PuSet {
+        &self.pus
+    }
+
+    /// Index of the core that a PU belongs to.
+    pub fn core_of(&self, pu: PuId) -> Option<usize> {
+        self.core_of.get(&pu).copied()
+    }
+
+    /// The largest number of PUs on one core: 1 without SMT.
+    pub fn smt(&self) -> usize {
+        self.cores.iter().map(|c| c.pus.len()).max().unwrap_or(1)
+    }
+
+    /// The facts that this topology was built from, one per PU in ascending order.
+    pub fn facts(&self) -> Vec<PuFacts> {
+        self.pus.iter().filter_map(|pu| self.facts_of(pu)).collect()
+    }
+
+    fn facts_of(&self, pu: PuId) -> Option<PuFacts> {
+        let core_index = self.core_of(pu)?;
+        let core = self.cores.get(core_index)?;
+        let l2 = self.l2s.iter().find(|d| d.pus.contains(pu));
+        Some(PuFacts {
+            pu,
+            package: self.packages.get(core.package)?.key,
+            node: self.nodes.get(core.node)?.key,
+            core: core_index as u32,
+            llc: self.llcs.get(core.llc)?.key,
+            l2: l2.map(|d| d.key),
+            core_type: core.core_type,
+        })
+    }
+}
+
+impl CoreType {
+    /// The one type of a machine whose cores are alike.
+    pub fn uniform() -> Self {
+        Self {
+            name: "uniform".to_owned(),
+            capacity: 1024,
+        }
+    }
+}
+
+fn validate(facts: &[PuFacts], types: usize) -> Result<(), TopologyError> {
+    if facts.is_empty() {
+        return Err(TopologyError::NoPu);
+    }
+    if let Some(pair) = facts.windows(2).find(|pair| pair[0].pu == pair[1].pu) {
+        return Err(TopologyError::Twice(pair[0].pu));
+    }
+    match facts.iter().find(|f| f.core_type >= types) {
+        Some(f) => Err(TopologyError::CoreType {
+            pu: f.pu,
+            index: f.core_type,
+            types,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// PUs grouped by a key, keys in ascending order.
+struct Groups(BTreeMap<u32, PuSet>);
+
+impl Groups {
+    fn new(facts: &[PuFacts], key: impl Fn(&PuFacts) -> Option<u32>) -> Self {
+        let mut groups: BTreeMap<u32, PuSet> = BTreeMap::new();
+        for f in facts {
+            if let Some(key) = key(f) {
+                groups.entry(key).or_default().insert(f.pu);
+            }
+        }
+        Self(groups)
+    }
+
+    fn index(&self, key: u32) -> usize {
+        self.0.range(..key).count()
+    }
+
+    fn domains(&self, core_of: &BTreeMap<PuId, usize>) -> Vec<Domain> {
+        let domain = |(&key, pus): (&u32, &PuSet)| {
+            let mut cores: Vec<usize> = pus
+                .iter()
+                .filter_map(|p| core_of.get(&p).copied())
+                .collect();
+            cores.sort_unstable();
+            cores.dedup();
+            Domain {
+                key,
+                pus: pus.clone(),
+                cores,
+            }
+        };
+        self.0.iter().map(domain).collect()
+    }
+}
+
+fn build_cores(
+    facts: &[PuFacts],
+    packages: &Groups,
+    nodes: &Groups,
+    llcs: &Groups,
+) -> Result<Vec<Core>, TopologyError> {
+    let mut by_core: BTreeMap<u32, Vec<&PuFacts>> = BTreeMap::new();
+    for f in facts {
+        by_core.entry(f.core).or_default().push(f);
+    }
+    let mut cores = Vec::with_capacity(by_core.len());
+    for members in by_core.values() {
+        let first = one_place(members)?;
+        cores.push(Core {
+            pus: members.iter().map(|f| f.pu).collect(),
+            package: packages.index(first.package),
+            node: nodes.index(first.node),
+            llc: llcs.index(first.llc),
+            core_type: first.core_type,
+        });
+    }
+    cores.sort_by_key(|core| core.pus.first().copied());
+    Ok(cores)
+}
+
+/// The facts that all PUs of a core share, as those of its first PU.
+fn one_place<'a>(members: &[&'a PuFacts]) -> Result<&'a PuFacts, TopologyError> {
+    let Some((first, rest)) = members.split_first() else {
+        return Err(TopologyError::NoPu);
+    };
+    for other in rest {
+        let differences = [
+            ("package", first.package != other.package),
+            ("node", first.node != other.node),
+            ("LLC domain", first.llc != other.llc),
+            ("core type", first.core_type != other.core_type),
+        ];
+        if let Some((what, _)) = differences.into_iter().find(|(_, differs)| *differs) {
+            return Err(TopologyError::Torn {
+                a: first.pu,
+                b: other.pu,
+                what,
+            });
+        }
+    }
+    Ok(first)
+}
+
+fn core_index(cores: &[Core]) -> BTreeMap<PuId, usize> {
+    let pairs = cores.iter().enumerate();
+    pairs
+        .flat_map(|(i, core)| core.pus.iter().map(move |&pu| (pu, i)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_machines_have_the_shape_asked_for() {
+        let t = Topology::uniform(4, 2).unwrap();
+        assert_eq!((t.cores().len(), t.smt(), t.pus().len()), (4, 2, 8));
+        assert_eq!(t.cores()[1].pus, [PuId(1), PuId(5)]);
+        assert_eq!(t.core_of(PuId(6)), Some(2));
+        assert_eq!(t.core_of(PuId(8)), None);
+        assert_eq!(t.llcs()[0].cores, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn facts_rebuild_the_same_topology() {
+        let t = Topology::uniform(3, 4).unwrap();
+        let again = Topology::new(t.facts(), t.core_types().to_vec()).unwrap();
+        assert_eq!(t, again);
+    }
+
+    #[test]
+    fn a_restricted_machine_keeps_only_allowed_pus() {
+        let t = Topology::uniform(4, 2).unwrap();
+        let r = t.restricted(&"1,5,6".parse().unwrap()).unwrap();
+        assert_eq!(r.pus().to_string(), "1,5-6");
+        assert_eq!(r.cores().len(), 2);
+        assert_eq!(r.smt(), 2);
+        assert_eq!(
+            t.restricted(&"99".parse().unwrap()),
+            Err(TopologyError::NoPu)
+        );
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let fact = |pu, node| PuFacts {
+            pu: PuId(pu),
+            package: 0,
+            node,
+            core: 0,
+            llc: 0,
+            l2: None,
+            core_type: 0,
+        };
+        let build = |facts| Topology::new(facts, vec![CoreType::uniform()]).unwrap_err();
+        assert_eq!(
+            build(vec![fact(3, 0), fact(3, 0)]),
+            TopologyError::Twice(PuId(3))
+        );
+        let torn = build(vec![fact(0, 0), fact(1, 1)]);
+        assert_eq!(
+            torn.to_string(),
+            "PUs 0 and 1 share a core but differ in node"
+        );
+    }
+}
