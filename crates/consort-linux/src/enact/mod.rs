@@ -1,0 +1,1 @@
+//! Affinity within original masks, and their restoration whatever happens.

@@ -1,0 +1,1 @@
+//! Topology, allowed PUs and identity of the host, from sysfs and procfs.
