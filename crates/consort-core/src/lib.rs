@@ -6,9 +6,24 @@
 //! input: the same input gives the same output on any host.
 
 mod ids;
+pub mod lint;
+mod machine;
+mod mix;
+pub mod plan;
 mod pu_set;
+mod sample;
+mod signal;
+mod stack;
+#[cfg(test)]
+mod testing;
 pub mod topology;
 
 pub use ids::{ProgramId, PuId, ThreadId};
+pub use machine::{Enacted, Machine};
+pub use mix::Mix;
+pub use plan::{Decision, Placement, Plan};
 pub use pu_set::{MAX_PU, PuSet, PuSetError};
+pub use sample::{Observation, Reading, Sample, ThreadObservation};
+pub use signal::{Offers, Signal, Tier};
+pub use stack::{Component, CycleStack, stack_source};
 pub use topology::Topology;

@@ -1,0 +1,46 @@
+//! The two outer steps of the wheel: observing and enacting.
+
+use crate::ids::ThreadId;
+use crate::plan::Plan;
+use crate::sample::Observation;
+use crate::signal::Offers;
+use crate::topology::Topology;
+use serde::{Deserialize, Serialize};
+
+/// A machine that can be watched and told where threads may run: live,
+/// simulated or recorded. A policy cannot tell which.
+pub trait Machine {
+    /// Why the machine can no longer be watched or told.
+    type Error: std::error::Error;
+
+    /// The PUs as they are now.
+    fn topology(&self) -> &Topology;
+
+    /// The signals that it can give now, each with its tier.
+    fn offers(&self) -> &Offers;
+
+    /// Waits for the end of the quantum and tells what each thread did in it;
+    /// nothing when the run is over.
+    ///
+    /// # Errors
+    /// When the machine can no longer be watched.
+    fn observe(&mut self) -> Result<Option<Observation>, Self::Error>;
+
+    /// Carries a plan out and tells what came of it. Threads that have exited
+    /// meanwhile are no error.
+    ///
+    /// # Errors
+    /// When the machine can no longer be told anything.
+    fn enact(&mut self, plan: &Plan) -> Result<Enacted, Self::Error>;
+}
+
+/// What came of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enacted {
+    /// Threads whose mask was written.
+    pub moved: Vec<ThreadId>,
+    /// Threads that somebody else has moved and that are no longer managed.
+    pub released: Vec<ThreadId>,
+    /// What could not be done, one sentence each.
+    pub warnings: Vec<String>,
+}

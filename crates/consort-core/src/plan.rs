@@ -1,0 +1,100 @@
+//! Plans: where each thread may run next, and why.
+
+use crate::ids::ThreadId;
+use crate::pu_set::PuSet;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Where a thread may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Wherever it could run without Consort.
+    Unrestricted,
+    /// On these PUs only; a subset of its original mask.
+    Restricted(PuSet),
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unrestricted => f.write_str("unrestricted"),
+            Self::Restricted(pus) => write!(f, "PU {pus}"),
+        }
+    }
+}
+
+/// A number that decided, with its unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What it is, for example `fp usage`.
+    pub name: Cow<'static, str>,
+    /// Its value.
+    pub value: f64,
+    /// Its unit; empty for a share or a count.
+    pub unit: Cow<'static, str>,
+}
+
+/// Why a thread is where the plan puts it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    /// What was considered.
+    pub considered: String,
+    /// What was chosen, and by which rule.
+    pub chosen: String,
+    /// The numbers that decided.
+    pub facts: Vec<Fact>,
+}
+
+/// The explanation of a whole plan; it travels inside the plan and is only rendered later.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlanReport {
+    /// What holds for the plan as a whole, one sentence each.
+    pub notes: Vec<String>,
+    /// Per thread: what was considered, what was chosen, the numbers that decided.
+    pub threads: BTreeMap<ThreadId, Reason>,
+}
+
+/// What a policy decided; the control loop makes it a [`Plan`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Threads that are not named are unrestricted.
+    pub placements: BTreeMap<ThreadId, Placement>,
+    /// Why.
+    pub report: PlanReport,
+}
+
+impl Decision {
+    /// Places a thread and says why.
+    pub fn place(&mut self, thread: ThreadId, placement: Placement, reason: Reason) {
+        self.placements.insert(thread, placement);
+        self.report.threads.insert(thread, reason);
+    }
+}
+
+/// An immutable decision for one quantum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Counts up by one per plan; a machine refuses a plan that is not newer than its last.
+    pub generation: u64,
+    /// Where each observed thread may run.
+    pub placements: BTreeMap<ThreadId, Placement>,
+    /// Why.
+    pub report: PlanReport,
+}
+
+impl Plan {
+    /// The threads whose placement differs from an earlier one, with the new placement.
+    /// A thread that the earlier placements do not name was unrestricted.
+    pub fn changes<'a>(
+        &'a self,
+        earlier: &'a BTreeMap<ThreadId, Placement>,
+    ) -> impl Iterator<Item = (ThreadId, &'a Placement)> {
+        self.placements.iter().filter_map(|(&thread, placement)| {
+            let before = earlier.get(&thread).unwrap_or(&Placement::Unrestricted);
+            (before != placement).then_some((thread, placement))
+        })
+    }
+}

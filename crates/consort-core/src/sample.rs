@@ -1,0 +1,171 @@
+//! Samples: what was measured of each thread over one interval.
+
+use crate::ids::{PuId, ThreadId};
+use crate::mix::Mix;
+use crate::pu_set::PuSet;
+use crate::signal::{Signal, Tier};
+use crate::stack::CycleStack;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A value with its tier and the time over which it was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What was counted, unscaled, in the unit of its [`Signal`].
+    pub raw: f64,
+    /// Where it comes from.
+    pub tier: Tier,
+    /// For how long it was asked for, ns.
+    pub enabled_ns: u64,
+    /// For how long it was really counted, ns; less when counters were multiplexed.
+    pub running_ns: u64,
+}
+
+impl Reading {
+    /// A value that was counted all the time.
+    pub fn whole(raw: f64, tier: Tier, enabled_ns: u64) -> Self {
+        Self {
+            raw,
+            tier,
+            enabled_ns,
+            running_ns: enabled_ns,
+        }
+    }
+
+    /// The value scaled to the whole time: raw x enabled / running
+    /// (`perf_event_open(2)`, "PERF_FORMAT_TOTAL_TIME_RUNNING"). A counter that
+    /// never ran tells nothing, so there is no value.
+    pub fn scaled(self) -> Option<f64> {
+        if self.running_ns == self.enabled_ns {
+            return Some(self.raw);
+        }
+        let factor = self.enabled_ns as f64 / self.running_ns as f64;
+        (self.running_ns > 0).then_some(self.raw * factor)
+    }
+
+    /// Whether the value was counted only part of the time.
+    pub fn is_multiplexed(self) -> bool {
+        self.running_ns < self.enabled_ns
+    }
+}
+
+/// One thread's counters over one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    readings: BTreeMap<Signal, Reading>,
+    /// Instruction mix by time.
+    pub mix: Option<Mix>,
+    /// Cycle stack, with its tier.
+    pub stack: Option<(CycleStack, Tier)>,
+}
+
+impl Sample {
+    /// Puts a reading in; one of a richer tier is not replaced by a poorer one.
+    pub fn set(&mut self, signal: Signal, reading: Reading) {
+        let known = self.readings.get(&signal);
+        if known.is_none_or(|old| old.tier <= reading.tier) {
+            self.readings.insert(signal, reading);
+        }
+    }
+
+    /// The reading of a signal, with its tier and times.
+    pub fn reading(&self, signal: Signal) -> Option<Reading> {
+        self.readings.get(&signal).copied()
+    }
+
+    /// The scaled value of a signal.
+    pub fn get(&self, signal: Signal) -> Option<f64> {
+        self.reading(signal)?.scaled()
+    }
+
+    /// CPU time, ns; 0 when unknown.
+    pub fn cpu_time_ns(&self) -> f64 {
+        self.get(Signal::CpuTime).unwrap_or(0.0)
+    }
+
+    /// How active the thread was: cycles where they are counted, else CPU time in ns.
+    /// Comparable among threads of one observation.
+    pub fn activity(&self) -> f64 {
+        self.get(Signal::Cycles)
+            .unwrap_or_else(|| self.cpu_time_ns())
+    }
+}
+
+/// What is known of one managed thread at the end of an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadObservation {
+    /// The thread.
+    pub id: ThreadId,
+    /// Its name (`comm`).
+    pub name: Arc<str>,
+    /// Where it may run by its own affinity and cpuset; plans stay inside.
+    pub original: Arc<PuSet>,
+    /// The PU that it was last seen on.
+    pub last_pu: Option<PuId>,
+    /// Its counters over the interval.
+    pub sample: Sample,
+}
+
+/// What a machine saw over one interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// End of the interval, ns since the start of the run.
+    pub time_ns: u64,
+    /// Length of the interval, ns.
+    pub interval_ns: u64,
+    /// Live managed threads, by id.
+    pub threads: Vec<ThreadObservation>,
+}
+
+impl Observation {
+    /// A thread's observation. `threads` is sorted by id.
+    pub fn thread(&self, id: ThreadId) -> Option<&ThreadObservation> {
+        let at = self.threads.binary_search_by_key(&id, |t| t.id).ok()?;
+        self.threads.get(at)
+    }
+
+    /// A thread's share of one PU over the interval: 1 when it never left it.
+    pub fn cpu_share(&self, thread: &ThreadObservation) -> f64 {
+        if self.interval_ns == 0 {
+            return 0.0;
+        }
+        thread.sample.cpu_time_ns() / self.interval_ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiplexed_values_are_scaled_and_marked() {
+        let reading = Reading {
+            raw: 100.0,
+            tier: Tier::Counters,
+            enabled_ns: 1_000,
+            running_ns: 250,
+        };
+        assert_eq!(reading.scaled(), Some(400.0));
+        assert!(reading.is_multiplexed());
+    }
+
+    #[test]
+    fn a_counter_that_never_ran_has_no_value() {
+        let reading = Reading {
+            raw: 0.0,
+            tier: Tier::Counters,
+            enabled_ns: 1_000,
+            running_ns: 0,
+        };
+        assert_eq!(reading.scaled(), None);
+    }
+
+    #[test]
+    fn a_poorer_tier_does_not_replace_a_richer_one() {
+        let mut sample = Sample::default();
+        sample.set(Signal::CpuTime, Reading::whole(5.0, Tier::Software, 10));
+        sample.set(Signal::CpuTime, Reading::whole(7.0, Tier::Proc, 10));
+        assert_eq!(sample.cpu_time_ns(), 5.0);
+    }
+}

@@ -1,0 +1,160 @@
+//! What can be known of a thread, and from which tier it is known.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Where a value comes from, poorest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// `/proc` alone.
+    Proc,
+    /// perf software events and tracepoint counters.
+    Software,
+    /// Instruction addresses sampled by a software clock, decoded.
+    Sampling,
+    /// Hardware counters.
+    Counters,
+}
+
+impl Tier {
+    /// All tiers, poorest first.
+    pub const ALL: [Self; 4] = [Self::Proc, Self::Software, Self::Sampling, Self::Counters];
+
+    /// The tier's name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proc => "proc",
+            Self::Software => "software",
+            Self::Sampling => "sampling",
+            Self::Counters => "counters",
+        }
+    }
+
+    /// Whether values of this tier are estimates rather than counts.
+    pub fn is_estimate(self) -> bool {
+        self == Self::Sampling
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One thing that a machine can tell of a thread over an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signal {
+    /// Time on a PU, ns.
+    CpuTime,
+    /// Time runnable but not on a PU, ns.
+    WaitTime,
+    /// Core cycles.
+    Cycles,
+    /// Instructions retired.
+    Instructions,
+    /// Use of the floating-point units, 0 to 1; comparable within one machine only.
+    FpUsage,
+    /// Share of CPU time stalled behind loads, 0 to 1.
+    MemoryStall,
+    /// Bytes of distinct code executed.
+    CodeFootprint,
+    /// Context switches.
+    ContextSwitches,
+    /// Moves from one PU to another.
+    Migrations,
+    /// Page faults.
+    PageFaults,
+    /// Returns from futex waits to user mode.
+    FutexReturns,
+    /// Instruction mix by time; see [`crate::Mix`].
+    Mix,
+    /// Cycle stack; see [`crate::CycleStack`].
+    CycleStack,
+}
+
+impl Signal {
+    /// The signal's name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CpuTime => "cpu-time",
+            Self::WaitTime => "wait-time",
+            Self::Cycles => "cycles",
+            Self::Instructions => "instructions",
+            Self::FpUsage => "fp-usage",
+            Self::MemoryStall => "memory-stall",
+            Self::CodeFootprint => "code-footprint",
+            Self::ContextSwitches => "context-switches",
+            Self::Migrations => "migrations",
+            Self::PageFaults => "page-faults",
+            Self::FutexReturns => "futex-returns",
+            Self::Mix => "mix",
+            Self::CycleStack => "cycle-stack",
+        }
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The signals that a machine offers, each with the tier that it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Offers(BTreeMap<Signal, Tier>);
+
+impl Offers {
+    /// Adds a signal; the richer tier wins when it is offered twice.
+    pub fn add(&mut self, signal: Signal, tier: Tier) {
+        let best = self.0.entry(signal).or_insert(tier);
+        *best = tier.max(*best);
+    }
+
+    /// The tier that a signal comes from, if it is offered.
+    pub fn tier_of(&self, signal: Signal) -> Option<Tier> {
+        self.0.get(&signal).copied()
+    }
+
+    /// Those of `needs` that are not offered.
+    pub fn missing(&self, needs: &[Signal]) -> Vec<Signal> {
+        let lacks = |signal: &&Signal| !self.0.contains_key(signal);
+        needs.iter().filter(lacks).copied().collect()
+    }
+
+    /// Every signal with its tier.
+    pub fn iter(&self) -> impl Iterator<Item = (Signal, Tier)> + '_ {
+        self.0.iter().map(|(&signal, &tier)| (signal, tier))
+    }
+}
+
+impl FromIterator<(Signal, Tier)> for Offers {
+    fn from_iter<I: IntoIterator<Item = (Signal, Tier)>>(pairs: I) -> Self {
+        let mut offers = Self::default();
+        pairs.into_iter().for_each(|(s, t)| offers.add(s, t));
+        offers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_richer_tier_wins() {
+        let offers = Offers::from_iter([
+            (Signal::FpUsage, Tier::Counters),
+            (Signal::FpUsage, Tier::Sampling),
+            (Signal::CpuTime, Tier::Proc),
+        ]);
+        assert_eq!(offers.tier_of(Signal::FpUsage), Some(Tier::Counters));
+        assert_eq!(
+            offers.missing(&[Signal::CpuTime, Signal::Cycles]),
+            [Signal::Cycles]
+        );
+    }
+}

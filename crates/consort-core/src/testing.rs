@@ -1,0 +1,61 @@
+//! Small machines and observations for the tests of this crate.
+
+use crate::ids::ThreadId;
+use crate::sample::{Observation, Reading, Sample, ThreadObservation};
+use crate::signal::{Signal, Tier};
+use crate::topology::Topology;
+use std::sync::Arc;
+
+/// Length of the intervals that [`observation`] makes, ns.
+pub(crate) const INTERVAL_NS: u64 = 1_000_000_000;
+
+pub(crate) fn thread_id(tid: u32) -> ThreadId {
+    ThreadId {
+        pid: 1,
+        tid,
+        start_ticks: 0,
+    }
+}
+
+/// Fully active threads, each with an FPU usage.
+pub(crate) fn observation(topology: &Topology, threads: &[(u32, f64)]) -> Observation {
+    let active = |&(tid, fp): &(u32, f64)| (tid, fp, 1.0);
+    observation_with_activity(topology, &threads.iter().map(active).collect::<Vec<_>>())
+}
+
+/// Threads as (tid, FPU usage, share of a PU).
+pub(crate) fn observation_with_activity(
+    topology: &Topology,
+    threads: &[(u32, f64, f64)],
+) -> Observation {
+    let mut threads: Vec<ThreadObservation> = threads
+        .iter()
+        .map(|&(tid, fp, share)| thread(topology, tid, fp, share))
+        .collect();
+    threads.sort_by_key(|t| t.id);
+    Observation {
+        time_ns: INTERVAL_NS,
+        interval_ns: INTERVAL_NS,
+        threads,
+    }
+}
+
+fn thread(topology: &Topology, tid: u32, fp: f64, share: f64) -> ThreadObservation {
+    let mut sample = Sample::default();
+    let cpu_ns = share * INTERVAL_NS as f64;
+    sample.set(
+        Signal::CpuTime,
+        Reading::whole(cpu_ns, Tier::Proc, INTERVAL_NS),
+    );
+    sample.set(
+        Signal::FpUsage,
+        Reading::whole(fp, Tier::Sampling, INTERVAL_NS),
+    );
+    ThreadObservation {
+        id: thread_id(tid),
+        name: format!("thread-{tid}").into(),
+        original: Arc::new(topology.pus().clone()),
+        last_pu: None,
+        sample,
+    }
+}
