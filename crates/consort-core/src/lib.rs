@@ -10,6 +10,8 @@ pub mod lint;
 mod machine;
 mod mix;
 pub mod plan;
+pub mod policies;
+pub mod policy;
 mod pu_set;
 mod sample;
 mod signal;

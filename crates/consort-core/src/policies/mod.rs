@@ -1,0 +1,97 @@
+//! The policies, one file each, and their registry.
+//!
+//! To add one: write its file with a `pub(crate) const INFO: PolicyInfo`, and
+//! add a line to [`REGISTRY`].
+
+mod aggregate;
+mod none;
+mod occupancy;
+mod random;
+mod spread;
+mod workover;
+
+use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
+
+/// Every policy, in the order in which they are listed.
+pub const REGISTRY: &[PolicyInfo] = &[
+    workover::INFO,
+    aggregate::INFO,
+    spread::INFO,
+    random::INFO,
+    none::INFO,
+];
+
+/// Looks a policy up by name.
+///
+/// # Errors
+/// [`PolicyError::Unknown`] with the nearest name.
+pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
+    let found = REGISTRY.iter().find(|info| info.name == name);
+    found.ok_or_else(|| PolicyError::Unknown {
+        name: name.to_owned(),
+        hint: hint(name),
+    })
+}
+
+/// Makes the policy that a specification asks for.
+///
+/// # Errors
+/// Unknown names, options or values.
+pub fn build(spec: &PolicySpec) -> Result<Box<dyn Policy>, PolicyError> {
+    let info = find(&spec.name)?;
+    (info.build)(&Options::new(info, &spec.options)?)
+}
+
+fn hint(name: &str) -> String {
+    let names = REGISTRY.iter().map(|info| info.name);
+    let nearest = names
+        .clone()
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .min();
+    match nearest {
+        Some((distance, known)) if distance <= 2 => format!("did you mean '{known}'?"),
+        _ => format!("known: {}", names.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        let spec = text.parse().unwrap();
+        build(&spec).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn every_policy_builds_with_its_defaults_and_each_default_is_valid() {
+        for info in REGISTRY {
+            let spec: PolicySpec = info.name.parse().unwrap();
+            build(&spec).unwrap();
+            for option in info.options {
+                let text = format!("{}:{}={}", info.name, option.name, option.default);
+                build(&text.parse().unwrap()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn errors_name_what_would_be_right() {
+        assert_eq!(
+            error("workovr"),
+            "unknown policy 'workovr'; did you mean 'workover'?"
+        );
+        assert_eq!(
+            error("fastest"),
+            "unknown policy 'fastest'; known: workover, aggregate, spread, random, none"
+        );
+        assert_eq!(
+            error("none:x=1"),
+            "policy none has no option 'x'; it has none"
+        );
+        assert_eq!(
+            error("workover:margin=2"),
+            "option margin=2 of policy workover: expected a number from 0 to 1"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Who ran where: what makes the policy stick.
+
+use super::Group;
+use crate::ids::{PuId, ThreadId};
+use crate::sample::Observation;
+use std::collections::BTreeMap;
+
+/// Each thread's last group and PU, and how often it has had each PU.
+#[derive(Debug, Default)]
+pub(super) struct History(BTreeMap<ThreadId, Entry>);
+
+#[derive(Debug, Default)]
+struct Entry {
+    last: Option<(Group, PuId)>,
+    /// Quanta spent on each PU.
+    used: BTreeMap<PuId, u64>,
+}
+
+impl History {
+    /// Forgets threads that have exited.
+    pub(super) fn retain_observed(&mut self, observation: &Observation) {
+        self.0.retain(|&id, _| observation.thread(id).is_some());
+    }
+
+    pub(super) fn record(&mut self, thread: ThreadId, pu: PuId, group: Group) {
+        let entry = self.0.entry(thread).or_default();
+        entry.last = Some((group, pu));
+        *entry.used.entry(pu).or_default() += 1;
+    }
+
+    /// The thread is in no group now; where it ran stays known for its return.
+    pub(super) fn leave_group(&mut self, thread: ThreadId) {
+        if let Some(entry) = self.0.get_mut(&thread) {
+            entry.last = None;
+        }
+    }
+
+    /// The thread's group in the last quantum.
+    pub(super) fn group(&self, thread: ThreadId) -> Option<Group> {
+        Some(self.0.get(&thread)?.last?.0)
+    }
+
+    /// The PU that the thread had in the last quantum, if it was in this group.
+    pub(super) fn pu_in(&self, thread: ThreadId, group: Group) -> Option<PuId> {
+        let (last, pu) = self.0.get(&thread)?.last?;
+        (last == group).then_some(pu)
+    }
+
+    /// PUs that the thread has had, most used first.
+    pub(super) fn most_used(&self, thread: ThreadId) -> Vec<PuId> {
+        let Some(entry) = self.0.get(&thread) else {
+            return Vec::new();
+        };
+        let mut pus: Vec<(PuId, u64)> = entry.used.iter().map(|(&p, &n)| (p, n)).collect();
+        pus.sort_by_key(|&(pu, quanta)| (std::cmp::Reverse(quanta), pu));
+        pus.into_iter().map(|(pu, _)| pu).collect()
+    }
+}

@@ -1,0 +1,210 @@
+//! Ranking threads by FPU usage and giving them PUs, group by group.
+//!
+//! [`super::workover`] and [`super::aggregate`] differ only in which PUs make a
+//! group ([`Arrangement`]); everything else is here: `ranking` says who takes
+//! part and in which order, `nodes` deals threads to NUMA nodes, `assign` gives
+//! each group's members their PUs, `history` remembers who ran where.
+
+mod assign;
+mod history;
+mod nodes;
+mod ranking;
+
+use crate::ids::PuId;
+use crate::plan::{Decision, Placement, Reason};
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyRng, View};
+use crate::pu_set::PuSet;
+use crate::topology::Topology;
+use assign::Assigner;
+use history::History;
+use ranking::{Candidate, Ranking};
+
+pub(super) const OPTIONS: &[OptionInfo] = &[
+    OptionInfo {
+        name: "active",
+        default: "0.1",
+        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+    },
+    OptionInfo {
+        name: "heavy",
+        default: "0.05",
+        meaning: "FPU usage from which a thread counts as FPU-heavy (0 to 1)",
+    },
+    OptionInfo {
+        name: "margin",
+        default: "0.05",
+        meaning: "FPU usage by which a thread must lead to take another's group (0 to 1)",
+    },
+    OptionInfo {
+        name: "numa",
+        default: "true",
+        meaning: "deal threads to NUMA nodes first, then to cores inside the node",
+    },
+];
+
+/// Which PUs make a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    /// Group g: the g-th PU of every core, so that a group's members never share a core.
+    AcrossCores,
+    /// Group g: all PUs of the g-th core, so that they always do.
+    CoreByCore,
+}
+
+impl Arrangement {
+    /// The groups of the PUs in `domain`, most FPU-heavy first.
+    fn groups(self, topology: &Topology, domain: &PuSet) -> Vec<Vec<PuId>> {
+        let inside = |&pu: &PuId| domain.contains(pu);
+        let cores = topology.cores().iter();
+        let cores: Vec<Vec<PuId>> = cores
+            .map(|core| core.pus.iter().copied().filter(inside).collect())
+            .filter(|pus: &Vec<PuId>| !pus.is_empty())
+            .collect();
+        match self {
+            Self::CoreByCore => cores,
+            Self::AcrossCores => by_way(&cores),
+        }
+    }
+}
+
+fn by_way(cores: &[Vec<PuId>]) -> Vec<Vec<PuId>> {
+    let ways = cores.iter().map(Vec::len).max().unwrap_or(0);
+    (0..ways)
+        .map(|way| {
+            cores
+                .iter()
+                .filter_map(|core| core.get(way).copied())
+                .collect()
+        })
+        .collect()
+}
+
+/// A thread's group: the node it was dealt to and the group's index there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Group {
+    node: usize,
+    index: usize,
+}
+
+/// The policy behind `workover` and `aggregate`.
+pub(super) struct Occupancy {
+    arrangement: Arrangement,
+    active: f64,
+    heavy: f64,
+    margin: f64,
+    numa: bool,
+    history: History,
+}
+
+impl Occupancy {
+    pub(super) fn new(
+        arrangement: Arrangement,
+        options: &Options<'_>,
+    ) -> Result<Self, PolicyError> {
+        Ok(Self {
+            arrangement,
+            active: options.share("active")?,
+            heavy: options.share("heavy")?,
+            margin: options.share("margin")?,
+            numa: options.flag("numa")?,
+            history: History::default(),
+        })
+    }
+
+    /// The parts of the machine that are filled one by one: nodes, or everything at once.
+    fn domains(&self, topology: &Topology) -> Vec<PuSet> {
+        if self.numa {
+            topology.nodes().iter().map(|n| n.pus.clone()).collect()
+        } else {
+            vec![topology.pus().clone()]
+        }
+    }
+
+    fn fill(
+        &mut self,
+        view: View<'_>,
+        node: usize,
+        domain: &PuSet,
+        mut queue: Vec<Candidate<'_>>,
+        decision: &mut Decision,
+    ) {
+        let groups = self.arrangement.groups(view.topology, domain);
+        let mut assigner = Assigner::new(view.topology);
+        for (index, slots) in groups.iter().enumerate() {
+            let group = Group { node, index };
+            let members = assign::take_members(&mut queue, slots);
+            let given = assigner.assign(group, slots, &members, &self.history);
+            for (member, (pu, rule)) in members.iter().zip(given) {
+                let reason = reason(member, index, groups.len(), pu, rule);
+                decision.place(member.id(), Placement::Restricted(pu.into()), reason);
+                self.history.record(member.id(), pu, group);
+            }
+        }
+        for left in queue {
+            leave(&left, "no PU of its mask is left in any group", decision);
+            self.history.leave_group(left.id());
+        }
+    }
+}
+
+impl Policy for Occupancy {
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        self.history.retain_observed(view.observation);
+        let mut decision = Decision::default();
+        let ranking = Ranking::new(view, self.active, self.margin, &self.history);
+        for (candidate, why) in &ranking.left {
+            leave(candidate, why, &mut decision);
+            self.history.leave_group(candidate.id());
+        }
+        if !ranking.ranked.iter().any(|c| c.fp_usage >= self.heavy) {
+            return self.leave_all(&ranking, decision);
+        }
+        let domains = self.domains(view.topology);
+        let queues = nodes::deal(
+            view.topology,
+            &domains,
+            ranking.ranked,
+            self.heavy,
+            &self.history,
+        );
+        for (node, (domain, queue)) in domains.iter().zip(queues).enumerate() {
+            self.fill(view, node, domain, queue, &mut decision);
+        }
+        decision
+    }
+}
+
+impl Occupancy {
+    fn leave_all(&mut self, ranking: &Ranking<'_>, mut decision: Decision) -> Decision {
+        let note = format!(
+            "no active thread has an FPU usage of {} or more: nothing to spread",
+            self.heavy
+        );
+        decision.report.notes.push(note);
+        for candidate in &ranking.ranked {
+            leave(candidate, "no thread is FPU-heavy", &mut decision);
+            self.history.leave_group(candidate.id());
+        }
+        decision
+    }
+}
+
+fn leave(candidate: &Candidate<'_>, why: &str, decision: &mut Decision) {
+    let reason = Reason {
+        considered: candidate.rank_text(),
+        chosen: format!("left to the OS: {why}"),
+        facts: candidate.facts(),
+    };
+    decision.place(candidate.id(), Placement::Unrestricted, reason);
+}
+
+fn reason(member: &Candidate<'_>, group: usize, groups: usize, pu: PuId, rule: &str) -> Reason {
+    Reason {
+        considered: format!("{}, so group {} of {groups}", member.rank_text(), group + 1),
+        chosen: format!("PU {pu}: {rule}"),
+        facts: member.facts(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Who takes part, and in which order.
+
+use super::history::History;
+use crate::ids::ThreadId;
+use crate::plan::Fact;
+use crate::policy::View;
+use crate::sample::ThreadObservation;
+use crate::signal::Signal;
+
+/// By how much a thread that already has a place leads one of equal activity
+/// that has none; keeps equal threads from taking turns when PUs are short.
+const INCUMBENT_ACTIVITY: f64 = 1.1;
+
+/// An active thread with what the ranking needs to know of it.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) thread: &'a ThreadObservation,
+    /// FPU usage, 0 to 1.
+    pub(super) fp_usage: f64,
+    /// Share of one PU in the last interval.
+    pub(super) cpu_share: f64,
+    /// Place in the ranking, from 1; 0 while it has none.
+    rank: usize,
+    ranked: usize,
+}
+
+impl Candidate<'_> {
+    pub(super) fn id(&self) -> ThreadId {
+        self.thread.id
+    }
+
+    pub(super) fn rank_text(&self) -> String {
+        match self.rank {
+            0 => "not ranked".to_owned(),
+            rank => format!("rank {rank} of {} by FPU usage", self.ranked),
+        }
+    }
+
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let fact = |name: &'static str, value| Fact {
+            name: name.into(),
+            value,
+            unit: "".into(),
+        };
+        vec![
+            fact("fp usage", self.fp_usage),
+            fact("share of a PU", self.cpu_share),
+        ]
+    }
+}
+
+/// The threads that take part, most FPU-heavy first, and those that do not, with the reason.
+pub(super) struct Ranking<'a> {
+    pub(super) ranked: Vec<Candidate<'a>>,
+    pub(super) left: Vec<(Candidate<'a>, &'static str)>,
+}
+
+impl<'a> Ranking<'a> {
+    pub(super) fn new(view: View<'a>, active: f64, margin: f64, history: &History) -> Self {
+        let mut ranking = Self::split(view, active);
+        ranking.keep_most_active(view.topology.pus().len(), history);
+        ranking.sort_by_usage(margin, history);
+        ranking
+    }
+
+    fn split(view: View<'a>, active: f64) -> Self {
+        let (mut ranked, mut left) = (Vec::new(), Vec::new());
+        for thread in &view.observation.threads {
+            let usage = thread.sample.get(Signal::FpUsage);
+            let candidate = Candidate {
+                thread,
+                fp_usage: usage.unwrap_or(0.0),
+                cpu_share: view.observation.cpu_share(thread),
+                rank: 0,
+                ranked: 0,
+            };
+            if candidate.cpu_share < active {
+                left.push((candidate, "hardly active"));
+            } else if usage.is_none() {
+                left.push((candidate, "its FPU usage is not known yet"));
+            } else {
+                ranked.push(candidate);
+            }
+        }
+        Self { ranked, left }
+    }
+
+    /// Keeps as many threads as there are PUs, the most active ones.
+    fn keep_most_active(&mut self, pus: usize, history: &History) {
+        let activity = |c: &Candidate<'_>| {
+            let placed = history.group(c.id()).is_some();
+            c.thread.sample.activity() * if placed { INCUMBENT_ACTIVITY } else { 1.0 }
+        };
+        self.ranked.sort_by(|a, b| {
+            activity(b)
+                .total_cmp(&activity(a))
+                .then(a.id().cmp(&b.id()))
+        });
+        let beyond = self.ranked.split_off(self.ranked.len().min(pus));
+        let why = "more active threads fill all PUs";
+        self.left.extend(beyond.into_iter().map(|c| (c, why)));
+    }
+
+    /// Sorts by FPU usage. A thread keeps the lead that its group gave it in the last quantum
+    /// against one that is ahead by less than `margin` per group.
+    fn sort_by_usage(&mut self, margin: f64, history: &History) {
+        let groups = self.ranked.iter().filter_map(|c| history.group(c.id()));
+        let last = groups.map(|g| g.index).max().unwrap_or(0);
+        let lead = |c: &Candidate<'_>| {
+            let group = history.group(c.id());
+            group.map_or(0.0, |g| margin * (last - g.index) as f64)
+        };
+        let usage = |c: &Candidate<'_>| c.fp_usage + lead(c);
+        self.ranked
+            .sort_by(|a, b| usage(b).total_cmp(&usage(a)).then(a.id().cmp(&b.id())));
+        let ranked = self.ranked.len();
+        for (i, candidate) in self.ranked.iter_mut().enumerate() {
+            candidate.rank = i + 1;
+            candidate.ranked = ranked;
+        }
+    }
+}

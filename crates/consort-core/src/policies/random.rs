@@ -1,0 +1,95 @@
+//! `random`: a new random distribution each quantum, the baseline of Feliu et
+//! al., "Symbiotic Job Scheduling on the IBM POWER8" (HPCA 2016), section 6.
+
+use crate::ids::PuId;
+use crate::plan::{Decision, Placement, Reason};
+use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::pu_set::PuSet;
+use crate::sample::ThreadObservation;
+use crate::signal::{Signal, Tier};
+use rand::seq::SliceRandom;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "random",
+    family: "baseline",
+    source: "Feliu et al., HPCA 2016, section 6",
+    needs: &[Signal::CpuTime],
+    tier_min: Tier::Proc,
+    quantum_ms: 1000,
+    live: true,
+    simulated: true,
+    summary: "deals the active threads to PUs anew each quantum, evenly and at random",
+    options: &[],
+    build,
+};
+
+fn build(_: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    Ok(Box::new(Dealer))
+}
+
+/// Deals threads to PUs like cards.
+struct Dealer;
+
+impl Policy for Dealer {
+    fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let mut deck: Vec<PuId> = view.topology.pus().iter().collect();
+        deck.shuffle(rng);
+        let mut decision = Decision::default();
+        let threads = view.observation.threads.iter();
+        for thread in threads.filter(|t| t.sample.cpu_time_ns() > 0.0) {
+            deal(&mut deck, thread, &mut decision);
+        }
+        decision
+    }
+}
+
+/// Gives the thread the first PU of the deck that it may use, and puts that PU at the bottom.
+fn deal(deck: &mut Vec<PuId>, thread: &ThreadObservation, decision: &mut Decision) {
+    let usable = deck.iter().position(|&pu| thread.original.contains(pu));
+    let Some(at) = usable else {
+        return;
+    };
+    let pu = deck.remove(at);
+    deck.push(pu);
+    let reason = Reason {
+        considered: "every PU of the thread's mask".to_owned(),
+        chosen: format!("PU {pu} by lot"),
+        facts: Vec::new(),
+    };
+    decision.place(thread.id, Placement::Restricted(PuSet::from(pu)), reason);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{observation, thread_id};
+    use crate::topology::Topology;
+    use rand::SeedableRng;
+    use std::collections::BTreeSet;
+
+    fn placements(seed: u64) -> Vec<Placement> {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let observation = observation(&topology, &[(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.0)]);
+        let view = View {
+            topology: &topology,
+            observation: &observation,
+        };
+        let decision = Dealer.decide(view, &mut PolicyRng::seed_from_u64(seed));
+        (1..=4)
+            .map(|tid| decision.placements[&thread_id(tid)].clone())
+            .collect()
+    }
+
+    #[test]
+    fn as_many_threads_as_pus_get_a_pu_each() {
+        let distinct: BTreeSet<String> = placements(7).iter().map(ToString::to_string).collect();
+        assert_eq!(distinct.len(), 4);
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        assert_eq!(placements(1), placements(1));
+        let seeds: BTreeSet<String> = (0..20).map(|s| format!("{:?}", placements(s))).collect();
+        assert!(seeds.len() > 5);
+    }
+}

@@ -1,0 +1,362 @@
+//! `spread`: every active thread on a core of its own while there are cores.
+//!
+//! For hosts that offer nothing but activity and a topology: it knows which PUs
+//! share a core and nothing of what threads do. Threads are restricted to
+//! cores, not to PUs, so that the OS can still choose among siblings. With more
+//! active threads than PUs it restricts nobody: balancing run queues is then the
+//! OS' job, and a fixed share would only be in its way. Sources: the first two
+//! levels of Linux' own wake-up placement (idle core, then idle PU), here kept
+//! for CPU hogs that never wake up.
+
+use crate::ids::ThreadId;
+use crate::plan::{Decision, Fact, Placement, Reason};
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::pu_set::PuSet;
+use crate::sample::ThreadObservation;
+use crate::signal::{Signal, Tier};
+use crate::topology::{Core, Topology};
+use std::collections::BTreeMap;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "spread",
+    family: "topology",
+    source: "none: topology alone, as Linux' wake-up placement",
+    needs: &[Signal::CpuTime],
+    tier_min: Tier::Proc,
+    quantum_ms: 1000,
+    live: true,
+    simulated: true,
+    summary: "gives each active thread an idle core first, then an idle PU",
+    options: &[OptionInfo {
+        name: "active",
+        default: "0.25",
+        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+    }],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    Ok(Box::new(Spread {
+        active: options.share("active")?,
+        core_of: BTreeMap::new(),
+    }))
+}
+
+/// A thread that has a core stays active down to this part of the threshold, so
+/// that a thread near the threshold does not come and go.
+const STAYS_ACTIVE: f64 = 0.5;
+
+struct Spread {
+    active: f64,
+    /// The core of each placed thread, by the core's PUs: indices change with hotplug.
+    core_of: BTreeMap<ThreadId, PuSet>,
+}
+
+impl Policy for Spread {
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        let mut decision = Decision::default();
+        let threads = self.active_threads(view);
+        if threads.len() > view.topology.pus().len() {
+            decision.report.notes.push(format!(
+                "{} active threads on {} PUs: balancing run queues is left to the OS",
+                threads.len(),
+                view.topology.pus().len()
+            ));
+            self.core_of.clear();
+            return decision;
+        }
+        let mut seats = Seats::new(view.topology, threads.len());
+        let given = seats.give_all(&threads, &self.core_of);
+        self.core_of.clear();
+        for (thread, (core, rule)) in threads.iter().zip(given) {
+            if let Some(core) = core {
+                self.place(
+                    view,
+                    thread,
+                    &view.topology.cores()[core],
+                    rule,
+                    &mut decision,
+                );
+            }
+        }
+        decision
+    }
+}
+
+impl Spread {
+    /// Active threads, the most active first.
+    fn active_threads<'a>(&self, view: View<'a>) -> Vec<&'a ThreadObservation> {
+        let is_active = |t: &&ThreadObservation| {
+            let placed = self.core_of.contains_key(&t.id);
+            let threshold = self.active * if placed { STAYS_ACTIVE } else { 1.0 };
+            let share = view.observation.cpu_share(t);
+            share > 0.0 && share >= threshold
+        };
+        let all = view.observation.threads.iter();
+        let mut threads: Vec<_> = all.filter(is_active).collect();
+        threads.sort_by(|a, b| {
+            let busy = |t: &ThreadObservation| t.sample.cpu_time_ns();
+            busy(b).total_cmp(&busy(a)).then(a.id.cmp(&b.id))
+        });
+        threads
+    }
+
+    fn place(
+        &mut self,
+        view: View<'_>,
+        thread: &ThreadObservation,
+        core: &Core,
+        rule: &str,
+        decision: &mut Decision,
+    ) {
+        let whole: PuSet = core.pus.iter().copied().collect();
+        let pus = whole.intersection(&thread.original);
+        let reason = Reason {
+            considered: format!("{} cores", view.topology.cores().len()),
+            chosen: format!("core of PU {whole}: {rule}"),
+            facts: vec![Fact {
+                name: "share of a PU".into(),
+                value: view.observation.cpu_share(thread),
+                unit: "".into(),
+            }],
+        };
+        self.core_of.insert(thread.id, whole);
+        decision.place(thread.id, Placement::Restricted(pus), reason);
+    }
+}
+
+/// Places at cores: how many threads each core has, and how many it may have.
+struct Seats<'a> {
+    topology: &'a Topology,
+    taken: Vec<usize>,
+    /// Threads that every core takes before any takes one more.
+    level: usize,
+    /// Cores that may have one thread more than `level`.
+    extras: usize,
+}
+
+impl<'a> Seats<'a> {
+    fn new(topology: &'a Topology, threads: usize) -> Self {
+        let cores = topology.cores();
+        let seats_at = |level: usize| cores.iter().map(|c| c.pus.len().min(level)).sum::<usize>();
+        let level = (0..)
+            .take_while(|&l| l <= topology.smt() && seats_at(l) <= threads)
+            .last();
+        let level = level.unwrap_or(0);
+        Self {
+            topology,
+            taken: vec![0; cores.len()],
+            level,
+            extras: threads - seats_at(level).min(threads),
+        }
+    }
+
+    /// A core and the rule that gave it, for each thread; those that have a core keep it first.
+    fn give_all(
+        &mut self,
+        threads: &[&ThreadObservation],
+        earlier: &BTreeMap<ThreadId, PuSet>,
+    ) -> Vec<(Option<usize>, &'static str)> {
+        let mut given: Vec<(Option<usize>, &'static str)> = threads
+            .iter()
+            .map(|t| (self.keep(t, earlier.get(&t.id)), "stays"))
+            .collect();
+        for (slot, thread) in given.iter_mut().zip(threads) {
+            if slot.0.is_none() {
+                *slot = (self.take_emptiest(thread), "the emptiest core of its mask");
+            }
+        }
+        given
+    }
+
+    fn keep(&mut self, thread: &ThreadObservation, core: Option<&PuSet>) -> Option<usize> {
+        let first = core?.first()?;
+        let core = self.topology.core_of(first)?;
+        let within_level = self.taken[core] < self.level.min(self.topology.cores()[core].pus.len());
+        let as_extra = !within_level && self.taken[core] == self.level && self.extras > 0;
+        let fits = self.free_pus(core, thread) && (within_level || as_extra);
+        if fits && as_extra {
+            self.extras -= 1;
+        }
+        fits.then(|| self.take(core))
+    }
+
+    /// The core with the fewest threads; among equals the largest, where the thread runs now, the
+    /// emptiest LLC domain.
+    fn take_emptiest(&mut self, thread: &ThreadObservation) -> Option<usize> {
+        let usable = (0..self.taken.len()).filter(|&core| self.free_pus(core, thread));
+        let best = usable.min_by_key(|&core| {
+            let facts = &self.topology.cores()[core];
+            let capacity = self.topology.core_types()[facts.core_type].capacity;
+            let elsewhere = thread.last_pu.is_none_or(|pu| !facts.pus.contains(&pu));
+            (
+                self.taken[core],
+                std::cmp::Reverse(capacity),
+                elsewhere,
+                self.domain_load(facts.llc),
+                core,
+            )
+        })?;
+        Some(self.take(best))
+    }
+
+    fn free_pus(&self, core: usize, thread: &ThreadObservation) -> bool {
+        let pus = &self.topology.cores()[core].pus;
+        let usable = pus
+            .iter()
+            .filter(|pu| thread.original.contains(**pu))
+            .count();
+        self.taken[core] < usable
+    }
+
+    fn domain_load(&self, llc: usize) -> usize {
+        let cores = &self.topology.llcs()[llc].cores;
+        cores.iter().map(|&core| self.taken[core]).sum()
+    }
+
+    fn take(&mut self, core: usize) -> usize {
+        self.taken[core] += 1;
+        core
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::PuId;
+    use crate::testing::{observation, observation_with_activity, thread_id};
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+
+    fn spread() -> Box<dyn Policy> {
+        super::super::build(&"spread".parse().unwrap()).unwrap()
+    }
+
+    fn decide(
+        policy: &mut dyn Policy,
+        topology: &Topology,
+        threads: &[(u32, f64, f64)],
+    ) -> Decision {
+        let observation = observation_with_activity(topology, threads);
+        let view = View {
+            topology,
+            observation: &observation,
+        };
+        policy.decide(view, &mut PolicyRng::seed_from_u64(0))
+    }
+
+    fn busy(threads: u32) -> Vec<(u32, f64, f64)> {
+        (1..=threads).map(|tid| (tid, 0.0, 1.0)).collect()
+    }
+
+    /// Threads per core under a decision.
+    fn loads(topology: &Topology, decision: &Decision) -> Vec<usize> {
+        let mut loads = vec![0; topology.cores().len()];
+        for placement in decision.placements.values() {
+            if let Placement::Restricted(pus) = placement {
+                loads[topology.core_of(pus.first().unwrap()).unwrap()] += 1;
+            }
+        }
+        loads
+    }
+
+    #[test]
+    fn idle_cores_first_then_idle_pus() {
+        let topology = Topology::uniform(4, 2).unwrap();
+        let loads = |n| loads(&topology, &decide(&mut *spread(), &topology, &busy(n)));
+        assert_eq!(loads(3), [1, 1, 1, 0]);
+        assert_eq!(loads(6), [2, 2, 1, 1]);
+        assert_eq!(loads(8), [2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn threads_are_restricted_to_whole_cores() {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let decision = decide(&mut *spread(), &topology, &busy(1));
+        let core = Placement::Restricted("0,2".parse().unwrap());
+        assert_eq!(decision.placements[&thread_id(1)], core);
+    }
+
+    #[test]
+    fn more_active_threads_than_pus_are_left_to_the_os() {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let decision = decide(&mut *spread(), &topology, &busy(3));
+        assert!(decision.placements.is_empty());
+        assert!(decision.report.notes[0].starts_with("3 active threads on 2 PUs"));
+    }
+
+    #[test]
+    fn sleepers_are_left_to_the_os() {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let threads = [(1, 0.0, 1.0), (2, 0.0, 0.1)];
+        let decision = decide(&mut *spread(), &topology, &threads);
+        assert!(!decision.placements.contains_key(&thread_id(2)));
+    }
+
+    #[test]
+    fn placed_threads_stay_unless_another_core_would_idle() {
+        let topology = Topology::uniform(4, 2).unwrap();
+        let mut policy = spread();
+        let all = decide(&mut *policy, &topology, &busy(8));
+        let fewer: Vec<_> = busy(8).into_iter().filter(|t| t.0 != 3).collect();
+        let after = decide(&mut *policy, &topology, &fewer);
+        for (id, placement) in &after.placements {
+            assert_eq!(placement, &all.placements[id]);
+        }
+        let half: Vec<_> = busy(8).into_iter().take(5).collect();
+        let after = decide(&mut *policy, &topology, &half);
+        assert_eq!(loads(&topology, &after).iter().max(), Some(&2));
+        assert_eq!(loads(&topology, &after).iter().min(), Some(&1));
+    }
+
+    #[test]
+    fn the_larger_cores_fill_first() {
+        let facts = |pu, core_type| crate::topology::PuFacts {
+            pu: PuId(pu),
+            package: 0,
+            node: 0,
+            core: pu,
+            llc: 0,
+            l2: None,
+            core_type,
+        };
+        let kind = |name: &str, capacity| crate::topology::CoreType {
+            name: name.into(),
+            capacity,
+        };
+        let topology = Topology::new(
+            vec![facts(0, 1), facts(1, 0)],
+            vec![kind("big", 1024), kind("little", 400)],
+        )
+        .unwrap();
+        let seen = observation(&topology, &[(1, 0.0)]);
+        let decision = decide(&mut *spread(), &topology, &busy(1));
+        assert_eq!(seen.threads.len(), 1);
+        let big = Placement::Restricted(PuId(1).into());
+        assert_eq!(decision.placements[&thread_id(1)], big);
+    }
+
+    proptest! {
+        #[test]
+        fn no_core_idles_while_another_is_doubled(
+            cores in 1u32..8,
+            ways in 1u32..5,
+            rounds in prop::collection::vec(prop::collection::btree_set(1u32..40, 0..32), 1..5),
+        ) {
+            let topology = Topology::uniform(cores, ways).unwrap();
+            let mut policy = spread();
+            for tids in rounds {
+                let threads: Vec<_> = tids.iter().map(|&tid| (tid, 0.0, 1.0)).collect();
+                let decision = decide(&mut *policy, &topology, &threads);
+                if tids.len() > (cores * ways) as usize {
+                    prop_assert!(decision.placements.is_empty());
+                    continue;
+                }
+                let loads = loads(&topology, &decision);
+                prop_assert_eq!(loads.iter().sum::<usize>(), tids.len());
+                let spread = loads.iter().max().unwrap() - loads.iter().min().unwrap();
+                prop_assert!(spread <= 1, "{loads:?}");
+            }
+        }
+    }
+}
