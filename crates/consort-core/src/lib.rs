@@ -5,6 +5,9 @@
 //! draw randomness only from a seed that is passed in, and do not panic on
 //! input: the same input gives the same output on any host.
 
+mod backoff;
+mod choose;
+mod control;
 mod ids;
 pub mod lint;
 mod machine;
@@ -20,6 +23,9 @@ mod stack;
 mod testing;
 pub mod topology;
 
+pub use backoff::{Backoff, Verdict};
+pub use choose::{Choice, choose, requested};
+pub use control::{ControlLoop, Turn};
 pub use ids::{ProgramId, PuId, ThreadId};
 pub use machine::{Enacted, Machine};
 pub use mix::Mix;

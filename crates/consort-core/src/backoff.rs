@@ -1,0 +1,283 @@
+//! Undoing plans that make things worse.
+//!
+//! After a plan has changed placements, the progress of the next quanta is
+//! compared with that of the quanta before. If it has fallen by more than the
+//! tolerance and by more than its own variation explains, the policy is held
+//! off: everything is unrestricted for a while, each time twice as long.
+//!
+//! Progress is instructions per second of CPU and waiting time where they are
+//! counted, else the share of runnable time that threads spent on a PU: a plan
+//! that makes threads queue shows there, a plan that makes them compete inside
+//! a core shows only in the former. The quanta compared must show the same
+//! threads active, else nothing is concluded.
+
+use crate::ids::ThreadId;
+use crate::sample::Observation;
+use crate::signal::Signal;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Quanta before and after a change that are compared.
+const WINDOW: usize = 4;
+/// A thread counts as active from this share of a PU on.
+const ACTIVE_SHARE: f64 = 0.05;
+/// A fall must be this many standard deviations of the quanta before.
+const DEVIATIONS: f64 = 3.0;
+/// The longest hold-off, quanta.
+const LONGEST: u64 = 256;
+
+/// Whether the policy may decide this quantum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may.
+    GoOn,
+    /// It may not, for this reason.
+    HoldOff(String),
+}
+
+/// Watches progress and holds the policy off when its plans harm.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    /// Relative fall of progress that is tolerated; none switches the watch off.
+    tolerance: Option<f64>,
+    recent: VecDeque<Quantum>,
+    trial: Option<Trial>,
+    held_for: u64,
+    next_hold: u64,
+    reason: String,
+    undone: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Quantum {
+    progress: f64,
+    active: BTreeSet<ThreadId>,
+}
+
+#[derive(Clone, Debug)]
+struct Trial {
+    before: Vec<f64>,
+    active: BTreeSet<ThreadId>,
+    after: Vec<f64>,
+}
+
+impl Backoff {
+    /// Tolerates a relative fall of progress of `tolerance` (0 to 1).
+    pub fn new(tolerance: f64) -> Self {
+        Self {
+            tolerance: Some(tolerance),
+            ..Self::off()
+        }
+    }
+
+    /// Never holds off.
+    pub fn off() -> Self {
+        Self {
+            tolerance: None,
+            recent: VecDeque::new(),
+            trial: None,
+            held_for: 0,
+            next_hold: 2 * WINDOW as u64,
+            reason: String::new(),
+            undone: 0,
+        }
+    }
+
+    /// How often plans have been undone.
+    pub fn undone(&self) -> u64 {
+        self.undone
+    }
+
+    /// Takes the last quantum in and says whether the policy may decide the next.
+    pub fn judge(&mut self, seen: &Observation) -> Verdict {
+        let Some(tolerance) = self.tolerance else {
+            return Verdict::GoOn;
+        };
+        let quantum = Quantum::of(seen);
+        self.weigh(&quantum, tolerance);
+        self.recent.push_back(quantum);
+        if self.recent.len() > WINDOW {
+            self.recent.pop_front();
+        }
+        if self.held_for == 0 {
+            return Verdict::GoOn;
+        }
+        self.held_for -= 1;
+        Verdict::HoldOff(self.reason.clone())
+    }
+
+    /// A plan was enacted; a trial begins if it changed placements and none is running.
+    pub fn enacted(&mut self, seen: &Observation, changed: bool) {
+        if self.tolerance.is_none() || !changed || self.trial.is_some() || self.held_for > 0 {
+            return;
+        }
+        let active = Quantum::of(seen).active;
+        let same = self.recent.iter().filter(|q| q.active == active);
+        let before: Vec<f64> = same.map(|q| q.progress).collect();
+        if before.len() >= 2 {
+            self.trial = Some(Trial {
+                before,
+                active,
+                after: Vec::new(),
+            });
+        }
+    }
+
+    fn weigh(&mut self, quantum: &Quantum, tolerance: f64) {
+        let Some(trial) = &mut self.trial else {
+            return;
+        };
+        if trial.active != quantum.active {
+            self.trial = None;
+            return;
+        }
+        trial.after.push(quantum.progress);
+        if trial.after.len() == WINDOW {
+            let fall = trial.significant_fall(tolerance);
+            self.trial = None;
+            self.conclude(fall);
+        }
+    }
+
+    fn conclude(&mut self, fall: Option<f64>) {
+        match fall {
+            Some(fall) => {
+                self.undone += 1;
+                self.held_for = self.next_hold;
+                self.reason = format!(
+                    "progress fell by {:.0} percent after the last change: undone, \
+                     next attempt in {} quanta",
+                    100.0 * fall,
+                    self.next_hold
+                );
+                self.next_hold = (2 * self.next_hold).min(LONGEST);
+            }
+            None => self.next_hold = 2 * WINDOW as u64,
+        }
+    }
+}
+
+impl Quantum {
+    fn of(seen: &Observation) -> Self {
+        let is_active = |t: &&_| seen.cpu_share(t) >= ACTIVE_SHARE;
+        let active = seen
+            .threads
+            .iter()
+            .filter(is_active)
+            .map(|t| t.id)
+            .collect();
+        Self {
+            progress: progress(seen),
+            active,
+        }
+    }
+}
+
+impl Trial {
+    /// The relative fall of mean progress, if it is beyond tolerance and variation.
+    fn significant_fall(&self, tolerance: f64) -> Option<f64> {
+        let (before, after) = (mean(&self.before), mean(&self.after));
+        let fall = before - after;
+        let noise = DEVIATIONS * deviation(&self.before).max(deviation(&self.after));
+        let significant = before > 0.0 && fall > tolerance * before && fall > noise;
+        significant.then(|| fall / before)
+    }
+}
+
+/// Work done per unit of the time in which threads wanted to run.
+fn progress(seen: &Observation) -> f64 {
+    let total = |signal| -> Option<f64> {
+        let values = seen.threads.iter().map(|t| t.sample.get(signal));
+        values.sum::<Option<f64>>()
+    };
+    let run = total(Signal::CpuTime).unwrap_or(0.0);
+    let wait = total(Signal::WaitTime).unwrap_or(0.0);
+    let work = total(Signal::Instructions).unwrap_or(run);
+    if run + wait > 0.0 {
+        work / (run + wait)
+    } else {
+        0.0
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Sample standard deviation; 0 for fewer than two values.
+fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let centre = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - centre).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Reading;
+    use crate::signal::Tier;
+    use crate::testing::{INTERVAL_NS, observation};
+    use crate::topology::Topology;
+
+    /// Two active threads that wait for this share of their runnable time.
+    fn quantum(waiting: f64) -> Observation {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let mut seen = observation(&topology, &[(1, 0.0), (2, 0.0)]);
+        for thread in &mut seen.threads {
+            let wait_ns = INTERVAL_NS as f64 * waiting / (1.0 - waiting);
+            let reading = Reading::whole(wait_ns, Tier::Proc, INTERVAL_NS);
+            thread.sample.set(Signal::WaitTime, reading);
+        }
+        seen
+    }
+
+    /// Feeds quanta, with a change enacted after the `WINDOW`th; counts the quanta held off.
+    fn held(backoff: &mut Backoff, before: f64, after: f64) -> usize {
+        for i in 0..WINDOW {
+            backoff.judge(&quantum(before));
+            backoff.enacted(&quantum(before), i + 1 == WINDOW);
+        }
+        let verdicts = (0..50).map(|_| backoff.judge(&quantum(after)));
+        verdicts.filter(|v| *v != Verdict::GoOn).count()
+    }
+
+    #[test]
+    fn a_plan_that_makes_threads_queue_is_undone() {
+        let mut backoff = Backoff::new(0.05);
+        assert_eq!(held(&mut backoff, 0.0, 0.4), 2 * WINDOW);
+        assert_eq!(backoff.undone(), 1);
+    }
+
+    #[test]
+    fn each_time_it_holds_off_twice_as_long() {
+        let mut backoff = Backoff::new(0.05);
+        held(&mut backoff, 0.0, 0.4);
+        assert_eq!(held(&mut backoff, 0.0, 0.4), 4 * WINDOW);
+    }
+
+    #[test]
+    fn better_equal_and_slightly_worse_plans_are_kept() {
+        for after in [0.0, 0.1, 0.12] {
+            assert_eq!(held(&mut Backoff::new(0.05), 0.1, after), 0, "{after}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_concluded_when_other_threads_are_active() {
+        let mut backoff = Backoff::new(0.05);
+        for i in 0..WINDOW {
+            backoff.judge(&quantum(0.0));
+            backoff.enacted(&quantum(0.0), i + 1 == WINDOW);
+        }
+        let mut fewer = quantum(0.4);
+        fewer.threads.pop();
+        assert!((0..20).all(|_| backoff.judge(&fewer) == Verdict::GoOn));
+    }
+
+    #[test]
+    fn switched_off_it_never_holds_off() {
+        assert_eq!(held(&mut Backoff::off(), 0.0, 0.9), 0);
+    }
+}

@@ -1,0 +1,233 @@
+//! The control loop: one turn of the wheel per quantum.
+
+use crate::backoff::{Backoff, Verdict};
+use crate::ids::ThreadId;
+use crate::lint::{Finding, lint};
+use crate::machine::{Enacted, Machine};
+use crate::plan::{Decision, Placement, Plan, PlanReport};
+use crate::policy::{Policy, PolicyRng, View};
+use crate::sample::Observation;
+use rand::SeedableRng;
+use std::collections::BTreeMap;
+
+/// Turns the wheel for one machine and one policy.
+pub struct ControlLoop<M: Machine> {
+    machine: M,
+    policy: Box<dyn Policy>,
+    rng: PolicyRng,
+    backoff: Backoff,
+    generation: u64,
+    current: BTreeMap<ThreadId, Placement>,
+}
+
+/// What one turn saw and did.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// What was observed.
+    pub observation: Observation,
+    /// The plan that was made of it.
+    pub plan: Plan,
+    /// Threads whose placement the plan changes.
+    pub changed: Vec<ThreadId>,
+    /// What the linter found; a fatal finding means that the plan was not enacted.
+    pub findings: Vec<Finding>,
+    /// What came of it.
+    pub enacted: Enacted,
+}
+
+impl Turn {
+    /// Whether the plan passed the linter and was enacted.
+    pub fn was_enacted(&self) -> bool {
+        !self.findings.iter().any(Finding::is_fatal)
+    }
+}
+
+impl<M: Machine> ControlLoop<M> {
+    /// A loop that draws all its randomness from `seed`.
+    pub fn new(machine: M, policy: Box<dyn Policy>, backoff: Backoff, seed: u64) -> Self {
+        Self {
+            machine,
+            policy,
+            rng: PolicyRng::seed_from_u64(seed),
+            backoff,
+            generation: 0,
+            current: BTreeMap::new(),
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// The machine, to be changed between turns.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// Ends the loop and gives the machine back.
+    pub fn into_machine(self) -> M {
+        self.machine
+    }
+
+    /// Observes, decides and enacts once; nothing when the run is over.
+    ///
+    /// # Errors
+    /// When the machine can no longer be watched or told.
+    pub fn turn(&mut self) -> Result<Option<Turn>, M::Error> {
+        let Some(observation) = self.machine.observe()? else {
+            return Ok(None);
+        };
+        let plan = self.plan(&observation);
+        let findings = lint(
+            self.machine.topology(),
+            &observation,
+            self.generation,
+            &plan,
+        );
+        self.current
+            .retain(|&id, _| observation.thread(id).is_some());
+        let changed = plan.changes(&self.current).map(|(id, _)| id).collect();
+        let mut turn = Turn {
+            observation,
+            plan,
+            changed,
+            findings,
+            enacted: Enacted::default(),
+        };
+        if turn.was_enacted() {
+            self.enact(&mut turn)?;
+        }
+        Ok(Some(turn))
+    }
+
+    fn enact(&mut self, turn: &mut Turn) -> Result<(), M::Error> {
+        turn.enacted = self.machine.enact(&turn.plan)?;
+        self.generation = turn.plan.generation;
+        self.current = turn.plan.placements.clone();
+        self.backoff
+            .enacted(&turn.observation, !turn.changed.is_empty());
+        Ok(())
+    }
+
+    fn plan(&mut self, observation: &Observation) -> Plan {
+        let view = View {
+            topology: self.machine.topology(),
+            observation,
+        };
+        let decision = match self.backoff.judge(observation) {
+            Verdict::GoOn => self.policy.decide(view, &mut self.rng),
+            Verdict::HoldOff(why) => hold_off(why),
+        };
+        self.generation_of(complete(decision, observation))
+    }
+
+    fn generation_of(&self, decision: Decision) -> Plan {
+        Plan {
+            generation: self.generation + 1,
+            placements: decision.placements,
+            report: decision.report,
+        }
+    }
+}
+
+fn hold_off(why: String) -> Decision {
+    Decision {
+        report: PlanReport {
+            notes: vec![why],
+            ..PlanReport::default()
+        },
+        ..Decision::default()
+    }
+}
+
+/// Names every observed thread: those that the policy did not name are unrestricted.
+fn complete(mut decision: Decision, observation: &Observation) -> Decision {
+    for thread in &observation.threads {
+        let placement = decision.placements.entry(thread.id);
+        placement.or_insert(Placement::Unrestricted);
+    }
+    decision
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Reason;
+    use crate::signal::Offers;
+    use crate::testing::{observation, thread_id};
+    use crate::topology::Topology;
+    use std::convert::Infallible;
+
+    /// Shows the same two threads for a number of quanta and remembers the plans.
+    struct Script {
+        topology: Topology,
+        offers: Offers,
+        quanta: u32,
+        plans: Vec<Plan>,
+    }
+
+    impl Machine for Script {
+        type Error = Infallible;
+
+        fn topology(&self) -> &Topology {
+            &self.topology
+        }
+
+        fn offers(&self) -> &Offers {
+            &self.offers
+        }
+
+        fn observe(&mut self) -> Result<Option<Observation>, Infallible> {
+            let seen = observation(&self.topology, &[(1, 0.5), (2, 0.0)]);
+            let more = self.quanta > 0;
+            self.quanta = self.quanta.saturating_sub(1);
+            Ok(more.then_some(seen))
+        }
+
+        fn enact(&mut self, plan: &Plan) -> Result<Enacted, Infallible> {
+            self.plans.push(plan.clone());
+            Ok(Enacted::default())
+        }
+    }
+
+    struct Fixed(&'static str);
+
+    impl Policy for Fixed {
+        fn decide(&mut self, _: View<'_>, _: &mut PolicyRng) -> Decision {
+            let mut decision = Decision::default();
+            let pus = Placement::Restricted(self.0.parse().unwrap());
+            decision.place(thread_id(1), pus, Reason::default());
+            decision
+        }
+    }
+
+    fn run(pus: &'static str, quanta: u32) -> (Vec<Turn>, Vec<Plan>) {
+        let machine = Script {
+            topology: Topology::uniform(2, 1).unwrap(),
+            offers: Offers::default(),
+            quanta,
+            plans: Vec::new(),
+        };
+        let mut wheel = ControlLoop::new(machine, Box::new(Fixed(pus)), Backoff::off(), 0);
+        let turns = std::iter::from_fn(|| wheel.turn().unwrap()).collect();
+        (turns, wheel.into_machine().plans)
+    }
+
+    #[test]
+    fn plans_are_numbered_complete_and_enacted() {
+        let (turns, plans) = run("0", 3);
+        let generations: Vec<u64> = plans.iter().map(|p| p.generation).collect();
+        assert_eq!(generations, [1, 2, 3]);
+        assert_eq!(plans[0].placements[&thread_id(2)], Placement::Unrestricted);
+        assert_eq!(turns[0].changed, [thread_id(1)]);
+        assert!(turns[1].changed.is_empty());
+    }
+
+    #[test]
+    fn a_plan_with_a_fatal_finding_never_reaches_the_machine() {
+        let (turns, plans) = run("7", 2);
+        assert!(plans.is_empty());
+        assert!(turns.iter().all(|turn| !turn.was_enacted()));
+    }
+}
