@@ -143,7 +143,7 @@ fn hold_off(why: String) -> Decision {
 
 /// Names every observed thread: those that the policy did not name are unrestricted.
 fn complete(mut decision: Decision, observation: &Observation) -> Decision {
-    for thread in &observation.threads {
+    for thread in observation.managed() {
         let placement = decision.placements.entry(thread.id);
         placement.or_insert(Placement::Unrestricted);
     }

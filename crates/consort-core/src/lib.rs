@@ -7,6 +7,7 @@
 
 mod backoff;
 mod choose;
+mod class;
 mod control;
 mod ids;
 pub mod lint;
@@ -25,6 +26,7 @@ pub mod topology;
 
 pub use backoff::{Backoff, Verdict};
 pub use choose::{Choice, choose, requested};
+pub use class::{BLOCKED_BELOW, Class, MEMORY_FROM, Traits, classify};
 pub use control::{ControlLoop, Turn};
 pub use ids::{ProgramId, PuId, ThreadId};
 pub use machine::{Enacted, Machine};

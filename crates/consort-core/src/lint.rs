@@ -26,6 +26,8 @@ pub enum Finding {
     },
     /// A thread is placed that was not observed.
     UnknownThread(ThreadId),
+    /// A thread is restricted that must be let alone.
+    Unmanaged(ThreadId),
     /// A thread could run nowhere.
     Nowhere(ThreadId),
     /// A thread is placed on PUs that it may not use.
@@ -60,6 +62,7 @@ impl fmt::Display for Finding {
                 write!(f, "plan {generation} is not newer than plan {last}")
             }
             Self::UnknownThread(thread) => write!(f, "thread {thread} was not observed"),
+            Self::Unmanaged(thread) => write!(f, "thread {thread} must be let alone"),
             Self::Nowhere(thread) => write!(f, "thread {thread} could run nowhere"),
             Self::OutsideMask { thread, pus } => {
                 write!(f, "thread {thread} may not run on PU {pus}")
@@ -110,6 +113,9 @@ fn lint_thread(
     let Placement::Restricted(pus) = placement else {
         return None;
     };
+    if !observed.managed {
+        return Some(Finding::Unmanaged(thread));
+    }
     let outside = pus
         .difference(&observed.original)
         .union(&pus.difference(topology.pus()));
@@ -191,6 +197,15 @@ mod tests {
             threads: vec![thread_id(1), thread_id(2)],
         };
         check(&plan(&[(1, "0"), (2, "0")]), &[twice]);
+    }
+
+    #[test]
+    fn threads_that_must_be_let_alone_are_not_restricted() {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let mut seen = observation(&topology, &[(1, 0.5)]);
+        seen.threads[0].managed = false;
+        let findings = lint(&topology, &seen, 0, &plan(&[(1, "0")]));
+        assert_eq!(findings, [Finding::Unmanaged(thread_id(1))]);
     }
 
     #[test]

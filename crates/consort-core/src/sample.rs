@@ -92,7 +92,7 @@ impl Sample {
     }
 }
 
-/// What is known of one managed thread at the end of an interval.
+/// What is known of one thread at the end of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadObservation {
     /// The thread.
@@ -101,6 +101,9 @@ pub struct ThreadObservation {
     pub name: Arc<str>,
     /// Where it may run by its own affinity and cpuset; plans stay inside.
     pub original: Arc<PuSet>,
+    /// Whether it may be placed. Threads that it must let alone (real-time ones, those that
+    /// somebody has placed on purpose) are observed all the same: they take part in contention.
+    pub managed: bool,
     /// The PU that it was last seen on.
     pub last_pu: Option<PuId>,
     /// Its counters over the interval.
@@ -114,8 +117,12 @@ pub struct Observation {
     pub time_ns: u64,
     /// Length of the interval, ns.
     pub interval_ns: u64,
-    /// Live managed threads, by id.
+    /// Live threads of the managed programs, by id.
     pub threads: Vec<ThreadObservation>,
+    /// Threads that ended within the interval, with what they did until then; policies have no
+    /// use for them, reports do.
+    #[serde(default)]
+    pub exited: Vec<ThreadObservation>,
 }
 
 impl Observation {
@@ -123,6 +130,11 @@ impl Observation {
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadObservation> {
         let at = self.threads.binary_search_by_key(&id, |t| t.id).ok()?;
         self.threads.get(at)
+    }
+
+    /// The threads that may be placed.
+    pub fn managed(&self) -> impl Iterator<Item = &ThreadObservation> {
+        self.threads.iter().filter(|thread| thread.managed)
     }
 
     /// A thread's share of one PU over the interval: 1 when it never left it.

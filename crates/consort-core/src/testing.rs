@@ -37,6 +37,7 @@ pub(crate) fn observation_with_activity(
         time_ns: INTERVAL_NS,
         interval_ns: INTERVAL_NS,
         threads,
+        exited: Vec::new(),
     }
 }
 
@@ -55,6 +56,7 @@ fn thread(topology: &Topology, tid: u32, fp: f64, share: f64) -> ThreadObservati
         id: thread_id(tid),
         name: format!("thread-{tid}").into(),
         original: Arc::new(topology.pus().clone()),
+        managed: true,
         last_pu: None,
         sample,
     }

@@ -35,7 +35,7 @@ impl Policy for Dealer {
         let mut deck: Vec<PuId> = view.topology.pus().iter().collect();
         deck.shuffle(rng);
         let mut decision = Decision::default();
-        let threads = view.observation.threads.iter();
+        let threads = view.observation.managed();
         for thread in threads.filter(|t| t.sample.cpu_time_ns() > 0.0) {
             deal(&mut deck, thread, &mut decision);
         }

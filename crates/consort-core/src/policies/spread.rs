@@ -92,7 +92,7 @@ impl Spread {
             let share = view.observation.cpu_share(t);
             share > 0.0 && share >= threshold
         };
-        let all = view.observation.threads.iter();
+        let all = view.observation.managed();
         let mut threads: Vec<_> = all.filter(is_active).collect();
         threads.sort_by(|a, b| {
             let busy = |t: &ThreadObservation| t.sample.cpu_time_ns();

@@ -65,7 +65,7 @@ impl<'a> Ranking<'a> {
 
     fn split(view: View<'a>, active: f64) -> Self {
         let (mut ranked, mut left) = (Vec::new(), Vec::new());
-        for thread in &view.observation.threads {
+        for thread in view.observation.managed() {
             let usage = thread.sample.get(Signal::FpUsage);
             let candidate = Candidate {
                 thread,
