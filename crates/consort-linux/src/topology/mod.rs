@@ -1,1 +1,41 @@
 //! Topology, allowed PUs and identity of the host, from sysfs and procfs.
+//!
+//! Usage: [`discover`] once at the start, [`Watch::poll`] once per quantum, and
+//! [`discover`] again when it tells of a change. Every reader takes the root
+//! that `/sys` and `/proc` are below: `/` for the host, another directory in
+//! containers and tests.
+//!
+//! Pitfalls: missing files are normal; each stand-in is told in
+//! [`Discovery::notes`]. [`Discovery::topology`] holds only the PUs that may be
+//! used, so a core may show fewer PUs than it has; [`Discovery::machine`] has
+//! them all. Hypervisors may show a topology that is not the hardware's.
+
+mod allowed;
+mod caches;
+mod cgroup;
+mod core_types;
+mod cpuinfo;
+mod cpuset;
+mod discover;
+mod draw;
+mod hypervisor;
+mod identity;
+mod mountinfo;
+mod nodes;
+mod notes;
+mod partition;
+mod place;
+mod pus;
+mod read;
+mod watch;
+
+pub use allowed::{Allowed, allowed};
+pub use caches::{Cache, CacheKind};
+pub use core_types::CoreTypeSource;
+pub use cpuset::CgroupVersion;
+pub use discover::{Discovery, TopologyError, core_type_members, discover, discover_with};
+pub use draw::draw;
+pub use hypervisor::{Hypervisor, hypervisor};
+pub use identity::{CpuIdentity, IdentityGroup, identities};
+pub use nodes::NumaNode;
+pub use watch::{Limits, Watch};

@@ -1,0 +1,217 @@
+//! Caches and who shares them; the last level.
+//!
+//! Source: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, files
+//! below `cpuN/cache/indexM`. The last-level cache of a PU is its highest-level
+//! cache that holds data, from level 2 up; PUs of one machine may differ in the
+//! level (some low-power cores have no level 3). Where a PU is told no such
+//! cache its package stands in.
+
+use super::notes::Notes;
+use super::read;
+use consort_core::{PuId, PuSet};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cache {
+    /// Level, 1 nearest to the core.
+    pub level: u32,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// The online PUs that share it.
+    pub pus: PuSet,
+    /// Capacity in bytes, where told.
+    pub size_bytes: Option<u64>,
+}
+
+impl Cache {
+    fn holds_data_beyond_level_1(&self) -> bool {
+        self.level >= 2 && self.kind != CacheKind::Instruction
+    }
+}
+
+/// Every distinct cache of the online PUs, by level, kind and lowest PU.
+pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<Cache> {
+    let all = online.iter().flat_map(|pu| of_pu(root, pu, online));
+    all.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn of_pu(root: &Path, pu: PuId, online: &PuSet) -> Vec<Cache> {
+    let indices = read::numbered(&read::pu_dir(root, pu).join("cache"), "index");
+    let cache = |(_, dir): &(u32, PathBuf)| cache(dir, pu, online);
+    indices.iter().filter_map(cache).collect()
+}
+
+/// Reads one index directory; a cache whose sharers are not told is the PU's own.
+fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<Cache> {
+    let kind = match read::text(&dir.join("type")).as_deref() {
+        Some("Data") => CacheKind::Data,
+        Some("Instruction") => CacheKind::Instruction,
+        _ => CacheKind::Unified,
+    };
+    let sharers = read::pus(&dir.join("shared_cpu_list")).unwrap_or_default();
+    Some(Cache {
+        level: read::value(&dir.join("level"))?,
+        kind,
+        pus: sharers.intersection(online).union(&pu.into()),
+        size_bytes: read::text(&dir.join("size")).and_then(|text| size_bytes(&text)),
+    })
+}
+
+/// The PUs that share each PU's last-level cache; those of its package where none is told.
+pub(crate) fn last_level(
+    caches: &[Cache],
+    packages: &BTreeMap<PuId, u32>,
+    notes: &mut Notes,
+) -> BTreeMap<PuId, PuSet> {
+    let mut untold = PuSet::new();
+    let mut sharers = BTreeMap::new();
+    for &pu in packages.keys() {
+        match highest(caches, pu) {
+            Some(cache) => drop(sharers.insert(pu, cache.pus.clone())),
+            None => untold.insert(pu),
+        }
+    }
+    for pu in untold.iter() {
+        notes.about(
+            pu,
+            "no cache beyond level 1 told; assumed one LLC domain per package",
+        );
+        let in_package = untold
+            .iter()
+            .filter(|other| packages.get(other) == packages.get(&pu));
+        sharers.insert(pu, in_package.collect());
+    }
+    sharers
+}
+
+fn highest(caches: &[Cache], pu: PuId) -> Option<&Cache> {
+    let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
+    usable
+        .filter(|c| c.pus.contains(pu))
+        .max_by_key(|c| c.level)
+}
+
+/// The PUs that share each PU's level 2 cache, for the PUs that have one.
+pub(crate) fn level_2(caches: &[Cache]) -> BTreeMap<PuId, PuSet> {
+    let level_2 = |c: &&Cache| c.level == 2 && c.kind != CacheKind::Instruction;
+    let caches = caches.iter().filter(level_2);
+    caches
+        .flat_map(|c| c.pus.iter().map(|pu| (pu, c.pus.clone())))
+        .collect()
+}
+
+/// A size as the kernel writes it: `48K`, also `2M`, `1G` or plain bytes.
+fn size_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, shift) = match text.chars().last()? {
+        'K' => (&text[..text.len() - 1], 10),
+        'M' => (&text[..text.len() - 1], 20),
+        'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cache(level: u32, kind: CacheKind, pus: &str) -> Cache {
+        Cache {
+            level,
+            kind,
+            pus: pus.parse().unwrap(),
+            size_bytes: None,
+        }
+    }
+
+    fn last_levels(caches: &[Cache], packages: &[u32]) -> (Vec<String>, Vec<String>) {
+        let packages = (0..).map(PuId).zip(packages.iter().copied()).collect();
+        let mut notes = Notes::default();
+        let sharers = last_level(caches, &packages, &mut notes);
+        (
+            sharers.values().map(ToString::to_string).collect(),
+            notes.into_lines(),
+        )
+    }
+
+    #[test]
+    fn the_last_level_may_differ_between_pus() {
+        let caches = [
+            cache(2, CacheKind::Unified, "0"),
+            cache(2, CacheKind::Unified, "2-3"),
+            cache(3, CacheKind::Unified, "0-1"),
+            cache(4, CacheKind::Instruction, "0-3"),
+        ];
+        let (sharers, notes) = last_levels(&caches, &[0, 0, 0, 0]);
+        assert_eq!(sharers, ["0-1", "0-1", "2-3", "2-3"]);
+        assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn a_first_level_is_not_a_last_level() {
+        let caches = [
+            cache(1, CacheKind::Data, "0"),
+            cache(2, CacheKind::Unified, "3"),
+        ];
+        let (sharers, notes) = last_levels(&caches, &[0, 0, 1, 1]);
+        assert_eq!(sharers, ["0-1", "0-1", "2", "3"]);
+        assert_eq!(
+            notes,
+            ["PUs 0-2: no cache beyond level 1 told; assumed one LLC domain per package"]
+        );
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        let sizes = [
+            "32K",
+            "2M",
+            "1G",
+            "512",
+            "",
+            "K",
+            "-1K",
+            "99999999999999999999K",
+            "18446744073709551615K",
+            "7é",
+        ];
+        let bytes = sizes.map(size_bytes);
+        assert_eq!(
+            bytes[..4],
+            [Some(32 << 10), Some(2 << 20), Some(1 << 30), Some(512)]
+        );
+        assert_eq!(bytes[4..], [None; 6]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_size_text_is_read_without_failing(text in "[0-9]{0,22}.{0,3}") {
+            let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
+            if let Some(bytes) = size_bytes(&text) {
+                prop_assert!(bytes >= digits.parse::<u64>().unwrap_or(0));
+            }
+        }
+
+        #[test]
+        fn kilobytes_come_back(kib in 0u64..1 << 50) {
+            prop_assert_eq!(size_bytes(&format!("{kib}K\n")), Some(kib << 10));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Parsing `/proc/self/cgroup` (cgroups(7)).
+
+/// One line: a hierarchy and the process's place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Membership {
+    /// Controllers of the version 1 hierarchy; empty for version 2.
+    pub(crate) controllers: Vec<String>,
+    /// Whether the line is the version 2 hierarchy's (`0::`).
+    pub(crate) unified: bool,
+    /// The cgroup, as seen from the reader's cgroup namespace.
+    pub(crate) path: String,
+}
+
+/// Every well-formed line.
+pub(crate) fn memberships(text: &str) -> Vec<Membership> {
+    text.lines().filter_map(membership).collect()
+}
+
+fn membership(line: &str) -> Option<Membership> {
+    let mut fields = line.splitn(3, ':');
+    let (id, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let id: u32 = id.parse().ok()?;
+    if !path.starts_with('/') {
+        return None;
+    }
+    let controllers = controllers.split(',').filter(|c| !c.is_empty());
+    let controllers: Vec<String> = controllers.map(str::to_owned).collect();
+    Some(Membership {
+        unified: id == 0 && controllers.is_empty(),
+        controllers,
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn both_versions_are_read() {
+        let all =
+            memberships("4:cpu,cpuset:/a:b\n1:name=systemd:/\n0::/user.slice\nrubbish\n3:x\n");
+        assert_eq!(all.len(), 3);
+        assert_eq!(all[0].controllers, ["cpu", "cpuset"]);
+        assert_eq!(all[0].path, "/a:b");
+        assert_eq!((all[1].unified, all[2].unified), (false, true));
+        assert_eq!(all[2].path, "/user.slice");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_failing(text in "([0-9]{1,9}|[:/,\n]|cpuset|.){0,40}") {
+            for m in memberships(&text) {
+                prop_assert!(m.path.starts_with('/'));
+                prop_assert!(!(m.unified && !m.controllers.is_empty()));
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Core types, from the best of several sources.
+//!
+//! The PMU devices, `cpu_capacity` and `acpi_cppc` each partition the cores; two
+//! cores are of one type where none of them tells them apart. The highest
+//! frequency counts only where all of those see one type. No chip maker's list
+//! of models is consulted, and any number of types may come out.
+
+mod gaps;
+mod sources;
+
+use super::notes::Notes;
+use consort_core::PuSet;
+use consort_core::topology::CoreType;
+use sources::{PMU_DEVICES, measure, pmu_devices};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+pub use sources::CoreTypeSource;
+
+/// Core types and which core has which.
+#[derive(Debug)]
+pub(crate) struct CoreTypes {
+    /// The types, largest capacity first.
+    pub(crate) types: Vec<CoreType>,
+    /// For each core its index into `types`.
+    pub(crate) of_core: Vec<usize>,
+    /// The sources that told types apart; empty where all cores are alike.
+    pub(crate) sources: Vec<CoreTypeSource>,
+}
+
+/// One source's view: the kind of each core, and the numbers behind it if it has any.
+struct View {
+    source: CoreTypeSource,
+    kinds: Vec<usize>,
+    values: Option<Vec<u64>>,
+}
+
+/// Finds the types of the cores, each given as its online PUs.
+pub(crate) fn core_types(root: &Path, cores: &[PuSet], notes: &mut Notes) -> CoreTypes {
+    let views = views(root, cores);
+    let chosen = chosen(&views, cores.len());
+    let Some(last) = chosen.last().filter(|_| !chosen.is_empty()) else {
+        return CoreTypes {
+            types: vec![CoreType::uniform()],
+            of_core: vec![0; cores.len()],
+            sources: Vec::new(),
+        };
+    };
+    let until = views.iter().position(|v| v.source == *last).unwrap_or(0);
+    let classes = classes(&views[..=until], cores.len());
+    let mut found = ranked(&views, &classes, notes);
+    found.sources = chosen;
+    found
+}
+
+fn views(root: &Path, cores: &[PuSet]) -> Vec<View> {
+    let mut views = Vec::new();
+    if let Some(kinds) = pmu_devices(root, cores) {
+        views.push(View {
+            source: CoreTypeSource::PmuDevices,
+            kinds,
+            values: None,
+        });
+    }
+    let numbers = [
+        CoreTypeSource::CpuCapacity,
+        CoreTypeSource::AcpiCppc,
+        CoreTypeSource::MaxFrequency,
+    ];
+    for source in numbers {
+        if let Some(values) = measure(source, root, cores) {
+            views.push(View {
+                source,
+                kinds: gaps::kinds(&values),
+                values: Some(values),
+            });
+        }
+    }
+    views
+}
+
+/// The sources that tell cores apart which the sources before them do not.
+fn chosen(views: &[View], cores: usize) -> Vec<CoreTypeSource> {
+    let mut chosen = Vec::new();
+    for (i, view) in views.iter().enumerate() {
+        let hint_not_wanted = view.source == CoreTypeSource::MaxFrequency && !chosen.is_empty();
+        let before = distinct(&classes(&views[..i], cores));
+        if !hint_not_wanted && distinct(&classes(&views[..=i], cores)) > before {
+            chosen.push(view.source);
+        }
+    }
+    chosen
+}
+
+/// For each core what all the views say of it.
+fn classes(views: &[View], cores: usize) -> Vec<Vec<usize>> {
+    let class = |core: usize| views.iter().map(|v| v.kinds[core]).collect();
+    (0..cores).map(class).collect()
+}
+
+fn distinct<T: Ord>(values: &[T]) -> usize {
+    values.iter().collect::<BTreeSet<_>>().len()
+}
+
+/// Types out of classes: their capacities, their order, their names.
+fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreTypes {
+    let values = capacity_values(views, classes.len(), notes);
+    let mut value_of: BTreeMap<&Vec<usize>, u64> = BTreeMap::new();
+    for (class, &value) in classes.iter().zip(&values) {
+        let best = value_of.entry(class).or_default();
+        *best = value.max(*best);
+    }
+    let mut order: Vec<_> = value_of.into_iter().collect();
+    order.sort_by_key(|&(class, value)| (std::cmp::Reverse(value), class));
+    let names = names(views, order.iter().map(|(class, _)| class[0]).collect());
+    let largest = order.first().map_or(1, |&(_, value)| value.max(1));
+    let position = |class: &Vec<usize>| order.iter().position(|(c, _)| *c == class).unwrap_or(0);
+    CoreTypes {
+        of_core: classes.iter().map(position).collect(),
+        types: order
+            .iter()
+            .zip(names)
+            .map(|(&(_, value), name)| CoreType {
+                name,
+                capacity: relative(value, largest),
+            })
+            .collect(),
+        sources: Vec::new(),
+    }
+}
+
+/// `value` of `largest` as a capacity, at least 1.
+fn relative(value: u64, largest: u64) -> u32 {
+    let (value, largest) = (u128::from(value), u128::from(largest));
+    let rounded = (value * 1024 + largest / 2) / largest;
+    u32::try_from(rounded).unwrap_or(1024).clamp(1, 1024)
+}
+
+/// For each core the number that tells most kinds apart, the most trusted of equals.
+fn capacity_values(views: &[View], cores: usize, notes: &mut Notes) -> Vec<u64> {
+    let with_numbers = views.iter().rev().filter(|v| distinct(&v.kinds) > 1);
+    let best = with_numbers
+        .filter_map(|v| Some((distinct(&v.kinds), v.values.as_ref()?)))
+        .max_by_key(|(kinds, _)| *kinds);
+    best.map_or_else(
+        || {
+            notes.add("no source tells the relative capacity of the core types; assumed equal");
+            vec![1024; cores]
+        },
+        |(_, values)| values.clone(),
+    )
+}
+
+/// Names by PMU device where there are any, else by size.
+fn names(views: &[View], first_kinds: Vec<usize>) -> Vec<String> {
+    let by_pmu = views
+        .first()
+        .is_some_and(|v| v.source == CoreTypeSource::PmuDevices);
+    if by_pmu && distinct(&first_kinds) > 1 {
+        return pmu_names(first_kinds);
+    }
+    let names: &[&str] = match first_kinds.len() {
+        2 => &["big", "small"],
+        3 => &["big", "medium", "small"],
+        _ => &[],
+    };
+    let name = |i: usize| {
+        names
+            .get(i)
+            .map_or_else(|| format!("type{i}"), |n| (*n).to_owned())
+    };
+    (0..first_kinds.len()).map(name).collect()
+}
+
+/// A second type within one PMU is the next weaker kind if that is free, else numbered.
+fn pmu_names(kinds: Vec<usize>) -> Vec<String> {
+    let told: BTreeSet<usize> = kinds.iter().copied().collect();
+    let mut seen = vec![0; PMU_DEVICES.len()];
+    let mut name = |kind: usize| {
+        seen[kind] += 1;
+        match (seen[kind], PMU_DEVICES.get(kind + 1)) {
+            (1, _) => PMU_DEVICES[kind].1.to_owned(),
+            (2, Some((_, weaker))) if !told.contains(&(kind + 1)) => (*weaker).to_owned(),
+            (nth, _) => format!("{}-{nth}", PMU_DEVICES[kind].1),
+        }
+    };
+    kinds.into_iter().map(&mut name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::PuId;
+    use std::fs;
+
+    /// One core per value; each file is written for every core that has a value.
+    fn check(
+        files: &[(&str, &[u64])],
+        pmus: &[(&str, &str)],
+        expected: &str,
+        sources: &[CoreTypeSource],
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: String, content: String| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        for (name, values) in files {
+            for (pu, value) in values.iter().enumerate() {
+                write(
+                    format!("sys/devices/system/cpu/cpu{pu}/{name}"),
+                    value.to_string(),
+                );
+            }
+        }
+        for (pmu, cpus) in pmus {
+            write(
+                format!("sys/bus/event_source/devices/{pmu}/cpus"),
+                (*cpus).to_owned(),
+            );
+        }
+        let cores: Vec<PuSet> = (0..4).map(|pu| PuSet::from(PuId(pu))).collect();
+        let found = core_types(dir.path(), &cores, &mut Notes::default());
+        let name = |&t: &usize| format!("{}={}", found.types[t].name, found.types[t].capacity);
+        let shown: Vec<String> = found.of_core.iter().map(name).collect();
+        assert_eq!(shown.join(" "), expected);
+        assert_eq!(found.sources, sources);
+    }
+
+    use CoreTypeSource::{AcpiCppc, CpuCapacity, MaxFrequency, PmuDevices};
+    const UNIFORM: &str = "uniform=1024 uniform=1024 uniform=1024 uniform=1024";
+
+    #[test]
+    fn without_sources_all_cores_are_alike() {
+        check(&[], &[], UNIFORM, &[]);
+        check(&[("cpu_capacity", &[1024; 4])], &[], UNIFORM, &[]);
+    }
+
+    #[test]
+    fn a_source_that_leaves_cores_out_is_not_used() {
+        check(&[("cpu_capacity", &[1024, 400])], &[], UNIFORM, &[]);
+        check(&[], &[("cpu_core", "0-1")], UNIFORM, &[]);
+    }
+
+    #[test]
+    fn preferred_cores_are_not_a_type() {
+        check(
+            &[("acpi_cppc/highest_perf", &[166, 156, 146, 136])],
+            &[],
+            UNIFORM,
+            &[],
+        );
+    }
+
+    #[test]
+    fn equal_capacities_do_not_hide_what_firmware_tells() {
+        let files: &[(&str, &[u64])] = &[
+            ("cpu_capacity", &[1024; 4]),
+            ("acpi_cppc/highest_perf", &[64, 63, 40, 40]),
+        ];
+        check(
+            files,
+            &[],
+            "big=1024 big=1024 small=640 small=640",
+            &[AcpiCppc],
+        );
+    }
+
+    #[test]
+    fn the_second_kind_of_atom_is_the_low_power_one() {
+        let pmus = [("cpu_core", "0"), ("cpu_atom", "1-3")];
+        let files: &[(&str, &[u64])] = &[("acpi_cppc/highest_perf", &[64, 44, 30, 44])];
+        check(
+            files,
+            &pmus,
+            "P=1024 E=704 LP-E=480 E=704",
+            &[PmuDevices, AcpiCppc],
+        );
+    }
+
+    #[test]
+    fn each_pmu_is_a_type_even_without_numbers() {
+        let pmus = [
+            ("cpu_core", "0"),
+            ("cpu_atom", "1-2"),
+            ("cpu_lowpower", "3"),
+        ];
+        check(&[], &pmus, "P=1024 E=1024 E=1024 LP-E=1024", &[PmuDevices]);
+    }
+
+    #[test]
+    fn frequency_is_the_last_hint() {
+        let freq: (&str, &[u64]) = (
+            "cpufreq/cpuinfo_max_freq",
+            &[3_000_000, 3_000_000, 1_500_000, 1_500_000],
+        );
+        check(
+            &[freq],
+            &[],
+            "big=1024 big=1024 small=512 small=512",
+            &[MaxFrequency],
+        );
+        let capacity: (&str, &[u64]) = ("cpu_capacity", &[1024, 512, 512, 512]);
+        check(
+            &[freq, capacity],
+            &[],
+            "big=1024 small=512 small=512 small=512",
+            &[CpuCapacity],
+        );
+    }
+
+    #[test]
+    fn four_types_are_four_types() {
+        let capacity: (&str, &[u64]) = ("cpu_capacity", &[250, 500, 800, 1024]);
+        check(
+            &[capacity],
+            &[],
+            "type3=250 type2=500 type1=800 type0=1024",
+            &[CpuCapacity],
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Where core types can be read.
+
+use crate::topology::read;
+use consort_core::{PuId, PuSet};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+
+/// A source of core types, in descending order of trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CoreTypeSource {
+    /// The PMUs of Intel hybrid chips: the kernel's own partition, without numbers.
+    PmuDevices,
+    /// `cpu_capacity`: what the kernel's scheduler uses.
+    CpuCapacity,
+    /// `acpi_cppc/highest_perf`, else `nominal_perf`: what firmware tells of performance.
+    AcpiCppc,
+    /// `cpufreq/cpuinfo_max_freq`: the last hint, used where no other source tells types apart.
+    MaxFrequency,
+}
+
+impl fmt::Display for CoreTypeSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PmuDevices => "PMU devices",
+            Self::CpuCapacity => "cpu_capacity",
+            Self::AcpiCppc => "acpi_cppc",
+            Self::MaxFrequency => "cpuinfo_max_freq",
+        })
+    }
+}
+
+/// PMU devices of hybrid x86 chips and how their cores are usually called, strongest first.
+pub(super) const PMU_DEVICES: [(&str, &str); 3] = [
+    ("cpu_core", "P"),
+    ("cpu_atom", "E"),
+    ("cpu_lowpower", "LP-E"),
+];
+
+/// For each core its index into [`PMU_DEVICES`]; none unless every core has one.
+pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
+    let devices = root.join("sys/bus/event_source/devices");
+    let members = PMU_DEVICES.map(|(name, _)| read::pus(&devices.join(name).join("cpus")));
+    let device = |core: &PuSet| {
+        let holds = |set: &Option<PuSet>| set.as_ref().is_some_and(|set| core.is_subset(set));
+        members.iter().position(holds)
+    };
+    cores.iter().map(device).collect()
+}
+
+/// What a source of numbers tells of each core; none unless it tells of every core.
+pub(super) fn measure(source: CoreTypeSource, root: &Path, cores: &[PuSet]) -> Option<Vec<u64>> {
+    let files: &[&str] = match source {
+        CoreTypeSource::PmuDevices => &[],
+        CoreTypeSource::CpuCapacity => &["cpu_capacity"],
+        CoreTypeSource::AcpiCppc => &["acpi_cppc/highest_perf", "acpi_cppc/nominal_perf"],
+        CoreTypeSource::MaxFrequency => &["cpufreq/cpuinfo_max_freq"],
+    };
+    let of_file = |file: &&str| cores.iter().map(|core| of_core(root, core, file)).collect();
+    files.iter().find_map(of_file)
+}
+
+/// The best of a core's PUs; 0 counts as not told.
+fn of_core(root: &Path, core: &PuSet, file: &str) -> Option<u64> {
+    let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
+    core.iter()
+        .filter_map(of_pu)
+        .max()
+        .filter(|&value| value > 0)
+}

@@ -1,0 +1,199 @@
+//! The file that tells which PUs the process's cgroup may use.
+//!
+//! Version 1 (`cpuset.effective_cpus`, before Linux 3.17 `cpuset.cpus`), version 2
+//! (`cpuset.cpus.effective`), both mounted beside each other, cgroup namespaces,
+//! and Android's mount without the `cpuset.` prefix. Sources: Linux
+//! `Documentation/admin-guide/cgroup-v1/cpusets.rst` and `cgroup-v2.rst`.
+//!
+//! Pitfalls: a version 2 cgroup has the file only if its parent hands the
+//! controller down, so the nearest ancestor that has it counts. A container may
+//! see its host's path in `/proc/self/cgroup` and only its own part of the tree
+//! mounted. A process outside its cgroup namespace sees a path with `..`, whose
+//! files it cannot reach; its affinity still reflects them.
+
+use super::cgroup::{self, Membership};
+use super::mountinfo::{self, Mount};
+use super::read;
+use consort_core::PuSet;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path, PathBuf};
+
+/// Which version of cgroups limits the process's PUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CgroupVersion {
+    /// A version 1 hierarchy with the cpuset controller.
+    V1,
+    /// The unified hierarchy.
+    V2,
+}
+
+/// The cpuset that holds for this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cpuset {
+    pub(crate) pus: PuSet,
+    pub(crate) version: CgroupVersion,
+    pub(crate) file: PathBuf,
+}
+
+/// Finds and reads the process's cpuset; none where no hierarchy has one.
+pub(crate) fn cpuset(root: &Path) -> Option<Cpuset> {
+    let memberships = cgroup::memberships(&membership_text(root)?);
+    let mounts = mountinfo::mounts(&read::text(&root.join("proc/self/mountinfo"))?);
+    version_1(root, &memberships, &mounts).or_else(|| version_2(root, &memberships, &mounts))
+}
+
+/// `/proc/self/cgroup` as it is now.
+pub(crate) fn membership_text(root: &Path) -> Option<String> {
+    read::text(&root.join("proc/self/cgroup"))
+}
+
+fn version_1(root: &Path, memberships: &[Membership], mounts: &[Mount]) -> Option<Cpuset> {
+    let is_cpuset = |name: &String| name == "cpuset";
+    let member = memberships
+        .iter()
+        .find(|m| m.controllers.iter().any(is_cpuset))?;
+    let mounts = mounts.iter();
+    let mut mounts = mounts.filter(|m| m.kind == "cgroup" && m.options.iter().any(is_cpuset));
+    let names = [
+        "cpuset.effective_cpus",
+        "cpuset.cpus",
+        "effective_cpus",
+        "cpus",
+    ];
+    mounts.find_map(|mount| nearest(root, mount, &member.path, &names, CgroupVersion::V1))
+}
+
+fn version_2(root: &Path, memberships: &[Membership], mounts: &[Mount]) -> Option<Cpuset> {
+    let member = memberships.iter().find(|m| m.unified)?;
+    let mut mounts = mounts.iter().filter(|m| m.kind == "cgroup2");
+    let names = ["cpuset.cpus.effective"];
+    mounts.find_map(|mount| nearest(root, mount, &member.path, &names, CgroupVersion::V2))
+}
+
+/// The cpuset of the cgroup, or of its nearest ancestor within the mount that has one.
+fn nearest(
+    root: &Path,
+    mount: &Mount,
+    cgroup: &str,
+    names: &[&str],
+    version: CgroupVersion,
+) -> Option<Cpuset> {
+    let below = below_mount(mount, Path::new(cgroup))?;
+    let point = root.join(mount.point.trim_start_matches('/'));
+    let dirs = below.ancestors().map(|dir| point.join(dir));
+    let mut files = dirs.flat_map(|dir| names.iter().map(move |name| dir.join(name)));
+    files.find_map(|file| {
+        Some(Cpuset {
+            pus: read::pus(&file)?,
+            version,
+            file,
+        })
+    })
+}
+
+/// The cgroup's directory relative to the mount point; the mount point itself where a
+/// container shows the host's path but mounts only its own cgroup; none outside the namespace.
+fn below_mount(mount: &Mount, cgroup: &Path) -> Option<PathBuf> {
+    if cgroup.components().any(|c| c == Component::ParentDir) {
+        return None;
+    }
+    let below = cgroup.strip_prefix(&mount.root).unwrap_or(Path::new(""));
+    Some(below.strip_prefix("/").unwrap_or(below).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const V1: &str = "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n";
+    const V2: &str = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    fn check(cgroup: &str, mountinfo: &str, files: &[(&str, &str)], expected: &str) {
+        let dir = tempfile::tempdir().unwrap();
+        let own = [
+            ("proc/self/cgroup", cgroup),
+            ("proc/self/mountinfo", mountinfo),
+        ];
+        for (name, content) in own.iter().chain(files) {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let found = cpuset(dir.path());
+        let shown = found.map_or("none".into(), |c| format!("{:?} {}", c.version, c.pus));
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn no_cgroups_no_cpuset() {
+        assert_eq!(cpuset(tempfile::tempdir().unwrap().path()), None);
+        check("0::/\n", "", &[], "none");
+        check("0::/\n", V2, &[], "none");
+    }
+
+    #[test]
+    fn version_1_prefers_what_is_effective() {
+        let dir = "sys/fs/cgroup/cpuset/job";
+        let (cpus, effective) = (
+            format!("{dir}/cpuset.cpus"),
+            format!("{dir}/cpuset.effective_cpus"),
+        );
+        check("3:cpuset:/job\n", V1, &[(&cpus, "0-3")], "V1 0-3");
+        check(
+            "3:cpuset:/job\n",
+            V1,
+            &[(&cpus, "0-3"), (&effective, "0-1")],
+            "V1 0-1",
+        );
+    }
+
+    #[test]
+    fn version_2_takes_the_nearest_ancestor_with_the_controller() {
+        let files = [
+            ("sys/fs/cgroup/unified/cpuset.cpus.effective", "0-7"),
+            ("sys/fs/cgroup/unified/a/cpuset.cpus.effective", "2-5"),
+            ("sys/fs/cgroup/unified/a/b/c/pids.max", "max"),
+        ];
+        check("0::/a/b/c\n", V2, &files, "V2 2-5");
+        check("0::/z\n", V2, &files, "V2 0-7");
+    }
+
+    #[test]
+    fn with_both_mounted_the_hierarchy_of_the_controller_counts() {
+        let v1 = ("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-1");
+        let v2 = ("sys/fs/cgroup/unified/cpuset.cpus.effective", "0-3");
+        let both = [V1, V2].concat();
+        check("3:cpuset:/\n0::/\n", &both, &[v1, v2], "V1 0-1");
+        check("5:pids:/\n0::/\n", &both, &[v1, v2], "V2 0-3");
+        check("3:cpuset:/\n0::/\n", V2, &[v2], "V2 0-3");
+    }
+
+    #[test]
+    fn a_container_that_mounts_its_own_cgroup_is_found() {
+        let mount = V1.replace(" / /sys", " /docker/x /sys");
+        let file = ("sys/fs/cgroup/cpuset/cpuset.cpus", "4");
+        check("3:cpuset:/docker/x\n", &mount, &[file], "V1 4");
+        check("3:cpuset:/\n", &mount, &[file], "V1 4");
+        let inner = ("sys/fs/cgroup/cpuset/in/cpuset.cpus", "5");
+        check("3:cpuset:/docker/x/in\n", &mount, &[file, inner], "V1 5");
+    }
+
+    #[test]
+    fn outside_the_cgroup_namespace_nothing_is_told() {
+        let file = ("sys/fs/cgroup/unified/cpuset.cpus.effective", "0-3");
+        check("0::/../other\n", V2, &[file], "none");
+    }
+
+    #[test]
+    fn android_has_no_prefix() {
+        let mount = "9 8 0:1 / /dev/cpuset rw - cgroup none rw,cpuset,noprefix\n";
+        check(
+            "2:cpuset:/fg\n",
+            mount,
+            &[("dev/cpuset/fg/cpus", "0-6")],
+            "V1 0-6",
+        );
+    }
+}

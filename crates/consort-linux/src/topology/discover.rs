@@ -1,0 +1,305 @@
+//! Putting together what sysfs and procfs tell.
+
+use super::allowed::{Allowed, allowed};
+use super::caches::{self, Cache};
+use super::core_types::{CoreTypeSource, core_types};
+use super::hypervisor::{Hypervisor, hypervisor};
+use super::identity::{IdentityGroup, identities};
+use super::nodes::{self, NumaNode};
+use super::notes::Notes;
+use super::partition::partition;
+use super::{place, pus};
+use consort_core::topology::{self, CoreType, PuFacts, Topology};
+use consort_core::{PuId, PuSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Everything that was found out about a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Discovery {
+    /// Every online PU, allowed or not.
+    pub machine: Topology,
+    /// The PUs that may be used.
+    pub topology: Topology,
+    /// What limits the PUs that may be used.
+    pub allowed: Allowed,
+    /// PUs that are plugged in, online or not.
+    pub present: PuSet,
+    /// Every cache of the online PUs.
+    pub caches: Vec<Cache>,
+    /// NUMA nodes, those without PUs included.
+    pub nodes: Vec<NumaNode>,
+    /// What told the core types apart, most trusted first; empty where all cores are alike.
+    pub core_type_sources: Vec<CoreTypeSource>,
+    /// Microarchitectures of the online PUs.
+    pub identities: Vec<IdentityGroup>,
+    /// The hypervisor below the kernel.
+    pub hypervisor: Option<Hypervisor>,
+    /// Whether a hypervisor shows every PU as a core of its own, so that siblings may be hidden.
+    pub hidden_topology: bool,
+    /// What had to be assumed, and what else a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no topology.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TopologyError {
+    /// No source lists any PU.
+    #[error(
+        "no online PU is listed below {root}: sys/devices/system/cpu and proc/cpuinfo are missing or empty; are /sys and /proc mounted there?"
+    )]
+    NoPu {
+        /// The root that was searched.
+        root: PathBuf,
+    },
+    /// Nothing may be used.
+    #[error(
+        "none of the online PUs {online} may be used: the affinity allows {affinity}, the cpuset {cpuset}"
+    )]
+    NotAllowed {
+        /// Online PUs.
+        online: PuSet,
+        /// What the affinity allows.
+        affinity: PuSet,
+        /// What the cpuset allows, in words.
+        cpuset: String,
+    },
+    /// The facts contradict each other in a way that was not repaired.
+    #[error("the kernel's description of the processor contradicts itself")]
+    Contradiction(#[from] topology::TopologyError),
+}
+
+/// Discovers the machine below `root`, `/` for the host, limited to the process's own affinity.
+///
+/// # Errors
+/// No online PU, or none that the process may use. Missing files are no error; see
+/// [`Discovery::notes`].
+pub fn discover(root: &Path) -> Result<Discovery, TopologyError> {
+    discover_with(root, None)
+}
+
+/// [`discover`] with an affinity other than the process's own.
+///
+/// # Errors
+/// Those of [`discover`].
+pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery, TopologyError> {
+    let mut notes = Notes::default();
+    let no_pu = || TopologyError::NoPu {
+        root: root.to_owned(),
+    };
+    let online = pus::online_with(root, &mut notes).ok_or_else(no_pu)?;
+    let allowed = allowed(root, &online, affinity);
+    if allowed.pus.is_empty() {
+        return Err(not_allowed(online, allowed));
+    }
+    let caches = caches::caches(root, &online);
+    let nodes = nodes::nodes(root, &online);
+    let mut groups = Groups::new(root, &online, &caches, &nodes, &mut notes);
+    groups.mend(&mut notes);
+    let found = core_types(root, &groups.cores(), &mut notes);
+    let machine = Topology::new(groups.facts(&found.of_core), found.types)?;
+    let hypervisor = hypervisor(root);
+    let hidden_topology = hides(hypervisor.as_ref(), &machine, &mut notes);
+    Ok(Discovery {
+        topology: machine.restricted(&allowed.pus)?,
+        present: pus::present(root, &online),
+        identities: identities(root, &online),
+        core_type_sources: found.sources,
+        notes: notes.into_lines(),
+        machine,
+        allowed,
+        caches,
+        nodes,
+        hypervisor,
+        hidden_topology,
+    })
+}
+
+fn not_allowed(online: PuSet, allowed: Allowed) -> TopologyError {
+    let cpuset = allowed.by_cpuset.map(|set| set.to_string());
+    TopologyError::NotAllowed {
+        online,
+        affinity: allowed.by_affinity,
+        cpuset: cpuset.unwrap_or_else(|| "everything".to_owned()),
+    }
+}
+
+fn hides(hypervisor: Option<&Hypervisor>, machine: &Topology, notes: &mut Notes) -> bool {
+    let Some(hypervisor) = hypervisor else {
+        return false;
+    };
+    let hidden = machine.smt() == 1 && machine.pus().len() > 1;
+    if hidden {
+        notes.add(format!(
+            "the hypervisor ({}) shows every PU as a core of its own; PUs may share cores in truth",
+            hypervisor.name
+        ));
+    }
+    hidden
+}
+
+/// Each online PU's number of every kind of group.
+struct Groups {
+    package: BTreeMap<PuId, u32>,
+    node: BTreeMap<PuId, u32>,
+    core: BTreeMap<PuId, u32>,
+    llc: BTreeMap<PuId, u32>,
+    l2: BTreeMap<PuId, u32>,
+}
+
+impl Groups {
+    fn new(
+        root: &Path,
+        online: &PuSet,
+        caches: &[Cache],
+        nodes: &[NumaNode],
+        notes: &mut Notes,
+    ) -> Self {
+        let places = place::places(root, online, notes);
+        let llc = caches::last_level(caches, &places.packages, notes);
+        Self {
+            node: nodes::node_of(nodes, online, notes),
+            core: numbered(&places.siblings, "core siblings", notes),
+            llc: numbered(&llc, "sharers of the last-level cache", notes),
+            l2: numbered(
+                &caches::level_2(caches),
+                "sharers of the level 2 cache",
+                notes,
+            ),
+            package: places.packages,
+        }
+    }
+
+    /// Gives all PUs of a core the place of its first PU; some hypervisors spread siblings over
+    /// packages or nodes.
+    fn mend(&mut self, notes: &mut Notes) {
+        let cores = self.cores();
+        let maps = [
+            (&mut self.package, "package"),
+            (&mut self.node, "NUMA node"),
+            (&mut self.llc, "LLC domain"),
+        ];
+        for (map, what) in maps {
+            for core in &cores {
+                mend_core(map, what, core, notes);
+            }
+        }
+    }
+
+    /// The PUs of each core, in the order of the core numbers.
+    fn cores(&self) -> Vec<PuSet> {
+        let mut cores: BTreeMap<u32, PuSet> = BTreeMap::new();
+        for (&pu, &core) in &self.core {
+            cores.entry(core).or_default().insert(pu);
+        }
+        cores.into_values().collect()
+    }
+
+    fn facts(&self, type_of_core: &[usize]) -> Vec<PuFacts> {
+        let of = |map: &BTreeMap<PuId, u32>, pu| map.get(&pu).copied().unwrap_or(0);
+        let fact = |(&pu, &core): (&PuId, &u32)| PuFacts {
+            pu,
+            package: of(&self.package, pu),
+            node: of(&self.node, pu),
+            core,
+            llc: of(&self.llc, pu),
+            l2: self.l2.get(&pu).copied(),
+            core_type: type_of_core.get(core as usize).copied().unwrap_or(0),
+        };
+        self.core.iter().map(fact).collect()
+    }
+}
+
+fn numbered(claims: &BTreeMap<PuId, PuSet>, what: &str, notes: &mut Notes) -> BTreeMap<PuId, u32> {
+    let found = partition(claims);
+    for pu in found.torn.iter() {
+        notes.about(
+            pu,
+            format!("others do not agree with what it tells of its {what}"),
+        );
+    }
+    found.group_of
+}
+
+fn mend_core(map: &mut BTreeMap<PuId, u32>, what: &str, core: &PuSet, notes: &mut Notes) {
+    let Some(&first) = core.first().and_then(|pu| map.get(&pu)) else {
+        return;
+    };
+    for pu in core.iter() {
+        if map.insert(pu, first) != Some(first) {
+            let told = format!("told another {what} than its core's first PU; took that one's");
+            notes.about(pu, told);
+        }
+    }
+}
+
+/// The types' names and the PUs of each, for people: `P 0-15, E 16-23`.
+pub fn core_type_members(topology: &Topology) -> Vec<(&CoreType, PuSet)> {
+    let members = |index: usize| {
+        let cores = topology.cores().iter().filter(|c| c.core_type == index);
+        cores.flat_map(|c| c.pus.iter().copied()).collect()
+    };
+    let types = topology.core_types().iter().enumerate();
+    types
+        .map(|(i, core_type)| (core_type, members(i)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn an_empty_root_is_an_error_that_names_it() {
+        let dir = tree(&[]);
+        let error = discover(dir.path()).unwrap_err().to_string();
+        assert!(error.contains(&dir.path().display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn nothing_allowed_is_an_error_that_says_why() {
+        let dir = tree(&[("sys/devices/system/cpu/online", "0-1")]);
+        let error = discover_with(dir.path(), Some(&"7".parse().unwrap())).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "none of the online PUs 0-1 may be used: the affinity allows 7, the cpuset everything"
+        );
+    }
+
+    #[test]
+    fn siblings_in_different_nodes_are_mended() {
+        let dir = tree(&[
+            ("sys/devices/system/cpu/online", "0-1"),
+            ("sys/devices/system/cpu/cpu0/topology/core_cpus_list", "0-1"),
+            ("sys/devices/system/cpu/cpu1/topology/core_cpus_list", "0-1"),
+            ("sys/devices/system/node/node0/cpulist", "0"),
+            ("sys/devices/system/node/node1/cpulist", "1"),
+        ]);
+        let found = discover(dir.path()).unwrap();
+        assert_eq!(found.machine.nodes().len(), 1);
+        assert_eq!(found.machine.cores().len(), 1);
+        let told = "PUs 1: told another NUMA node than its core's first PU; took that one's";
+        assert!(found.notes.contains(&told.to_owned()), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn the_machine_keeps_pus_that_may_not_be_used() {
+        let dir = tree(&[("sys/devices/system/cpu/online", "0-3")]);
+        let found = discover_with(dir.path(), Some(&"1-2".parse().unwrap())).unwrap();
+        assert_eq!(found.machine.pus().len(), 4);
+        assert_eq!(found.topology.pus().to_string(), "1-2");
+    }
+}

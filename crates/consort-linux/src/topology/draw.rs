@@ -1,0 +1,344 @@
+//! A topology as a few lines of text, good to read at 2 PUs and at 256.
+//!
+//! ```text
+//! 2 packages, 2 nodes, 4 LLC domains, 16 cores, 32 PUs
+//! package 0 > node 0
+//!   LLC 0: 4 x core {2 PUs}: 0-3 + 16-19
+//!   LLC 1: 4 x core {2 PUs}: 4-7 + 20-23
+//! ```
+//!
+//! The coarser kind of group stands outside: nodes hold packages where a
+//! hypervisor makes every PU a socket. A kind with one member is joined to its
+//! parent by `>`, equal cores are one entry, and so are neighbouring groups of
+//! one core each. `0-3 + 16-19` means that 0 and 16 share a core, 1 and 17, and
+//! so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group of which only a
+//! part is in the group around it is marked `(part)`.
+
+use consort_core::topology::{Core, Domain, Topology};
+use consort_core::{PuId, PuSet};
+use std::collections::BTreeMap;
+
+/// Draws packages, nodes, LLC domains, cores and PUs, one line per element of the result.
+pub fn draw(topology: &Topology) -> Vec<String> {
+    let mut lines = vec![summary(topology)];
+    lines.extend(core_types(topology));
+    let mut levels = [
+        level("package", topology.packages(), |c| c.package),
+        level("node", topology.nodes(), |c| c.node),
+        level("LLC", topology.llcs(), |c| c.llc),
+    ];
+    levels.sort_by_key(|level| level.domains.len());
+    let drawing = Drawing { topology };
+    let all: Vec<usize> = (0..topology.cores().len()).collect();
+    drawing.groups(&levels, &all, "", "", &mut lines);
+    lines
+}
+
+fn summary(t: &Topology) -> String {
+    [
+        count(t.packages().len(), "package"),
+        count(t.nodes().len(), "node"),
+        count(t.llcs().len(), "LLC domain"),
+        count(t.cores().len(), "core"),
+        count(t.pus().len(), "PU"),
+    ]
+    .join(", ")
+}
+
+fn core_types(t: &Topology) -> Option<String> {
+    let show =
+        |c: &consort_core::topology::CoreType| format!("{} (capacity {})", c.name, c.capacity);
+    let types: Vec<String> = t.core_types().iter().map(show).collect();
+    (types.len() > 1).then(|| format!("core types: {}", types.join(", ")))
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A kind of group and how to find a core's.
+struct Level<'a> {
+    name: &'static str,
+    domains: &'a [Domain],
+    of: fn(&Core) -> usize,
+}
+
+fn level<'a>(name: &'static str, domains: &'a [Domain], of: fn(&Core) -> usize) -> Level<'a> {
+    Level { name, domains, of }
+}
+
+/// Groups that are drawn as one entry: one group, or several of one core each.
+struct Entry {
+    domains: Vec<usize>,
+    cores: Vec<usize>,
+}
+
+struct Drawing<'a> {
+    topology: &'a Topology,
+}
+
+impl Drawing<'_> {
+    fn core(&self, index: usize) -> &Core {
+        &self.topology.cores()[index]
+    }
+
+    /// What equal cores have in common.
+    fn shape(&self, index: usize) -> (usize, usize) {
+        let core = self.core(index);
+        (core.core_type, core.pus.len())
+    }
+
+    /// Draws the outermost of the levels and, within it, the rest. `path` are the groups around
+    /// that have no line yet.
+    fn groups(
+        &self,
+        levels: &[Level<'_>],
+        cores: &[usize],
+        path: &str,
+        indent: &str,
+        out: &mut Vec<String>,
+    ) {
+        let Some((level, rest)) = levels.split_first() else {
+            return self.cores(cores, path, indent, out);
+        };
+        let entries = self.entries(level, cores);
+        let (path, indent) = match entries.len() {
+            1 => (path.to_owned(), indent.to_owned()),
+            _ => heading(path, indent, out),
+        };
+        for entry in &entries {
+            let label = label(level, entry);
+            let path = if path.is_empty() {
+                label
+            } else {
+                format!("{path} > {label}")
+            };
+            if entry.domains.len() > 1 {
+                out.push(format!(
+                    "{indent}{path}, each {}",
+                    self.equal_cores(&entry.cores, 1)
+                ));
+            } else {
+                self.groups(rest, &entry.cores, &path, &indent, out);
+            }
+        }
+    }
+
+    fn entries(&self, level: &Level<'_>, cores: &[usize]) -> Vec<Entry> {
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &core in cores {
+            groups
+                .entry((level.of)(self.core(core)))
+                .or_default()
+                .push(core);
+        }
+        let mut entries: Vec<Entry> = Vec::new();
+        for (domain, cores) in groups {
+            match entries.last_mut() {
+                Some(last) if self.folds(last, &cores) => {
+                    last.domains.push(domain);
+                    last.cores.extend(cores);
+                }
+                _ => entries.push(Entry {
+                    domains: vec![domain],
+                    cores,
+                }),
+            }
+        }
+        entries
+    }
+
+    /// Whether a group can be drawn together with those before it: one core each, all equal.
+    fn folds(&self, before: &Entry, cores: &[usize]) -> bool {
+        before.domains.len() == before.cores.len()
+            && cores.len() == 1
+            && self.shape(before.cores[0]) == self.shape(cores[0])
+    }
+
+    fn cores(&self, cores: &[usize], path: &str, indent: &str, out: &mut Vec<String>) {
+        let runs: Vec<&[usize]> = cores
+            .chunk_by(|&a, &b| self.shape(a) == self.shape(b))
+            .collect();
+        if let [run] = runs[..] {
+            out.push(format!(
+                "{indent}{path}: {}",
+                self.equal_cores(run, run.len())
+            ));
+            return;
+        }
+        let (_, indent) = heading(path, indent, out);
+        let lines = runs
+            .into_iter()
+            .map(|run| format!("{indent}{}", self.equal_cores(run, run.len())));
+        out.extend(lines);
+    }
+
+    /// `8 x P core {2 PUs}: 0-7 + 8-15`, with `n` as the number.
+    fn equal_cores(&self, cores: &[usize], n: usize) -> String {
+        let members: Vec<&Core> = cores.iter().map(|&c| self.core(c)).collect();
+        let (core_type, ways) = self.shape(cores[0]);
+        let types = self.topology.core_types();
+        let name = match types.len() {
+            1 => String::new(),
+            _ => format!("{} ", types[core_type].name),
+        };
+        format!(
+            "{n} x {name}core {{{}}}: {}",
+            count(ways, "PU"),
+            pu_text(&members)
+        )
+    }
+}
+
+/// Gives the groups around a line of their own; what follows is indented below it.
+fn heading(path: &str, indent: &str, out: &mut Vec<String>) -> (String, String) {
+    if path.is_empty() {
+        return (String::new(), indent.to_owned());
+    }
+    out.push(format!("{indent}{path}"));
+    (String::new(), format!("{indent}  "))
+}
+
+fn label(level: &Level<'_>, entry: &Entry) -> String {
+    let domain = |i: usize| &level.domains[entry.domains[i]];
+    let last = entry.domains.len() - 1;
+    let whole: usize = entry
+        .domains
+        .iter()
+        .map(|&d| level.domains[d].cores.len())
+        .sum();
+    let part = if whole > entry.cores.len() {
+        " (part)"
+    } else {
+        ""
+    };
+    match last {
+        0 => format!("{} {}{part}", level.name, domain(0).key),
+        _ => format!(
+            "{} x {} {}..{}{part}",
+            last + 1,
+            level.name,
+            domain(0).key,
+            domain(last).key
+        ),
+    }
+}
+
+/// The PUs of equal cores, so that siblings can be found.
+fn pu_text(cores: &[&Core]) -> String {
+    let all: PuSet = cores.iter().flat_map(|c| c.pus.iter().copied()).collect();
+    let one_way = cores.iter().all(|c| c.pus.len() == 1);
+    if one_way || cores.len() == 1 {
+        return all.to_string();
+    }
+    if cores.iter().all(|c| consecutive(&c.pus)) {
+        return format!("{all} (siblings adjacent)");
+    }
+    by_way(cores).unwrap_or_else(|| by_core(cores))
+}
+
+fn consecutive(pus: &[PuId]) -> bool {
+    pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0)
+}
+
+/// A list per way, if cores can be told from their positions in it and the lists are short.
+fn by_way(cores: &[&Core]) -> Option<String> {
+    let ways = cores.first()?.pus.len();
+    let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };
+    let lists: Vec<Vec<PuId>> = (0..ways).map(way).collect();
+    if !lists.iter().all(|list| list.is_sorted()) {
+        return None;
+    }
+    let text = |list: &Vec<PuId>| list.iter().copied().collect::<PuSet>().to_string();
+    let text = lists.iter().map(text).collect::<Vec<_>>().join(" + ");
+    (text.len() <= by_core(cores).len()).then_some(text)
+}
+
+fn by_core(cores: &[&Core]) -> String {
+    let core = |c: &&Core| {
+        c.pus
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    cores.iter().map(core).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::topology::{CoreType, PuFacts};
+    use proptest::prelude::*;
+
+    /// One PU for each (package, node, core, LLC).
+    fn drawn(places: &[(u32, u32, u32, u32)]) -> Vec<String> {
+        draw(&topology(places))
+    }
+
+    fn topology(places: &[(u32, u32, u32, u32)]) -> Topology {
+        let fact = |(pu, &(package, node, core, llc))| PuFacts {
+            pu: PuId(pu),
+            package,
+            node,
+            core,
+            llc,
+            l2: None,
+            core_type: 0,
+        };
+        let facts = (0..).zip(places).map(fact).collect();
+        Topology::new(facts, vec![CoreType::uniform()]).unwrap()
+    }
+
+    #[test]
+    fn two_pus_are_one_line_and_a_summary() {
+        assert_eq!(
+            drawn(&[(0, 0, 0, 0), (0, 0, 1, 0)]),
+            [
+                "1 package, 1 node, 1 LLC domain, 2 cores, 2 PUs",
+                "package 0 > node 0 > LLC 0: 2 x core {1 PU}: 0-1"
+            ]
+        );
+    }
+
+    #[test]
+    fn sockets_of_one_pu_are_one_line_per_node() {
+        let places: Vec<_> = (0..256).map(|i| (i, i / 128, i, i)).collect();
+        assert_eq!(
+            drawn(&places)[1..],
+            [
+                "node 0 > 128 x package 0..127, each 1 x core {1 PU}: 0-127",
+                "node 1 > 128 x package 128..255, each 1 x core {1 PU}: 128-255"
+            ]
+        );
+    }
+
+    #[test]
+    fn siblings_can_be_found_however_they_are_numbered() {
+        let cores = |numbers: [u32; 6]| drawn(&numbers.map(|core| (0, 0, core, 0)))[1].clone();
+        let text = |text: &str| format!("package 0 > node 0 > LLC 0: 3 x core {{2 PUs}}: {text}");
+        assert_eq!(cores([0, 1, 2, 0, 1, 2]), text("0-2 + 3-5"));
+        assert_eq!(cores([0, 0, 1, 1, 2, 2]), text("0-5 (siblings adjacent)"));
+        assert_eq!(cores([0, 1, 2, 2, 1, 0]), text("0+5 1+4 2+3"));
+    }
+
+    #[test]
+    fn what_crosses_the_group_around_it_is_marked() {
+        let lines = drawn(&[(0, 0, 0, 0), (0, 0, 1, 1), (1, 0, 2, 1), (1, 1, 3, 1)]);
+        assert!(lines.iter().any(|l| l.contains("(part)")), "{lines:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_pu_is_drawn(places in prop::collection::vec((0u32..2, 0u32..2, 0u32..3), 1..24), smt in 1u32..4) {
+            let places: Vec<_> = places.iter().zip(0u32..)
+                .flat_map(|(&(package, node, llc), core)| (0..smt).map(move |_| (package, node, core, llc)))
+                .collect();
+            let drawn_pus = drawn(&places)[1..].iter()
+                .filter_map(|line| line.rsplit_once(": "))
+                .map(|(_, pus)| pus.replace(" (siblings adjacent)", "").replace(['+', ' '], ","))
+                .fold(PuSet::new(), |all, pus| all.union(&pus.parse().unwrap()));
+            prop_assert_eq!(drawn_pus.len(), places.len());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Which microarchitecture each PU is, for choosing event files.
+//!
+//! Usage: [`identities`] groups the online PUs by identity; hybrid Arm chips have
+//! several groups, Intel hybrid chips one (family and model are the same for
+//! all their cores; the core types tell them apart).
+
+use super::cpuinfo::{self, Keys, Processor};
+use super::read;
+use consort_core::PuSet;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// What a PU says of its microarchitecture.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "architecture", rename_all = "lowercase")]
+pub enum CpuIdentity {
+    /// `CPUID` leaf 1, as `/proc/cpuinfo` shows it.
+    X86 {
+        /// `vendor_id`, for example `GenuineIntel`.
+        vendor: String,
+        /// `cpu family`, extended family included.
+        family: u32,
+        /// `model`, extended model included.
+        model: u32,
+        /// `stepping`.
+        stepping: u32,
+    },
+    /// The fields of Arm's `MIDR_EL1`.
+    Arm {
+        /// `CPU implementer`, for example 0x41 for Arm Limited.
+        implementer: u32,
+        /// `CPU part`, for example 0xd0c for Neoverse N1.
+        part: u32,
+        /// `CPU variant` (the r of rNpM).
+        variant: u32,
+        /// `CPU revision` (the p of rNpM).
+        revision: u32,
+    },
+    /// The `cpu :` line of IBM POWER.
+    Power {
+        /// Its first word, for example `POWER9`.
+        name: String,
+        /// The processor version register as printed behind `pvr`, for example `004e 1202`.
+        pvr: Option<String>,
+    },
+    /// Nothing known was told.
+    Unknown,
+}
+
+impl fmt::Display for CpuIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::X86 {
+                vendor,
+                family,
+                model,
+                stepping,
+            } => write!(
+                f,
+                "{vendor} family {family} model {model} stepping {stepping}"
+            ),
+            Self::Arm {
+                implementer,
+                part,
+                variant,
+                revision,
+            } => write!(
+                f,
+                "Arm implementer {implementer:#x} part {part:#x} r{variant}p{revision}"
+            ),
+            Self::Power { name, pvr: None } => f.write_str(name),
+            Self::Power {
+                name,
+                pvr: Some(pvr),
+            } => write!(f, "{name} (pvr {pvr})"),
+            Self::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// PUs of one identity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdentityGroup {
+    /// The PUs.
+    pub pus: PuSet,
+    /// What they are.
+    pub identity: CpuIdentity,
+    /// The name for people (`model name`), where there is one.
+    pub model_name: Option<String>,
+}
+
+/// The online PUs by identity, in the order of each group's first PU.
+pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
+    let text = read::text(&root.join("proc/cpuinfo")).unwrap_or_default();
+    let machine = cpuinfo::machine(&text);
+    let mut groups: BTreeMap<(CpuIdentity, Option<String>), PuSet> = BTreeMap::new();
+    let mut rest = online.clone();
+    for Processor { pu, keys } in cpuinfo::processors(&text) {
+        if rest.contains(pu) {
+            rest.remove(pu);
+            let name = cpuinfo::lookup(&keys, &machine, "model name").map(str::to_owned);
+            let key = (identify(&keys, &machine), name);
+            groups.entry(key).or_default().insert(pu);
+        }
+    }
+    if !rest.is_empty() {
+        let unknown = groups.entry((CpuIdentity::Unknown, None)).or_default();
+        *unknown = unknown.union(&rest);
+    }
+    in_order(groups)
+}
+
+fn in_order(groups: BTreeMap<(CpuIdentity, Option<String>), PuSet>) -> Vec<IdentityGroup> {
+    let group = |((identity, model_name), pus)| IdentityGroup {
+        pus,
+        identity,
+        model_name,
+    };
+    let mut groups: Vec<_> = groups.into_iter().map(group).collect();
+    groups.sort_by_key(|g| g.pus.first());
+    groups
+}
+
+fn identify(keys: &Keys, machine: &Keys) -> CpuIdentity {
+    x86(keys)
+        .or_else(|| arm(keys, machine))
+        .or_else(|| power(keys))
+        .unwrap_or(CpuIdentity::Unknown)
+}
+
+fn x86(keys: &Keys) -> Option<CpuIdentity> {
+    Some(CpuIdentity::X86 {
+        vendor: keys.get("vendor_id")?.clone(),
+        family: keys.get("cpu family")?.parse().ok()?,
+        model: keys.get("model")?.parse().ok()?,
+        stepping: keys
+            .get("stepping")
+            .and_then(|s| s.parse().ok())
+            .unwrap_or(0),
+    })
+}
+
+fn arm(keys: &Keys, machine: &Keys) -> Option<CpuIdentity> {
+    let field = |key| number(cpuinfo::lookup(keys, machine, key)?);
+    Some(CpuIdentity::Arm {
+        implementer: field("CPU implementer")?,
+        part: field("CPU part")?,
+        variant: field("CPU variant").unwrap_or(0),
+        revision: field("CPU revision").unwrap_or(0),
+    })
+}
+
+fn power(keys: &Keys) -> Option<CpuIdentity> {
+    let name = keys.get("cpu")?.split([',', ' ']).next()?;
+    if name.is_empty() {
+        return None;
+    }
+    let pvr = keys.get("revision").and_then(|r| r.split_once("(pvr "));
+    Some(CpuIdentity::Power {
+        name: name.to_owned(),
+        pvr: pvr.map(|(_, pvr)| pvr.trim_end_matches(')').to_owned()),
+    })
+}
+
+/// A decimal number, or a hexadecimal one behind `0x`.
+fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::fs;
+
+    fn shown(cpuinfo: &str, online: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("proc")).unwrap();
+        fs::write(dir.path().join("proc/cpuinfo"), cpuinfo).unwrap();
+        let groups = identities(dir.path(), &online.parse().unwrap());
+        let show = |g: &IdentityGroup| format!("{}: {}", g.pus, g.identity);
+        groups.iter().map(show).collect()
+    }
+
+    #[test]
+    fn x86_is_read() {
+        let text = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 25\nmodel : 97\n\
+                    model name : Ryzen\nstepping : 2\n";
+        assert_eq!(
+            shown(text, "0"),
+            ["0: AuthenticAMD family 25 model 97 stepping 2"]
+        );
+    }
+
+    #[test]
+    fn hybrid_arm_has_a_group_for_each_part() {
+        let cpu = |n, part| {
+            format!(
+                "processor : {n}\nCPU implementer : 0x41\nCPU variant : 0x1\nCPU part : {part}\nCPU revision : 2\n\n"
+            )
+        };
+        let text = [cpu(0, "0xd05"), cpu(1, "0xd41"), cpu(2, "0xd05")].concat();
+        let expected = ["0,2: Arm implementer 0x41 part 0xd05 r1p2", "1,3: unknown"];
+        let text_without_1 = text.replace("processor : 1", "processor : 9");
+        assert_eq!(shown(&text_without_1, "0-3"), expected);
+        assert_eq!(shown(&text, "0-2").len(), 2);
+    }
+
+    #[test]
+    fn power_is_read() {
+        let text = "processor : 8\ncpu : POWER8E (raw), altivec supported\n\
+                    revision : 2.1 (pvr 004b 0201)\n\nplatform : PowerNV\n";
+        assert_eq!(shown(text, "8"), ["8: POWER8E (pvr 004b 0201)"]);
+    }
+
+    #[test]
+    fn pus_that_tell_nothing_and_pus_that_are_not_listed_are_one_group() {
+        assert_eq!(shown("processor : 1\n", "1-2"), ["1-2: unknown"]);
+    }
+
+    proptest! {
+        #[test]
+        fn groups_partition_the_online_pus(
+            lines in prop::collection::vec("(processor|cpu|CPU part|CPU implementer|vendor_id|model|cpu family) ?: (0x)?[0-9a-z ]{0,6}", 0..30),
+            online in prop::collection::btree_set(0u32..20, 1..8),
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            fs::create_dir(dir.path().join("proc")).unwrap();
+            fs::write(dir.path().join("proc/cpuinfo"), lines.join("\n")).unwrap();
+            let online: PuSet = online.into_iter().map(consort_core::PuId).collect();
+            let groups = identities(dir.path(), &online);
+            let total: usize = groups.iter().map(|g| g.pus.len()).sum();
+            let union = groups.iter().fold(PuSet::new(), |all, g| all.union(&g.pus));
+            prop_assert_eq!(total, online.len());
+            prop_assert_eq!(union, online);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! NUMA nodes and their distances.
+//!
+//! Source: Linux `Documentation/ABI/stable/sysfs-devices-node`. A `distance`
+//! file has one number per online node, in ascending order of the nodes; 10 is
+//! local, as in ACPI's SLIT.
+
+use super::notes::Notes;
+use super::read;
+use consort_core::{PuId, PuSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One NUMA node; one without PUs has memory only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumaNode {
+    /// The kernel's number.
+    pub node: u32,
+    /// Its online PUs.
+    pub pus: PuSet,
+    /// Relative memory latency to each node (10 is local); empty where not told.
+    pub distances: BTreeMap<u32, u32>,
+}
+
+/// All nodes, by number; empty where the kernel shows none.
+pub(crate) fn nodes(root: &Path, online: &PuSet) -> Vec<NumaNode> {
+    let dirs = read::numbered(&root.join("sys/devices/system/node"), "node");
+    let numbers: Vec<u32> = dirs.iter().map(|(number, _)| *number).collect();
+    let node = |(node, dir): &(u32, PathBuf)| NumaNode {
+        node: *node,
+        pus: read::pus(&dir.join("cpulist"))
+            .unwrap_or_default()
+            .intersection(online),
+        distances: distances(&dir.join("distance"), &numbers),
+    };
+    dirs.iter().map(node).collect()
+}
+
+fn distances(file: &Path, nodes: &[u32]) -> BTreeMap<u32, u32> {
+    let text = read::text(file).unwrap_or_default();
+    let row: Vec<u32> = text
+        .split_whitespace()
+        .map_while(|n| n.parse().ok())
+        .collect();
+    if row.len() != nodes.len() {
+        return BTreeMap::new();
+    }
+    nodes.iter().copied().zip(row).collect()
+}
+
+/// The node of each online PU; 0 where none is told.
+pub(crate) fn node_of(
+    nodes: &[NumaNode],
+    online: &PuSet,
+    notes: &mut Notes,
+) -> BTreeMap<PuId, u32> {
+    let mut node = |pu| {
+        let told = nodes.iter().find(|n| n.pus.contains(pu));
+        if told.is_none() {
+            notes.about(pu, "no NUMA node told; assumed node 0");
+        }
+        told.map_or(0, |n| n.node)
+    };
+    online.iter().map(|pu| (pu, node(pu))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn nodes_with_holes_keep_their_numbers_and_distances() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [(0, "0-1", "10 80"), (8, "", "80 10")];
+        for (node, cpus, distance) in files {
+            let node = dir
+                .path()
+                .join(format!("sys/devices/system/node/node{node}"));
+            fs::create_dir_all(&node).unwrap();
+            fs::write(node.join("cpulist"), cpus).unwrap();
+            fs::write(node.join("distance"), distance).unwrap();
+        }
+        let online = "0,2".parse().unwrap();
+        let nodes = nodes(dir.path(), &online);
+        assert_eq!(nodes[0].pus.to_string(), "0");
+        assert_eq!(nodes[0].distances, BTreeMap::from([(0, 10), (8, 80)]));
+        assert!(nodes[1].pus.is_empty());
+        let mut notes = Notes::default();
+        let of = node_of(&nodes, &online, &mut notes);
+        assert_eq!(of, BTreeMap::from([(PuId(0), 0), (PuId(2), 0)]));
+        assert_eq!(
+            notes.into_lines(),
+            ["PUs 2: no NUMA node told; assumed node 0"]
+        );
+    }
+
+    #[test]
+    fn a_distance_row_of_another_length_is_not_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("distance");
+        fs::write(&file, "10 21 31").unwrap();
+        assert!(distances(&file, &[0, 1]).is_empty());
+        assert_eq!(distances(&file, &[0, 1, 4])[&4], 31);
+    }
+}

@@ -1,0 +1,47 @@
+//! What a discovery had to assume, in sentences for people.
+
+use consort_core::{PuId, PuSet};
+use std::collections::BTreeMap;
+
+/// Collects assumptions; equal ones about several PUs become one line.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    lines: Vec<String>,
+    about_pus: BTreeMap<String, PuSet>,
+}
+
+impl Notes {
+    /// Adds a sentence about the machine.
+    pub(crate) fn add(&mut self, line: impl Into<String>) {
+        let line = line.into();
+        if !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+    }
+
+    /// Adds a sentence about one PU.
+    pub(crate) fn about(&mut self, pu: PuId, what: impl Into<String>) {
+        self.about_pus.entry(what.into()).or_default().insert(pu);
+    }
+
+    /// Every sentence: those about the machine, then those about PUs.
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        let about = self.about_pus.into_iter();
+        let about = about.map(|(what, pus)| format!("PUs {pus}: {what}"));
+        self.lines.into_iter().chain(about).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_notes_are_one_line() {
+        let mut notes = Notes::default();
+        notes.add("a");
+        notes.add("a");
+        [1, 0, 3].map(|pu| notes.about(PuId(pu), "no cache told"));
+        assert_eq!(notes.into_lines(), ["a", "PUs 0-1,3: no cache told"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! Noticing CPU hotplug and cpuset changes.
+//!
+//! Usage: make a [`Watch`] beside a discovery and call [`Watch::poll`] once per
+//! quantum; on a change discover again. A poll reads three small files; the mount
+//! table is read again only when the process has moved to another cgroup.
+
+use super::{cpuset, pus, read};
+use consort_core::PuSet;
+use std::path::{Path, PathBuf};
+
+/// What a watch compares.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Online PUs; empty while no source tells.
+    pub online: PuSet,
+    /// The cgroup's cpuset, where there is one.
+    pub cpuset: Option<PuSet>,
+}
+
+/// Remembers the limits that were last seen.
+#[derive(Debug)]
+pub struct Watch {
+    root: PathBuf,
+    cgroup: Option<String>,
+    cpuset_file: Option<PathBuf>,
+    last: Limits,
+}
+
+impl Watch {
+    /// Starts from the limits as they are now.
+    pub fn new(root: &Path) -> Self {
+        let mut watch = Self {
+            root: root.to_owned(),
+            cgroup: None,
+            cpuset_file: None,
+            last: Limits::default(),
+        };
+        watch.last = watch.read();
+        watch
+    }
+
+    /// The limits that were last seen.
+    pub fn limits(&self) -> &Limits {
+        &self.last
+    }
+
+    /// Reads again; the new limits if they differ from the last.
+    pub fn poll(&mut self) -> Option<&Limits> {
+        let now = self.read();
+        if now == self.last {
+            return None;
+        }
+        self.last = now;
+        Some(&self.last)
+    }
+
+    fn read(&mut self) -> Limits {
+        Limits {
+            online: pus::online(&self.root).unwrap_or_default(),
+            cpuset: self.read_cpuset(),
+        }
+    }
+
+    fn read_cpuset(&mut self) -> Option<PuSet> {
+        let cgroup = cpuset::membership_text(&self.root);
+        if cgroup == self.cgroup
+            && let Some(pus) = self.cpuset_file.as_deref().and_then(read::pus)
+        {
+            return Some(pus);
+        }
+        let found = cpuset::cpuset(&self.root);
+        self.cgroup = cgroup;
+        self.cpuset_file = found.as_ref().map(|c| c.file.clone());
+        found.map(|c| c.pus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn write(root: &Path, name: &str, content: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    #[test]
+    fn changes_are_told_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let cpuset = "sys/fs/cgroup/job/cpuset.cpus.effective";
+        write(root, "sys/devices/system/cpu/online", "0-3");
+        write(root, "proc/self/cgroup", "0::/job\n");
+        write(
+            root,
+            "proc/self/mountinfo",
+            "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 none rw\n",
+        );
+        write(root, cpuset, "0-3");
+        let mut watch = Watch::new(root);
+        assert_eq!(watch.poll(), None);
+
+        write(root, cpuset, "0-1");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("0-1".parse().unwrap()));
+        assert_eq!(watch.poll(), None);
+
+        write(root, "sys/devices/system/cpu/online", "0,2");
+        assert_eq!(watch.poll().unwrap().online, "0,2".parse().unwrap());
+
+        write(root, "sys/fs/cgroup/new/cpuset.cpus.effective", "3");
+        write(root, "proc/self/cgroup", "0::/new\n");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("3".parse().unwrap()));
+
+        fs::remove_file(root.join("sys/fs/cgroup/new/cpuset.cpus.effective")).unwrap();
+        assert_eq!(watch.poll().unwrap().cpuset, None);
+        assert_eq!(watch.limits().cpuset, None);
+    }
+}
