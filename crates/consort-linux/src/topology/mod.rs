@@ -18,6 +18,7 @@ mod cpuinfo;
 mod cpuset;
 mod discover;
 mod draw;
+mod groups;
 mod hypervisor;
 mod identity;
 mod mountinfo;

@@ -41,7 +41,9 @@ mod tests {
         let mut notes = Notes::default();
         notes.add("a");
         notes.add("a");
-        [1, 0, 3].map(|pu| notes.about(PuId(pu), "no cache told"));
+        for pu in [1, 0, 3] {
+            notes.about(PuId(pu), "no cache told");
+        }
         assert_eq!(notes.into_lines(), ["a", "PUs 0-1,3: no cache told"]);
     }
 }

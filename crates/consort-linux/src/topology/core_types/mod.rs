@@ -6,12 +6,15 @@
 //! of models is consulted, and any number of types may come out.
 
 mod gaps;
+mod names;
 mod sources;
 
 use super::notes::Notes;
 use consort_core::PuSet;
 use consort_core::topology::CoreType;
-use sources::{PMU_DEVICES, measure, pmu_devices};
+use names::{by_pmu, by_size};
+use sources::{measure, pmu_devices};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -39,18 +42,23 @@ struct View {
 pub(crate) fn core_types(root: &Path, cores: &[PuSet], notes: &mut Notes) -> CoreTypes {
     let views = views(root, cores);
     let chosen = chosen(&views, cores.len());
-    let Some(last) = chosen.last().filter(|_| !chosen.is_empty()) else {
-        return CoreTypes {
-            types: vec![CoreType::uniform()],
-            of_core: vec![0; cores.len()],
-            sources: Vec::new(),
-        };
+    let Some(last) = chosen.last() else {
+        return uniform(cores.len());
     };
     let until = views.iter().position(|v| v.source == *last).unwrap_or(0);
     let classes = classes(&views[..=until], cores.len());
-    let mut found = ranked(&views, &classes, notes);
-    found.sources = chosen;
-    found
+    CoreTypes {
+        sources: chosen,
+        ..ranked(&views, &classes, notes)
+    }
+}
+
+fn uniform(cores: usize) -> CoreTypes {
+    CoreTypes {
+        types: vec![CoreType::uniform()],
+        of_core: vec![0; cores],
+        sources: Vec::new(),
+    }
 }
 
 fn views(root: &Path, cores: &[PuSet]) -> Vec<View> {
@@ -105,27 +113,39 @@ fn distinct<T: Ord>(values: &[T]) -> usize {
 /// Types out of classes: their capacities, their order, their names.
 fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreTypes {
     let values = capacity_values(views, classes.len(), notes);
-    let mut value_of: BTreeMap<&Vec<usize>, u64> = BTreeMap::new();
-    for (class, &value) in classes.iter().zip(&values) {
-        let best = value_of.entry(class).or_default();
-        *best = value.max(*best);
-    }
-    let mut order: Vec<_> = value_of.into_iter().collect();
-    order.sort_by_key(|&(class, value)| (std::cmp::Reverse(value), class));
-    let names = names(views, order.iter().map(|(class, _)| class[0]).collect());
-    let largest = order.first().map_or(1, |&(_, value)| value.max(1));
+    let order = strongest_first(classes, &values);
     let position = |class: &Vec<usize>| order.iter().position(|(c, _)| *c == class).unwrap_or(0);
+    let largest = order.first().map_or(1, |&(_, value)| value.max(1));
+    let capacities = order.iter().map(|&(_, value)| relative(value, largest));
+    let types = names(views, &order).into_iter().zip(capacities);
     CoreTypes {
         of_core: classes.iter().map(position).collect(),
-        types: order
-            .iter()
-            .zip(names)
-            .map(|(&(_, value), name)| CoreType {
-                name,
-                capacity: relative(value, largest),
-            })
+        types: types
+            .map(|(name, capacity)| CoreType { name, capacity })
             .collect(),
         sources: Vec::new(),
+    }
+}
+
+/// Each class with the best value of its cores, best class first.
+fn strongest_first<'a>(classes: &'a [Vec<usize>], values: &[u64]) -> Vec<(&'a Vec<usize>, u64)> {
+    let mut best: BTreeMap<&Vec<usize>, u64> = BTreeMap::new();
+    for (class, &value) in classes.iter().zip(values) {
+        let best = best.entry(class).or_default();
+        *best = value.max(*best);
+    }
+    let mut order: Vec<_> = best.into_iter().collect();
+    order.sort_by_key(|&(class, value)| (Reverse(value), class));
+    order
+}
+
+/// By PMU device where those tell types apart, else by size.
+fn names(views: &[View], order: &[(&Vec<usize>, u64)]) -> Vec<String> {
+    let first_view = views.first().map(|view| view.source);
+    let devices: Vec<usize> = order.iter().map(|(class, _)| class[0]).collect();
+    match first_view {
+        Some(CoreTypeSource::PmuDevices) if distinct(&devices) > 1 => by_pmu(&devices),
+        _ => by_size(order.len()),
     }
 }
 
@@ -149,42 +169,6 @@ fn capacity_values(views: &[View], cores: usize, notes: &mut Notes) -> Vec<u64> 
         },
         |(_, values)| values.clone(),
     )
-}
-
-/// Names by PMU device where there are any, else by size.
-fn names(views: &[View], first_kinds: Vec<usize>) -> Vec<String> {
-    let by_pmu = views
-        .first()
-        .is_some_and(|v| v.source == CoreTypeSource::PmuDevices);
-    if by_pmu && distinct(&first_kinds) > 1 {
-        return pmu_names(first_kinds);
-    }
-    let names: &[&str] = match first_kinds.len() {
-        2 => &["big", "small"],
-        3 => &["big", "medium", "small"],
-        _ => &[],
-    };
-    let name = |i: usize| {
-        names
-            .get(i)
-            .map_or_else(|| format!("type{i}"), |n| (*n).to_owned())
-    };
-    (0..first_kinds.len()).map(name).collect()
-}
-
-/// A second type within one PMU is the next weaker kind if that is free, else numbered.
-fn pmu_names(kinds: Vec<usize>) -> Vec<String> {
-    let told: BTreeSet<usize> = kinds.iter().copied().collect();
-    let mut seen = vec![0; PMU_DEVICES.len()];
-    let mut name = |kind: usize| {
-        seen[kind] += 1;
-        match (seen[kind], PMU_DEVICES.get(kind + 1)) {
-            (1, _) => PMU_DEVICES[kind].1.to_owned(),
-            (2, Some((_, weaker))) if !told.contains(&(kind + 1)) => (*weaker).to_owned(),
-            (nth, _) => format!("{}-{nth}", PMU_DEVICES[kind].1),
-        }
-    };
-    kinds.into_iter().map(&mut name).collect()
 }
 
 #[cfg(test)]

@@ -14,8 +14,10 @@
 //! so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group of which only a
 //! part is in the group around it is marked `(part)`.
 
+mod siblings;
+
 use consort_core::topology::{Core, Domain, Topology};
-use consort_core::{PuId, PuSet};
+use siblings::pu_text;
 use std::collections::BTreeMap;
 
 /// Draws packages, nodes, LLC domains, cores and PUs, one line per element of the result.
@@ -224,51 +226,11 @@ fn label(level: &Level<'_>, entry: &Entry) -> String {
     }
 }
 
-/// The PUs of equal cores, so that siblings can be found.
-fn pu_text(cores: &[&Core]) -> String {
-    let all: PuSet = cores.iter().flat_map(|c| c.pus.iter().copied()).collect();
-    let one_way = cores.iter().all(|c| c.pus.len() == 1);
-    if one_way || cores.len() == 1 {
-        return all.to_string();
-    }
-    if cores.iter().all(|c| consecutive(&c.pus)) {
-        return format!("{all} (siblings adjacent)");
-    }
-    by_way(cores).unwrap_or_else(|| by_core(cores))
-}
-
-fn consecutive(pus: &[PuId]) -> bool {
-    pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0)
-}
-
-/// A list per way, if cores can be told from their positions in it and the lists are short.
-fn by_way(cores: &[&Core]) -> Option<String> {
-    let ways = cores.first()?.pus.len();
-    let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };
-    let lists: Vec<Vec<PuId>> = (0..ways).map(way).collect();
-    if !lists.iter().all(|list| list.is_sorted()) {
-        return None;
-    }
-    let text = |list: &Vec<PuId>| list.iter().copied().collect::<PuSet>().to_string();
-    let text = lists.iter().map(text).collect::<Vec<_>>().join(" + ");
-    (text.len() <= by_core(cores).len()).then_some(text)
-}
-
-fn by_core(cores: &[&Core]) -> String {
-    let core = |c: &&Core| {
-        c.pus
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("+")
-    };
-    cores.iter().map(core).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use consort_core::topology::{CoreType, PuFacts};
+    use consort_core::{PuId, PuSet};
     use proptest::prelude::*;
 
     /// One PU for each (package, node, core, LLC).

@@ -1,0 +1,45 @@
+//! Writing the PUs of several cores so that siblings can be found.
+
+use consort_core::topology::Core;
+use consort_core::{PuId, PuSet};
+
+/// The PUs of equal cores, so that siblings can be found.
+pub(super) fn pu_text(cores: &[&Core]) -> String {
+    let all: PuSet = cores.iter().flat_map(|c| c.pus.iter().copied()).collect();
+    let one_way = cores.iter().all(|c| c.pus.len() == 1);
+    if one_way || cores.len() == 1 {
+        return all.to_string();
+    }
+    if cores.iter().all(|c| consecutive(&c.pus)) {
+        return format!("{all} (siblings adjacent)");
+    }
+    by_way(cores).unwrap_or_else(|| by_core(cores))
+}
+
+fn consecutive(pus: &[PuId]) -> bool {
+    pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0)
+}
+
+/// A list per way, if cores can be told from their positions in it and the lists are short.
+fn by_way(cores: &[&Core]) -> Option<String> {
+    let ways = cores.first()?.pus.len();
+    let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };
+    let lists: Vec<Vec<PuId>> = (0..ways).map(way).collect();
+    if !lists.iter().all(|list| list.is_sorted()) {
+        return None;
+    }
+    let text = |list: &Vec<PuId>| list.iter().copied().collect::<PuSet>().to_string();
+    let text = lists.iter().map(text).collect::<Vec<_>>().join(" + ");
+    (text.len() <= by_core(cores).len()).then_some(text)
+}
+
+fn by_core(cores: &[&Core]) -> String {
+    let core = |c: &&Core| {
+        c.pus
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    cores.iter().map(core).collect::<Vec<_>>().join(" ")
+}

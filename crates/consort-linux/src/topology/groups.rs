@@ -1,0 +1,111 @@
+//! Each PU's package, node, core and cache domains, as numbers that a topology takes.
+//!
+//! Pitfall: call [`Groups::mend`] before [`Groups::facts`]; a topology refuses cores whose PUs lie
+//! in different places, which some hypervisors show.
+
+use super::caches::{self, Cache};
+use super::nodes::{self, NumaNode};
+use super::notes::Notes;
+use super::partition::partition;
+use super::place;
+use consort_core::topology::PuFacts;
+use consort_core::{PuId, PuSet};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Each online PU's number of every kind of group.
+pub(crate) struct Groups {
+    package: BTreeMap<PuId, u32>,
+    node: BTreeMap<PuId, u32>,
+    core: BTreeMap<PuId, u32>,
+    llc: BTreeMap<PuId, u32>,
+    l2: BTreeMap<PuId, u32>,
+}
+
+impl Groups {
+    /// Reads every group.
+    pub(crate) fn new(
+        root: &Path,
+        online: &PuSet,
+        caches: &[Cache],
+        nodes: &[NumaNode],
+        notes: &mut Notes,
+    ) -> Self {
+        let places = place::places(root, online, notes);
+        let llc = caches::last_level(caches, &places.packages, notes);
+        Self {
+            node: nodes::node_of(nodes, online, notes),
+            core: numbered(&places.siblings, "core siblings", notes),
+            llc: numbered(&llc, "sharers of the last-level cache", notes),
+            l2: numbered(
+                &caches::level_2(caches),
+                "sharers of the level 2 cache",
+                notes,
+            ),
+            package: places.packages,
+        }
+    }
+
+    /// Gives all PUs of a core the place of its first PU; some hypervisors spread siblings over
+    /// packages or nodes.
+    pub(crate) fn mend(&mut self, notes: &mut Notes) {
+        let cores = self.cores();
+        let maps = [
+            (&mut self.package, "package"),
+            (&mut self.node, "NUMA node"),
+            (&mut self.llc, "LLC domain"),
+        ];
+        for (map, what) in maps {
+            for core in &cores {
+                mend_core(map, what, core, notes);
+            }
+        }
+    }
+
+    /// The PUs of each core, in the order of the core numbers.
+    pub(crate) fn cores(&self) -> Vec<PuSet> {
+        let mut cores: BTreeMap<u32, PuSet> = BTreeMap::new();
+        for (&pu, &core) in &self.core {
+            cores.entry(core).or_default().insert(pu);
+        }
+        cores.into_values().collect()
+    }
+
+    /// The facts of every PU, given the type of each core.
+    pub(crate) fn facts(&self, type_of_core: &[usize]) -> Vec<PuFacts> {
+        let of = |map: &BTreeMap<PuId, u32>, pu| map.get(&pu).copied().unwrap_or(0);
+        let fact = |(&pu, &core): (&PuId, &u32)| PuFacts {
+            pu,
+            package: of(&self.package, pu),
+            node: of(&self.node, pu),
+            core,
+            llc: of(&self.llc, pu),
+            l2: self.l2.get(&pu).copied(),
+            core_type: type_of_core.get(core as usize).copied().unwrap_or(0),
+        };
+        self.core.iter().map(fact).collect()
+    }
+}
+
+fn numbered(claims: &BTreeMap<PuId, PuSet>, what: &str, notes: &mut Notes) -> BTreeMap<PuId, u32> {
+    let found = partition(claims);
+    for pu in found.torn.iter() {
+        notes.about(
+            pu,
+            format!("others do not agree with what it tells of its {what}"),
+        );
+    }
+    found.group_of
+}
+
+fn mend_core(map: &mut BTreeMap<PuId, u32>, what: &str, core: &PuSet, notes: &mut Notes) {
+    let Some(&first) = core.first().and_then(|pu| map.get(&pu)) else {
+        return;
+    };
+    for pu in core.iter() {
+        if map.insert(pu, first) != Some(first) {
+            let told = format!("told another {what} than its core's first PU; took that one's");
+            notes.about(pu, told);
+        }
+    }
+}
