@@ -33,7 +33,32 @@ pub enum CgroupVersion {
 pub(crate) struct Cpuset {
     pub(crate) pus: PuSet,
     pub(crate) version: CgroupVersion,
-    pub(crate) file: PathBuf,
+    pub(crate) place: Place,
+}
+
+/// A cgroup's directory in one mounted hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    point: PathBuf,
+    below: PathBuf,
+    names: &'static [&'static str],
+}
+
+const NAMES_1: &[&str] = &[
+    "cpuset.effective_cpus",
+    "cpuset.cpus",
+    "effective_cpus",
+    "cpus",
+];
+const NAMES_2: &[&str] = &["cpuset.cpus.effective"];
+
+impl Place {
+    /// The cpuset of the cgroup, or of its nearest ancestor within the mount that has one.
+    pub(crate) fn read(&self) -> Option<PuSet> {
+        let dirs = self.below.ancestors().map(|dir| self.point.join(dir));
+        let mut files = dirs.flat_map(|dir| self.names.iter().map(move |name| dir.join(name)));
+        files.find_map(|file| read::pus(&file))
+    }
 }
 
 /// Finds and reads the process's cpuset; none where no hierarchy has one.
@@ -55,40 +80,28 @@ fn version_1(root: &Path, memberships: &[Membership], mounts: &[Mount]) -> Optio
         .find(|m| m.controllers.iter().any(is_cpuset))?;
     let mounts = mounts.iter();
     let mut mounts = mounts.filter(|m| m.kind == "cgroup" && m.options.iter().any(is_cpuset));
-    let names = [
-        "cpuset.effective_cpus",
-        "cpuset.cpus",
-        "effective_cpus",
-        "cpus",
-    ];
-    mounts.find_map(|mount| nearest(root, mount, &member.path, &names, CgroupVersion::V1))
+    mounts.find_map(|mount| of_mount(root, mount, &member.path, CgroupVersion::V1))
 }
 
 fn version_2(root: &Path, memberships: &[Membership], mounts: &[Mount]) -> Option<Cpuset> {
     let member = memberships.iter().find(|m| m.unified)?;
     let mut mounts = mounts.iter().filter(|m| m.kind == "cgroup2");
-    let names = ["cpuset.cpus.effective"];
-    mounts.find_map(|mount| nearest(root, mount, &member.path, &names, CgroupVersion::V2))
+    mounts.find_map(|mount| of_mount(root, mount, &member.path, CgroupVersion::V2))
 }
 
-/// The cpuset of the cgroup, or of its nearest ancestor within the mount that has one.
-fn nearest(
-    root: &Path,
-    mount: &Mount,
-    cgroup: &str,
-    names: &[&str],
-    version: CgroupVersion,
-) -> Option<Cpuset> {
-    let below = below_mount(mount, Path::new(cgroup))?;
-    let point = root.join(mount.point.trim_start_matches('/'));
-    let dirs = below.ancestors().map(|dir| point.join(dir));
-    let mut files = dirs.flat_map(|dir| names.iter().map(move |name| dir.join(name)));
-    files.find_map(|file| {
-        Some(Cpuset {
-            pus: read::pus(&file)?,
-            version,
-            file,
-        })
+fn of_mount(root: &Path, mount: &Mount, cgroup: &str, version: CgroupVersion) -> Option<Cpuset> {
+    let place = Place {
+        point: root.join(mount.point.trim_start_matches('/')),
+        below: below_mount(mount, Path::new(cgroup))?,
+        names: match version {
+            CgroupVersion::V1 => NAMES_1,
+            CgroupVersion::V2 => NAMES_2,
+        },
+    };
+    Some(Cpuset {
+        pus: place.read()?,
+        version,
+        place,
     })
 }
 

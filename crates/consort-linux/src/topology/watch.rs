@@ -4,7 +4,8 @@
 //! quantum; on a change discover again. A poll reads three small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 
-use super::{cpuset, pus, read};
+use super::cpuset::{self, Place};
+use super::pus;
 use consort_core::PuSet;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ pub struct Limits {
 pub struct Watch {
     root: PathBuf,
     cgroup: Option<String>,
-    cpuset_file: Option<PathBuf>,
+    place: Option<Place>,
     last: Limits,
 }
 
@@ -32,7 +33,7 @@ impl Watch {
         let mut watch = Self {
             root: root.to_owned(),
             cgroup: None,
-            cpuset_file: None,
+            place: None,
             last: Limits::default(),
         };
         watch.last = watch.read();
@@ -64,13 +65,13 @@ impl Watch {
     fn read_cpuset(&mut self) -> Option<PuSet> {
         let cgroup = cpuset::membership_text(&self.root);
         if cgroup == self.cgroup
-            && let Some(pus) = self.cpuset_file.as_deref().and_then(read::pus)
+            && let Some(pus) = self.place.as_ref().and_then(Place::read)
         {
             return Some(pus);
         }
         let found = cpuset::cpuset(&self.root);
         self.cgroup = cgroup;
-        self.cpuset_file = found.as_ref().map(|c| c.file.clone());
+        self.place = found.as_ref().map(|c| c.place.clone());
         found.map(|c| c.pus)
     }
 }
@@ -113,7 +114,14 @@ mod tests {
         write(root, "proc/self/cgroup", "0::/new\n");
         assert_eq!(watch.poll().unwrap().cpuset, Some("3".parse().unwrap()));
 
+        write(root, "sys/fs/cgroup/cpuset.cpus.effective", "0-3");
+        assert_eq!(watch.poll(), None);
         fs::remove_file(root.join("sys/fs/cgroup/new/cpuset.cpus.effective")).unwrap();
+        assert_eq!(watch.poll().unwrap().cpuset, Some("0-3".parse().unwrap()));
+        write(root, "sys/fs/cgroup/new/cpuset.cpus.effective", "1");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("1".parse().unwrap()));
+
+        fs::remove_dir_all(root.join("sys/fs/cgroup")).unwrap();
         assert_eq!(watch.poll().unwrap().cpuset, None);
         assert_eq!(watch.limits().cpuset, None);
     }
