@@ -17,8 +17,8 @@ use rand_pcg::Pcg64Mcg;
 /// The most memory that the chases of one group of threads use together.
 pub(crate) const CAP_BYTES: usize = 256 << 20;
 
-/// Loads per unit.
-const STEPS: u64 = 2_048;
+/// Loads per unit: a prime, so that on hardly any ring a unit ends where it began.
+const STEPS: u64 = 2_039;
 
 /// One cache line. 64 bytes is the line size of x86_64 and of most aarch64
 /// cores; on the few with 128 a chase uses every other half of a line pair.

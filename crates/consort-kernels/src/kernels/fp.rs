@@ -17,7 +17,7 @@ const STEPS: u64 = 2_000;
 
 /// Below 1, so that chains neither overflow nor vanish into denormals; near 1,
 /// so that after a unit they still differ by where they began.
-const FACTOR: f64 = 0.9995;
+pub(crate) const FACTOR: f64 = 0.9995;
 
 /// Eight chains keep two pipelines of four cycles' latency busy; each is made
 /// opaque at every step, or a compiler would pack them into vectors.

@@ -18,6 +18,10 @@ pub(crate) const ENTRY: Entry = Entry {
     seats,
 };
 
+/// The most memory that all threads together chase through: less than `dram`
+/// takes, so that the first phase begins soon.
+const MEMORY_BYTES: usize = 64 << 20;
+
 /// A clock: the time since the kernel was built.
 type Clock = Box<dyn FnMut() -> Duration + Send>;
 
@@ -49,7 +53,7 @@ impl Phases {
 }
 
 fn seats(setup: &Setup) -> Vec<Seat> {
-    let total = setup.caches.llc_bytes.saturating_mul(2);
+    let total = setup.caches.llc_bytes.saturating_mul(2).min(MEMORY_BYTES);
     let bytes = share_bytes(total, setup.threads, 4 << 20);
     let phase = setup.phase;
     seats_of(setup, move |_| {
