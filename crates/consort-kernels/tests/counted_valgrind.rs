@@ -4,6 +4,11 @@
 //! The difference between two numbers of iterations must be the difference of
 //! the known counts. Calls from outside a loop's function are not collected.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may fail loudly, their helpers too"
+)]
+
 use consort_kernels::counted::{self, CountedLoop, KnownCounts};
 use std::collections::BTreeMap;
 use std::path::Path;

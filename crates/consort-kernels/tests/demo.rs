@@ -1,5 +1,10 @@
 //! The binary from end to end: results, exit status, one line for bad input.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may fail loudly, their helpers too"
+)]
+
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use consort_kernels::kernels;

@@ -1,6 +1,8 @@
 //! The promise of `Kernel::work`: how units are divided among calls does not
 //! matter, and an undisturbed kernel has its expected checksum.
 
+#![expect(clippy::panic, reason = "tests may fail loudly, their helpers too")]
+
 use consort_kernels::caches::CacheSizes;
 use consort_kernels::{Entry, Kernel, KernelError, Setup, kernels};
 use proptest::prelude::*;
