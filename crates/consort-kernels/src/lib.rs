@@ -15,8 +15,22 @@
 //! - **counted loops** ([`counted`]): assembly loops with exactly known numbers
 //!   of instructions, floating-point operations, loads, stores and branches.
 //!
-//! The binary `consort-demo` runs all of them, and a few whole programs made
-//! from them (`mixed`, `churn`, `forks`, `pin-self`, `renamer`).
+//! The binary `consort-demo` runs all of them, and whole programs made from
+//! them:
+//!
+//! | command | what it is |
+//! |---|---|
+//! | `KERNEL [--threads N] [--seconds S \| --work UNITS]` | one kernel |
+//! | `mixed [--seconds S] [--threads-per-kind N]` | fp, int, memory and sleeping threads together |
+//! | `churn [--rate N] [--seconds S]` | many short threads |
+//! | `forks [--children N] [--threads N] [--depth N]` | child processes with threads |
+//! | `pin-self [--pu N]` | a thread that sets its own affinity, one that does not |
+//! | `renamer [--threads N] [--every-ms MS]` | threads that rename themselves |
+//! | `counted [NAME] [--iterations N]` | a counted loop, or all of them listed |
+//! | `list` | the kernels |
+//!
+//! All take `--format table|json`, check their own results, and exit with 0 if
+//! these are right, 1 if not, 2 for bad usage.
 //!
 //! # Usage
 //!

@@ -3,7 +3,7 @@
 //! Pitfalls: a kernel takes part from its first unit until it is dropped, and
 //! the others wait for it all that time; drop it as soon as it is done.
 
-use super::lock::spin;
+use super::spin::spin;
 use crate::kernel::{Class, Entry, Kernel, Seat, Setup, seats_of};
 use crate::tally::{PERIOD, Tally};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

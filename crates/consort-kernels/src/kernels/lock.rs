@@ -4,8 +4,8 @@
 //! total. Whoever holds the mutex adds to both and sees whether they agree; if
 //! mutual exclusion were lost, checksums would be wrong.
 
+use super::spin::spin;
 use crate::kernel::{Class, Entry, Kernel, Seat, Setup};
-use crate::opaque;
 use crate::tally::{PERIOD, Tally};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -59,13 +59,6 @@ fn seats(setup: &Setup) -> Vec<Seat> {
             slot,
             tally: Tally::default(),
         })
-    })
-}
-
-/// A dependent chain of `steps` multiplications.
-pub(crate) fn spin(seed: u64, steps: u64) -> u64 {
-    (0..steps).fold(seed, |x, step| {
-        opaque::int(x).wrapping_mul(6_364_136_223_846_793_005) ^ step
     })
 }
 

@@ -20,6 +20,7 @@ mod lock;
 mod phases;
 mod selfmod;
 mod sleeper;
+mod spin;
 mod stream;
 mod vector;
 

@@ -1,6 +1,6 @@
 //! `sleeper`: a short work, a long sleep.
 
-use super::lock::spin;
+use super::spin::spin;
 use crate::kernel::{Class, Entry, Kernel, seats_of};
 use crate::tally::{PERIOD, Tally};
 use std::thread;

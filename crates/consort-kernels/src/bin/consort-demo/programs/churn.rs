@@ -1,7 +1,7 @@
 //! Many short threads: what thread discovery has to keep up with.
 
-use super::mixed::kernel;
-use super::seconds;
+use super::kernel;
+use super::sizes;
 use crate::output::{self, DemoError, Format, Outcome, Verdict};
 use clap::Args;
 use consort_kernels::Setup;
@@ -17,7 +17,7 @@ pub(crate) struct ChurnArgs {
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
     /// How long threads are started.
-    #[arg(long, default_value = "10", value_parser = seconds::parse)]
+    #[arg(long, default_value = "10", value_parser = sizes::parse_seconds)]
     seconds: Duration,
 }
 
@@ -72,8 +72,8 @@ impl ChurnArgs {
     pub(crate) fn run(&self, format: Format) -> Outcome {
         let start = Instant::now();
         let mut census = Census::default();
-        for number in 0.. {
-            let due = Duration::from_secs(1) * number / self.rate;
+        for number in 0_u64.. {
+            let due = Duration::from_secs_f64(number as f64 / f64::from(self.rate));
             if due >= self.seconds || start.elapsed() >= self.seconds {
                 break;
             }
@@ -87,13 +87,13 @@ impl ChurnArgs {
 
 /// A thread that does a few units of one kernel and says whether the result is
 /// right.
-fn spawn(number: u32) -> Result<JoinHandle<bool>, DemoError> {
+fn spawn(number: u64) -> Result<JoinHandle<bool>, DemoError> {
     let entry = kernel(if number.is_multiple_of(2) {
         "int"
     } else {
         "fp"
     })?;
-    let units = u64::from(number % 4) + 1;
+    let units = number % 4 + 1;
     let work = move || {
         entry.one(&Setup::default()).is_ok_and(|mut kernel| {
             let checksum = kernel.work(units);

@@ -3,7 +3,7 @@
 //! Each child is this same program, running one kernel or, with `--depth` above
 //! 1, a family of its own.
 
-use super::seconds;
+use super::sizes;
 use crate::output::{self, DemoError, Format, Outcome, Verdict};
 use clap::Args;
 use serde::Serialize;
@@ -17,13 +17,13 @@ pub(crate) struct ForksArgs {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     children: u32,
     /// Threads of each process at the end of the line.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=seconds::MAX_THREADS))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads: u64,
     /// Generations below this process.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
     depth: u32,
     /// How long the threads run.
-    #[arg(long, default_value = "5", value_parser = seconds::parse)]
+    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
     seconds: Duration,
 }
 

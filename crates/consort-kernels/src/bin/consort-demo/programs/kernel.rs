@@ -1,6 +1,6 @@
 //! One kernel on one or more threads.
 
-use super::seconds;
+use super::sizes;
 use crate::output::{self, Format, Outcome};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches};
@@ -14,10 +14,10 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct KernelArgs {
     /// How many threads run it together.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=seconds::MAX_THREADS))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads: u64,
     /// How long it runs.
-    #[arg(long, default_value = "5", value_parser = seconds::parse, conflicts_with = "work")]
+    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds, conflicts_with = "work")]
     seconds: Duration,
     /// How many units each thread does, instead of a time.
     #[arg(long, value_name = "UNITS")]
@@ -59,6 +59,6 @@ impl KernelArgs {
 
     fn goal(&self) -> Goal {
         self.work
-            .map_or_else(|| seconds::goal(self.seconds), Goal::Units)
+            .map_or_else(|| sizes::goal(self.seconds), Goal::Units)
     }
 }

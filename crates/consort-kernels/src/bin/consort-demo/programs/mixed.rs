@@ -4,12 +4,12 @@
 //! thread each, so that on an SMT chip every core could hold one of both. A
 //! memory chase joins in half of the time, and a sleeper hardly ever.
 
-use super::seconds;
+use super::{kernel, sizes};
 use crate::output::{self, DemoError, Format, Outcome};
 use clap::Args;
+use consort_kernels::Setup;
 use consort_kernels::caches::CacheSizes;
 use consort_kernels::crew::{Crew, Duty, Goal};
-use consort_kernels::{Entry, Setup, kernels};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct MixedArgs {
     /// How long they run.
-    #[arg(long, default_value = "8", value_parser = seconds::parse)]
+    #[arg(long, default_value = "8", value_parser = sizes::parse_seconds)]
     seconds: Duration,
     /// How many `fp` threads and as many `int` threads [default: half the PUs].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=seconds::MAX_THREADS))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads_per_kind: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ const CHASE_DUTY: Duty = Duty {
 impl MixedArgs {
     /// Runs the mixture.
     pub(crate) fn run(&self, format: Format) -> Outcome {
-        let goal = seconds::goal(self.seconds);
+        let goal = sizes::goal(self.seconds);
         let threads = self.threads_per_kind();
         let mut crew = Crew::default();
         for (name, threads, duty) in [
@@ -51,7 +51,7 @@ impl MixedArgs {
         let asked = self.threads_per_kind.map(usize::try_from);
         match asked {
             Some(Ok(threads)) => threads,
-            _ => (seconds::pus() / 2).max(1),
+            _ => (sizes::pus() / 2).max(1),
         }
     }
 }
@@ -70,10 +70,4 @@ fn enlist(
     };
     crew.enlist_part_time(kernel(name)?, &setup, goal, duty);
     Ok(())
-}
-
-/// A kernel by name.
-pub(super) fn kernel(name: &str) -> Result<&'static Entry, DemoError> {
-    kernels::find(name)
-        .ok_or_else(|| DemoError::Unavailable(format!("there is no kernel `{name}`")))
 }

@@ -8,12 +8,13 @@ mod list;
 mod mixed;
 mod pin_self;
 mod renamer;
-mod seconds;
+mod sizes;
 
 pub(crate) use kernel::KernelArgs;
 
-use crate::output::{Format, Outcome};
+use crate::output::{DemoError, Format, Outcome};
 use clap::Subcommand;
+use consort_kernels::{Entry, kernels};
 
 /// What can be run beside the kernels.
 #[derive(Subcommand)]
@@ -47,4 +48,10 @@ impl Program {
             Self::List => list::run(format),
         }
     }
+}
+
+/// A kernel by name.
+fn kernel(name: &str) -> Result<&'static Entry, DemoError> {
+    kernels::find(name)
+        .ok_or_else(|| DemoError::Unavailable(format!("there is no kernel `{name}`")))
 }

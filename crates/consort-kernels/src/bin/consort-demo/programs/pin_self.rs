@@ -4,8 +4,8 @@
 //! The result says whether the mask that the thread set was still there at the
 //! end. Somebody else changing it is told, not counted as a wrong result.
 
-use super::mixed::kernel;
-use super::seconds;
+use super::kernel;
+use super::sizes;
 use crate::output::{self, DemoError, Format, Outcome, Verdict};
 use clap::Args;
 use consort_kernels::Setup;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(crate) struct PinSelfArgs {
     /// How long the threads run.
-    #[arg(long, default_value = "5", value_parser = seconds::parse)]
+    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
     seconds: Duration,
     /// The PU to pin to [default: the highest that is allowed].
     #[arg(long)]

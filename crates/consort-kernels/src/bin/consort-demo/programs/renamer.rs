@@ -1,7 +1,7 @@
 //! Threads that keep renaming themselves: names are no identity.
 
-use super::mixed::kernel;
-use super::seconds;
+use super::kernel;
+use super::sizes;
 use crate::output::{self, DemoError, Format, Outcome};
 use clap::Args;
 use consort_kernels::Setup;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(crate) struct RenamerArgs {
     /// How many threads there are.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=seconds::MAX_THREADS))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads: u64,
     /// How long they run.
-    #[arg(long, default_value = "5", value_parser = seconds::parse)]
+    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
     seconds: Duration,
     /// How long a name lasts, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]

@@ -1,4 +1,4 @@
-//! Times and numbers of threads on the command line.
+//! How long and how many: times and numbers of threads on the command line.
 
 use consort_kernels::crew::Goal;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ const MAX_SECONDS: f64 = 604_800.0;
 pub(crate) const MAX_THREADS: u64 = 100_000;
 
 /// A positive number of seconds.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|seconds| (0.001..=MAX_SECONDS).contains(seconds))
@@ -30,14 +30,14 @@ pub(crate) fn pus() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::parse_seconds;
     use std::time::Duration;
 
     #[test]
     fn seconds() {
-        assert_eq!(parse("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
         for bad in ["0", "-1", "nan", "inf", "1e9", "1s", ""] {
-            assert!(parse(bad).is_err(), "{bad}");
+            assert!(parse_seconds(bad).is_err(), "{bad}");
         }
     }
 }
