@@ -1,0 +1,107 @@
+//! The command line: one subcommand per kernel, made from the registry, beside
+//! those of the whole programs.
+
+use crate::output::{Format, Outcome};
+use crate::programs::{KernelArgs, Program};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
+use consort_kernels::{Entry, kernels};
+use std::ffi::OsString;
+
+/// Programs with known behaviour, for `consort run` to watch.
+///
+/// Each program knows the results that it must come to: it exits with 0 if they
+/// are right, 1 if not, 2 for bad usage.
+#[derive(Parser)]
+#[command(
+    name = "consort-demo",
+    version,
+    subcommand_required = true,
+    after_help = "Example: consort-demo mixed --seconds 5"
+)]
+struct Top {
+    /// How results are printed.
+    #[arg(long, value_enum, default_value = "table", global = true)]
+    format: Format,
+}
+
+/// What was asked for.
+pub(crate) struct Request {
+    what: What,
+    format: Format,
+}
+
+enum What {
+    Kernel(&'static Entry, KernelArgs),
+    Program(Program),
+}
+
+impl Request {
+    /// Does it.
+    pub(crate) fn run(self) -> Outcome {
+        match self.what {
+            What::Kernel(entry, args) => args.run(entry, self.format),
+            What::Program(program) => program.run(self.format),
+        }
+    }
+}
+
+/// Why there is nothing to run.
+pub(crate) enum Answer {
+    /// Help or the version was asked for.
+    Text(String),
+    /// One line that says what was wrong and what would be right.
+    BadUsage(String),
+}
+
+/// Reads the command line.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, Answer> {
+    command()
+        .try_get_matches_from(args)
+        .and_then(|matches| request(&matches))
+        .map_err(|error| answer(&error))
+}
+
+fn command() -> Command {
+    let kernels = kernels::REGISTRY.iter().map(|entry| {
+        let about = format!("Kernel: {}", entry.summary);
+        KernelArgs::augment_args(Command::new(entry.name).about(about))
+    });
+    Program::augment_subcommands(
+        Top::augment_args(Command::new("consort-demo")).subcommands(kernels),
+    )
+}
+
+fn request(matches: &ArgMatches) -> Result<Request, clap::Error> {
+    let format = Top::from_arg_matches(matches)?.format;
+    let kernel = matches
+        .subcommand()
+        .and_then(|(name, args)| Some((kernels::find(name)?, args)));
+    let what = match kernel {
+        Some((entry, args)) => What::Kernel(entry, KernelArgs::for_kernel(entry, args)?),
+        None => What::Program(Program::from_arg_matches(matches)?),
+    };
+    Ok(Request { what, format })
+}
+
+fn answer(error: &clap::Error) -> Answer {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::Text(text),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            Answer::BadUsage("no program named; `consort-demo list` shows them".to_owned())
+        }
+        _ => Answer::BadUsage(one_line(&text)),
+    }
+}
+
+/// clap's message without its usage, on one line.
+fn one_line(text: &str) -> String {
+    let parts: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:"))
+        .map(|line| line.trim().trim_start_matches("error: "))
+        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+        .collect();
+    parts.join("; ")
+}

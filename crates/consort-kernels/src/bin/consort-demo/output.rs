@@ -1,0 +1,147 @@
+//! Results on stdout, failures on stderr, and the exit status.
+
+use clap::ValueEnum;
+use consort_kernels::KernelError;
+use consort_kernels::crew::ThreadReport;
+use serde::Serialize;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use thiserror::Error;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// One JSON document.
+    Json,
+}
+
+/// What a program found about its own results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All as they must be.
+    Right,
+    /// At least one is not.
+    Wrong,
+}
+
+impl Verdict {
+    pub(crate) fn of(right: bool) -> Self {
+        match right {
+            true => Self::Right,
+            false => Self::Wrong,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Right => "ok",
+            Self::Wrong => "WRONG",
+        }
+    }
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Right => Self::SUCCESS,
+            Verdict::Wrong => Self::FAILURE,
+        }
+    }
+}
+
+/// Why a program did not come to a verdict.
+#[derive(Debug, Error)]
+pub(crate) enum DemoError {
+    /// A kernel could not run.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// Something asked of the system failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// What was asked for cannot be had here.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A result could not be printed.
+    #[error("cannot write the result to stdout: {0}")]
+    Stdout(#[from] io::Error),
+}
+
+impl DemoError {
+    /// Wraps a system error with what was tried.
+    pub(crate) fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let what = what.into();
+        move |source| Self::System {
+            what,
+            source: source.into(),
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Kernel(KernelError::Unsupported { .. }) | Self::Unavailable(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// What every program returns.
+pub(crate) type Outcome = Result<Verdict, DemoError>;
+
+/// Says on stderr what went wrong.
+pub(crate) fn fail(code: u8, message: &str) -> ExitCode {
+    // A closed stderr leaves nowhere to say so; the exit status still tells.
+    let _ = writeln!(io::stderr(), "consort-demo: {message}");
+    ExitCode::from(code)
+}
+
+/// Prints one line or block.
+pub(crate) fn line(text: &str) -> Result<(), DemoError> {
+    Ok(writeln!(io::stdout(), "{}", text.trim_end())?)
+}
+
+/// Prints one JSON document.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), DemoError> {
+    let text = serde_json::to_string(value).map_err(io::Error::other)?;
+    line(&text)
+}
+
+/// The result of a program made of threads.
+#[derive(Serialize)]
+struct ProgramReport<'a> {
+    program: &'a str,
+    threads: &'a [ThreadReport],
+    ok: bool,
+}
+
+/// Prints what the threads did; right if all of them are.
+pub(crate) fn threads(program: &str, threads: &[ThreadReport], format: Format) -> Outcome {
+    let ok = threads.iter().all(|thread| thread.ok);
+    match format {
+        Format::Table => line(&table(threads))?,
+        Format::Json => json(&ProgramReport {
+            program,
+            threads,
+            ok,
+        })?,
+    }
+    Ok(Verdict::of(ok))
+}
+
+fn table(threads: &[ThreadReport]) -> String {
+    let mut text = format!(
+        "{:<15} {:>12}  {:<16}  result\n",
+        "thread", "units", "checksum"
+    );
+    for t in threads {
+        let word = Verdict::of(t.ok).word();
+        text += &format!("{:<15} {:>12}  {}  {word}\n", t.name, t.units, t.checksum);
+    }
+    text
+}

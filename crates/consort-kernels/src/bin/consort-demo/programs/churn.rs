@@ -1,0 +1,134 @@
+//! Many short threads: what thread discovery has to keep up with.
+
+use super::kernel;
+use super::sizes;
+use crate::output::{self, DemoError, Format, Outcome, Verdict};
+use clap::Args;
+use consort_kernels::Setup;
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How threads come and go.
+#[derive(Args)]
+pub(crate) struct ChurnArgs {
+    /// How many threads are started each second.
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: u32,
+    /// How long threads are started.
+    #[arg(long, default_value = "10", value_parser = sizes::parse_seconds)]
+    seconds: Duration,
+}
+
+/// The most threads that are alive at once; beyond it the oldest is waited for.
+const MAX_ALIVE: usize = 256;
+
+#[derive(Serialize)]
+struct ChurnReport {
+    program: &'static str,
+    threads: u64,
+    wrong: u64,
+    seconds: f64,
+    rate: f64,
+    ok: bool,
+}
+
+/// Counts what became of the threads.
+#[derive(Default)]
+struct Census {
+    alive: VecDeque<JoinHandle<bool>>,
+    ended: u64,
+    wrong: u64,
+}
+
+impl Census {
+    fn add(&mut self, handle: JoinHandle<bool>) {
+        self.alive.push_back(handle);
+        while self.alive.len() > MAX_ALIVE
+            || self.alive.front().is_some_and(JoinHandle::is_finished)
+        {
+            self.end_one();
+        }
+    }
+
+    /// Waits for the oldest; a panic counts as a wrong result.
+    fn end_one(&mut self) {
+        if let Some(handle) = self.alive.pop_front() {
+            self.ended += 1;
+            self.wrong += u64::from(!handle.join().unwrap_or(false));
+        }
+    }
+
+    fn end_all(&mut self) {
+        while !self.alive.is_empty() {
+            self.end_one();
+        }
+    }
+}
+
+impl ChurnArgs {
+    /// Starts the threads and counts them.
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        let start = Instant::now();
+        let mut census = Census::default();
+        for number in 0_u64.. {
+            let due = Duration::from_secs_f64(number as f64 / f64::from(self.rate));
+            if due >= self.seconds || start.elapsed() >= self.seconds {
+                break;
+            }
+            thread::sleep(due.saturating_sub(start.elapsed()));
+            census.add(spawn(number)?);
+        }
+        census.end_all();
+        report(&census, start.elapsed(), format)
+    }
+}
+
+/// A thread that does a few units of one kernel and says whether the result is
+/// right.
+fn spawn(number: u64) -> Result<JoinHandle<bool>, DemoError> {
+    let entry = kernel(if number.is_multiple_of(2) {
+        "int"
+    } else {
+        "fp"
+    })?;
+    let units = number % 4 + 1;
+    let work = move || {
+        entry.one(&Setup::default()).is_ok_and(|mut kernel| {
+            let checksum = kernel.work(units);
+            checksum == kernel.expected()
+        })
+    };
+    thread::Builder::new()
+        .name(format!("churn-{number}"))
+        .spawn(work)
+        .map_err(DemoError::system(format!("cannot start thread {number}")))
+}
+
+fn report(census: &Census, time: Duration, format: Format) -> Outcome {
+    let report = ChurnReport {
+        program: "churn",
+        threads: census.ended,
+        wrong: census.wrong,
+        seconds: time.as_secs_f64(),
+        rate: census.ended as f64 / time.as_secs_f64(),
+        ok: census.wrong == 0,
+    };
+    match format {
+        Format::Table => output::line(&text(&report))?,
+        Format::Json => output::json(&report)?,
+    }
+    Ok(Verdict::of(report.ok))
+}
+
+fn text(report: &ChurnReport) -> String {
+    let ran = format!(
+        "{} threads in {:.1} s ({:.0}/s)",
+        report.threads, report.seconds, report.rate
+    );
+    match report.wrong {
+        0 => format!("{ran}: ok"),
+        wrong => format!("{ran}: {wrong} WRONG"),
+    }
+}

@@ -1,0 +1,106 @@
+//! Loops with exactly known event counts.
+
+use crate::output::{self, DemoError, Format, Outcome, Verdict};
+use clap::Args;
+use consort_kernels::counted::{self, CountedLoop, KnownCounts};
+use serde::Serialize;
+
+/// Which loop, how often.
+#[derive(Args)]
+pub(crate) struct CountedArgs {
+    /// The loop to run; without it all are listed.
+    name: Option<String>,
+    /// How often the loop goes round.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    iterations: u64,
+}
+
+#[derive(Serialize)]
+struct LoopReport {
+    name: &'static str,
+    summary: &'static str,
+    iterations: u64,
+    counts: KnownCounts,
+}
+
+#[derive(Serialize)]
+struct RunReport {
+    program: &'static str,
+    #[serde(flatten)]
+    of: LoopReport,
+    ok: bool,
+}
+
+impl CountedArgs {
+    /// Runs the loop or lists all.
+    pub(crate) fn run(&self, format: Format) -> Outcome {
+        if let Some(reason) = counted::UNAVAILABLE {
+            return Err(DemoError::Unavailable(reason.to_owned()));
+        }
+        match &self.name {
+            Some(name) => self.one(find(name)?, format),
+            None => self.list(format),
+        }
+    }
+
+    fn one(&self, counted: &CountedLoop, format: Format) -> Outcome {
+        let ok = counted.run(self.iterations) == counted.result(self.iterations);
+        let verdict = Verdict::of(ok);
+        let of = self.report(counted);
+        match format {
+            Format::Table => output::line(&format!("{}: {}", text(&of), verdict.word()))?,
+            Format::Json => output::json(&RunReport {
+                program: "counted",
+                of,
+                ok,
+            })?,
+        }
+        Ok(verdict)
+    }
+
+    fn list(&self, format: Format) -> Outcome {
+        let reports: Vec<LoopReport> = counted::LOOPS.iter().map(|l| self.report(l)).collect();
+        match format {
+            Format::Table => {
+                let lines: Vec<String> = reports.iter().map(text).collect();
+                output::line(&lines.join("\n"))?;
+            }
+            Format::Json => output::json(&reports)?,
+        }
+        Ok(Verdict::Right)
+    }
+
+    fn report(&self, counted: &CountedLoop) -> LoopReport {
+        LoopReport {
+            name: counted.name,
+            summary: counted.summary,
+            iterations: self.iterations,
+            counts: counted.counts(self.iterations),
+        }
+    }
+}
+
+fn find(name: &str) -> Result<&'static CountedLoop, DemoError> {
+    counted::find(name).ok_or_else(|| {
+        let names: Vec<&str> = counted::LOOPS.iter().map(|l| l.name).collect();
+        let names = names.join(", ");
+        DemoError::Unavailable(format!(
+            "there is no counted loop `{name}`; there are {names}"
+        ))
+    })
+}
+
+fn text(report: &LoopReport) -> String {
+    let c = report.counts;
+    format!(
+        "{:<14} {} iterations: {} instructions, {} fp, {} loads, {} stores, {} branches ({} taken)",
+        report.name,
+        report.iterations,
+        c.instructions,
+        c.fp_ops,
+        c.loads,
+        c.stores,
+        c.branches,
+        c.taken_branches
+    )
+}

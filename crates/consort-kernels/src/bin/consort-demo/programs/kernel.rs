@@ -1,0 +1,64 @@
+//! One kernel on one or more threads.
+
+use super::sizes;
+use crate::output::{self, Format, Outcome};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, FromArgMatches};
+use consort_kernels::caches::CacheSizes;
+use consort_kernels::crew::{Crew, Goal};
+use consort_kernels::{Entry, Setup};
+use std::path::Path;
+use std::time::Duration;
+
+/// How a kernel is run.
+#[derive(Args)]
+pub(crate) struct KernelArgs {
+    /// How many threads run it together.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
+    threads: u64,
+    /// How long it runs.
+    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds, conflicts_with = "work")]
+    seconds: Duration,
+    /// How many units each thread does, instead of a time.
+    #[arg(long, value_name = "UNITS")]
+    work: Option<u64>,
+    /// How long each phase lasts, in milliseconds (`phases` only).
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    phase_ms: Option<u64>,
+}
+
+impl KernelArgs {
+    /// Reads the arguments and refuses those that mean nothing to this kernel.
+    pub(crate) fn for_kernel(entry: &Entry, matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let args = Self::from_arg_matches(matches)?;
+        if args.phase_ms.is_some() && entry.name != "phases" {
+            let message = format!(
+                "--phase-ms has no meaning for `{}`, only for `phases`",
+                entry.name
+            );
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
+        }
+        Ok(args)
+    }
+
+    /// Runs the kernel.
+    pub(crate) fn run(&self, entry: &'static Entry, format: Format) -> Outcome {
+        let mut crew = Crew::default();
+        crew.enlist(entry, &self.setup(), self.goal());
+        output::threads(entry.name, &crew.run()?, format)
+    }
+
+    fn setup(&self) -> Setup {
+        let default = Setup::default();
+        Setup {
+            threads: usize::try_from(self.threads).unwrap_or(1),
+            caches: CacheSizes::read(Path::new("/")),
+            phase: self.phase_ms.map_or(default.phase, Duration::from_millis),
+        }
+    }
+
+    fn goal(&self) -> Goal {
+        self.work
+            .map_or_else(|| sizes::goal(self.seconds), Goal::Units)
+    }
+}

@@ -1,0 +1,130 @@
+//! What a kernel is, and how the registry describes one.
+
+use crate::caches::CacheSizes;
+use crate::error::KernelError;
+use serde::Serialize;
+use std::fmt;
+use std::time::Duration;
+
+/// A resumable piece of work whose result is known.
+///
+/// Work is counted in units of some tens of microseconds. How units are divided
+/// among calls does not matter: `work(a)` then `work(b)` leaves the kernel as
+/// `work(a + b)` does. (`phases` changes its work with the clock; for it this
+/// holds under equal clock readings.)
+pub trait Kernel: Send {
+    /// Does `units` more units; returns the checksum of all done so far.
+    fn work(&mut self, units: u64) -> u64;
+
+    /// The checksum that an undisturbed kernel has after the units done so far.
+    fn expected(&self) -> u64;
+}
+
+/// A kernel that is not built yet. Calling it on the thread that will run the
+/// kernel puts its memory on that thread's node (Linux places a page where it
+/// is first touched).
+pub type Seat = Box<dyn FnOnce() -> Result<Box<dyn Kernel>, KernelError> + Send>;
+
+/// What a thread that runs the kernel should be recognised as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Bound by floating-point units.
+    Fp,
+    /// Bound by integer units, branches or the front end.
+    Int,
+    /// Bound by loads and stores.
+    Memory,
+    /// Several of these, by turns.
+    Mixed,
+    /// Mostly off the processor, waiting for others or for time.
+    Blocked,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Fp => "fp",
+            Self::Int => "int",
+            Self::Memory => "memory",
+            Self::Mixed => "mixed",
+            Self::Blocked => "blocked",
+        })
+    }
+}
+
+/// What kernels are built for.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// How many threads run the kernel together; at least 1 are made.
+    pub threads: usize,
+    /// The caches that chases and streams are sized for.
+    pub caches: CacheSizes,
+    /// How long `phases` stays with one kind of work.
+    pub phase: Duration,
+}
+
+impl Default for Setup {
+    /// One thread, default cache sizes, phases of 250 ms.
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            caches: CacheSizes::default(),
+            phase: Duration::from_millis(250),
+        }
+    }
+}
+
+/// One line of the registry.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Entry {
+    /// The name, as on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The part of the machine that it loads.
+    pub stresses: &'static str,
+    /// What a thread that runs it should be recognised as.
+    pub class: Class,
+    /// Makes the seats of one group of threads.
+    #[serde(skip)]
+    pub(crate) seats: fn(&Setup) -> Vec<Seat>,
+}
+
+impl Entry {
+    /// One seat per thread of `setup`. The seats of one call belong together:
+    /// `lock` and `barrier` share state among them.
+    #[must_use]
+    pub fn seats(&self, setup: &Setup) -> Vec<Seat> {
+        (self.seats)(setup)
+    }
+
+    /// One kernel that runs alone, whatever `setup.threads` says.
+    ///
+    /// # Errors
+    ///
+    /// As a [`Seat`]: machine code for an unknown processor, or no executable
+    /// memory.
+    pub fn one(&self, setup: &Setup) -> Result<Box<dyn Kernel>, KernelError> {
+        let alone = Setup {
+            threads: 1,
+            ..setup.clone()
+        };
+        let seat = self.seats(&alone).into_iter().next();
+        seat.expect("seats() makes one seat for each of `threads`, here 1")()
+    }
+}
+
+/// `setup.threads` seats, the i-th built by `build(i)`.
+pub(crate) fn seats_of<K, F>(setup: &Setup, build: F) -> Vec<Seat>
+where
+    K: Kernel + 'static,
+    F: Fn(usize) -> Result<K, KernelError> + Clone + Send + 'static,
+{
+    (0..setup.threads.max(1))
+        .map(|index| {
+            let build = build.clone();
+            Box::new(move || Ok(Box::new(build(index)?) as Box<dyn Kernel>)) as Seat
+        })
+        .collect()
+}

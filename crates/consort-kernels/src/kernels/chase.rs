@@ -1,0 +1,130 @@
+//! A chase: every load needs the result of the one before it.
+//!
+//! The lines of a region form one cycle in random order. Each line holds the
+//! number of the next line and its own rank on the cycle, so the rank reached
+//! after any number of steps is known without walking again.
+//!
+//! Pitfalls: all threads of a group together use at most [`CAP_BYTES`] (beyond
+//! a smallest size per thread); on chips with a larger last-level cache a
+//! `dram` chase partly hits it.
+
+use crate::error::KernelError;
+use crate::kernel::{Kernel, Seat, Setup, seats_of};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+/// The most memory that the chases of one group of threads use together.
+pub(crate) const CAP_BYTES: usize = 256 << 20;
+
+/// Loads per unit: a prime, so that on hardly any ring a unit ends where it began.
+const STEPS: u64 = 2_039;
+
+/// One cache line. 64 bytes is the line size of x86_64 and of most aarch64
+/// cores; on the few with 128 a chase uses every other half of a line pair.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line {
+    next: u32,
+    rank: u32,
+}
+
+/// A kernel that walks the cycle.
+#[derive(Debug)]
+pub(crate) struct Chase {
+    lines: Vec<Line>,
+    at: u32,
+    units: u64,
+}
+
+impl Chase {
+    /// A cycle over `bytes` (at least two lines) in an order drawn from `seed`.
+    pub(crate) fn new(bytes: usize, seed: u64) -> Self {
+        let lines = cycle(bytes, seed);
+        Self {
+            lines,
+            at: 0,
+            units: 0,
+        }
+    }
+
+    /// Seats for chases of `bytes` each.
+    pub(crate) fn seats(setup: &Setup, bytes: usize) -> Vec<Seat> {
+        seats_of(setup, move |index| -> Result<Self, KernelError> {
+            Ok(Self::new(bytes, u64::try_from(index).unwrap_or(0)))
+        })
+    }
+
+    fn rank(&self) -> u64 {
+        u64::from(self.lines[self.at as usize].rank)
+    }
+}
+
+/// The share of `total` bytes for each of `threads`, not below `least`.
+pub(crate) fn share_bytes(total: usize, threads: usize, least: usize) -> usize {
+    (total.min(CAP_BYTES) / threads.max(1)).max(least)
+}
+
+/// Lines linked into one cycle: line 0 first, the others shuffled.
+fn cycle(bytes: usize, seed: u64) -> Vec<Line> {
+    let count = (bytes / size_of::<Line>()).clamp(2, CAP_BYTES / size_of::<Line>());
+    let last = u32::try_from(count - 1).expect("CAP_BYTES / 64 lines are fewer than 2^32");
+    let mut order: Vec<u32> = (0..=last).collect();
+    order[1..].shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
+    let mut lines = vec![Line { next: 0, rank: 0 }; count];
+    for rank in 0..=last {
+        let next = order[(rank as usize + 1) % count];
+        lines[order[rank as usize] as usize] = Line { next, rank };
+    }
+    lines
+}
+
+impl Kernel for Chase {
+    /// The checksum is the rank of the line reached.
+    fn work(&mut self, units: u64) -> u64 {
+        let lines = self.lines.as_slice();
+        for _ in 0..units * STEPS {
+            self.at = lines[self.at as usize].next;
+        }
+        self.units += units;
+        self.rank()
+    }
+
+    fn expected(&self) -> u64 {
+        self.units.wrapping_mul(STEPS) % self.lines.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_cycle_visits_every_line_once(bytes in 0_usize..100_000, seed: u64) {
+            let lines = cycle(bytes, seed);
+            let mut seen = vec![false; lines.len()];
+            let mut at = 0;
+            for rank in 0..lines.len() {
+                prop_assert_eq!(lines[at].rank as usize, rank);
+                prop_assert!(!std::mem::replace(&mut seen[at], true));
+                at = lines[at].next as usize;
+            }
+            prop_assert_eq!(at, 0);
+        }
+
+        #[test]
+        fn shares_stay_below_the_cap(total: usize, threads in 0_usize..1_000) {
+            prop_assert!(share_bytes(total, threads, 0) * threads <= CAP_BYTES);
+        }
+    }
+
+    #[test]
+    fn a_broken_link_is_noticed() {
+        let mut chase = Chase::new(64 * 64, 1);
+        let skipped = chase.lines[0].next as usize;
+        chase.lines[0].next = chase.lines[skipped].next;
+        assert_ne!(chase.work(1), chase.expected());
+    }
+}

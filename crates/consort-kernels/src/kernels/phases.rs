@@ -1,0 +1,122 @@
+//! `phases`: one thread that changes its character with time.
+//!
+//! Floating point, integer and memory work take turns of [`Setup::phase`] each.
+//! Pitfall: how many units fall into each phase depends on the clock, and so
+//! does the checksum; the expected one follows it.
+
+use super::chase::{Chase, share_bytes};
+use super::{fp, int};
+use crate::kernel::{Class, Entry, Kernel, Seat, Setup, seats_of};
+use crate::tally::Pure;
+use std::time::{Duration, Instant};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "phases",
+    summary: "changes between fp, int and memory work every 250 ms (or as told)",
+    stresses: "floating-point units, integer units and memory by turns",
+    class: Class::Mixed,
+    seats,
+};
+
+/// The most memory that all threads together chase through: less than `dram`
+/// takes, so that the first phase begins soon.
+const MEMORY_BYTES: usize = 64 << 20;
+
+/// A clock: the time since the kernel was built.
+type Clock = Box<dyn FnMut() -> Duration + Send>;
+
+struct Phases {
+    clock: Clock,
+    phase: Duration,
+    parts: [Box<dyn Kernel>; 3],
+    checksums: [u64; 3],
+}
+
+impl Phases {
+    fn new(clock: Clock, phase: Duration, memory_bytes: usize) -> Self {
+        Self {
+            clock,
+            phase: phase.max(Duration::from_nanos(1)),
+            parts: [
+                Box::new(Pure::new(fp::unit)),
+                Box::new(Pure::new(int::unit)),
+                Box::new(Chase::new(memory_bytes, 0)),
+            ],
+            checksums: [0; 3],
+        }
+    }
+
+    fn part_now(&mut self) -> usize {
+        let phases = (self.clock)().as_nanos() / self.phase.as_nanos();
+        usize::try_from(phases % 3).unwrap_or(0)
+    }
+}
+
+fn seats(setup: &Setup) -> Vec<Seat> {
+    let total = setup.caches.llc_bytes.saturating_mul(2).min(MEMORY_BYTES);
+    let bytes = share_bytes(total, setup.threads, 4 << 20);
+    let phase = setup.phase;
+    seats_of(setup, move |_| {
+        let start = Instant::now();
+        let clock = Box::new(move || start.elapsed());
+        Ok(Phases::new(clock, phase, bytes))
+    })
+}
+
+fn mix(checksums: [u64; 3]) -> u64 {
+    checksums
+        .iter()
+        .fold(0, |sum: u64, c| sum.rotate_left(21).wrapping_add(*c))
+}
+
+impl Kernel for Phases {
+    fn work(&mut self, units: u64) -> u64 {
+        for _ in 0..units {
+            let part = self.part_now();
+            self.checksums[part] = self.parts[part].work(1);
+        }
+        mix(self.checksums)
+    }
+
+    fn expected(&self) -> u64 {
+        mix(self.parts.each_ref().map(|part| part.expected()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A clock that goes on by one millisecond at each reading.
+    fn ticking(phase_ms: u64) -> Phases {
+        let mut now_ms = 0;
+        let clock = move || {
+            now_ms += 1;
+            Duration::from_millis(now_ms - 1)
+        };
+        Phases::new(Box::new(clock), Duration::from_millis(phase_ms), 4_096)
+    }
+
+    #[test]
+    fn every_phase_lasts_as_told() {
+        let mut phases = ticking(2);
+        let parts: Vec<usize> = (0..8).map(|_| phases.part_now()).collect();
+        assert_eq!(parts, [0, 0, 1, 1, 2, 2, 0, 0]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn splitting_units_changes_nothing(parts in prop::collection::vec(0_u64..10, 0..5), phase_ms in 1_u64..5) {
+            let mut split = ticking(phase_ms);
+            for units in &parts {
+                split.work(*units);
+            }
+            let mut whole = ticking(phase_ms);
+            let checksum = whole.work(parts.iter().sum());
+            prop_assert_eq!(split.work(0), checksum);
+            prop_assert_eq!(whole.expected(), checksum);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `selfmod`: code that is patched in place.
+//!
+//! An integer loop stays mapped; before each unit one constant inside its loop
+//! is overwritten, so the same address holds another instruction than before.
+
+use crate::error::KernelError;
+use crate::kernel::{Class, Entry, Kernel, seats_of};
+use crate::machine_code::{Body, CodePage, supported};
+use crate::tally::{PERIOD, Tally};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "selfmod",
+    summary: "an integer loop in executable memory whose code is patched before every run",
+    stresses: "integer units, from code that changes in place",
+    class: Class::Int,
+    seats: |setup| seats_of(setup, |_| SelfMod::new()),
+};
+
+/// Loop iterations per unit.
+const ITERATIONS: u64 = 10_000;
+
+#[derive(Debug)]
+struct SelfMod {
+    page: CodePage,
+    tally: Tally,
+}
+
+impl SelfMod {
+    fn new() -> Result<Self, KernelError> {
+        supported("selfmod")?;
+        let mut page = CodePage::new()?;
+        page.write(Body::Int { factor: 1 })?;
+        Ok(Self {
+            page,
+            tally: Tally::default(),
+        })
+    }
+}
+
+fn factor(seed: u64) -> u8 {
+    u8::try_from(seed % 127).unwrap_or(0) + 1
+}
+
+impl Kernel for SelfMod {
+    fn work(&mut self, units: u64) -> u64 {
+        for _ in 0..units {
+            let factor = factor(self.tally.seed(PERIOD));
+            let result = self.page.patch_factor_and_run(factor, ITERATIONS);
+            self.tally.add(result.unwrap_or(u64::MAX));
+        }
+        self.tally.sum()
+    }
+
+    fn expected(&self) -> u64 {
+        self.tally.expected(PERIOD, |seed| {
+            let factor = factor(seed);
+            Body::Int { factor }.result(ITERATIONS)
+        })
+    }
+}
