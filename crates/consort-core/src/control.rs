@@ -60,9 +60,9 @@ impl<M: Machine> ControlLoop<M> {
         &self.machine
     }
 
-    /// The machine, to be changed between turns.
-    pub fn machine_mut(&mut self) -> &mut M {
-        &mut self.machine
+    /// How often plans were undone because progress fell after them.
+    pub fn undone(&self) -> u64 {
+        self.backoff.undone()
     }
 
     /// Ends the loop and gives the machine back.

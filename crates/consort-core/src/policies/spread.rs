@@ -15,7 +15,7 @@ use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
 use crate::signal::{Signal, Tier};
 use crate::topology::{Core, Topology};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "spread",
@@ -56,13 +56,10 @@ impl Policy for Spread {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
         let threads = self.active_threads(view);
+        self.leave_inactive(view, &threads, &mut decision);
         if threads.len() > view.topology.pus().len() {
-            decision.report.notes.push(format!(
-                "{} active threads on {} PUs: balancing run queues is left to the OS",
-                threads.len(),
-                view.topology.pus().len()
-            ));
             self.core_of.clear();
+            leave_crowd(view, &threads, &mut decision);
             return decision;
         }
         let mut seats = Seats::new(view.topology, threads.len());
@@ -101,6 +98,19 @@ impl Spread {
         threads
     }
 
+    fn leave_inactive(
+        &self,
+        view: View<'_>,
+        active: &[&ThreadObservation],
+        decision: &mut Decision,
+    ) {
+        let ids: BTreeSet<ThreadId> = active.iter().map(|t| t.id).collect();
+        let inactive = view.observation.managed().filter(|t| !ids.contains(&t.id));
+        for thread in inactive {
+            leave(view, thread, "hardly active", decision);
+        }
+    }
+
     fn place(
         &mut self,
         view: View<'_>,
@@ -114,15 +124,41 @@ impl Spread {
         let reason = Reason {
             considered: format!("{} cores", view.topology.cores().len()),
             chosen: format!("core of PU {whole}: {rule}"),
-            facts: vec![Fact {
-                name: "share of a PU".into(),
-                value: view.observation.cpu_share(thread),
-                unit: "".into(),
-            }],
+            facts: facts(view, thread),
         };
         self.core_of.insert(thread.id, whole);
         decision.place(thread.id, Placement::Restricted(pus), reason);
     }
+}
+
+/// More active threads than PUs: nobody is restricted.
+fn leave_crowd(view: View<'_>, threads: &[&ThreadObservation], decision: &mut Decision) {
+    let note = format!(
+        "{} active threads on {} PUs: balancing run queues is left to the OS",
+        threads.len(),
+        view.topology.pus().len()
+    );
+    decision.report.notes.push(note);
+    for thread in threads {
+        leave(view, thread, "more active threads than PUs", decision);
+    }
+}
+
+fn leave(view: View<'_>, thread: &ThreadObservation, why: &str, decision: &mut Decision) {
+    let reason = Reason {
+        considered: format!("{} cores", view.topology.cores().len()),
+        chosen: format!("left to the OS: {why}"),
+        facts: facts(view, thread),
+    };
+    decision.place(thread.id, Placement::Unrestricted, reason);
+}
+
+fn facts(view: View<'_>, thread: &ThreadObservation) -> Vec<Fact> {
+    vec![Fact {
+        name: "share of a PU".into(),
+        value: view.observation.cpu_share(thread),
+        unit: "".into(),
+    }]
 }
 
 /// Places at cores: how many threads each core has, and how many it may have.
@@ -260,6 +296,11 @@ mod tests {
         loads
     }
 
+    fn nobody_restricted(decision: &Decision) -> bool {
+        let mut placements = decision.placements.values();
+        placements.all(|placement| *placement == Placement::Unrestricted)
+    }
+
     #[test]
     fn idle_cores_first_then_idle_pus() {
         let topology = Topology::uniform(4, 2).unwrap();
@@ -281,7 +322,7 @@ mod tests {
     fn more_active_threads_than_pus_are_left_to_the_os() {
         let topology = Topology::uniform(2, 1).unwrap();
         let decision = decide(&mut *spread(), &topology, &busy(3));
-        assert!(decision.placements.is_empty());
+        assert!(nobody_restricted(&decision));
         assert!(decision.report.notes[0].starts_with("3 active threads on 2 PUs"));
     }
 
@@ -290,7 +331,7 @@ mod tests {
         let topology = Topology::uniform(2, 1).unwrap();
         let threads = [(1, 0.0, 1.0), (2, 0.0, 0.1)];
         let decision = decide(&mut *spread(), &topology, &threads);
-        assert!(!decision.placements.contains_key(&thread_id(2)));
+        assert_eq!(decision.placements[&thread_id(2)], Placement::Unrestricted);
     }
 
     #[test]
@@ -349,7 +390,7 @@ mod tests {
                 let threads: Vec<_> = tids.iter().map(|&tid| (tid, 0.0, 1.0)).collect();
                 let decision = decide(&mut *policy, &topology, &threads);
                 if tids.len() > (cores * ways) as usize {
-                    prop_assert!(decision.placements.is_empty());
+                    prop_assert!(nobody_restricted(&decision));
                     continue;
                 }
                 let loads = loads(&topology, &decision);
