@@ -54,7 +54,7 @@ pub fn blame(block: &BlockFacts, address: u64) -> Option<Blame> {
         Suspicion::None => (Cause::Base, Certainty::Medium),
         Suspicion::Memory { chained: true } => (Cause::Memory, Certainty::High),
         Suspicion::Memory { chained: false } => (Cause::Memory, Certainty::Medium),
-        Suspicion::MemoryOrUnit => (Cause::Memory, Certainty::Low),
+        Suspicion::MemoryOrUnit | Suspicion::StoreBuffer => (Cause::Memory, Certainty::Low),
         Suspicion::Unit => (Cause::Unit, unit_certainty(block, index, at)),
         Suspicion::FrontEnd => (Cause::FrontEnd, Certainty::Low),
     };

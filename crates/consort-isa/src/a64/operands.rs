@@ -19,11 +19,7 @@ pub(crate) struct Registers {
 /// Number 31 is the stack pointer as a base and zero elsewhere.
 const STACK_POINTER: u8 = 31;
 
-pub(crate) fn registers(
-    definition: &disarm64::Insn,
-    word: u32,
-    memory: MemoryUse,
-) -> Registers {
+pub(crate) fn registers(definition: &disarm64::Insn, word: u32, memory: MemoryUse) -> Registers {
     let mut registers = Registers::default();
     for (position, operand) in definition.operands.iter().enumerate() {
         if is_memory_address(operand) {
@@ -69,7 +65,8 @@ fn add_operand(
     position: usize,
     register: Register,
 ) {
-    let written = is_written(definition, memory, position);
+    let written = is_written(definition, memory, position)
+        && (position == 0 || !matches!(register, Register::Mask(_)));
     if written {
         registers.writes.insert(register);
     }
@@ -103,13 +100,7 @@ fn only_reads(definition: &disarm64::Insn) -> bool {
     };
     matches!(
         definition.class,
-        BRANCH_REG
-            | COMPBRANCH
-            | CONDCMP_IMM
-            | CONDCMP_REG
-            | FLOATCCMP
-            | FLOATCMP
-            | TESTBRANCH
+        BRANCH_REG | COMPBRANCH | CONDCMP_IMM | CONDCMP_REG | FLOATCCMP | FLOATCMP | TESTBRANCH
     )
 }
 
@@ -119,9 +110,10 @@ fn accumulates(definition: &disarm64::Insn) -> bool {
     name.contains("mla")
         || name.contains("mls")
         || name.contains("dot")
+        || ["cas", "inc", "dec", "aes", "sha"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
         || matches!(name, "movk" | "ins" | "bsl" | "bit" | "bif" | "tbx" | "bfm")
-        || name.starts_with("aes")
-        || name.starts_with("sha")
         || is_destructive_sve(definition)
 }
 
@@ -229,7 +221,10 @@ fn add_flags(registers: &mut Registers, definition: &disarm64::Insn) {
     use InsnClass::{
         ADDSUB_CARRY, CONDBRANCH, CONDCMP_IMM, CONDCMP_REG, CONDSEL, FLOATCCMP, FLOATCMP, FLOATSEL,
     };
-    let sets = matches!(definition.mnemonic, "adds" | "subs" | "ands" | "bics" | "adcs" | "sbcs");
+    let sets = matches!(
+        definition.mnemonic,
+        "adds" | "subs" | "ands" | "bics" | "adcs" | "sbcs"
+    );
     let compares = matches!(
         definition.class,
         CONDCMP_IMM | CONDCMP_REG | FLOATCMP | FLOATCCMP

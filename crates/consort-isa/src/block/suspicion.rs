@@ -23,6 +23,8 @@ pub enum Suspicion {
     },
     /// Floating-point arithmetic on a memory operand: the unit or the memory.
     MemoryOrUnit,
+    /// A store: the store buffer may be full.
+    StoreBuffer,
     /// An execution unit of long latency.
     Unit,
     /// The front end, which has to deliver from a new place.
@@ -75,7 +77,7 @@ impl View<'_> {
         }
         before
             .may_fill_store_buffer()
-            .then_some(Suspicion::Memory { chained: false })
+            .then_some(Suspicion::StoreBuffer)
     }
 
     fn behind_load(&self, position: Position) -> Suspicion {
@@ -122,13 +124,15 @@ impl View<'_> {
         })
     }
 
-    /// A tight loop is delivered from a buffer and has no entry to speak of.
+    /// The first instruction of a block, and the one that stands behind it
+    /// while it is waited for. A tight loop is delivered from a buffer and has
+    /// no entry to speak of.
     fn at_entry(&self, index: usize) -> Suspicion {
         let refills = matches!(
             self.entry,
             Entry::Fallthrough | Entry::AfterCall | Entry::Target | Entry::Joined
         );
-        if index == 0 && refills && !self.loops {
+        if index <= 1 && refills && !self.loops {
             Suspicion::FrontEnd
         } else {
             Suspicion::None

@@ -1,34 +1,43 @@
-//! How many cycles a pile of samples is worth per execution of its block.
+//! How many cycles the samples under one suspicion are worth per execution of
+//! their block.
 //!
-//! Samples count time in an unknown unit; the instructions that wait for nothing
-//! make it known. At most [`RETIRE_WIDTH`] instructions retire per cycle, so m
-//! instructions beside a pile take at least m / width cycles per execution. If
-//! they hold R samples together and the pile holds c, the pile takes at least
-//! (c / R) (m / width) cycles. This needs m to exceed the width: fewer
-//! instructions may retire in the same cycle as the pile and hold no samples at
-//! all, whatever the pile is worth.
+//! Samples count time in an unknown unit; the instructions beside a pile make it
+//! known. At most [`RETIRE_WIDTH`] instructions retire per cycle, so m of them
+//! take at least m / width cycles per execution. If they hold R samples together
+//! and the pile holds c, the pile takes at least (c / R) (m / width) cycles.
+//! This needs m to exceed the width: fewer instructions may retire in the same
+//! cycle as the pile and hold no samples at all, whatever the pile is worth.
+//!
+//! The piles of one suspicion are taken together, since what they wait for
+//! overlaps: independent loads of a block hit or miss at the same time.
 
-use super::histogram::{Histogram, Pile};
-use crate::Suspicion;
+use super::histogram::Pile;
+use super::tally::{KINDS, NONE, Tally};
 
 /// The most instructions that retire in one cycle. 8 is the width of AMD Zen
 /// ("Software Optimization Guide for AMD Family 17h Models 30h", section 2.9:
 /// eight macro ops per cycle) and of Arm Neoverse N1 and V1 (their software
-/// optimisation guides), and at most one more than Intel's from Ice Lake on. Too
-/// large a value makes stalls look shorter, never longer.
+/// optimisation guides). Where it is too large stalls look shorter than they
+/// are, where too small longer.
 pub const RETIRE_WIDTH: f64 = 8.0;
 
-/// What a pile is worth.
+/// Half a sample stands for what chance may have kept from a pile (the prior of
+/// Jeffreys for a count).
+const UNSEEN_SAMPLES: f64 = 0.5;
+
+/// What the samples under one suspicion are worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Worth {
-    /// Cycles per execution of the block, at least; of no meaning by itself
-    /// unless `calibrated`.
+    /// Cycles per execution, at least; of no meaning by themselves unless
+    /// `calibrated`.
     pub(super) cycles: f64,
+    /// Those of `cycles` that the instructions take to retire anyway.
+    pub(super) base_cycles: f64,
     /// Whether the rest of the block is large enough to tell.
     pub(super) calibrated: bool,
 }
 
-/// The time of one block beside a pile.
+/// The time of a block beside a pile.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     weight: f64,
@@ -40,57 +49,57 @@ impl Rest {
         as_f64(self.instructions) > RETIRE_WIDTH
     }
 
-    /// One sample is added to the rest: it may have been missed by chance.
     fn worth_of(self, pile: Pile, one_sample: f64) -> f64 {
         let least_cycles = as_f64(self.instructions) / RETIRE_WIDTH;
-        pile.cautious_weight() / (self.weight + one_sample) * least_cycles
+        let weight = self.weight + UNSEEN_SAMPLES * one_sample;
+        pile.cautious_weight() / weight * least_cycles
     }
 }
 
-/// The calibration of one block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Calibration {
-    total: Pile,
-    instructions: usize,
-    unsuspected: Rest,
-}
-
-impl Calibration {
-    pub(super) fn of(histogram: &Histogram) -> Self {
-        let mut unsuspected = Rest {
-            weight: 0.0,
-            instructions: 0,
+/// What the samples of `tally` are worth in the block that `all` are of.
+///
+/// Both the instructions without suspicion and all those without this one give
+/// a lower bound; the greater one of those that hold is taken.
+pub(super) fn worth(tally: Tally, all: &[Tally; KINDS.len()]) -> Worth {
+    let total = total(all);
+    if tally.pile.count == 0 || total.pile.weight <= 0.0 {
+        return Worth {
+            cycles: 0.0,
+            base_cycles: 0.0,
+            calibrated: true,
         };
-        for (pile, suspicion) in histogram.piles() {
-            if suspicion == Suspicion::None {
-                unsuspected.weight += pile.weight;
-                unsuspected.instructions += 1;
-            }
-        }
-        Self {
-            total: histogram.total(),
-            instructions: histogram.len(),
-            unsuspected,
-        }
     }
-
-    /// Both the instructions without suspicion and all others beside the pile
-    /// give a lower bound; the greater one of those that hold is taken.
-    pub(super) fn worth(&self, pile: Pile) -> Worth {
-        let others = Rest {
-            weight: self.total.weight - pile.weight,
-            instructions: self.instructions.saturating_sub(1),
-        };
-        let calibrated = others.is_large();
-        let cycles = [self.unsuspected, others]
-            .into_iter()
-            .filter(|rest| rest.is_large() || !calibrated)
-            .map(|rest| rest.worth_of(pile, self.total.mean_weight()))
-            .fold(0.0, f64::max);
-        Worth { cycles, calibrated }
+    let others = Rest {
+        weight: (total.pile.weight - tally.pile.weight).max(0.0),
+        instructions: total.instructions - tally.instructions,
+    };
+    let unsuspected = Rest {
+        weight: all[NONE].pile.weight,
+        instructions: all[NONE].instructions,
+    };
+    let calibrated = others.is_large();
+    let cycles = [others, unsuspected]
+        .into_iter()
+        .filter(|rest| rest.is_large() || !calibrated)
+        .map(|rest| rest.worth_of(tally.pile, total.pile.mean_weight()))
+        .fold(0.0, f64::max);
+    Worth {
+        cycles,
+        base_cycles: as_f64(tally.instructions) / RETIRE_WIDTH,
+        calibrated,
     }
 }
 
+fn total(all: &[Tally; KINDS.len()]) -> Tally {
+    let mut total = Tally::default();
+    for tally in all {
+        total.pile.add(tally.pile);
+        total.instructions += tally.instructions;
+    }
+    total
+}
+
+/// Instructions and samples of one interval are far below 2^32.
 pub(super) fn as_f64(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

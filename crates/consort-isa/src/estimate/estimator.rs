@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::calibrate::{Calibration, as_f64};
+use super::calibrate::{RETIRE_WIDTH, as_f64, worth};
 use super::footprint::Lines;
 use super::histogram::Histogram;
 use super::pool::Pool;
 use super::split::{Split, split};
+use super::tally::{KINDS, by_suspicion};
 use super::{Bounds, CycleStack, Estimate};
 use crate::{BlockFacts, Mix};
 
@@ -139,9 +140,12 @@ fn usable(weight: f64) -> f64 {
     }
 }
 
-/// A loop stands for itself: what its samples wait for is in it.
+/// A loop stands for itself: what its samples wait for is in it. Other blocks
+/// do if they are long enough to be calibrated and have enough samples.
 fn is_judged_alone(histogram: &Histogram) -> bool {
-    histogram.block().loops() || histogram.total().count >= OWN_JUDGEMENT_SAMPLES
+    let long = as_f64(histogram.len()) > RETIRE_WIDTH;
+    let many = histogram.total().count >= OWN_JUDGEMENT_SAMPLES;
+    histogram.block().loops() || (long && many)
 }
 
 /// Weights of samples by cause.
@@ -164,11 +168,14 @@ impl Stalls {
     }
 
     fn add_block(&mut self, histogram: &Histogram) {
-        let calibration = Calibration::of(histogram);
+        let tallies = by_suspicion(histogram);
         let loop_instructions = histogram.block().loops().then_some(histogram.len());
-        for (pile, suspicion) in histogram.piles() {
-            let worth = calibration.worth(pile);
-            self.add(pile.weight, split(suspicion, worth, loop_instructions));
+        for (suspicion, tally) in KINDS.into_iter().zip(tallies) {
+            let worth = worth(tally, &tallies);
+            self.add(
+                tally.pile.weight,
+                split(suspicion, worth, loop_instructions),
+            );
         }
     }
 

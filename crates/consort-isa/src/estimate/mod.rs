@@ -6,6 +6,7 @@ mod footprint;
 mod histogram;
 mod pool;
 mod split;
+mod tally;
 
 use serde::Serialize;
 
@@ -16,12 +17,12 @@ pub use estimator::Estimator;
 pub use footprint::Footprint;
 pub use split::L1_HIT_CYCLES;
 
-/// The least and the most that a share may be.
+/// The least and the most that a share may be by the rule of the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bounds {
-    /// What the samples prove.
+    /// With every ambiguous pile taken for a hit.
     pub low: f64,
-    /// What they do not rule out.
+    /// With every ambiguous pile taken for a stall.
     pub high: f64,
 }
 
@@ -54,8 +55,10 @@ pub struct Estimate {
     pub stack: CycleStack,
     /// Share of time stalled behind memory; `stack.memory` by its own name.
     pub memory_stall_share: f64,
-    /// Between what values `memory_stall_share` may lie by the shape of the
-    /// samples; the sampling error comes on top.
+    /// Between what values `memory_stall_share` may lie by what piles behind
+    /// accesses to memory can mean. The sampling error comes on top, and stalls
+    /// whose samples stand elsewhere (a saturated memory path under many
+    /// overlapping accesses) are outside.
     pub memory_bounds: Bounds,
     /// How many samples there were, decoded or not.
     pub samples: u64,

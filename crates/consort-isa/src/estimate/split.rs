@@ -12,7 +12,7 @@ pub const L1_HIT_CYCLES: f64 = 5.0;
 /// Cycles that any taken branch may cost the front end without a miss.
 const REDIRECT_CYCLES: f64 = 1.0;
 
-/// Shares of the time of one pile; what is left to 1 is base.
+/// Shares of the time of the samples under one suspicion; what is left to 1 is base.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Split {
     pub(super) memory: f64,
@@ -21,18 +21,15 @@ pub(super) struct Split {
     pub(super) memory_bounds: Bounds,
 }
 
-/// Splits the time of one pile. `loop_instructions` is the length of the block
+/// Splits the time of the samples under one suspicion. `loop_instructions` is the length of the block
 /// if it is a loop by itself.
-pub(super) fn split(
-    suspicion: Suspicion,
-    worth: Worth,
-    loop_instructions: Option<usize>,
-) -> Split {
+pub(super) fn split(suspicion: Suspicion, worth: Worth, loop_instructions: Option<usize>) -> Split {
     match suspicion {
         Suspicion::None => Split::default(),
         Suspicion::Memory { chained: true } => chained(worth, loop_instructions),
         Suspicion::Memory { chained: false } => memory(worth),
         Suspicion::MemoryOrUnit => memory_or_unit(worth),
+        Suspicion::StoreBuffer => store_buffer(worth),
         Suspicion::Unit => Split {
             unit: worth.share_beyond(0.0),
             ..Split::default()
@@ -45,9 +42,9 @@ pub(super) fn split(
 }
 
 impl Worth {
-    /// Cycles beyond the instruction's own part of a retired group.
+    /// Cycles beyond what the instructions take to retire.
     fn excess(self) -> f64 {
-        (self.cycles - 1.0 / RETIRE_WIDTH).max(0.0)
+        (self.cycles - self.base_cycles).max(0.0)
     }
 
     /// The share of the pile that lies beyond `cycles` of excess.
@@ -106,6 +103,15 @@ fn memory_or_unit(worth: Worth) -> Split {
         unit: high - memory,
         ..of_memory(memory, Bounds { low, high })
     }
+}
+
+/// A full store buffer keeps new instructions out but lets old ones retire, so
+/// where the pile stands says little: only what is proven is charged.
+fn store_buffer(worth: Worth) -> Split {
+    let high = worth.share_beyond(0.0);
+    let proven = worth.calibrated.then(|| worth.share_beyond(L1_HIT_CYCLES));
+    let low = proven.unwrap_or(0.0);
+    of_memory(low, Bounds { low, high })
 }
 
 fn of_memory(memory: f64, memory_bounds: Bounds) -> Split {

@@ -40,32 +40,124 @@ const X87_MOVES: &[&str] = &["fld", "fst", "fstp", "fxch"];
 
 /// x87 instructions that manage the unit.
 const X87_SYSTEM: &[&str] = &[
-    "fldcw", "fnstcw", "fstcw", "fnstsw", "fstsw", "fninit", "finit", "fnclex", "fclex", "fldenv",
-    "fnstenv", "fstenv", "fnsave", "fsave", "frstor", "fnop", "ffree", "ffreep", "fincstp",
-    "fdecstp", "fwait", "wait", "femms", "emms", "fxsave", "fxsave64", "fxrstor", "fxrstor64",
+    "fldcw",
+    "fnstcw",
+    "fstcw",
+    "fnstsw",
+    "fstsw",
+    "fninit",
+    "finit",
+    "fnclex",
+    "fclex",
+    "fldenv",
+    "fnstenv",
+    "fstenv",
+    "fnsave",
+    "fsave",
+    "frstor",
+    "fnop",
+    "ffree",
+    "ffreep",
+    "fincstp",
+    "fdecstp",
+    "fwait",
+    "wait",
+    "femms",
+    "emms",
+    "fxsave",
+    "fxsave64",
+    "fxrstor",
+    "fxrstor64",
 ];
 
 /// Prefixes of mnemonics that move data.
 const MOVE_PREFIXES: &[&str] = &[
-    "mov", "kmov", "push", "pop", "prefetch", "lddqu", "lods", "stos", "maskmov", "pmaskmov",
-    "gather", "pgather", "scatter", "pscatter", "broadcast", "pbroadcast", "xlat", "leave",
-    "enter", "expand", "pexpand", "compress", "pcompress", "lahf", "sahf",
+    "mov",
+    "kmov",
+    "push",
+    "pop",
+    "prefetch",
+    "lddqu",
+    "lods",
+    "stos",
+    "maskmov",
+    "pmaskmov",
+    "gather",
+    "pgather",
+    "scatter",
+    "pscatter",
+    "broadcast",
+    "pbroadcast",
+    "xlat",
+    "leave",
+    "enter",
+    "expand",
+    "pexpand",
+    "compress",
+    "pcompress",
+    "lahf",
+    "sahf",
+];
+
+/// Mnemonics of the system.
+const SYSTEM: &[&str] = &[
+    "int", "int1", "int3", "into", "hlt", "lsl", "lar", "verr", "verw", "str", "sldt", "smsw",
+    "cld", "std", "wait", "xtest", "xbegin", "xend", "xabort", "ud0", "ud1", "ud2",
 ];
 
 /// Prefixes of mnemonics of the system.
 const SYSTEM_PREFIXES: &[&str] = &[
-    "nop", "fnop", "endbr", "pause", "lfence", "mfence", "sfence", "cpuid", "rdtsc", "rdpmc",
-    "rdrand", "rdseed", "rdpid", "rdfsbase", "rdgsbase", "wrfsbase", "wrgsbase", "rdpkru",
-    "wrpkru", "rdssp", "incssp", "xsave", "xrstor", "xgetbv", "xsetbv", "fxsave", "fxrstor",
-    "ldmxcsr", "stmxcsr", "vldmxcsr", "vstmxcsr", "clflush", "clwb", "cldemote", "clzero",
-    "syscall", "sysenter", "int", "ud0", "ud1", "ud2", "hlt", "serialize", "monitor", "mwait",
-    "umonitor", "umwait", "tpause", "xbegin", "xend", "xabort", "xtest", "reserved", "cld", "std",
-    "enqcmd", "ldtilecfg", "sttilecfg", "tilerelease", "tilezero", "wait", "lsl", "lar", "verr",
-    "verw", "sgdt", "sidt", "sldt", "smsw", "str", "vmcall", "vmmcall",
+    "nop",
+    "endbr",
+    "pause",
+    "lfence",
+    "mfence",
+    "sfence",
+    "cpuid",
+    "rdtsc",
+    "rdpmc",
+    "rdrand",
+    "rdseed",
+    "rdpid",
+    "rdfsbase",
+    "rdgsbase",
+    "wrfsbase",
+    "wrgsbase",
+    "rdpkru",
+    "wrpkru",
+    "rdssp",
+    "incssp",
+    "xsave",
+    "xrstor",
+    "xgetbv",
+    "xsetbv",
+    "ldmxcsr",
+    "stmxcsr",
+    "vldmxcsr",
+    "vstmxcsr",
+    "clflush",
+    "clwb",
+    "cldemote",
+    "clzero",
+    "syscall",
+    "sysenter",
+    "serialize",
+    "monitor",
+    "mwait",
+    "umonitor",
+    "umwait",
+    "tpause",
+    "reserved",
+    "enqcmd",
+    "ldtilecfg",
+    "sttilecfg",
+    "tilerelease",
+    "tilezero",
+    "sgdt",
+    "sidt",
+    "vmcall",
+    "vmmcall",
 ];
-
-/// Exceptions to `SYSTEM_PREFIXES`, which would take them.
-const NOT_SYSTEM: &[&str] = &["xtestd", "inc", "insertps", "insertq"];
 
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     Mnemonic::values()
@@ -120,12 +212,14 @@ fn kind_of_name(name: &str) -> Kind {
 }
 
 fn is_system(name: &str) -> bool {
-    !NOT_SYSTEM.contains(&name) && starts_with_any(name, SYSTEM_PREFIXES)
+    SYSTEM.contains(&name) || starts_with_any(name, SYSTEM_PREFIXES)
 }
 
 fn is_fp(operation: &str) -> bool {
     let by_element = starts_with_any(operation, FP_OPERATIONS)
-        && FP_ELEMENTS.iter().any(|element| operation.ends_with(element));
+        && FP_ELEMENTS
+            .iter()
+            .any(|element| operation.ends_with(element));
     by_element || starts_with_any(operation, FP_PREFIXES) || is_complex(operation)
 }
 
@@ -160,7 +254,7 @@ mod tests {
 
     #[test]
     fn no_arithmetic_of_general_registers_is_taken_for_system() {
-        for name in ["inc", "add", "insertps", "lslx", "sub", "xor", "stc"] {
+        for name in ["inc", "insertps", "stc", "shlx", "lzcnt", "xor"] {
             assert_ne!(kind_of_name(name), Kind::System, "{name}");
         }
     }
