@@ -33,3 +33,12 @@ pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, Dec
         Arch::Aarch64 => a64::decode(bytes, address),
     }
 }
+
+/// The length in bytes of the instruction at the start of `bytes`, if there is
+/// one: what [`decode`] would say, without the work on its operands.
+pub(crate) fn length(arch: Arch, bytes: &[u8], address: u64) -> Option<usize> {
+    match arch {
+        Arch::X86_64 | Arch::X86_32 => x86::length(arch, bytes, address),
+        Arch::Aarch64 => a64::decode(bytes, address).ok().map(|_| 4),
+    }
+}

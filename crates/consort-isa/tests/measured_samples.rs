@@ -100,7 +100,7 @@ fn a_walk_that_hits_beside_work_is_no_memory_stall() {
 fn a_walk_through_the_second_level_is_stalled_for_its_excess() {
     // 5.21 ns per round.
     let shares = [0, 928, 0, 0, 0, 0, 0, 0, 0, 72, 0, 0];
-    assert_memory(&estimate(walk_with_work, &shares), 0.68, 0.10);
+    assert_memory(&estimate(walk_with_work, &shares), 0.68, 0.15);
 }
 
 #[test]

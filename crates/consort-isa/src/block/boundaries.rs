@@ -18,7 +18,8 @@
 
 use std::collections::HashSet;
 
-use crate::{Arch, Code, decode};
+use crate::decode::length;
+use crate::{Arch, Code};
 
 /// How far back boundaries are looked for, in bytes. Enough for the blocks of
 /// ordinary code (a compiler emits about five instructions of four bytes per
@@ -104,8 +105,7 @@ fn ways_to_end(code: &Code<'_>, start: u64, len: usize) -> Vec<Option<usize>> {
 
 fn instruction_end(code: &Code<'_>, start: u64, offset: usize) -> Option<usize> {
     let address = start + offset as u64;
-    let instruction = decode(code.arch, code.from(address)?, address).ok()?;
-    Some(offset + usize::from(instruction.len))
+    Some(offset + length(code.arch, code.from(address)?, address)?)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //! their block.
 //!
 //! Samples count time in an unknown unit; the instructions beside a pile make it
-//! known. At most [`RETIRE_WIDTH`] instructions retire per cycle, so m of them
-//! take at least m / width cycles per execution. If they hold R samples together
-//! and the pile holds c, the pile takes at least (c / R) (m / width) cycles.
-//! This needs m to exceed the width: fewer instructions may retire in the same
-//! cycle as the pile and hold no samples at all, whatever the pile is worth.
+//! known. At most w = [`RETIRE_WIDTH`] instructions retire per cycle. Of m
+//! instructions beside a pile up to w - 1 may retire in the cycle that ends the
+//! wait; the other m - w + 1 take at least ceil((m - w + 1) / w) cycles per
+//! execution, in which they are seen. If they hold R samples together and the
+//! pile holds c, the pile takes at least c / R times these cycles. With fewer
+//! than w instructions beside it a pile cannot be calibrated.
 //!
 //! The piles of one suspicion are taken together, since what they wait for
 //! overlaps: independent loads of a block hit or miss at the same time.
@@ -23,7 +24,7 @@ pub const RETIRE_WIDTH: f64 = 8.0;
 
 /// Half a sample stands for what chance may have kept from a pile (the prior of
 /// Jeffreys for a count).
-const UNSEEN_SAMPLES: f64 = 0.5;
+pub(super) const UNSEEN_SAMPLES: f64 = 0.5;
 
 /// What the samples under one suspicion are worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,13 +47,23 @@ struct Rest {
 
 impl Rest {
     fn is_large(self) -> bool {
-        as_f64(self.instructions) > RETIRE_WIDTH
+        as_f64(self.instructions) >= RETIRE_WIDTH
+    }
+
+    /// The cycles in which the rest is seen to retire; where it is too small to
+    /// be seen, its part of a group.
+    fn least_cycles(self) -> f64 {
+        let instructions = as_f64(self.instructions);
+        if self.is_large() {
+            ((instructions - RETIRE_WIDTH + 1.0) / RETIRE_WIDTH).ceil()
+        } else {
+            instructions / RETIRE_WIDTH
+        }
     }
 
     fn worth_of(self, pile: Pile, one_sample: f64) -> f64 {
-        let least_cycles = as_f64(self.instructions) / RETIRE_WIDTH;
         let weight = self.weight + UNSEEN_SAMPLES * one_sample;
-        pile.cautious_weight() / weight * least_cycles
+        pile.cautious_weight() / weight * self.least_cycles()
     }
 }
 

@@ -31,6 +31,12 @@ pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instructi
     })
 }
 
+/// The length of one x86 instruction.
+pub(crate) fn length(arch: Arch, bytes: &[u8], address: u64) -> Option<usize> {
+    let raw = decode_raw(arch, bytes, address).ok()?;
+    Some(raw.len())
+}
+
 fn decode_raw(
     arch: Arch,
     bytes: &[u8],
