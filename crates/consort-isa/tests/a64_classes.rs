@@ -1,5 +1,7 @@
 //! The class and memory use of A64 instructions of every kind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
 use consort_isa::{Arch, Class, Flow, Instruction, Register, UnitUse, decode};
 
 const BASE: u64 = 0x1000;

@@ -2,6 +2,8 @@
 //!
 //! Random but ordinary code is assembled, so that the true boundaries are known.
 
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
 use consort_isa::{Arch, BlockFacts, Code};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;

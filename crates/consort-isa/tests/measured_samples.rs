@@ -7,6 +7,8 @@
 //! large one is 1 - (time per round in the small) / (time per round in the
 //! large). The numbers are shares of samples, in thousandths, by instruction.
 
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
 use std::sync::Arc;
 
 use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator, ThreadClass};
