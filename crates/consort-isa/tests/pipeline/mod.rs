@@ -5,6 +5,8 @@
 //! finish and names the one behind it. Memory stalls are what is saved when
 //! every load hits.
 
+use std::collections::HashMap;
+
 use consort_isa::{Class, Instruction, Register, UnitUse};
 
 const ENTER_PER_CYCLE: u64 = 5;
@@ -34,17 +36,20 @@ pub struct Executed {
 /// The cycle in which each executed instruction retires.
 pub fn retirement(trace: &[Executed]) -> Vec<u64> {
     let mut ready = [0_u64; 128];
+    let mut operands = HashMap::new();
     let mut retired: Vec<u64> = Vec::with_capacity(trace.len());
     for (index, executed) in trace.iter().enumerate() {
         let freed = index.checked_sub(WINDOW).map_or(0, |old| retired[old] + 1);
         let entered = freed.max(index as u64 / ENTER_PER_CYCLE);
-        let sources = registers(|r| executed.instruction.reads.contains(r));
+        let (sources, destinations) = operands
+            .entry(executed.instruction.address)
+            .or_insert_with(|| operands_of(&executed.instruction));
         let started = sources
             .iter()
             .map(|&r| ready[r])
             .fold(entered + 1, u64::max);
         let done = started + latency(executed);
-        for register in registers(|r| executed.instruction.writes.contains(r)) {
+        for &mut register in destinations {
             ready[register] = done;
         }
         let previous = retired.last().copied().unwrap_or(0);
@@ -99,6 +104,14 @@ fn latency(executed: &Executed) -> u64 {
         (UnitUse::Short, _) => 1,
     };
     load + unit
+}
+
+/// The numbers of the registers read and written.
+fn operands_of(instruction: &Instruction) -> (Vec<usize>, Vec<usize>) {
+    (
+        registers(|register| instruction.reads.contains(register)),
+        registers(|register| instruction.writes.contains(register)),
+    )
 }
 
 fn registers(wanted: impl Fn(Register) -> bool) -> Vec<usize> {
