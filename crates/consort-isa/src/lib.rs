@@ -62,10 +62,12 @@
 //! Checked on one processor (Intel Ice Lake server, under a hypervisor; see
 //! `tests/measured_samples.rs`) against the time that the same loop takes with
 //! all data in the first-level cache. Error of the memory share: below 0.15 for
-//! walks and independent random loads from the second-level cache to memory;
-//! 0.3 too high for random loads that hit; 0.3 too low for a stream in a loop of
-//! eight instructions and 0.7 too low in one unrolled four times; about 0.9 too
-//! low for streams of stores alone. Arm and AMD processors: not checked.
+//! walks along pointers beside other work, from the first-level cache to memory,
+//! and for independent random loads from memory; 0.3 to 0.4 too high for random
+//! loads that hit the first or second level (the second cost no time there); 0.3
+//! too low for a stream in a loop of eight instructions, 0.7 too low in one
+//! unrolled four times, and 0.8 to 0.9 too low for streams of stores alone. Arm
+//! and AMD processors: not checked.
 
 mod a64;
 mod arch;
