@@ -1,0 +1,70 @@
+//! Blocks too small or too rarely hit to be judged one by one, taken together.
+//!
+//! In one such block a single sample behind a load may be chance. All of them
+//! together are taken for many executions of one average block: as long as they
+//! are on average, with the average number of instructions per suspicion, and
+//! with all their samples.
+
+use super::calibrate::{RETIRE_WIDTH, UNSEEN_SAMPLES, Worth, as_f64};
+use super::histogram::{Histogram, Pile};
+use super::split::{Split, split};
+use super::tally::{KINDS, NONE, by_suspicion};
+
+/// The samples under one suspicion.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    pile: Pile,
+    /// Instructions per block, times the weight of the block.
+    weighted_instructions: f64,
+}
+
+/// Several blocks together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool {
+    weight: f64,
+    parts: [Part; KINDS.len()],
+}
+
+impl Pool {
+    pub(super) fn add(&mut self, histogram: &Histogram) {
+        let weight = histogram.total().weight;
+        self.weight += weight;
+        for (part, tally) in self.parts.iter_mut().zip(by_suspicion(histogram)) {
+            part.pile.add(tally.pile);
+            part.weighted_instructions += weight * as_f64(tally.instructions);
+        }
+    }
+
+    /// Per suspicion: the weight of its samples and how to split it.
+    pub(super) fn splits(&self) -> impl Iterator<Item = (f64, Split)> {
+        KINDS.iter().zip(&self.parts).map(|(&suspicion, part)| {
+            let worth = self.worth(*part);
+            (part.pile.weight, split(suspicion, worth, None))
+        })
+    }
+
+    /// Here the instructions without suspicion retire in all groups alike, so
+    /// they take their part of the width.
+    fn worth(&self, part: Part) -> Worth {
+        let rest = self.parts[NONE];
+        let seen = rest.pile.weight + UNSEEN_SAMPLES * part.pile.mean_weight();
+        let ratio = if seen > 0.0 {
+            part.pile.cautious_weight() / seen
+        } else {
+            0.0
+        };
+        Worth {
+            cycles: ratio * self.cycles_of(rest),
+            base_cycles: self.cycles_of(part),
+            calibrated: true,
+        }
+    }
+
+    /// The cycles in which the instructions of one part retire, at least.
+    fn cycles_of(&self, part: Part) -> f64 {
+        if self.weight <= 0.0 {
+            return 0.0;
+        }
+        part.weighted_instructions / self.weight / RETIRE_WIDTH
+    }
+}

@@ -1,0 +1,122 @@
+//! What single samples are blamed on.
+
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
+use consort_isa::{Arch, BlockFacts, Cause, Certainty, Class, Code, Entry, Suspicion, blame};
+
+const BASE: u64 = 0x1000;
+
+fn block(arch: Arch, bytes: &[u8], offset: u64) -> BlockFacts {
+    let code = Code {
+        arch,
+        bytes,
+        base: BASE,
+    };
+    BlockFacts::build(code, BASE + offset, &[BASE]).unwrap()
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn behind_the_load_of_a_walk_is_memory_for_certain() {
+    // 1: mov rdi,[rdi]; dec rsi; jne 1b
+    let bytes = [0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8];
+    let block = block(Arch::X86_64, &bytes, 3);
+    let verdict = blame(&block, BASE + 3).unwrap();
+    assert_eq!(verdict.class, Class::Int);
+    assert_eq!(verdict.cause, Cause::Memory);
+    assert_eq!(verdict.certainty, Certainty::High);
+    assert_eq!(blame(&block, BASE).unwrap().cause, Cause::Base);
+    assert_eq!(blame(&block, BASE + 1), None);
+}
+
+#[test]
+fn a_load_behind_a_comparison_and_its_branch_is_seen() {
+    // cmp rax,[rdi]; je +2; inc rcx; ret
+    let bytes = [0x48, 0x3b, 0x07, 0x74, 0x04, 0x48, 0xff, 0xc1, 0xc3];
+    let block = block(Arch::X86_64, &bytes, 5);
+    assert_eq!(block.entry(), Entry::Fallthrough);
+    assert_eq!(block.suspicions()[0], Suspicion::Memory { chained: false });
+}
+
+#[test]
+fn stack_loads_are_above_suspicion() {
+    // mov rax,[rsp+8]; add rax,rcx; ret
+    let bytes = [0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x01, 0xc8, 0xc3];
+    let block = block(Arch::X86_64, &bytes, 0);
+    assert!(
+        block.suspicions().iter().all(|s| *s == Suspicion::None),
+        "{block:?}"
+    );
+}
+
+#[test]
+fn the_first_user_of_a_load_is_suspected_and_later_ones_are_not() {
+    // mov rax,[rdi]; inc rcx; add rdx,rax; add rbx,rax; ret
+    let bytes = [
+        0x48, 0x8b, 0x07, 0x48, 0xff, 0xc1, 0x48, 0x01, 0xc2, 0x48, 0x01, 0xc3, 0xc3,
+    ];
+    let block = block(Arch::X86_64, &bytes, 0);
+    let memory = Suspicion::Memory { chained: false };
+    assert_eq!(
+        block.suspicions()[..4],
+        [Suspicion::None, memory, memory, Suspicion::None]
+    );
+}
+
+#[test]
+fn division_and_arithmetic_on_memory() {
+    // div rcx; inc rax; addsd xmm0,[rdi]; inc rax; ret
+    let bytes = [
+        0x48, 0xf7, 0xf1, 0x48, 0xff, 0xc0, 0xf2, 0x0f, 0x58, 0x07, 0x48, 0xff, 0xc0, 0xc3,
+    ];
+    let block = block(Arch::X86_64, &bytes, 0);
+    let expected = [
+        Suspicion::Unit,
+        Suspicion::Unit,
+        Suspicion::None,
+        Suspicion::MemoryOrUnit,
+    ];
+    assert_eq!(block.suspicions()[..4], expected);
+    let verdict = blame(&block, BASE + 3).unwrap();
+    assert_eq!(
+        (verdict.cause, verdict.certainty),
+        (Cause::Unit, Certainty::High)
+    );
+}
+
+#[test]
+fn arm_blames_the_load_itself_and_the_instruction_behind_it() {
+    // 1: ldr x0,[x0]; subs x1,x1,#1; b.ne 1b
+    let bytes = words(&[0xf940_0000, 0xf100_0421, 0x54ff_ffc1]);
+    let block = block(Arch::Aarch64, &bytes, 4);
+    assert!(block.loops());
+    let walk = Suspicion::Memory { chained: true };
+    assert_eq!(*block.suspicions(), [walk, walk, Suspicion::None]);
+}
+
+#[test]
+fn a_block_behind_a_call_starts_at_the_front_end() {
+    // call +0; inc rax; inc rcx; ret
+    let bytes = [
+        0xe8, 0, 0, 0, 0, 0x48, 0xff, 0xc0, 0x48, 0xff, 0xc1, 0x48, 0xff, 0xc2, 0xc3,
+    ];
+    let block = block(Arch::X86_64, &bytes, 8);
+    assert_eq!(block.start(), BASE + 5);
+    assert_eq!(block.suspicions()[0], Suspicion::FrontEnd);
+    assert_eq!(block.suspicions()[2], Suspicion::None);
+}
+
+#[test]
+fn an_address_outside_is_an_error_that_says_so() {
+    let code = Code {
+        arch: Arch::X86_64,
+        bytes: &[0x90],
+        base: BASE,
+    };
+    let error = BlockFacts::build(code, BASE + 1, &[]).unwrap_err();
+    let expected = "address 0x1001 lies outside the code at 0x1000 (1 bytes)";
+    assert_eq!(error.to_string(), expected);
+}
