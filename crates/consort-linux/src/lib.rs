@@ -7,5 +7,6 @@
 //! journal, guardian).
 
 pub mod enact;
+pub mod events;
 pub mod perf;
 pub mod topology;
