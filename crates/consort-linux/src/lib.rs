@@ -6,6 +6,7 @@
 //! microarchitecture), `discovery` (which threads exist), `enact` (affinity,
 //! journal, guardian).
 
+pub mod counters;
 pub mod enact;
 pub mod events;
 pub mod perf;
