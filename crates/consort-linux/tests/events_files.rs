@@ -27,7 +27,7 @@ fn power(name: &str) -> Identity {
 }
 
 fn check(identity: &Identity, expect: Option<&str>) {
-    let file = event_file_for(identity).unwrap();
+    let file = event_file_for(identity).expect("the built-in files are well formed");
     assert_eq!(
         file.as_ref().map(|f| f.name.as_str()),
         expect,
@@ -46,7 +46,8 @@ fn real_cpus_get_their_file() {
     check(&x86(intel, 6, 0xb7), Some("intel-alder-lake")); // Core i9-13900K
     check(&x86(intel, 6, 0xaa), Some("intel-meteor-lake")); // Core Ultra 7 155H
     check(&x86(intel, 6, 0xc6), Some("intel-arrow-lake")); // Core Ultra 9 285K
-    check(&x86(intel, 6, 0x55), None); // Skylake-SP: before Ice Lake
+    check(&x86(intel, 6, 0x55), Some("intel-skylake")); // Xeon 6130, Gold 6230
+    check(&x86(intel, 6, 0x3f), None); // Haswell-EP
     check(&x86(amd, 0x17, 0x31), Some("amd-zen2")); // EPYC 7742
     check(&x86(amd, 0x17, 0x71), Some("amd-zen2")); // Ryzen 9 3950X
     check(&x86(amd, 0x17, 0x01), None); // EPYC 7601: Zen 1
@@ -106,7 +107,7 @@ fn bulldozer() -> &'static str {
     EMBEDDED
         .iter()
         .find(|(n, _)| *n == "amd-bulldozer")
-        .unwrap()
+        .expect("the file is built in")
         .1
 }
 
@@ -115,11 +116,13 @@ fn bulldozer() -> &'static str {
 fn check_error(from: &str, to: &str, words: &[&str]) {
     let text = bulldozer().replacen(from, to, 1);
     assert_ne!(text, bulldozer(), "{from} is not in the file");
-    let error = parse_event_file("x.toml", &text).unwrap_err().to_string();
+    let error = parse_event_file("x.toml", &text)
+        .expect_err("the file is bad")
+        .to_string();
     for word in words {
         assert!(error.contains(word), "{error:?} lacks {word:?}");
     }
-    let at = text.find(to).unwrap();
+    let at = text.find(to).expect("it was put in");
     let line = text[..at].matches('\n').count() + 1;
     assert!(
         error.contains(&format!("x.toml, line {line}:")),

@@ -12,6 +12,7 @@ macro_rules! embedded {
 
 /// Name and text of each built-in event file.
 pub const EMBEDDED: &[(&str, &str)] = embedded![
+    "intel-skylake",
     "intel-ice-lake",
     "intel-alder-lake",
     "intel-meteor-lake",

@@ -75,7 +75,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let futex = |root: &Path| tracepoint(root, "syscalls", "sys_exit_futex");
         assert_eq!(futex(root.path()), Err(TracepointError::NotMounted));
-        let folder = root.path().join(MOUNTS[1]).join("events/syscalls/sys_exit_futex");
+        let folder = root
+            .path()
+            .join(MOUNTS[1])
+            .join("events/syscalls/sys_exit_futex");
         std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
         let unknown = TracepointError::Unknown("syscalls:sys_exit_futex".to_owned());
         assert_eq!(futex(root.path()), Err(unknown.clone()));
