@@ -2,31 +2,36 @@
 //! chosen for the CPUs it is for and no others.
 
 use consort_core::Signal;
-use consort_linux::events::{EMBEDDED, Identity, event_file_for, event_files, parse_event_file};
+use consort_linux::events::{EMBEDDED, event_file_for, event_files, parse_event_file};
+use consort_linux::topology::CpuIdentity;
 use proptest::prelude::*;
 
-fn x86(vendor: &str, family: u32, model: u32) -> Identity {
-    Identity::X86 {
+fn x86(vendor: &str, family: u32, model: u32) -> CpuIdentity {
+    CpuIdentity::X86 {
         vendor: vendor.to_owned(),
         family,
         model,
+        stepping: 1,
     }
 }
 
-fn arm(part: u32) -> Identity {
-    Identity::Arm {
+fn arm(part: u32) -> CpuIdentity {
+    CpuIdentity::Arm {
         implementer: 0x41,
         part,
+        variant: 0,
+        revision: 1,
     }
 }
 
-fn power(name: &str) -> Identity {
-    Identity::Power {
+fn power(name: &str) -> CpuIdentity {
+    CpuIdentity::Power {
         name: name.to_owned(),
+        pvr: None,
     }
 }
 
-fn check(identity: &Identity, expect: Option<&str>) {
+fn check(identity: &CpuIdentity, expect: Option<&str>) {
     let file = event_file_for(identity).expect("the built-in files are well formed");
     assert_eq!(
         file.as_ref().map(|f| f.name.as_str()),
@@ -64,9 +69,11 @@ fn real_cpus_get_their_file() {
     check(&arm(0xd4f), Some("arm-neoverse-v2")); // Graviton 4, Grace
     check(&arm(0xd08), None); // Cortex-A72
     check(&power("POWER8"), Some("power8"));
+    check(&power("POWER8E"), Some("power8"));
+    check(&power("POWER8NVL"), Some("power8"));
     check(&power("POWER9"), Some("power9"));
     check(&power("POWER10"), Some("power10"));
-    check(&Identity::Unknown, None);
+    check(&CpuIdentity::Unknown, None);
 }
 
 #[test]

@@ -42,9 +42,8 @@ fn count(config: u32, user_only: bool, work: impl FnOnce()) -> Result<f64, PerfE
     Ok(delta.counts.first().copied().unwrap_or(0) as f64)
 }
 
-/// Every first touch of a page faults; huge pages are kept away by
-/// `madvise`-less small steps being counted against what was asked for, so a
-/// host that backs the memory with huge pages shows fewer and is skipped.
+/// Every first touch of a page faults, unless the kernel backs the memory with
+/// huge pages; then there are few faults and nothing is known.
 fn page_faults() -> CheckRow {
     let faults = bindings::PERF_COUNT_SW_PAGE_FAULTS;
     let measured = count(faults, true, || touch(PAGES));

@@ -34,7 +34,7 @@ pub use derive::{Rates, fill};
 pub use judge::Verdict;
 pub use plan::{CounterPlan, PlanInput, PlannedGroup, Sharing, Unplanned, plan};
 pub use pmu::{Pmu, core_pmus};
-pub use probe::{ProbeInput, TierStatus, probe};
+pub use probe::{TierStatus, probe};
 pub use program::PmuProgram;
 pub use software::SoftwareEvents;
 pub use threads::{Notice, ThreadGroups};

@@ -5,8 +5,9 @@ use super::plan::{PlanInput, Sharing, plan};
 use super::pmu::{Pmu, core_pmus};
 use super::program::event_spec;
 use super::software::SoftwareEvents;
-use crate::events::{EventFile, Identity, PmuEvents, Unit, event_file_for};
+use crate::events::{EventFile, PmuEvents, Unit, event_file_for};
 use crate::perf::{CounterGroup, PerfError, Target, open, paranoid};
+use crate::topology::{CpuIdentity, hypervisor};
 use consort_core::{Signal, Tier};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
@@ -15,17 +16,6 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::IoSliceMut;
 use std::path::Path;
-
-/// What the probe has to know beforehand.
-#[derive(Clone, Copy, Debug)]
-pub struct ProbeInput<'a> {
-    /// Where `/` is.
-    pub root: &'a Path,
-    /// The CPU.
-    pub identity: &'a Identity,
-    /// The hypervisor's name, in a virtual machine.
-    pub hypervisor: Option<&'a str>,
-}
 
 /// One tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,47 +41,58 @@ impl TierStatus {
     }
 }
 
-/// Tries every tier on the caller; richest first.
-pub fn probe(input: ProbeInput<'_>) -> Vec<TierStatus> {
-    let root = input.root;
-    vec![counters(input), sampling(root), software(root), proc(root)]
+/// Tries every tier on the caller; richest first. `root` is where `/` is.
+pub fn probe(root: &Path, identity: &CpuIdentity) -> Vec<TierStatus> {
+    vec![
+        counters(root, identity),
+        sampling(root),
+        software(root),
+        proc(root),
+    ]
 }
 
-fn counters(input: ProbeInput<'_>) -> TierStatus {
-    match hardware(input) {
+fn counters(root: &Path, identity: &CpuIdentity) -> TierStatus {
+    match hardware(root, identity) {
         Ok((file, signals)) => TierStatus {
             tier: Tier::Counters,
             available: true,
             reason: format!("events of {}", file.title),
             signals,
         },
-        Err(reason) => {
-            let level = paranoid(input.root)
-                .map_or(String::new(), |p| format!("; perf_event_paranoid={p}"));
-            TierStatus::missing(Tier::Counters, format!("{reason}{level}"))
-        }
+        Err(reason) => TierStatus::missing(Tier::Counters, with_level(root, &reason)),
     }
 }
 
-fn hardware(input: ProbeInput<'_>) -> Result<(EventFile, Vec<Signal>), String> {
-    let pmus = core_pmus(input.root);
-    if pmus.is_empty() {
-        let guest = input
-            .hypervisor
-            .map_or(String::new(), |h| format!(" ({h} guest)"));
-        return Err(format!("no hardware PMU on this host{guest}"));
+/// The reason with what the kernel permits, which often explains it.
+fn with_level(root: &Path, reason: &str) -> String {
+    match paranoid(root) {
+        Some(level) => format!("{reason}; perf_event_paranoid={level}"),
+        None => reason.to_owned(),
     }
-    let file = event_file_for(input.identity).map_err(|e| e.to_string())?;
+}
+
+fn hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec<Signal>), String> {
+    let pmus = core_pmus(root);
+    if pmus.is_empty() {
+        return Err(no_pmu(root));
+    }
+    let file = event_file_for(identity).map_err(|e| e.to_string())?;
     let file = file.ok_or("there is no event file for this CPU")?;
     let mut signals = BTreeSet::new();
     for (pmu, events) in present(&pmus, &file) {
         try_cycles(pmu, events).map_err(|e| format!("PMU {}: {e}", pmu.name))?;
-        signals.extend(offered(pmu, events, nmi_watchdog(input.root)));
+        signals.extend(offered(pmu, events, nmi_watchdog(root)));
     }
     if signals.is_empty() {
         return Err(format!("no PMU on this host is one of {}", file.title));
     }
     Ok((file, signals.into_iter().collect()))
+}
+
+fn no_pmu(root: &Path) -> String {
+    let guest = hypervisor(root).map(|h| format!(" ({} guest)", h.name));
+    let guest = guest.unwrap_or_default();
+    format!("no hardware PMU on this host{guest}")
 }
 
 /// The host's PMUs that the file has events for.
@@ -142,11 +143,7 @@ fn sampling(root: &Path) -> TierStatus {
             reason: "software clock samples of the instruction pointer".to_owned(),
             signals: gives.to_vec(),
         },
-        Err(reason) => {
-            let level =
-                paranoid(root).map_or(String::new(), |p| format!("; perf_event_paranoid={p}"));
-            TierStatus::missing(Tier::Sampling, format!("{reason}{level}"))
-        }
+        Err(reason) => TierStatus::missing(Tier::Sampling, with_level(root, &reason)),
     }
 }
 

@@ -14,7 +14,7 @@
 
 use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target};
 use consort_core::ThreadId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thiserror::Error;
 
 /// What the user should know once.
@@ -55,7 +55,8 @@ pub struct ThreadGroups {
     layout: Vec<Vec<EventSpec>>,
     opens_per_interval: usize,
     attached: BTreeMap<ThreadId, Attached>,
-    waiting: VecDeque<ThreadId>,
+    queue: VecDeque<ThreadId>,
+    waiting: BTreeSet<ThreadId>,
     exhausted: bool,
     refused: Option<PerfError>,
     lost: bool,
@@ -70,7 +71,8 @@ impl ThreadGroups {
             layout,
             opens_per_interval,
             attached: BTreeMap::new(),
-            waiting: VecDeque::new(),
+            queue: VecDeque::new(),
+            waiting: BTreeSet::new(),
             exhausted: false,
             refused: None,
             lost: false,
@@ -79,14 +81,15 @@ impl ThreadGroups {
 
     /// Puts a thread into the queue, unless it is known.
     pub fn want(&mut self, id: ThreadId) {
-        if !self.attached.contains_key(&id) && !self.waiting.contains(&id) {
-            self.waiting.push_back(id);
+        if !self.attached.contains_key(&id) && self.waiting.insert(id) {
+            self.queue.push_back(id);
         }
     }
 
     /// Closes a thread's groups; those that wait for descriptors get a chance.
     pub fn forget(&mut self, id: ThreadId) {
-        self.waiting.retain(|&w| w != id);
+        // Its place in the queue is skipped when its turn comes.
+        self.waiting.remove(&id);
         if self.attached.remove(&id).is_some() {
             self.exhausted = false;
         }
@@ -108,11 +111,13 @@ impl ThreadGroups {
         let mut threads = (self.opens_per_interval / per_thread).max(1);
         let mut notices = Vec::new();
         while threads > 0 && !self.exhausted {
-            let Some(id) = self.waiting.pop_front() else {
+            let Some(id) = self.queue.pop_front() else {
                 break;
             };
-            notices.extend(self.attach(id));
-            threads -= 1;
+            if self.waiting.remove(&id) {
+                notices.extend(self.attach(id));
+                threads -= 1;
+            }
         }
         notices
     }
@@ -132,7 +137,8 @@ impl ThreadGroups {
     }
 
     fn exhaust(&mut self, id: ThreadId) -> Notice {
-        self.waiting.push_front(id);
+        self.waiting.insert(id);
+        self.queue.push_front(id);
         self.exhausted = true;
         Notice::FdsExhausted {
             attached: self.attached.len(),
@@ -170,7 +176,8 @@ impl ThreadGroups {
     }
 
     /// For rotation over quanta: turns the groups of one round on and all others
-    /// off. `rounds` has the round of each group of the layout.
+    /// off. `rounds` has the round of each group of the layout. Groups are on when
+    /// they are opened, so call it after attaching too.
     ///
     /// # Errors
     /// The first refusal; the other threads are switched all the same.

@@ -16,7 +16,7 @@
 mod expr;
 mod expr_parser;
 mod file;
-mod identity;
+mod matching;
 mod parse;
 mod registry;
 pub mod schema;
@@ -24,7 +24,6 @@ mod validate;
 
 pub use expr::{Expr, ExprError, Op};
 pub use file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
-pub use identity::Identity;
 pub use parse::parse_event_file;
 pub use registry::{EMBEDDED, event_file_for, event_files};
 pub use schema::{MatchRule, Place, Unit};

@@ -1,8 +1,8 @@
 //! The event files that are built in. Adding one adds its line here.
 
 use super::file::{EventFile, EventFileError};
-use super::identity::Identity;
 use super::parse::parse_event_file;
+use crate::topology::CpuIdentity;
 
 macro_rules! embedded {
     ($($name:literal),+ $(,)?) => {
@@ -44,7 +44,7 @@ pub fn event_files() -> Result<Vec<EventFile>, EventFileError> {
 ///
 /// # Errors
 /// As [`event_files`].
-pub fn event_file_for(identity: &Identity) -> Result<Option<EventFile>, EventFileError> {
+pub fn event_file_for(identity: &CpuIdentity) -> Result<Option<EventFile>, EventFileError> {
     let fits = |file: &EventFile| file.matches.iter().any(|rule| rule.fits(identity));
     Ok(event_files()?.into_iter().find(fits))
 }

@@ -112,7 +112,7 @@ pub enum MatchRule {
         /// Part number.
         part: u32,
     },
-    /// By the first word of the `cpu` line.
+    /// By the first word of the `cpu` line, without letters at its end.
     Power {
         /// For example `POWER9`.
         name: String,

@@ -92,7 +92,8 @@ impl GroupDelta {
 pub struct CounterGroup {
     fds: Vec<OwnedFd>,
     ids: Vec<u64>,
-    buffer: Vec<u64>,
+    raw: Vec<u8>,
+    words: Vec<u64>,
     last: GroupDelta,
 }
 
@@ -118,7 +119,8 @@ impl CounterGroup {
         let ids = fds.iter().map(id).collect::<Result<_, _>>()?;
         Ok(Self {
             ids,
-            buffer: vec![0; HEADER + 2 * specs.len()],
+            raw: vec![0; 8 * (HEADER + 2 * specs.len())],
+            words: vec![0; HEADER + 2 * specs.len()],
             last: GroupDelta {
                 counts: vec![0; specs.len()],
                 ..GroupDelta::default()
@@ -141,8 +143,8 @@ impl CounterGroup {
         self.fill()?;
         let now = GroupDelta {
             counts: self.ids.iter().map(|&id| self.value_of(id)).collect(),
-            enabled_ns: self.buffer[1],
-            running_ns: self.buffer[2],
+            enabled_ns: self.words[1],
+            running_ns: self.words[2],
         };
         let delta = since(&now, &self.last);
         self.last = now;
@@ -179,22 +181,19 @@ impl CounterGroup {
     }
 
     fn fill(&mut self) -> Result<(), PerfError> {
-        let mut bytes = [0_u8; 8];
-        let length = self.buffer.len() * bytes.len();
-        let mut raw = vec![0_u8; length];
-        let read = nix::unistd::read(&self.fds[0], &mut raw)?;
-        if read != length {
+        let read = nix::unistd::read(&self.fds[0], &mut self.raw)?;
+        if read != self.raw.len() {
             return Err(PerfError::Gone);
         }
-        for (word, chunk) in self.buffer.iter_mut().zip(raw.chunks_exact(8)) {
-            bytes.copy_from_slice(chunk);
-            *word = u64::from_ne_bytes(bytes);
+        let (chunks, _) = self.raw.as_chunks::<8>();
+        for (word, &chunk) in self.words.iter_mut().zip(chunks) {
+            *word = u64::from_ne_bytes(chunk);
         }
         Ok(())
     }
 
     fn value_of(&self, id: u64) -> u64 {
-        let members = self.buffer[HEADER..].chunks_exact(2);
+        let members = self.words[HEADER..].chunks_exact(2);
         let mut values = members.filter(|m| m[1] == id).map(|m| m[0]);
         values.next().unwrap_or(0)
     }
