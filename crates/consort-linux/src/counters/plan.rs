@@ -18,6 +18,7 @@ use super::budget::Budget;
 use crate::events::{Event, PmuEvents, SignalFormula, Unit};
 use consort_core::Signal;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// How several groups share the counters of one PMU.
@@ -148,7 +149,7 @@ fn by_need<'a>(
             }
         }
     }
-    formulas.sort_by_key(|f| (usize::MAX - names(f).len(), f.signal));
+    formulas.sort_by_key(|f| (Reverse(names(f).len()), f.signal));
     formulas
 }
 
