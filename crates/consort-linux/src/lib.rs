@@ -2,10 +2,12 @@
 //!
 //! Each module is named after what it reads or writes: `topology` (sysfs,
 //! cpusets), `perf` (the perf_event system call and its ring buffers),
-//! `sampling` (instruction pointers to instruction mix), `events` (counters by
-//! microarchitecture), `discovery` (which threads exist), `enact` (affinity,
+//! `sampling` (instruction pointers to instruction mix), `events` (hardware events
+//! by microarchitecture), `counters` (groups of them per thread), `discovery` (which threads exist), `enact` (affinity,
 //! journal, guardian).
 
+pub mod counters;
 pub mod enact;
+pub mod events;
 pub mod perf;
 pub mod topology;

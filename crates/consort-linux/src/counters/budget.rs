@@ -1,0 +1,46 @@
+//! How many counters there are to plan with.
+
+use crate::events::PmuEvents;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Counters of one PMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Programmable counters per PU.
+    pub programmable: usize,
+    /// Those of them that are left to others.
+    pub reserved: usize,
+}
+
+impl Budget {
+    /// The counters of a PMU, less one when the kernel's hard-lockup watchdog
+    /// holds one (Linux Documentation/admin-guide/lockup-watchdogs).
+    pub fn of(pmu: &PmuEvents, nmi_watchdog: bool) -> Self {
+        Self {
+            programmable: pmu.programmable,
+            reserved: usize::from(nmi_watchdog),
+        }
+    }
+}
+
+/// Whether the hard-lockup watchdog is on; a missing file means that it is not.
+pub fn nmi_watchdog(root: &Path) -> bool {
+    let path = root.join("proc/sys/kernel/nmi_watchdog");
+    std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watchdog_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(!nmi_watchdog(root.path()));
+        let folder = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("nmi_watchdog"), "1\n").unwrap();
+        assert!(nmi_watchdog(root.path()));
+    }
+}

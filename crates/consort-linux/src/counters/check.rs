@@ -1,0 +1,231 @@
+//! The self-test of an event file: every event over loops of known counts.
+//!
+//! # Method
+//!
+//! Each event is counted, in a group of its own with cycles, over two numbers of
+//! iterations; the difference drops what lies around the loop. Tolerances:
+//! instructions and branches 0.2 percent (interrupts add some), floating-point
+//! counts 1 percent. Events without an architectural count (operations, slots,
+//! causes of stalls) are opened and read, and only their refusal is an error.
+
+use super::judge::{Verdict, judge, judge_cycles};
+use super::pmu::Pmu;
+use super::program::event_spec;
+use super::{check_software, core_pmus};
+use crate::events::{Event, EventFile, PmuEvents, Unit};
+use crate::perf::{CounterGroup, PerfError, Target};
+use serde::Serialize;
+use std::path::Path;
+
+/// What a loop retires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpectedCounts {
+    /// All instructions.
+    pub instructions: u64,
+    /// Floating-point operations, one for each element.
+    pub fp_ops: u64,
+    /// Scalar floating-point arithmetic instructions.
+    pub fp_scalar_instructions: u64,
+    /// Packed floating-point arithmetic instructions.
+    pub fp_packed_instructions: u64,
+    /// Branches.
+    pub branches: u64,
+}
+
+/// A loop of known counts.
+#[derive(Clone, Copy)]
+pub struct CheckKernel<'a> {
+    /// Its name in the rows.
+    pub name: &'a str,
+    /// Runs so many iterations.
+    pub run: &'a dyn Fn(u64),
+    /// What so many iterations retire.
+    pub counts: &'a dyn Fn(u64) -> ExpectedCounts,
+}
+
+/// One event over one loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckRow {
+    /// The event, with its PMU for hardware events.
+    pub event: String,
+    /// The loop.
+    pub kernel: String,
+    /// What it should count; `None` where nothing exact is known.
+    pub expected: Option<f64>,
+    /// What it counted; `None` when skipped.
+    pub measured: Option<f64>,
+    /// (measured - expected) / expected.
+    pub relative_error: Option<f64>,
+    /// What follows.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+impl CheckRow {
+    pub(crate) fn skipped(event: String, kernel: &str, reason: String) -> Self {
+        Self {
+            event,
+            kernel: kernel.to_owned(),
+            expected: None,
+            measured: None,
+            relative_error: None,
+            verdict: Verdict::Skipped(reason),
+        }
+    }
+
+    pub(crate) fn judged(
+        event: String,
+        kernel: &str,
+        expected: f64,
+        measured: f64,
+        tolerance: f64,
+    ) -> Self {
+        let (error, verdict) = judge(expected, measured, tolerance);
+        Self {
+            event,
+            kernel: kernel.to_owned(),
+            expected: Some(expected),
+            measured: Some(measured),
+            relative_error: Some(error),
+            verdict,
+        }
+    }
+}
+
+/// Iterations of the short and the long run.
+const SHORT: u64 = 1_000;
+const LONG: u64 = 501_000;
+
+/// Checks software events, then every event of the file on every PMU of this
+/// host. Events that cannot be counted here are skipped with the reason.
+pub fn check(root: &Path, file: Option<&EventFile>, kernels: &[CheckKernel<'_>]) -> Vec<CheckRow> {
+    let mut rows = check_software::rows();
+    let Some(file) = file else {
+        let reason = "there is no event file for this CPU".to_owned();
+        rows.push(CheckRow::skipped(
+            "hardware events".to_owned(),
+            "all",
+            reason,
+        ));
+        return rows;
+    };
+    let present = core_pmus(root);
+    for events in &file.pmus {
+        match present.iter().find(|p| events.is_named(&p.name)) {
+            Some(pmu) => rows.extend(pmu_rows(pmu, events, kernels)),
+            None => rows.extend(absent(events)),
+        }
+    }
+    rows
+}
+
+fn absent(events: &PmuEvents) -> Vec<CheckRow> {
+    let reason = format!("no PMU {} on this host", events.names.join(" or "));
+    let skipped = |e: &Event| CheckRow::skipped(e.name.clone(), "all", reason.clone());
+    events.events.iter().map(skipped).collect()
+}
+
+fn pmu_rows(pmu: &Pmu, events: &PmuEvents, kernels: &[CheckKernel<'_>]) -> Vec<CheckRow> {
+    let row = |kernel| move |event| row(pmu, events, event, kernel);
+    let per_kernel = |kernel| events.events.iter().map(row(kernel));
+    kernels.iter().flat_map(per_kernel).collect()
+}
+
+fn row(pmu: &Pmu, events: &PmuEvents, event: &Event, kernel: &CheckKernel<'_>) -> CheckRow {
+    let name = format!("{}/{}/", pmu.name, event.name);
+    match measure(pmu, events, event, kernel) {
+        Ok(measured) => verdict(name, event.unit, kernel, &measured),
+        Err(error) => CheckRow::skipped(name, kernel.name, error.to_string()),
+    }
+}
+
+/// Counts over [`LONG`] less counts over [`SHORT`].
+struct Measured {
+    event: f64,
+    instructions: f64,
+}
+
+/// The event beside instructions, led by its leader if it needs one.
+fn measure(
+    pmu: &Pmu,
+    events: &PmuEvents,
+    event: &Event,
+    kernel: &CheckKernel<'_>,
+) -> Result<Measured, PerfError> {
+    let leader = event.leader.as_deref().and_then(|name| events.event(name));
+    let instructions = events.event_of(Unit::Instructions);
+    let mut group: Vec<&Event> = leader.into_iter().chain([event]).collect();
+    group.extend(instructions.filter(|i| i.name != event.name));
+    let specs: Vec<_> = group.iter().map(|e| event_spec(pmu.kind, e)).collect();
+    let mut open = CounterGroup::open(&specs, Target::Thread { tid: 0 })?;
+    let (short, long) = (
+        over(&mut open, kernel, SHORT)?,
+        over(&mut open, kernel, LONG)?,
+    );
+    let difference = |e: &Event| {
+        let at = group.iter().position(|g| g.name == e.name).unwrap_or(0);
+        long[at] - short[at]
+    };
+    Ok(Measured {
+        event: difference(event),
+        instructions: instructions.map_or(0.0, difference),
+    })
+}
+
+/// Scaled counts over a run; [`PerfError::NoSuchEvent`] when the group was never
+/// on the counters.
+fn over(
+    group: &mut CounterGroup,
+    kernel: &CheckKernel<'_>,
+    iterations: u64,
+) -> Result<Vec<f64>, PerfError> {
+    group.read()?;
+    (kernel.run)(iterations);
+    let delta = group.read()?;
+    if delta.running_ns == 0 {
+        return Err(PerfError::NoSuchEvent);
+    }
+    let scale = delta.enabled_ns as f64 / delta.running_ns as f64;
+    Ok(delta.counts.iter().map(|&n| n as f64 * scale).collect())
+}
+
+fn verdict(name: String, unit: Unit, kernel: &CheckKernel<'_>, measured: &Measured) -> CheckRow {
+    let counts = |n: fn(&ExpectedCounts) -> u64| {
+        (n(&(kernel.counts)(LONG)) - n(&(kernel.counts)(SHORT))) as f64
+    };
+    let judged = |expected: f64, tolerance: f64| {
+        CheckRow::judged(
+            name.clone(),
+            kernel.name,
+            expected,
+            measured.event,
+            tolerance,
+        )
+    };
+    match unit {
+        Unit::Instructions => judged(counts(|c| c.instructions), 0.002),
+        Unit::Branches => judged(counts(|c| c.branches), 0.002),
+        Unit::FpOperations => judged(counts(|c| c.fp_ops), 0.01),
+        Unit::FpScalarInstructions => judged(counts(|c| c.fp_scalar_instructions), 0.01),
+        Unit::FpPackedInstructions => judged(counts(|c| c.fp_packed_instructions), 0.01),
+        Unit::Cycles => {
+            let known = counts(|c| c.instructions);
+            let verdict = judge_cycles(measured.event, known, measured.instructions);
+            inexact(name, kernel, measured.event, verdict)
+        }
+        Unit::CyclesOfCause | Unit::Slots | Unit::Operations => {
+            inexact(name, kernel, measured.event, Verdict::Ok)
+        }
+    }
+}
+
+fn inexact(event: String, kernel: &CheckKernel<'_>, measured: f64, verdict: Verdict) -> CheckRow {
+    CheckRow {
+        event,
+        kernel: kernel.name.to_owned(),
+        expected: None,
+        measured: Some(measured),
+        relative_error: None,
+        verdict,
+    }
+}

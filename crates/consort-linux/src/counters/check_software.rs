@@ -1,0 +1,112 @@
+//! The self-test of the software events, against what the test itself does.
+
+use super::check::CheckRow;
+use crate::perf::{CounterGroup, EventSpec, PerfError, Target};
+use nix::time::{ClockId, clock_gettime};
+use perf_event_open_sys::bindings;
+use std::alloc::{Layout, alloc, dealloc};
+
+/// Fresh pages to touch.
+const PAGES: usize = 512;
+/// Sleeps, each of which is at least one switch away from the PU.
+const SLEEPS: u32 = 50;
+/// Steps of a loop that takes some milliseconds of CPU time.
+const STEPS: u64 = 20_000_000;
+
+/// One row for each software event that has a known count.
+pub(crate) fn rows() -> Vec<CheckRow> {
+    vec![page_faults(), context_switches(), task_clock()]
+}
+
+fn row(
+    name: &str,
+    kernel: &str,
+    tolerance: f64,
+    measured: Result<(f64, f64), PerfError>,
+) -> CheckRow {
+    match measured {
+        Ok((expected, counted)) => {
+            CheckRow::judged(name.to_owned(), kernel, expected, counted, tolerance)
+        }
+        Err(error) => CheckRow::skipped(name.to_owned(), kernel, error.to_string()),
+    }
+}
+
+/// What one software event counts over `work` on this thread.
+fn count(config: u32, user_only: bool, work: impl FnOnce()) -> Result<f64, PerfError> {
+    let spec = EventSpec::software(config, user_only);
+    let mut group = CounterGroup::open(&[spec], Target::Thread { tid: 0 })?;
+    group.read()?;
+    work();
+    let delta = group.read()?;
+    Ok(delta.counts.first().copied().unwrap_or(0) as f64)
+}
+
+/// Every first touch of a page faults, unless the kernel backs the memory with
+/// huge pages; then there are few faults and nothing is known.
+fn page_faults() -> CheckRow {
+    let faults = bindings::PERF_COUNT_SW_PAGE_FAULTS;
+    let measured = count(faults, true, || touch(PAGES));
+    let name = "touch fresh pages";
+    match measured {
+        Ok(n) if n < 0.5 * PAGES as f64 => {
+            let reason = "memory comes in huge pages here".to_owned();
+            CheckRow::skipped("page-faults".to_owned(), name, reason)
+        }
+        measured => row(
+            "page-faults",
+            name,
+            0.05,
+            measured.map(|n| (PAGES as f64, n)),
+        ),
+    }
+}
+
+/// Writes one byte to each of so many fresh pages.
+fn touch(pages: usize) {
+    const PAGE: usize = 4096;
+    let Ok(layout) = Layout::from_size_align(pages * PAGE, PAGE) else {
+        return;
+    };
+    // SAFETY: the layout has a size above 0, the writes stay inside the block,
+    // and the block is freed once with the layout that it was made with.
+    unsafe {
+        let block = alloc(layout);
+        if !block.is_null() {
+            (0..pages).for_each(|page| block.add(page * PAGE).write_volatile(1));
+            dealloc(block, layout);
+        }
+    }
+}
+
+fn context_switches() -> CheckRow {
+    let switches = bindings::PERF_COUNT_SW_CONTEXT_SWITCHES;
+    let sleep =
+        || (0..SLEEPS).for_each(|_| std::thread::sleep(std::time::Duration::from_micros(50)));
+    let measured = count(switches, false, sleep);
+    // Being preempted adds switches, so the count may exceed but never fall short.
+    let bounded = measured.map(|n| (f64::from(SLEEPS), n.min(f64::from(SLEEPS))));
+    row("context-switches", "short sleeps", 0.0, bounded)
+}
+
+fn task_clock() -> CheckRow {
+    let clock = bindings::PERF_COUNT_SW_TASK_CLOCK;
+    let mut expected = 0.0;
+    let measured = count(clock, true, || {
+        let before = thread_time_ns();
+        let sum = (0..STEPS).fold(0_u64, |sum, step| std::hint::black_box(sum ^ step));
+        std::hint::black_box(sum);
+        expected = thread_time_ns() - before;
+    });
+    row(
+        "task-clock",
+        "busy loop",
+        0.02,
+        measured.map(|n| (expected, n)),
+    )
+}
+
+fn thread_time_ns() -> f64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map_or(0.0, |t| t.tv_sec() as f64 * 1e9 + t.tv_nsec() as f64)
+}

@@ -1,0 +1,173 @@
+//! From counts to signals.
+//!
+//! Each event is taken per cycle of its own group, so that numerator and
+//! denominator cover the same time even when groups are multiplexed or rotated
+//! over quanta; rates of groups that are off stay as last seen. Formulas then get
+//! rate x cycles of the interval.
+//!
+//! On hybrid chips a thread has groups on several PMUs, each counting only while
+//! the thread is on its cores: counts add up, shares are weighted by cycles, and
+//! the stack is that of the PMU with most cycles.
+
+use super::program::PmuProgram;
+use crate::events::{Part, SignalFormula};
+use crate::perf::GroupDelta;
+use consort_core::{CycleStack, Reading, Sample, Signal, Tier};
+
+/// Events per cycle as last seen, for one thread on one PMU.
+#[derive(Clone, Debug, Default)]
+pub struct Rates(Vec<Option<f64>>);
+
+/// What one PMU saw of a thread over an interval.
+struct Interval<'a> {
+    program: &'a PmuProgram,
+    rates: &'a Rates,
+    cycles: f64,
+    enabled_ns: u64,
+    running_ns: u64,
+}
+
+impl Rates {
+    fn update(&mut self, program: &PmuProgram, deltas: &[GroupDelta]) {
+        self.0.resize(program.events.events.len(), None);
+        for (group, delta) in program.groups.iter().zip(deltas) {
+            let Some(cycles) = count(program, group, delta).filter(|&c| c > 0.0) else {
+                continue;
+            };
+            for (&event, &n) in group.iter().zip(&delta.counts) {
+                self.0[event] = Some(n as f64 / cycles);
+            }
+        }
+    }
+
+    fn of(&self, event: usize) -> Option<f64> {
+        self.0.get(event).copied().flatten()
+    }
+}
+
+/// Cycles in one group's delta.
+fn count(program: &PmuProgram, group: &[usize], delta: &GroupDelta) -> Option<f64> {
+    let at = group.iter().position(|&e| e == program.cycles)?;
+    delta.counts.get(at).map(|&n| n as f64)
+}
+
+/// Adds what a thread's groups counted to a sample. `rates` has one entry for
+/// each program; `deltas` has the groups of the first program, then those of the
+/// next.
+pub fn fill(
+    sample: &mut Sample,
+    programs: &[PmuProgram],
+    rates: &mut [Rates],
+    deltas: &[GroupDelta],
+) {
+    let deltas = split(programs, deltas);
+    let parts = programs.iter().zip(rates.iter_mut()).zip(&deltas);
+    for ((program, rates), deltas) in parts {
+        rates.update(program, deltas);
+    }
+    let parts = programs.iter().zip(rates.iter()).zip(&deltas);
+    let intervals: Vec<Interval<'_>> = parts
+        .filter_map(|((program, rates), deltas)| interval(program, rates, deltas))
+        .collect();
+    counts(sample, &intervals);
+    for signal in [Signal::FpUsage, Signal::MemoryStall] {
+        share(sample, signal, &intervals);
+    }
+    stack(sample, &intervals);
+}
+
+fn split<'a>(programs: &[PmuProgram], mut deltas: &'a [GroupDelta]) -> Vec<&'a [GroupDelta]> {
+    let mut take = |program: &PmuProgram| {
+        let (mine, rest) = deltas.split_at(program.groups.len().min(deltas.len()));
+        deltas = rest;
+        mine
+    };
+    programs.iter().map(&mut take).collect()
+}
+
+/// The interval by the group that ran longest.
+fn interval<'a>(
+    program: &'a PmuProgram,
+    rates: &'a Rates,
+    deltas: &[GroupDelta],
+) -> Option<Interval<'a>> {
+    let groups = program.groups.iter().zip(deltas);
+    let (group, delta) = groups.max_by_key(|(_, delta)| delta.running_ns)?;
+    let ran = delta.running_ns > 0;
+    ran.then(|| Interval {
+        program,
+        rates,
+        cycles: count(program, group, delta).unwrap_or(0.0),
+        enabled_ns: delta.enabled_ns,
+        running_ns: delta.running_ns,
+    })
+}
+
+fn counts(sample: &mut Sample, intervals: &[Interval<'_>]) {
+    let enabled_ns = intervals.iter().map(|i| i.enabled_ns).max().unwrap_or(0);
+    let running: u64 = intervals.iter().map(|i| i.running_ns).sum();
+    let mut set = |signal, amounts: f64| {
+        let reading = Reading {
+            raw: amounts,
+            tier: Tier::Counters,
+            enabled_ns,
+            running_ns: running.min(enabled_ns),
+        };
+        sample.set(signal, reading);
+    };
+    if running > 0 {
+        set(Signal::Cycles, intervals.iter().map(|i| i.cycles).sum());
+        let instructions = intervals.iter().filter_map(Interval::instructions).sum();
+        set(Signal::Instructions, instructions);
+    }
+}
+
+impl Interval<'_> {
+    fn instructions(&self) -> Option<f64> {
+        Some(self.rates.of(self.program.instructions)? * self.cycles)
+    }
+
+    fn formula(&self, signal: Signal) -> Option<&SignalFormula> {
+        let planned = self.program.signals.contains(&signal);
+        self.program.events.formula(signal).filter(|_| planned)
+    }
+
+    fn eval(&self, part: &Part) -> Option<f64> {
+        let events = &self.program.events.events;
+        part.value.eval(&|name| {
+            let event = events.iter().position(|e| e.name == name)?;
+            Some(self.rates.of(event)? * self.cycles)
+        })
+    }
+}
+
+/// The mean of a share over the PMUs that have it, weighted by cycles. It is a
+/// ratio, so there is nothing to scale by time.
+fn share(sample: &mut Sample, signal: Signal, intervals: &[Interval<'_>]) {
+    let value = |i: &Interval<'_>| {
+        let part = i.formula(signal)?.parts.first()?;
+        Some((i.eval(part)?.clamp(0.0, 1.0) * i.cycles, i.cycles))
+    };
+    let values: Vec<(f64, f64)> = intervals.iter().filter_map(value).collect();
+    let cycles: f64 = values.iter().map(|v| v.1).sum();
+    let enabled_ns = intervals.iter().map(|i| i.enabled_ns).max().unwrap_or(0);
+    if cycles > 0.0 {
+        let mean = values.iter().map(|v| v.0).sum::<f64>() / cycles;
+        sample.set(signal, Reading::whole(mean, Tier::Counters, enabled_ns));
+    }
+}
+
+fn stack(sample: &mut Sample, intervals: &[Interval<'_>]) {
+    let by_cycles = |a: &&Interval<'_>, b: &&Interval<'_>| a.cycles.total_cmp(&b.cycles);
+    let Some(main) = intervals.iter().max_by(by_cycles) else {
+        return;
+    };
+    let Some(formula) = main.formula(Signal::CycleStack) else {
+        return;
+    };
+    let amount = |part: &Part| Some((part.name.clone(), main.eval(part)?));
+    let amounts: Option<Vec<(String, f64)>> = formula.parts.iter().map(amount).collect();
+    if let Some(amounts) = amounts {
+        sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether an event counts what it should, and what it may be instead.
+
+use serde::Serialize;
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "verdict", content = "reason")]
+pub enum Verdict {
+    /// Within the tolerance.
+    Ok,
+    /// Outside, with a guess at the cause.
+    Wrong(String),
+    /// Not measured, and why.
+    Skipped(String),
+}
+
+/// Ratios of measured to expected that betray a known mistake.
+const SUSPECTS: [(f64, &str); 3] = [
+    (
+        0.5,
+        "half of it: a large-increment event without its paired counter?",
+    ),
+    (
+        2.0,
+        "twice as much: both threads of the core counted, or fused operations as two?",
+    ),
+    (0.0, "nothing at all: wrong encoding?"),
+];
+
+/// How near a measurement must be to a suspect to be named after it.
+const NEAR: f64 = 0.05;
+
+/// Compares; `tolerance` is relative to what was expected.
+pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, Verdict) {
+    let error = (measured - expected) / expected.max(1.0);
+    if error.abs() <= tolerance {
+        return (error, Verdict::Ok);
+    }
+    let ratio = measured / expected.max(1.0);
+    let near = |(suspect, _): &&(f64, &str)| (ratio - suspect).abs() <= NEAR;
+    let named = SUSPECTS.iter().find(near).map(|(_, what)| *what);
+    let what = match named {
+        Some(what) => what.to_owned(),
+        None => format!("off by {:+.1} percent", 100.0 * error),
+    };
+    (error, Verdict::Wrong(format!("counts {what}")))
+}
+
+/// Instructions per cycle that no processor leaves on a loop in registers: the
+/// widest retires 12, and the longest chain of divisions takes fewer than 64
+/// cycles for each instruction.
+const PLAUSIBLE_IPC: std::ops::RangeInclusive<f64> = 1.0 / 64.0..=12.0;
+
+/// Cycles have no known count; they must be plausible, and not the count of
+/// instructions while the instructions event counts something else, which is
+/// what exchanged events look like.
+pub(crate) fn judge_cycles(cycles: f64, known: f64, counted: f64) -> Verdict {
+    let exact = |value: f64| (value - known).abs() <= 0.002 * known;
+    if exact(cycles) && !exact(counted) {
+        let what = "counts instructions, while instructions does not: exchanged?";
+        return Verdict::Wrong(what.to_owned());
+    }
+    let ipc = known / cycles.max(1.0);
+    if PLAUSIBLE_IPC.contains(&ipc) {
+        Verdict::Ok
+    } else {
+        Verdict::Wrong(format!("{ipc:.3} instructions per cycle cannot be"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(expected: f64, measured: f64, words: Option<&str>) {
+        match (judge(expected, measured, 0.01).1, words) {
+            (Verdict::Ok, None) => {}
+            (Verdict::Wrong(what), Some(words)) => assert!(what.contains(words), "{what}"),
+            (verdict, words) => panic!("{verdict:?}, expected {words:?}"),
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        check(1e6, 1e6, None);
+        check(1e6, 1.009e6, None);
+        check(1e6, 0.5e6, Some("half"));
+        check(1e6, 2e6, Some("twice"));
+        check(1e6, 0.0, Some("nothing"));
+        check(1e6, 1.3e6, Some("+30.0 percent"));
+    }
+
+    #[test]
+    fn exchanged_cycles_and_instructions_are_found() {
+        assert_eq!(judge_cycles(400.0, 1000.0, 1000.0), Verdict::Ok);
+        assert_eq!(judge_cycles(1000.0, 1000.0, 1000.0), Verdict::Ok);
+        let exchanged = judge_cycles(1000.0, 1000.0, 400.0);
+        assert!(matches!(exchanged, Verdict::Wrong(what) if what.contains("exchanged")));
+        assert!(matches!(
+            judge_cycles(1.0, 1000.0, 1000.0),
+            Verdict::Wrong(_)
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn ok_is_exactly_within_the_tolerance(expected in 1.0..1e12_f64, off in -1.0..3.0_f64) {
+            let (error, verdict) = judge(expected, expected * (1.0 + off), 0.01);
+            prop_assert!((error - off).abs() < 1e-6);
+            prop_assert_eq!(verdict == Verdict::Ok, error.abs() <= 0.01);
+        }
+    }
+}

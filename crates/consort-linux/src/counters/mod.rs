@@ -1,0 +1,40 @@
+//! Counting: which groups to open, on which threads, and what follows from them.
+//!
+//! # Usage
+//!
+//! [`probe`] tells which tiers this host has. For the counters tier, [`plan`]
+//! makes groups from an event file, [`PmuProgram`] readies them for a PMU,
+//! [`ThreadGroups`] opens and reads them on threads, and [`fill`] turns counts
+//! into signals. For the software tier, [`SoftwareEvents`] gives the one group.
+//! [`check`] holds every event against loops of known counts.
+//!
+//! # Pitfalls
+//!
+//! Only user mode is counted by hardware events, which is all that
+//! `perf_event_paranoid` 2 permits; time in system calls has no cycles.
+
+mod assign;
+mod budget;
+mod check;
+mod check_software;
+mod derive;
+mod judge;
+mod plan;
+#[cfg(test)]
+mod plan_laws;
+mod pmu;
+mod probe;
+mod program;
+mod software;
+mod threads;
+
+pub use budget::{Budget, nmi_watchdog};
+pub use check::{CheckKernel, CheckRow, ExpectedCounts, check};
+pub use derive::{Rates, fill};
+pub use judge::Verdict;
+pub use plan::{CounterPlan, PlanInput, PlannedGroup, Sharing, Unplanned, plan};
+pub use pmu::{Pmu, core_pmus};
+pub use probe::{TierStatus, probe};
+pub use program::PmuProgram;
+pub use software::SoftwareEvents;
+pub use threads::{Notice, ThreadGroups};

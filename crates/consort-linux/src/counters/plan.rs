@@ -1,0 +1,268 @@
+//! From wanted signals to groups of events: pure, the same for the same input.
+//!
+//! # Purpose
+//!
+//! Every group holds cycles and instructions, so that each event has them
+//! counted over the very same time; no group exceeds the PMU's counters; events
+//! that need a leader come with it. The events of one formula share a group where
+//! they can. What does not fit at once takes several groups, which the kernel
+//! multiplexes or the caller rotates over quanta ([`Sharing`]).
+//!
+//! # Pitfalls
+//!
+//! A PMU that serves others too may still refuse a group that fits on paper; the
+//! reader notices by a running time of 0.
+
+use super::assign;
+use super::budget::Budget;
+use crate::events::{Event, PmuEvents, SignalFormula, Unit};
+use consort_core::Signal;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// How several groups share the counters of one PMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// All groups are on; the kernel rotates them and tells for how long each ran.
+    Multiplex,
+    /// One group is on in each quantum, in turn.
+    Rotate,
+}
+
+/// One group of events that are counted at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedGroup {
+    /// The PMU's name in sysfs.
+    pub pmu: String,
+    /// Event names; the first leads.
+    pub events: Vec<String>,
+    /// With [`Sharing::Rotate`], the turn in which it is on, from 0.
+    pub round: usize,
+}
+
+/// Why a signal or an event is not counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unplanned {
+    /// The PMU's name in sysfs.
+    pub pmu: String,
+    /// The signal.
+    pub signal: Signal,
+    /// The reason, one sentence.
+    pub reason: String,
+}
+
+/// The groups of all PMUs, and what became of each wish.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CounterPlan {
+    /// The groups, by PMU.
+    pub groups: Vec<PlannedGroup>,
+    /// What will be computed, with its PMU.
+    pub planned: Vec<(String, Signal)>,
+    /// What will not, and why.
+    pub unplanned: Vec<Unplanned>,
+}
+
+impl CounterPlan {
+    /// Turns until every group of every PMU was on once; 1 when all fits at once.
+    pub fn rounds(&self) -> usize {
+        self.groups.iter().map(|g| g.round + 1).max().unwrap_or(0)
+    }
+
+    /// Whether some PMU has more groups than can be on at once.
+    pub fn is_shared(&self) -> bool {
+        let pmus: BTreeSet<&str> = self.groups.iter().map(|g| g.pmu.as_str()).collect();
+        self.groups.len() > pmus.len()
+    }
+}
+
+/// A PMU of this host with its events.
+#[derive(Clone, Debug)]
+pub struct PlanInput<'a> {
+    /// The PMU's name in sysfs.
+    pub pmu: String,
+    /// Its events.
+    pub events: &'a PmuEvents,
+    /// Its counters.
+    pub budget: Budget,
+}
+
+/// Plans groups for the wanted signals on each PMU.
+pub fn plan(wanted: &[Signal], pmus: &[PlanInput<'_>], sharing: Sharing) -> CounterPlan {
+    let wanted: BTreeSet<Signal> = wanted.iter().copied().collect();
+    let mut plan = CounterPlan::default();
+    for input in pmus {
+        plan_pmu(&wanted, input, sharing, &mut plan);
+    }
+    plan
+}
+
+fn plan_pmu(
+    wanted: &BTreeSet<Signal>,
+    input: &PlanInput<'_>,
+    sharing: Sharing,
+    plan: &mut CounterPlan,
+) {
+    let mut groups = Groups::new(input);
+    for formula in by_need(wanted, input, plan) {
+        match groups.add(formula) {
+            Ok(()) => plan.planned.push((input.pmu.clone(), formula.signal)),
+            Err(reason) => refuse(plan, input, formula.signal, reason),
+        }
+    }
+    let round = |index| match sharing {
+        Sharing::Multiplex => 0,
+        Sharing::Rotate => index,
+    };
+    let planned = |(index, events): (usize, Vec<&Event>)| PlannedGroup {
+        pmu: input.pmu.clone(),
+        events: events.iter().map(|e| e.name.clone()).collect(),
+        round: round(index),
+    };
+    let groups = groups.finished().into_iter().enumerate().map(planned);
+    plan.groups.extend(groups);
+}
+
+fn refuse(plan: &mut CounterPlan, input: &PlanInput<'_>, signal: Signal, reason: String) {
+    plan.unplanned.push(Unplanned {
+        pmu: input.pmu.clone(),
+        signal,
+        reason,
+    });
+}
+
+/// The wanted formulas, those with most events first; wishes without a formula
+/// are refused.
+fn by_need<'a>(
+    wanted: &BTreeSet<Signal>,
+    input: &PlanInput<'a>,
+    plan: &mut CounterPlan,
+) -> Vec<&'a SignalFormula> {
+    let mut formulas = Vec::new();
+    for &signal in wanted {
+        match input.events.formula(signal) {
+            Some(formula) => formulas.push(formula),
+            None => {
+                let reason = format!("the event file has no formula for {signal} on this PMU");
+                refuse(plan, input, signal, reason);
+            }
+        }
+    }
+    formulas.sort_by_key(|f| (Reverse(names(f).len()), f.signal));
+    formulas
+}
+
+fn names(formula: &SignalFormula) -> BTreeSet<&str> {
+    formula.parts.iter().flat_map(|p| p.value.names()).collect()
+}
+
+/// The groups of one PMU while they are filled. Each begins with the anchors.
+struct Groups<'a> {
+    events: &'a PmuEvents,
+    budget: Budget,
+    anchors: Vec<&'a Event>,
+    groups: Vec<Vec<&'a Event>>,
+}
+
+impl<'a> Groups<'a> {
+    fn new(input: &PlanInput<'a>) -> Self {
+        let units = [Unit::Cycles, Unit::Instructions];
+        let anchors = units.iter().filter_map(|&u| input.events.event_of(u));
+        Self {
+            events: input.events,
+            budget: input.budget,
+            anchors: anchors.collect(),
+            groups: Vec::new(),
+        }
+    }
+
+    /// Adds a formula's events, together where they fit, else spread.
+    fn add(&mut self, formula: &SignalFormula) -> Result<(), String> {
+        let bundles = self.bundles(formula);
+        let before = self.groups.clone();
+        if self.place(&bundles.concat()) {
+            return Ok(());
+        }
+        for bundle in &bundles {
+            if !self.place(bundle) {
+                self.groups = before;
+                return Err(self.too_big(bundle));
+            }
+        }
+        Ok(())
+    }
+
+    /// The formula's events in sets that must not be parted: a leader with its
+    /// members, or one event.
+    fn bundles(&self, formula: &SignalFormula) -> Vec<Vec<&'a Event>> {
+        let mut bundles: Vec<Vec<&'a Event>> = Vec::new();
+        let wanted = names(formula);
+        let events = self.events.events.iter();
+        for event in events.filter(|e| wanted.contains(e.name.as_str())) {
+            let leader = event.leader.as_deref().and_then(|l| self.events.event(l));
+            let leads = |b: &&mut Vec<&'a Event>| leader.is_some() && b.first().copied() == leader;
+            match bundles.iter_mut().find(leads) {
+                Some(bundle) => bundle.push(event),
+                None => bundles.push(leader.into_iter().chain([event]).collect()),
+            }
+        }
+        bundles
+    }
+
+    /// Puts events into the first group that can take them, else into a new one.
+    fn place(&mut self, events: &[&'a Event]) -> bool {
+        let fresh = [self.anchors.clone()];
+        let candidates = self.groups.iter().chain(&fresh);
+        let merged = candidates.map(|group| union(group, events));
+        let found = merged.enumerate().find(|(_, g)| self.fits(g));
+        let Some((index, group)) = found else {
+            return false;
+        };
+        match self.groups.get_mut(index) {
+            Some(slot) => *slot = group,
+            None => self.groups.push(group),
+        }
+        true
+    }
+
+    /// Within the counters, and with at most one leader.
+    fn fits(&self, group: &[&Event]) -> bool {
+        let leaders: BTreeSet<&str> = group.iter().filter_map(|e| e.leader.as_deref()).collect();
+        leaders.len() <= 1 && assign::fits(group, self.budget)
+    }
+
+    fn too_big(&self, bundle: &[&Event]) -> String {
+        let list = |events: &[&Event]| {
+            let names: Vec<&str> = events.iter().map(|e| e.name.as_str()).collect();
+            names.join(", ")
+        };
+        format!(
+            "{} do not fit beside {} into {} programmable counters, {} of them left to others",
+            list(bundle),
+            list(&self.anchors),
+            self.budget.programmable,
+            self.budget.reserved
+        )
+    }
+
+    /// The groups with each leader first.
+    fn finished(self) -> Vec<Vec<&'a Event>> {
+        let mut groups = self.groups;
+        for group in &mut groups {
+            let leader = group.iter().find_map(|e| e.leader.clone());
+            group.sort_by_key(|e| Some(&e.name) != leader.as_ref());
+        }
+        groups
+    }
+}
+
+fn union<'a>(group: &[&'a Event], more: &[&'a Event]) -> Vec<&'a Event> {
+    let mut all = group.to_vec();
+    for event in more {
+        if !all.contains(event) {
+            all.push(event);
+        }
+    }
+    all
+}

@@ -1,0 +1,238 @@
+//! The planner's promises, over random event sets.
+
+use super::assign;
+use super::budget::Budget;
+use super::plan::{CounterPlan, PlanInput, Sharing, plan};
+use crate::events::{Event, Expr, Part, Place, PmuEvents, SignalFormula, Unit, event_files};
+use consort_core::Signal;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const WISHES: [Signal; 5] = [
+    Signal::Cycles,
+    Signal::Instructions,
+    Signal::FpUsage,
+    Signal::MemoryStall,
+    Signal::CycleStack,
+];
+
+fn event(name: String, unit: Unit, place: Place) -> Event {
+    Event {
+        name,
+        config: 0,
+        config1: 0,
+        config2: 0,
+        unit,
+        place,
+        counters: None,
+        slots: 1,
+        leader: None,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Shape {
+    counters: Option<BTreeSet<usize>>,
+    slots: usize,
+    led: bool,
+}
+
+fn any_shape(programmable: usize) -> impl Strategy<Value = Shape> {
+    let counters = prop::collection::btree_set(0..programmable, 1..=programmable);
+    (
+        prop::option::of(counters),
+        1_usize..=2,
+        prop::bool::weighted(0.2),
+    )
+        .prop_map(|(counters, slots, led)| Shape {
+            counters,
+            slots,
+            led,
+        })
+}
+
+fn shaped(index: usize, shape: &Shape) -> Event {
+    let plain = event(format!("e{index}"), Unit::Operations, Place::Programmable);
+    if shape.led {
+        return Event {
+            leader: Some("leader".to_owned()),
+            place: Place::Metric,
+            ..plain
+        };
+    }
+    Event {
+        counters: shape.counters.as_ref().map(|c| c.iter().copied().collect()),
+        slots: shape.slots,
+        ..plain
+    }
+}
+
+fn formula(signal: Signal, names: &[String]) -> SignalFormula {
+    let part = |name: &String| Part {
+        name: name.clone(),
+        value: Expr::Name(name.clone()),
+    };
+    SignalFormula {
+        signal,
+        parts: names.iter().map(part).collect(),
+    }
+}
+
+prop_compose! {
+    fn any_pmu()(programmable in 1_usize..9)(
+        programmable in Just(programmable),
+        anchors_fixed in any::<bool>(),
+        shapes in prop::collection::vec(any_shape(programmable), 1..12),
+        picks in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..6), 3),
+    ) -> PmuEvents {
+        let place = if anchors_fixed { Place::Fixed } else { Place::Programmable };
+        let mut events = vec![
+            event("cycles".to_owned(), Unit::Cycles, place),
+            event("instructions".to_owned(), Unit::Instructions, place),
+            event("leader".to_owned(), Unit::Slots, Place::Fixed),
+        ];
+        events.extend(shapes.iter().enumerate().map(|(i, s)| shaped(i, s)));
+        let name = |pick: &prop::sample::Index| format!("e{}", pick.index(shapes.len()));
+        let names = |picks: &Vec<prop::sample::Index>| picks.iter().map(name).collect::<Vec<_>>();
+        let mut formulas = vec![
+            formula(Signal::Cycles, &["cycles".to_owned()]),
+            formula(Signal::Instructions, &["instructions".to_owned()]),
+        ];
+        formulas.extend(WISHES[2..].iter().zip(&picks).map(|(&s, p)| formula(s, &names(p))));
+        PmuEvents { names: vec!["cpu".to_owned()], programmable, fixed: 3, events, formulas }
+    }
+}
+
+fn input(events: &PmuEvents, reserved: usize) -> PlanInput<'_> {
+    PlanInput {
+        pmu: "cpu".to_owned(),
+        events,
+        budget: Budget {
+            programmable: events.programmable,
+            reserved,
+        },
+    }
+}
+
+fn events_of<'a>(pmu: &'a PmuEvents, names: &[String]) -> Vec<&'a Event> {
+    names.iter().map(|n| pmu.event(n).unwrap()).collect()
+}
+
+/// What every plan must fulfil, whatever it was made from.
+fn laws(plan: &CounterPlan, pmu: &PmuEvents, budget: Budget) {
+    for group in &plan.groups {
+        let events = events_of(pmu, &group.events);
+        assert!(
+            assign::fits(&events, budget),
+            "{group:?} exceeds {budget:?}"
+        );
+        for anchor in ["cycles", "instructions"] {
+            assert!(
+                group.events.iter().any(|e| e == anchor),
+                "{group:?} lacks {anchor}"
+            );
+        }
+        let distinct: BTreeSet<&String> = group.events.iter().collect();
+        assert_eq!(
+            distinct.len(),
+            group.events.len(),
+            "{group:?} has an event twice"
+        );
+        for leader in events.iter().filter_map(|e| e.leader.as_ref()) {
+            assert_eq!(group.events.first(), Some(leader));
+        }
+    }
+    let counted: BTreeSet<&str> = plan
+        .groups
+        .iter()
+        .flat_map(|g| &g.events)
+        .map(String::as_str)
+        .collect();
+    for (_, signal) in &plan.planned {
+        let formula = pmu.formula(*signal).unwrap();
+        let needed = formula.parts.iter().flat_map(|p| p.value.names());
+        assert!(needed.into_iter().all(|n| counted.contains(n)), "{signal}");
+    }
+    assert!(plan.unplanned.iter().all(|u| !u.reason.is_empty()));
+}
+
+proptest! {
+    #[test]
+    fn plans_obey_the_laws(pmu in any_pmu(), reserved in 0_usize..2, rotate in any::<bool>()) {
+        let sharing = if rotate { Sharing::Rotate } else { Sharing::Multiplex };
+        let input = input(&pmu, reserved);
+        let made = plan(&WISHES, std::slice::from_ref(&input), sharing);
+        laws(&made, &pmu, input.budget);
+        let answered = made.planned.len() + made.unplanned.len();
+        prop_assert_eq!(answered, WISHES.len(), "every wish is answered once");
+        prop_assert_eq!(&made, &plan(&WISHES, &[input], sharing), "the same again");
+        let rounds: BTreeSet<usize> = made.groups.iter().map(|g| g.round).collect();
+        prop_assert_eq!(rounds.len(), made.rounds());
+        prop_assert!(rotate || made.rounds() <= 1);
+    }
+
+    #[test]
+    fn the_order_of_wishes_does_not_matter(pmu in any_pmu(), wishes in Just(WISHES).prop_shuffle()) {
+        let made = |wishes: &[Signal]| plan(wishes, &[input(&pmu, 0)], Sharing::Multiplex);
+        prop_assert_eq!(made(&wishes), made(&WISHES));
+    }
+}
+
+#[test]
+fn built_in_files_plan_everything_they_have() {
+    for file in event_files().unwrap() {
+        for (pmu, reserved) in file.pmus.iter().flat_map(|p| [(p, 0), (p, 1)]) {
+            let wanted: Vec<Signal> = pmu.formulas.iter().map(|f| f.signal).collect();
+            let input = input(pmu, reserved);
+            let made = plan(&wanted, std::slice::from_ref(&input), Sharing::Rotate);
+            laws(&made, pmu, input.budget);
+            assert_eq!(made.unplanned, [], "{}", file.name);
+        }
+    }
+}
+
+fn groups_of(name: &str, wanted: &[Signal], reserved: usize) -> Vec<String> {
+    let file = event_files()
+        .unwrap()
+        .into_iter()
+        .find(|f| f.name == name)
+        .unwrap();
+    let made = plan(wanted, &[input(&file.pmus[0], reserved)], Sharing::Rotate);
+    made.groups.iter().map(|g| g.events.join(" ")).collect()
+}
+
+/// Feliu et al., HPCA 2016, section on the reduced stack: the five top-level
+/// events of the POWER8 take two quanta.
+#[test]
+fn the_power8_stack_takes_two_quanta() {
+    let groups = groups_of("power8", &[Signal::CycleStack], 0);
+    assert_eq!(groups.len(), 2, "{groups:?}");
+}
+
+#[test]
+fn top_down_is_led_by_slots() {
+    let groups = groups_of("intel-ice-lake", &[Signal::CycleStack, Signal::FpUsage], 1);
+    let expect = "slots cycles instructions topdown_retiring topdown_bad_spec \
+                  topdown_fe_bound topdown_be_bound fp_scalar fp_packed";
+    assert_eq!(groups, [expect]);
+}
+
+#[test]
+fn a_wish_without_a_formula_is_refused_with_the_reason() {
+    let file = event_files()
+        .unwrap()
+        .into_iter()
+        .find(|f| f.name == "amd-zen2")
+        .unwrap();
+    let made = plan(
+        &[Signal::CycleStack],
+        &[input(&file.pmus[0], 0)],
+        Sharing::Multiplex,
+    );
+    assert_eq!(made.groups, []);
+    assert!(
+        made.unplanned[0]
+            .reason
+            .contains("no formula for cycle-stack")
+    );
+}

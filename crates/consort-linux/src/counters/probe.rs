@@ -1,0 +1,215 @@
+//! Which tiers this host has, and why not the others.
+
+use super::budget::{Budget, nmi_watchdog};
+use super::plan::{PlanInput, Sharing, plan};
+use super::pmu::{Pmu, core_pmus};
+use super::program::event_spec;
+use super::software::SoftwareEvents;
+use crate::events::{EventFile, PmuEvents, Unit, event_file_for};
+use crate::perf::{CounterGroup, PerfError, Target, open, paranoid};
+use crate::topology::{CpuIdentity, hypervisor};
+use consort_core::{Signal, Tier};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use perf_event_open_sys::bindings;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io::IoSliceMut;
+use std::path::Path;
+
+/// One tier.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TierStatus {
+    /// The tier.
+    pub tier: Tier,
+    /// Whether it can be used.
+    pub available: bool,
+    /// One sentence: what it rests on, or what is missing.
+    pub reason: String,
+    /// What it gives.
+    pub signals: Vec<Signal>,
+}
+
+impl TierStatus {
+    fn missing(tier: Tier, reason: String) -> Self {
+        Self {
+            tier,
+            available: false,
+            reason,
+            signals: Vec::new(),
+        }
+    }
+}
+
+/// Tries every tier on the caller; richest first. `root` is where `/` is.
+pub fn probe(root: &Path, identity: &CpuIdentity) -> Vec<TierStatus> {
+    vec![
+        counters(root, identity),
+        sampling(root),
+        software(root),
+        proc(root),
+    ]
+}
+
+fn counters(root: &Path, identity: &CpuIdentity) -> TierStatus {
+    match hardware(root, identity) {
+        Ok((file, signals)) => TierStatus {
+            tier: Tier::Counters,
+            available: true,
+            reason: format!("events of {}", file.title),
+            signals,
+        },
+        Err(reason) => TierStatus::missing(Tier::Counters, with_level(root, &reason)),
+    }
+}
+
+/// The reason with what the kernel permits, which often explains it.
+fn with_level(root: &Path, reason: &str) -> String {
+    match paranoid(root) {
+        Some(level) => format!("{reason}; perf_event_paranoid={level}"),
+        None => reason.to_owned(),
+    }
+}
+
+fn hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec<Signal>), String> {
+    let pmus = core_pmus(root);
+    if pmus.is_empty() {
+        return Err(no_pmu(root));
+    }
+    let file = event_file_for(identity).map_err(|e| e.to_string())?;
+    let file = file.ok_or("there is no event file for this CPU")?;
+    let mut signals = BTreeSet::new();
+    for (pmu, events) in present(&pmus, &file) {
+        try_cycles(pmu, events).map_err(|e| format!("PMU {}: {e}", pmu.name))?;
+        signals.extend(offered(pmu, events, nmi_watchdog(root)));
+    }
+    if signals.is_empty() {
+        return Err(format!("no PMU on this host is one of {}", file.title));
+    }
+    Ok((file, signals.into_iter().collect()))
+}
+
+fn no_pmu(root: &Path) -> String {
+    let guest = hypervisor(root).map(|h| format!(" ({} guest)", h.name));
+    let guest = guest.unwrap_or_default();
+    format!("no hardware PMU on this host{guest}")
+}
+
+/// The host's PMUs that the file has events for.
+fn present<'a>(
+    pmus: &'a [Pmu],
+    file: &'a EventFile,
+) -> impl Iterator<Item = (&'a Pmu, &'a PmuEvents)> {
+    let events = |pmu: &Pmu| file.pmus.iter().find(|e| e.is_named(&pmu.name));
+    pmus.iter().filter_map(move |pmu| Some((pmu, events(pmu)?)))
+}
+
+fn try_cycles(pmu: &Pmu, events: &PmuEvents) -> Result<(), PerfError> {
+    let cycles = events.event_of(Unit::Cycles);
+    let specs: Vec<_> = cycles
+        .map(|e| event_spec(pmu.kind, e))
+        .into_iter()
+        .collect();
+    CounterGroup::open(&specs, Target::Thread { tid: 0 }).map(drop)
+}
+
+/// The signals that fit into the counters.
+fn offered(pmu: &Pmu, events: &PmuEvents, nmi_watchdog: bool) -> Vec<Signal> {
+    let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
+    let input = PlanInput {
+        pmu: pmu.name.clone(),
+        events,
+        budget: Budget::of(events, nmi_watchdog),
+    };
+    let planned = plan(&wanted, &[input], Sharing::Multiplex).planned;
+    planned.into_iter().map(|(_, signal)| signal).collect()
+}
+
+fn sampling(root: &Path) -> TierStatus {
+    let gives = [
+        Signal::FpUsage,
+        Signal::MemoryStall,
+        Signal::CodeFootprint,
+        Signal::Mix,
+        Signal::CycleStack,
+    ];
+    match sample_event()
+        .map_err(|e| e.to_string())
+        .and_then(|()| read_own_memory())
+    {
+        Ok(()) => TierStatus {
+            tier: Tier::Sampling,
+            available: true,
+            reason: "software clock samples of the instruction pointer".to_owned(),
+            signals: gives.to_vec(),
+        },
+        Err(reason) => TierStatus::missing(Tier::Sampling, with_level(root, &reason)),
+    }
+}
+
+/// Opens and closes what the sampling tier samples with.
+fn sample_event() -> Result<(), PerfError> {
+    let mut attr = bindings::perf_event_attr {
+        type_: bindings::PERF_TYPE_SOFTWARE,
+        config: u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK),
+        sample_type: u64::from(bindings::PERF_SAMPLE_IP | bindings::PERF_SAMPLE_TID),
+        ..Default::default()
+    };
+    attr.__bindgen_anon_1.sample_freq = 499;
+    attr.set_freq(1);
+    attr.set_disabled(1);
+    attr.set_exclude_kernel(1);
+    attr.set_exclude_hv(1);
+    open(&mut attr, Target::Thread { tid: 0 }, None).map(drop)
+}
+
+/// Reads a word of the caller through the call that reads other processes.
+fn read_own_memory() -> Result<(), String> {
+    let word = [7_u8; 8];
+    let mut copy = [0_u8; 8];
+    let remote = RemoteIoVec {
+        base: word.as_ptr() as usize,
+        len: word.len(),
+    };
+    let mut local = [IoSliceMut::new(&mut copy)];
+    let read = process_vm_readv(Pid::this(), &mut local, &[remote]);
+    let whole = read.map_err(|e| format!("process_vm_readv is refused: {e}"))? == word.len();
+    if whole && copy == word {
+        Ok(())
+    } else {
+        Err("process_vm_readv reads short".to_owned())
+    }
+}
+
+fn software(root: &Path) -> TierStatus {
+    match SoftwareEvents::probe(root) {
+        Ok(events) => {
+            let mut reason = vec!["perf software events".to_owned()];
+            reason.extend(events.notes.iter().cloned());
+            TierStatus {
+                tier: Tier::Software,
+                available: true,
+                reason: reason.join("; "),
+                signals: events.signals().to_vec(),
+            }
+        }
+        Err(error) => TierStatus::missing(Tier::Software, error.to_string()),
+    }
+}
+
+fn proc(root: &Path) -> TierStatus {
+    let has = |file: &str| root.join("proc/self").join(file).exists();
+    if !has("stat") {
+        return TierStatus::missing(Tier::Proc, "/proc is not mounted".to_owned());
+    }
+    let mut signals = vec![Signal::CpuTime];
+    if has("schedstat") {
+        signals.push(Signal::WaitTime);
+    }
+    TierStatus {
+        tier: Tier::Proc,
+        available: true,
+        reason: "/proc".to_owned(),
+        signals,
+    }
+}

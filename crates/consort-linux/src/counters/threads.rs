@@ -1,0 +1,224 @@
+//! The groups of many threads: attached a few at a time, read once per interval.
+//!
+//! # Purpose
+//!
+//! `perf_event_open` is dear (146 us for five events, up to 1.5 ms on a busy
+//! host), so that threads wait in a queue and each interval opens a bounded
+//! number of events. When file descriptors run out, threads stay in the queue,
+//! it is said once, and they are tried again after others have gone.
+//!
+//! # Pitfalls
+//!
+//! A thread that is not attached yet has no counts: its sample comes from the
+//! next poorer tier.
+
+use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target};
+use consort_core::ThreadId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use thiserror::Error;
+
+/// What the user should know once.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Notice {
+    /// No more threads can be attached for now.
+    #[error(
+        "out of file descriptors with {attached} threads counted and {waiting} waiting; raise the limit on open files"
+    )]
+    FdsExhausted {
+        /// Threads with open groups.
+        attached: usize,
+        /// Threads in the queue.
+        waiting: usize,
+    },
+    /// The kernel refuses the events on a thread.
+    #[error("counting refused: {0}")]
+    Refused(PerfError),
+    /// Groups are open but never on the counters.
+    #[error(
+        "the hardware counters are held by somebody else; counting by the next tier until they are free"
+    )]
+    Lost,
+    /// Groups count again after [`Notice::Lost`].
+    #[error("the hardware counters are free again")]
+    Back,
+}
+
+/// One thread's open groups.
+#[derive(Debug)]
+struct Attached {
+    groups: Vec<CounterGroup>,
+}
+
+/// The same groups on many threads.
+#[derive(Debug)]
+pub struct ThreadGroups {
+    layout: Vec<Vec<EventSpec>>,
+    opens_per_interval: usize,
+    attached: BTreeMap<ThreadId, Attached>,
+    queue: VecDeque<ThreadId>,
+    waiting: BTreeSet<ThreadId>,
+    exhausted: bool,
+    refused: Option<PerfError>,
+    lost: bool,
+}
+
+impl ThreadGroups {
+    /// Groups of these events for every thread that will be wanted, at most
+    /// `opens_per_interval` events opened by each [`ThreadGroups::attach_some`]
+    /// (always at least one thread).
+    pub fn new(layout: Vec<Vec<EventSpec>>, opens_per_interval: usize) -> Self {
+        Self {
+            layout,
+            opens_per_interval,
+            attached: BTreeMap::new(),
+            queue: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            exhausted: false,
+            refused: None,
+            lost: false,
+        }
+    }
+
+    /// Puts a thread into the queue, unless it is known.
+    pub fn want(&mut self, id: ThreadId) {
+        if !self.attached.contains_key(&id) && self.waiting.insert(id) {
+            self.queue.push_back(id);
+        }
+    }
+
+    /// Closes a thread's groups; those that wait for descriptors get a chance.
+    pub fn forget(&mut self, id: ThreadId) {
+        // Its place in the queue is skipped when its turn comes.
+        self.waiting.remove(&id);
+        if self.attached.remove(&id).is_some() {
+            self.exhausted = false;
+        }
+    }
+
+    /// Threads with open groups.
+    pub fn attached(&self) -> usize {
+        self.attached.len()
+    }
+
+    /// Threads in the queue.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Attaches threads from the queue within the budget. Call once per interval.
+    pub fn attach_some(&mut self) -> Vec<Notice> {
+        let per_thread = self.layout.iter().map(Vec::len).sum::<usize>().max(1);
+        let mut threads = (self.opens_per_interval / per_thread).max(1);
+        let mut notices = Vec::new();
+        while threads > 0 && !self.exhausted {
+            let Some(id) = self.queue.pop_front() else {
+                break;
+            };
+            if self.waiting.remove(&id) {
+                notices.extend(self.attach(id));
+                threads -= 1;
+            }
+        }
+        notices
+    }
+
+    fn attach(&mut self, id: ThreadId) -> Option<Notice> {
+        let target = Target::Thread { tid: id.tid };
+        let open = |specs: &Vec<EventSpec>| CounterGroup::open(specs, target);
+        match self.layout.iter().map(open).collect::<Result<_, _>>() {
+            Ok(groups) => {
+                self.attached.insert(id, Attached { groups });
+                None
+            }
+            Err(PerfError::Gone) => None,
+            Err(PerfError::NoFds) => Some(self.exhaust(id)),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    fn exhaust(&mut self, id: ThreadId) -> Notice {
+        self.waiting.insert(id);
+        self.queue.push_front(id);
+        self.exhausted = true;
+        Notice::FdsExhausted {
+            attached: self.attached.len(),
+            waiting: self.waiting.len(),
+        }
+    }
+
+    /// Each kind of refusal is told once.
+    fn refuse(&mut self, error: PerfError) -> Option<Notice> {
+        let known = self.refused.replace(error) == Some(error);
+        (!known).then_some(Notice::Refused(error))
+    }
+
+    /// What a thread's groups counted since the last read, in the order of the
+    /// layout; `None` for threads that are not attached.
+    pub fn read(&mut self, id: ThreadId) -> Option<Vec<GroupDelta>> {
+        let attached = self.attached.get_mut(&id)?;
+        let read = attached.groups.iter_mut().map(CounterGroup::read);
+        read.collect::<Result<_, _>>().ok()
+    }
+
+    /// Tells when all threads that ran were lost, and when that is over. Call
+    /// with what one interval's reads gave.
+    pub fn note_losses<'a>(
+        &mut self,
+        deltas: impl IntoIterator<Item = &'a GroupDelta>,
+    ) -> Option<Notice> {
+        let mut ran = deltas.into_iter().filter(|d| d.enabled_ns > 0).peekable();
+        ran.peek()?;
+        let lost = ran.all(GroupDelta::is_lost);
+        let changed = lost != self.lost;
+        self.lost = lost;
+        let notice = if lost { Notice::Lost } else { Notice::Back };
+        changed.then_some(notice)
+    }
+
+    /// For rotation over quanta: turns the groups of one round on and all others
+    /// off. `rounds` has the round of each group of the layout. Groups are on when
+    /// they are opened, so call it after attaching too.
+    ///
+    /// # Errors
+    /// The first refusal; the other threads are switched all the same.
+    pub fn select_round(&self, rounds: &[usize], now: usize) -> Result<(), PerfError> {
+        let mut first = Ok(());
+        for attached in self.attached.values() {
+            for (group, &round) in attached.groups.iter().zip(rounds) {
+                let switched = if round == now {
+                    group.enable()
+                } else {
+                    group.disable()
+                };
+                first = first.and(switched);
+            }
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delta(enabled_ns: u64, running_ns: u64) -> GroupDelta {
+        GroupDelta {
+            counts: vec![],
+            enabled_ns,
+            running_ns,
+        }
+    }
+
+    #[test]
+    fn loss_and_return_are_told_once() {
+        let mut set = ThreadGroups::new(Vec::new(), 1);
+        assert_eq!(set.note_losses(&[delta(5, 5)]), None);
+        assert_eq!(
+            set.note_losses(&[delta(5, 0), delta(0, 0)]),
+            Some(Notice::Lost)
+        );
+        assert_eq!(set.note_losses(&[delta(5, 0)]), None);
+        assert_eq!(set.note_losses(&[delta(0, 0)]), None);
+        assert_eq!(set.note_losses(&[delta(5, 1)]), Some(Notice::Back));
+    }
+}

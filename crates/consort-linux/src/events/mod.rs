@@ -1,0 +1,29 @@
+//! Which hardware events a microarchitecture has, how they are encoded, where
+//! they can be counted, and which signals follow from them.
+//!
+//! # Usage
+//!
+//! [`event_file_for`] gives the built-in [`EventFile`] of a CPU;
+//! [`crate::counters`] plans groups from it and computes signals. The written
+//! form is described at [`schema`].
+//!
+//! # Pitfalls
+//!
+//! Encodings without a source stay out of the files: a wrong event is worse than
+//! none. [`crate::counters::check`] runs every event against loops of known
+//! counts.
+
+mod expr;
+mod expr_parser;
+mod file;
+mod matching;
+mod parse;
+mod registry;
+pub mod schema;
+mod validate;
+
+pub use expr::{Expr, ExprError, Op};
+pub use file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
+pub use parse::parse_event_file;
+pub use registry::{EMBEDDED, event_file_for, event_files};
+pub use schema::{MatchRule, Place, Unit};

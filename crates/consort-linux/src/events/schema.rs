@@ -1,0 +1,174 @@
+//! The form of an event file, as it is written.
+//!
+//! One TOML file describes one microarchitecture family:
+//!
+//! ```toml
+//! name = "amd-bulldozer"            # the file's name without .toml
+//! title = "AMD family 15h"          # for people
+//! sources = ["..."]                 # where every encoding was looked up; at least one
+//!
+//! [[match]]                         # which CPUs; at least one, any may hold
+//! architecture = "x86"              # x86: vendor, family, models = [[first, last], ...]
+//! vendor = "AuthenticAMD"           # arm: implementer, part
+//! family = 0x15                     # power: name, the first word of the `cpu` line
+//! models = [[0x00, 0x7f]]
+//!
+//! [[pmu]]                           # one for each PMU type; groups never span two
+//! names = ["cpu"]                   # in /sys/bus/event_source/devices; * at the end fits any rest
+//! programmable = 6                  # counters that take any event, per PU
+//! fixed = 0                         # counters that take one event each
+//!
+//! [[pmu.event]]
+//! name = "fpu_empty"                # as formulas use it: a-z, 0-9, _
+//! config = 0x01                     # perf_event_attr.config with the PMU's type
+//! config1 = 0                       # optional
+//! config2 = 0                       # optional
+//! unit = "cycles-of-cause"          # what is counted, see `Unit`
+//! place = "programmable"            # or "fixed", or "metric" (needs no counter)
+//! counters = [3, 4, 5]              # optional: the only programmable counters that can hold it
+//! slots = 1                         # 2: takes an even counter and the next one
+//! leader = "slots"                  # optional: must be in a group led by this event
+//!
+//! [[pmu.formula]]
+//! signal = "fp-usage"               # a `consort_core::Signal`
+//! value = "1 - fpu_empty / cycles"  # for cycle-stack: components = [{ name, value }, ...]
+//! ```
+//!
+//! Every PMU has an event of unit `cycles` and one of unit `instructions`.
+//! Shares (fp-usage, memory-stall) are cut to 0 to 1; the components of a cycle
+//! stack are amounts in any common unit. Unknown keys are errors.
+
+use super::expr::Expr;
+use consort_core::Signal;
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::Spanned;
+
+/// What an event counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Core cycles in which the thread ran.
+    Cycles,
+    /// Instructions retired.
+    Instructions,
+    /// Cycles that one cause took.
+    CyclesOfCause,
+    /// Issue or dispatch slots.
+    Slots,
+    /// Micro-operations, of which the number per instruction is not architectural.
+    Operations,
+    /// Floating-point operations, one for each element.
+    FpOperations,
+    /// Scalar floating-point arithmetic instructions.
+    FpScalarInstructions,
+    /// Packed floating-point arithmetic instructions.
+    FpPackedInstructions,
+    /// Branch instructions retired.
+    Branches,
+}
+
+/// Where an event is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// In any programmable counter that `counters` allows.
+    #[default]
+    Programmable,
+    /// In a counter of its own.
+    Fixed,
+    /// In no counter: derived by the processor from its leader's.
+    Metric,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFile {
+    pub name: Spanned<String>,
+    pub title: String,
+    pub sources: Spanned<Vec<String>>,
+    #[serde(rename = "match")]
+    pub matches: Spanned<Vec<MatchRule>>,
+    #[serde(rename = "pmu")]
+    pub pmus: Spanned<Vec<RawPmu>>,
+}
+
+/// Which CPUs an event file is for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "architecture", rename_all = "lowercase", deny_unknown_fields)]
+pub enum MatchRule {
+    /// By `CPUID` leaf 1.
+    X86 {
+        /// Vendor, for example `GenuineIntel`.
+        vendor: String,
+        /// Family, extended family included.
+        family: u32,
+        /// First and last of each range of models.
+        models: Vec<[u32; 2]>,
+    },
+    /// By `MIDR_EL1`.
+    Arm {
+        /// Implementer, for example 0x41.
+        implementer: u32,
+        /// Part number.
+        part: u32,
+    },
+    /// By the first word of the `cpu` line, without letters at its end.
+    Power {
+        /// For example `POWER9`.
+        name: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPmu {
+    pub names: Spanned<Vec<String>>,
+    pub programmable: Spanned<usize>,
+    pub fixed: Spanned<usize>,
+    #[serde(rename = "event")]
+    pub events: Spanned<Vec<RawEvent>>,
+    #[serde(rename = "formula")]
+    pub formulas: Spanned<Vec<RawFormula>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawEvent {
+    pub name: Spanned<String>,
+    pub config: u64,
+    #[serde(default)]
+    pub config1: u64,
+    #[serde(default)]
+    pub config2: u64,
+    pub unit: Unit,
+    #[serde(default)]
+    pub place: Place,
+    pub counters: Option<Spanned<Vec<usize>>>,
+    pub slots: Option<Spanned<usize>>,
+    pub leader: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFormula {
+    pub signal: Spanned<Signal>,
+    pub value: Option<Spanned<Formula>>,
+    pub components: Option<Spanned<Vec<RawComponent>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawComponent {
+    pub name: String,
+    pub value: Spanned<Formula>,
+}
+
+/// A formula that is parsed while the file is, so that errors have a line.
+pub(crate) struct Formula(pub Expr);
+
+impl<'de> Deserialize<'de> for Formula {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}

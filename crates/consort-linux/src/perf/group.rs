@@ -1,0 +1,243 @@
+//! Groups of counting events on one thread.
+//!
+//! # Usage
+//!
+//! [`CounterGroup::open`] once, [`CounterGroup::read`] once per interval: one
+//! system call gives what every member counted since the last read, and for how
+//! long the group was enabled and really counting.
+//!
+//! # Pitfalls
+//!
+//! - A group is on the counters as a whole or not at all; a group that never
+//!   runs tells nothing ([`GroupDelta::is_lost`]).
+//! - `inherit` is not used: a group read would be refused by older kernels, and
+//!   each thread has its own groups here.
+//! - A thread that has exited can still be read: the last counts stay.
+
+use super::open::{PerfError, Target, open};
+use nix::errno::Errno;
+use perf_event_open_sys as sys;
+use perf_event_open_sys::bindings;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// What to count, in the terms of `perf_event_attr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventSpec {
+    /// `type`: a constant of the kernel's, or the number in a PMU's `type` file.
+    pub kind: u32,
+    /// `config`.
+    pub config: u64,
+    /// `config1`.
+    pub config1: u64,
+    /// `config2`.
+    pub config2: u64,
+    /// Count user mode only, which is all that `perf_event_paranoid` 2 permits
+    /// without privilege.
+    pub user_only: bool,
+}
+
+impl EventSpec {
+    /// A software event of the kernel, one of `PERF_COUNT_SW_*`.
+    pub fn software(config: u32, user_only: bool) -> Self {
+        Self {
+            kind: bindings::PERF_TYPE_SOFTWARE,
+            config: u64::from(config),
+            config1: 0,
+            config2: 0,
+            user_only,
+        }
+    }
+
+    fn attr(&self) -> bindings::perf_event_attr {
+        let mut attr = bindings::perf_event_attr {
+            type_: self.kind,
+            config: self.config,
+            read_format: u64::from(
+                bindings::PERF_FORMAT_GROUP
+                    | bindings::PERF_FORMAT_ID
+                    | bindings::PERF_FORMAT_TOTAL_TIME_ENABLED
+                    | bindings::PERF_FORMAT_TOTAL_TIME_RUNNING,
+            ),
+            ..Default::default()
+        };
+        attr.__bindgen_anon_3.config1 = self.config1;
+        attr.__bindgen_anon_4.config2 = self.config2;
+        attr.set_exclude_kernel(u64::from(self.user_only));
+        attr.set_exclude_hv(u64::from(self.user_only));
+        attr
+    }
+}
+
+/// What a group counted over one interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupDelta {
+    /// Counts, unscaled, in the order in which the events were given.
+    pub counts: Vec<u64>,
+    /// For how long the group was enabled while the thread ran, ns.
+    pub enabled_ns: u64,
+    /// For how long it was counting, ns.
+    pub running_ns: u64,
+}
+
+impl GroupDelta {
+    /// Whether the thread ran but the group was never on the counters: somebody
+    /// else holds them.
+    pub fn is_lost(&self) -> bool {
+        self.enabled_ns > 0 && self.running_ns == 0
+    }
+}
+
+/// An open group.
+#[derive(Debug)]
+pub struct CounterGroup {
+    fds: Vec<OwnedFd>,
+    ids: Vec<u64>,
+    raw: Vec<u8>,
+    words: Vec<u64>,
+    last: GroupDelta,
+}
+
+/// Words before the members: their number, time enabled, time running.
+const HEADER: usize = 3;
+
+impl CounterGroup {
+    /// Opens the events as one group led by the first; they count at once.
+    ///
+    /// # Errors
+    /// What the kernel answered for the first event that it refused; those
+    /// already open are closed again. An empty list is [`PerfError::NoSuchEvent`].
+    pub fn open(specs: &[EventSpec], target: Target) -> Result<Self, PerfError> {
+        let mut fds: Vec<OwnedFd> = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let leader = fds.first().map(AsFd::as_fd);
+            let fd = open(&mut spec.attr(), target, leader)?;
+            fds.push(fd);
+        }
+        if fds.is_empty() {
+            return Err(PerfError::NoSuchEvent);
+        }
+        let ids = fds.iter().map(id).collect::<Result<_, _>>()?;
+        Ok(Self {
+            ids,
+            raw: vec![0; 8 * (HEADER + 2 * specs.len())],
+            words: vec![0; HEADER + 2 * specs.len()],
+            last: GroupDelta {
+                counts: vec![0; specs.len()],
+                ..GroupDelta::default()
+            },
+            fds,
+        })
+    }
+
+    /// File descriptors in use.
+    pub fn fd_count(&self) -> usize {
+        self.fds.len()
+    }
+
+    /// What was counted since the last read, or since the opening.
+    ///
+    /// # Errors
+    /// When the kernel refuses the read, for example because a member went into
+    /// its error state ([`PerfError::Gone`]).
+    pub fn read(&mut self) -> Result<GroupDelta, PerfError> {
+        self.fill()?;
+        let now = GroupDelta {
+            counts: self.ids.iter().map(|&id| self.value_of(id)).collect(),
+            enabled_ns: self.words[1],
+            running_ns: self.words[2],
+        };
+        let delta = since(&now, &self.last);
+        self.last = now;
+        Ok(delta)
+    }
+
+    /// Turns the group on, for rotation over quanta.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn enable(&self) -> Result<(), PerfError> {
+        self.switch(sys::ioctls::ENABLE)
+    }
+
+    /// Turns the group off; its times stand still.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn disable(&self) -> Result<(), PerfError> {
+        self.switch(sys::ioctls::DISABLE)
+    }
+
+    fn switch(
+        &self,
+        request: unsafe fn(std::ffi::c_int, std::ffi::c_uint) -> std::ffi::c_int,
+    ) -> Result<(), PerfError> {
+        // SAFETY: the request takes a number and no pointer, and the descriptor
+        // is an open event of ours.
+        let answer = unsafe { request(self.fds[0].as_raw_fd(), bindings::PERF_IOC_FLAG_GROUP) };
+        if answer < 0 {
+            return Err(Errno::last().into());
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self) -> Result<(), PerfError> {
+        let read = nix::unistd::read(&self.fds[0], &mut self.raw)?;
+        if read != self.raw.len() {
+            return Err(PerfError::Gone);
+        }
+        let (chunks, _) = self.raw.as_chunks::<8>();
+        for (word, &chunk) in self.words.iter_mut().zip(chunks) {
+            *word = u64::from_ne_bytes(chunk);
+        }
+        Ok(())
+    }
+
+    fn value_of(&self, id: u64) -> u64 {
+        let members = self.words[HEADER..].chunks_exact(2);
+        let mut values = members.filter(|m| m[1] == id).map(|m| m[0]);
+        values.next().unwrap_or(0)
+    }
+}
+
+/// The kernel's identity of an event, as group reads repeat it.
+fn id(fd: &OwnedFd) -> Result<u64, PerfError> {
+    let mut id = 0_u64;
+    // SAFETY: the request writes one u64 through a pointer that is valid for it.
+    let answer = unsafe { sys::ioctls::ID(fd.as_raw_fd(), &mut id) };
+    if answer < 0 {
+        return Err(Errno::last().into());
+    }
+    Ok(id)
+}
+
+fn since(now: &GroupDelta, last: &GroupDelta) -> GroupDelta {
+    let counts = now.counts.iter().zip(&last.counts);
+    GroupDelta {
+        counts: counts.map(|(n, l)| n.saturating_sub(*l)).collect(),
+        enabled_ns: now.enabled_ns.saturating_sub(last.enabled_ns),
+        running_ns: now.running_ns.saturating_sub(last.running_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_never_ran_is_lost() {
+        let delta = |enabled_ns, running_ns| GroupDelta {
+            counts: vec![],
+            enabled_ns,
+            running_ns,
+        };
+        assert!(delta(5, 0).is_lost());
+        assert!(!delta(5, 1).is_lost());
+        assert!(!delta(0, 0).is_lost());
+    }
+
+    #[test]
+    fn an_empty_group_is_refused() {
+        let opened = CounterGroup::open(&[], Target::Thread { tid: 0 });
+        assert_eq!(opened.err(), Some(PerfError::NoSuchEvent));
+    }
+}

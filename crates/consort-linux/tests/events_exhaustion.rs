@@ -1,0 +1,44 @@
+//! Promise: without file descriptors the rest goes on, it is said once, and
+//! threads get their turn when others are gone. In a file of its own because it
+//! lowers the limit of the whole process.
+
+use consort_core::ThreadId;
+use consort_linux::counters::{Notice, SoftwareEvents, ThreadGroups};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use std::path::Path;
+
+fn descriptors_in_use() -> u64 {
+    let list = std::fs::read_dir("/proc/self/fd").expect("/proc is mounted");
+    list.count() as u64
+}
+
+#[test]
+fn exhaustion_is_told_once_and_passes() {
+    let Ok(events) = SoftwareEvents::probe(Path::new("/")) else {
+        println!("skipped: software events cannot be counted");
+        return;
+    };
+    let per_thread = events.layout()[0].len();
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    let room = per_thread as u64 * 2 + 1;
+    setrlimit(Resource::RLIMIT_NOFILE, descriptors_in_use() + room, hard).unwrap();
+
+    // The caller may be counted under several identities; the kernel does not mind.
+    let id = |n: u64| ThreadId {
+        pid: std::process::id(),
+        tid: std::process::id(),
+        start_ticks: n,
+    };
+    let mut set = ThreadGroups::new(events.layout(), 100);
+    (0..5).for_each(|n| set.want(id(n)));
+    let notices = set.attach_some();
+    let attached = set.attached();
+    assert!((1..=3).contains(&attached), "{attached} fit");
+    let waiting = 5 - attached;
+    assert_eq!(notices, [Notice::FdsExhausted { attached, waiting }]);
+    assert_eq!(set.attach_some(), [], "told once");
+    assert!(set.read(id(0)).is_some(), "the attached are still counted");
+    set.forget(id(0));
+    set.attach_some();
+    assert_eq!(set.attached(), attached, "a waiting thread took the place");
+}

@@ -1,0 +1,178 @@
+//! Promise: signals follow from counts as the formulas say, also when groups
+//! are multiplexed, rotated over quanta, or spread over the PMUs of a hybrid chip.
+
+use consort_core::{Sample, Signal};
+use consort_linux::counters::{
+    Budget, CounterPlan, PlanInput, PmuProgram, Rates, Sharing, fill, plan,
+};
+use consort_linux::events::{EventFile, event_files};
+use consort_linux::perf::GroupDelta;
+use std::collections::BTreeMap;
+
+fn file(name: &str) -> EventFile {
+    let files = event_files().expect("the built-in files are well formed");
+    let found = files.into_iter().find(|f| f.name == name);
+    found.expect("the file is built in")
+}
+
+fn planned(file: &EventFile, pmu: usize, wanted: &[Signal]) -> (CounterPlan, PmuProgram) {
+    let events = &file.pmus[pmu];
+    let name = events.names[0].trim_end_matches('*').to_owned();
+    let input = PlanInput {
+        pmu: name.clone(),
+        events,
+        budget: Budget::of(events, false),
+    };
+    let plan = plan(wanted, &[input], Sharing::Rotate);
+    let program = PmuProgram::new(&plan, &name, 4, events).expect("something is planned");
+    (plan, program)
+}
+
+/// The deltas of all groups, for these counts of events per group.
+fn deltas(plan: &CounterPlan, times: (u64, u64), counts: &[(&str, u64)]) -> Vec<GroupDelta> {
+    let counts: BTreeMap<&str, u64> = counts.iter().copied().collect();
+    let count = |name: &String| counts.get(name.as_str()).copied().unwrap_or(0);
+    let delta = |events: &Vec<String>| GroupDelta {
+        counts: events.iter().map(count).collect(),
+        enabled_ns: times.0,
+        running_ns: times.1,
+    };
+    plan.groups.iter().map(|g| delta(&g.events)).collect()
+}
+
+fn near(value: Option<f64>, expect: f64) {
+    let value = value.expect("there is a value");
+    assert!((value - expect).abs() < 1e-9, "{value}, expected {expect}");
+}
+
+#[test]
+fn fpu_usage_is_one_less_empty_cycles() {
+    let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
+    let counts = [("cycles", 1000), ("instructions", 500), ("fpu_empty", 250)];
+    let deltas = deltas(&plan, (10, 10), &counts);
+    let mut sample = Sample::default();
+    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    near(sample.get(Signal::FpUsage), 0.75);
+    near(sample.get(Signal::Cycles), 1000.0);
+    near(sample.get(Signal::Instructions), 500.0);
+}
+
+#[test]
+fn multiplexed_counts_are_scaled_and_shares_are_not() {
+    let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
+    let counts = [("cycles", 1000), ("instructions", 500), ("fpu_empty", 250)];
+    let deltas = deltas(&plan, (40, 10), &counts);
+    let mut sample = Sample::default();
+    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    near(sample.get(Signal::Cycles), 4000.0);
+    assert!(sample.reading(Signal::Cycles).unwrap().is_multiplexed());
+    near(sample.get(Signal::FpUsage), 0.75);
+}
+
+#[test]
+fn a_group_that_never_ran_gives_nothing() {
+    let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
+    let deltas = deltas(&plan, (40, 0), &[]);
+    let mut sample = Sample::default();
+    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    assert_eq!(sample, Sample::default());
+}
+
+#[test]
+fn the_zen4_stack_is_in_dispatch_slots() {
+    let (plan, program) = planned(&file("amd-zen4"), 0, &[Signal::CycleStack]);
+    let counts = [
+        ("cycles", 100),
+        ("instructions", 200),
+        ("ops_retired", 300),
+        ("ops_dispatched", 360),
+        ("slots_front_end", 60),
+        ("slots_back_end", 120),
+        ("slots_other_thread", 60),
+    ];
+    let deltas = deltas(&plan, (10, 10), &counts);
+    let mut sample = Sample::default();
+    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    let stack = sample.stack.unwrap().0;
+    let expect = [
+        ("retiring", 0.5),
+        ("bad-speculation", 0.1),
+        ("front-end", 0.1),
+        ("back-end", 0.2),
+        ("other-thread", 0.1),
+    ];
+    expect
+        .iter()
+        .for_each(|&(name, share)| near(stack.share(name), share));
+}
+
+/// The POWER8's five events take two quanta: the stack is there after both.
+#[test]
+fn a_rotated_stack_is_complete_after_all_rounds() {
+    let (plan, program) = planned(&file("power8"), 0, &[Signal::CycleStack]);
+    assert_eq!(program.rounds(), [0, 1]);
+    let counts = [
+        ("cycles", 100),
+        ("instructions", 50),
+        ("group_completed", 20),
+        ("completion_stall", 40),
+        ("pipeline_empty", 10),
+        ("thread_conflict", 20),
+        ("all_finished", 10),
+    ];
+    let all = deltas(&plan, (10, 10), &counts);
+    let mut rates = [Rates::default()];
+    let mut quantum = |on: usize| {
+        let mut now = all.clone();
+        now[1 - on] = GroupDelta::default();
+        let mut sample = Sample::default();
+        fill(
+            &mut sample,
+            std::slice::from_ref(&program),
+            &mut rates,
+            &now,
+        );
+        sample
+    };
+    assert!(quantum(0).stack.is_none());
+    let stack = quantum(1).stack.unwrap().0;
+    near(stack.share("base"), 0.2);
+    near(stack.share("stall"), 0.4);
+    near(stack.share("other-thread"), 0.2);
+    assert!(
+        quantum(0).stack.is_some(),
+        "the other round's rates are remembered"
+    );
+}
+
+#[test]
+fn hybrid_counts_add_up() {
+    let file = file("intel-alder-lake");
+    let (core_plan, core) = planned(&file, 0, &[Signal::CycleStack, Signal::FpUsage]);
+    let (atom_plan, atom) = planned(&file, 1, &[Signal::CycleStack]);
+    let counts = |cycles| {
+        vec![
+            ("cycles", cycles),
+            ("instructions", 2 * cycles),
+            ("topdown_retiring", cycles),
+            ("topdown_be_bound", cycles),
+            ("slots_retired", cycles),
+            ("slots_fe_bound", 3 * cycles),
+            ("fp_scalar", cycles),
+        ]
+    };
+    let mut all = deltas(&core_plan, (100, 75), &counts(3000));
+    all.extend(deltas(&atom_plan, (100, 25), &counts(1000)));
+    let mut sample = Sample::default();
+    fill(
+        &mut sample,
+        &[core, atom],
+        &mut [Rates::default(), Rates::default()],
+        &all,
+    );
+    near(sample.get(Signal::Cycles), 4000.0);
+    near(sample.get(Signal::Instructions), 8000.0);
+    near(sample.get(Signal::FpUsage), 0.5);
+    let stack = sample.stack.unwrap().0;
+    near(stack.share("back-end"), 0.5);
+}
