@@ -1,0 +1,206 @@
+//! Taking threads under management.
+
+use super::affinity;
+use super::checked_write::{Outcome, write};
+use super::elsewhere;
+use super::enactor::{Enactor, Left, Managed, ThreadState};
+use super::host::AllowedPus;
+use super::journal::JournalError;
+use super::original::Original;
+use super::proc_stat::Stat;
+use super::record::{Program, Record};
+use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
+use thiserror::Error;
+
+/// Why a thread was not taken in.
+#[derive(Debug, Error)]
+pub enum AdoptError {
+    /// It has exited.
+    #[error("thread {0} has exited")]
+    Gone(ThreadId),
+    /// Somebody else changed its mask earlier, and it was let go for good.
+    #[error("thread {0} was let go because somebody else changed its affinity")]
+    Released(ThreadId),
+    /// Another run of Consort manages its program.
+    #[error("program {pid} is managed by another consort, process {owner}")]
+    ManagedElsewhere {
+        /// The program.
+        pid: u32,
+        /// The process that runs the other Consort.
+        owner: u32,
+    },
+    /// The parent of a child is not known.
+    #[error("the parent {0} of the new thread is not managed")]
+    NoParent(ThreadId),
+    /// The original mask that was given is empty.
+    #[error("the original mask of thread {0} is empty; give the PUs that it may run on")]
+    EmptyMask(ThreadId),
+    /// The program cannot be journalled.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The kernel refused.
+    #[error("cannot read or write the affinity of thread {0}: {1}")]
+    Kernel(ThreadId, Errno),
+}
+
+/// What became of a new thread of a managed program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildStatus {
+    /// It has the original mask of its parent or program and is managed.
+    Adopted,
+    /// It had inherited a mask that Consort wrote, was put back to the
+    /// original at once, and is managed.
+    Reset,
+    /// It has this mask on somebody's purpose and is not managed.
+    Foreign(PuSet),
+    /// It was known already.
+    Known(ThreadState),
+}
+
+/// What is read of a thread before it is judged.
+struct Sight {
+    now: PuSet,
+    allowed: PuSet,
+    stat: Stat,
+}
+
+impl Enactor {
+    /// Takes a thread under management with the mask to restore in the end,
+    /// which is usually the one that it has. For a foreign thread this is the
+    /// override.
+    ///
+    /// # Errors
+    /// It is gone, was let go earlier, is managed by another run, or its
+    /// program cannot be journalled.
+    pub fn adopt(&mut self, thread: ThreadId, original: PuSet) -> Result<(), AdoptError> {
+        if original.is_empty() {
+            return Err(AdoptError::EmptyMask(thread));
+        }
+        if self.left.get(&thread) == Some(&Left::Released) {
+            return Err(AdoptError::Released(thread));
+        }
+        let sight = self.look_at(thread)?;
+        let original = Original::new(original, &sight.allowed);
+        self.ensure_program(thread, thread.pid, &original)?;
+        if self.left.contains_key(&thread) {
+            self.record(&[Record::Thread(thread, original.clone())])?;
+            self.left.remove(&thread);
+        }
+        self.take_in(thread, original, sight);
+        Ok(())
+    }
+
+    /// Takes in a thread that a managed thread has created: a thread of the
+    /// same program, or the first one of a new program. What it inherited from
+    /// a mask that Consort wrote is undone; a mask that it was given on
+    /// purpose is respected.
+    ///
+    /// # Errors
+    /// As for [`Enactor::adopt`]; also when the parent was never managed.
+    pub fn adopt_child(
+        &mut self,
+        child: ThreadId,
+        parent: ThreadId,
+    ) -> Result<ChildStatus, AdoptError> {
+        match self.state(child) {
+            ThreadState::Unmanaged => {}
+            known => return Ok(ChildStatus::Known(known)),
+        }
+        let (root, originals) = self.inheritance(parent)?;
+        let sight = self.look_at(child)?;
+        let [of_parent, of_program] = &originals;
+        self.ensure_program(child, root, of_program)?;
+        let same = originals
+            .iter()
+            .find(|o| o.target(&sight.allowed) == sight.now);
+        if let Some(original) = same {
+            self.take_in(child, original.clone(), sight);
+            return Ok(ChildStatus::Adopted);
+        }
+        if self.ledger.wrote(root, &sight.now, &sight.allowed) {
+            return self.reset(child, of_parent.clone(), sight);
+        }
+        self.record(&[Record::Leave(child)])?;
+        self.left.insert(child, Left::Foreign);
+        Ok(ChildStatus::Foreign(sight.now))
+    }
+
+    /// The root of a parent's tree, and the originals of parent and program.
+    fn inheritance(&self, parent: ThreadId) -> Result<(u32, [Original; 2]), AdoptError> {
+        let program = self.ledger.programs.get(&parent.pid);
+        let program = program.ok_or(AdoptError::NoParent(parent))?;
+        let managed = self.threads.get(&parent).map(|m| &m.original);
+        let journalled = || self.ledger.threads.get(&parent);
+        let of_parent = managed.or_else(journalled).unwrap_or(&program.original);
+        Ok((program.root, [of_parent.clone(), program.original.clone()]))
+    }
+
+    fn reset(
+        &mut self,
+        child: ThreadId,
+        original: Original,
+        sight: Sight,
+    ) -> Result<ChildStatus, AdoptError> {
+        match write(&self.host, child, &original.mask()) {
+            Outcome::Done(now, stat) => {
+                self.take_in(child, original, Sight { now, stat, ..sight });
+                Ok(ChildStatus::Reset)
+            }
+            Outcome::Gone => Err(AdoptError::Gone(child)),
+            Outcome::Failed(errno) => Err(AdoptError::Kernel(child, errno)),
+        }
+    }
+
+    fn take_in(&mut self, thread: ThreadId, original: Original, sight: Sight) {
+        let managed = Managed {
+            original,
+            wanted: None,
+            seen: sight.now,
+            allowed: sight.allowed,
+            start_stack: sight.stat.start_stack,
+        };
+        self.threads.insert(thread, managed);
+    }
+
+    fn look_at(&self, thread: ThreadId) -> Result<Sight, AdoptError> {
+        let gone = || AdoptError::Gone(thread);
+        let now = match affinity::get(thread.tid) {
+            Err(Errno::ESRCH) => return Err(gone()),
+            Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
+            Ok(now) => now,
+        };
+        let allowed = AllowedPus::new(&self.host).of(thread.pid, thread.tid);
+        let stat = self.host.same(thread).ok_or_else(gone)?;
+        Ok(Sight { now, allowed, stat })
+    }
+
+    /// Journals the thread's program under the tree of `root` unless it is known.
+    fn ensure_program(
+        &mut self,
+        thread: ThreadId,
+        root: u32,
+        original: &Original,
+    ) -> Result<(), AdoptError> {
+        let pid = thread.pid;
+        let stat = self.host.stat(pid, pid).ok_or(AdoptError::Gone(thread))?;
+        let known = self.ledger.programs.get(&pid);
+        if known.is_some_and(|program| program.start_ticks == stat.start_ticks) {
+            return Ok(());
+        }
+        let start_ticks = stat.start_ticks;
+        let other = elsewhere::owner_of(&self.host, &self.journal.path(), pid, start_ticks);
+        if let Some(owner) = other {
+            return Err(AdoptError::ManagedElsewhere { pid, owner });
+        }
+        let program = Program {
+            pid,
+            start_ticks,
+            root,
+            pgrp: stat.pgrp,
+            session: stat.session,
+            original: original.clone(),
+        };
+        Ok(self.record(&[Record::Program(program)])?)
+    }
+}

@@ -1,0 +1,122 @@
+//! Writing the mask of exactly one thread, although the kernel takes only a tid.
+//!
+//! A tid can pass to another thread between a check and a write. So the
+//! identity is checked before and after, and a stranger that was hit is given
+//! the mask that it must have had: it started a moment ago, so it still has
+//! that of its creator.
+
+use super::affinity::{self, Mask};
+use super::host::Host;
+use super::proc_stat::Stat;
+use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
+
+/// Outcome of one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Written; the mask that the thread has now, and its line of `stat`.
+    Done(PuSet, Stat),
+    /// The thread has exited.
+    Gone,
+    /// The kernel refused.
+    Failed(Errno),
+}
+
+/// Writes a mask to a thread, and to no other that has its tid.
+pub(crate) fn write(host: &Host, thread: ThreadId, mask: &Mask) -> Outcome {
+    write_while(host, thread.tid, mask, || host.same(thread))
+}
+
+fn write_while(
+    host: &Host,
+    tid: u32,
+    mask: &Mask,
+    mut same: impl FnMut() -> Option<Stat>,
+) -> Outcome {
+    if same().is_none() {
+        return Outcome::Gone;
+    }
+    let result = affinity::set(tid, mask).and_then(|()| affinity::get(tid));
+    let Some(stat) = same() else {
+        if result.is_ok() {
+            give_back_to_stranger(host, tid);
+        }
+        return Outcome::Gone;
+    };
+    match result {
+        Ok(now) => Outcome::Done(now, stat),
+        Err(Errno::ESRCH) => Outcome::Gone,
+        Err(errno) => Outcome::Failed(errno),
+    }
+}
+
+/// Takes a mask away from a thread that got it through a reused tid.
+fn give_back_to_stranger(host: &Host, tid: u32) {
+    let Some((group, parent)) = host.group_and_parent(tid) else {
+        return;
+    };
+    let creator = if group == tid { parent } else { group };
+    let inherited = affinity::get(creator).map_or(Mask::Open, Mask::Only);
+    if let Err(errno) = affinity::set(tid, &inherited) {
+        tracing::warn!(tid, %errno, "a reused tid keeps a mask that was not meant for it");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    fn sleeper() -> (Child, ThreadId) {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let thread = Host::real().identify(child.id(), child.id()).unwrap();
+        (child, thread)
+    }
+
+    fn one_of(thread: ThreadId) -> Mask {
+        let pus = affinity::get(thread.tid).unwrap();
+        Mask::Only(PuSet::from(pus.first().unwrap()))
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_thread_with_another_start_time_is_not_touched() {
+        let (child, mut thread) = sleeper();
+        let before = affinity::get(thread.tid).unwrap();
+        thread.start_ticks += 1;
+        let outcome = write(&Host::real(), thread, &one_of(thread));
+        assert_eq!(outcome, Outcome::Gone);
+        assert_eq!(affinity::get(thread.tid).unwrap(), before);
+        end(child);
+    }
+
+    #[test]
+    fn a_stranger_hit_by_the_write_gets_its_creators_mask_back() {
+        let host = Host::real();
+        let (child, thread) = sleeper();
+        let before = affinity::get(thread.tid).unwrap();
+        let mut answers = [host.same(thread), None].into_iter();
+        let outcome = write_while(&host, thread.tid, &one_of(thread), || {
+            answers.next().flatten()
+        });
+        assert_eq!(outcome, Outcome::Gone);
+        assert_eq!(affinity::get(thread.tid).unwrap(), before);
+        end(child);
+    }
+
+    #[test]
+    fn a_write_reports_what_the_thread_has_then() {
+        let (child, thread) = sleeper();
+        let mask = one_of(thread);
+        let Outcome::Done(now, _) = write(&Host::real(), thread, &mask) else {
+            panic!("the write failed");
+        };
+        assert_eq!(Mask::Only(now), mask);
+        end(child);
+        assert_eq!(write(&Host::real(), thread, &mask), Outcome::Gone);
+    }
+}

@@ -1,0 +1,30 @@
+//! Whether another run manages a program already.
+//!
+//! Two runs on one program would take each other's masks for originals, and
+//! restore those.
+
+use super::host::Host;
+use super::journal::{Journal, SUFFIX};
+use super::record::Record;
+use super::runtime_dir::RuntimeDir;
+use std::path::Path;
+
+/// The pid of the other run's owner, if its live journal in the same folder
+/// names the program and the program still has a thread that it restricted or
+/// may restrict.
+pub(crate) fn owner_of(host: &Host, own_journal: &Path, pid: u32, start_ticks: u64) -> Option<u32> {
+    let folder = own_journal.parent()?;
+    let names = std::fs::read_dir(folder).ok()?;
+    names
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(SUFFIX) && folder.join(name) != own_journal)
+        .find_map(|name| manager(host, folder, &name, pid, start_ticks))
+}
+
+fn manager(host: &Host, folder: &Path, name: &str, pid: u32, start_ticks: u64) -> Option<u32> {
+    let journal = Journal::open_in_use(RuntimeDir::open(folder).ok()?, name).ok()??;
+    let header = journal.header();
+    let here = header.boot_id == host.boot_id()? && header.pid_namespace == host.pid_namespace()?;
+    let names_it = |record: &Record| matches!(record, Record::Program(p) if p.pid == pid && p.start_ticks == start_ticks);
+    (here && journal.records().ok()?.iter().any(names_it)).then_some(header.pid)
+}

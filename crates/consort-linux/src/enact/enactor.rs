@@ -1,0 +1,290 @@
+//! The enactor: one run's managed threads, its journal and its guardian.
+
+use super::affinity;
+use super::guardian::{Guardian, GuardianError, GuardianSpec, Health};
+use super::host::Host;
+use super::journal::{Journal, JournalError};
+use super::ledger::Ledger;
+use super::original::Original;
+use super::record::{Program, Record};
+use super::report::RestoreReport;
+use super::restore::restore;
+use super::runtime_dir::RuntimeDir;
+use consort_core::{PuSet, ThreadId};
+use nix::sys::signal::killpg;
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A journal below this size is not worth rewriting.
+const LEAST_REWRITE_BYTES: u64 = 1 << 20;
+
+/// What a run needs to know before it may touch a thread.
+#[derive(Clone, Debug)]
+pub struct EnactConfig {
+    /// Words that make `/proc/self/exe` call [`guardian_main`](super::guardian_main)
+    /// with the words that follow them.
+    pub guardian_args: Vec<OsString>,
+    /// Folders for the journal, best first; usually [`runtime_dirs`](super::runtime_dirs).
+    pub runtime_dirs: Vec<PathBuf>,
+}
+
+/// Why nothing can be managed.
+#[derive(Debug, Error)]
+pub enum EnactError {
+    /// There is no journal.
+    #[error("no journal, so no thread may be restricted: {0}")]
+    Journal(#[from] JournalError),
+    /// There is no guardian.
+    #[error("no guardian, so no thread may be restricted: {0}")]
+    Guardian(#[from] GuardianError),
+}
+
+/// What a thread is to Consort; the module's table shows the transitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadState {
+    /// Never taken in, or gone.
+    Unmanaged,
+    /// Managed, with its original mask.
+    Free,
+    /// Managed, with a mask that Consort wrote.
+    Restricted,
+    /// Not managed: somebody had set its mask on purpose before Consort came.
+    Foreign,
+    /// Not managed any more: somebody else changed its mask. Not restored either.
+    Released,
+}
+
+/// Why a thread was left to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Foreign,
+    Released,
+}
+
+/// A managed thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Managed {
+    pub original: Original,
+    /// What Consort wrote last; none when the thread is free.
+    pub wanted: Option<PuSet>,
+    /// The mask that was read back then.
+    pub seen: PuSet,
+    /// PUs that the cpuset allowed when it was last looked at.
+    pub allowed: PuSet,
+    /// Changes when the thread becomes another program by exec.
+    pub start_stack: u64,
+}
+
+/// Carries out plans on threads, and undoes them.
+#[derive(Debug)]
+pub struct Enactor {
+    pub(crate) host: Host,
+    pub(crate) ledger: Ledger,
+    pub(crate) journal: Journal,
+    pub(crate) threads: BTreeMap<ThreadId, Managed>,
+    pub(crate) left: BTreeMap<ThreadId, Left>,
+    guardian: Guardian,
+    guardian_args: Vec<OsString>,
+    own_mask: PuSet,
+    rewrite_at_bytes: u64,
+}
+
+impl Enactor {
+    /// Makes the journal and starts the guardian.
+    ///
+    /// # Errors
+    /// No folder or no space for the journal, or no guardian: then nothing may
+    /// be restricted.
+    pub fn start(config: &EnactConfig) -> Result<Self, EnactError> {
+        let host = Host::real();
+        let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from)?;
+        let journal = Journal::create(&host, dir)?;
+        let own_mask = affinity::get(std::process::id()).unwrap_or_default();
+        let guardian = spawn_guardian(&journal, &journal.path(), &config.guardian_args, &own_mask)
+            .inspect_err(|_| journal.unlink())?;
+        Ok(Self {
+            host,
+            ledger: Ledger::default(),
+            journal,
+            threads: BTreeMap::new(),
+            left: BTreeMap::new(),
+            guardian,
+            guardian_args: config.guardian_args.clone(),
+            own_mask,
+            rewrite_at_bytes: LEAST_REWRITE_BYTES,
+        })
+    }
+
+    /// The run's id: the value of [`RUN_MARKER`](super::RUN_MARKER) in the
+    /// environment of programs that this run starts.
+    pub fn run_id(&self) -> &str {
+        &self.journal.header().run
+    }
+
+    /// Where the journal is.
+    pub fn journal_path(&self) -> PathBuf {
+        self.journal.path()
+    }
+
+    /// The guardian's pid.
+    pub fn guardian_pid(&self) -> u32 {
+        self.guardian.pid()
+    }
+
+    /// What a thread is to Consort.
+    pub fn state(&self, thread: ThreadId) -> ThreadState {
+        match (self.threads.get(&thread), self.left.get(&thread)) {
+            (Some(managed), _) if managed.wanted.is_some() => ThreadState::Restricted,
+            (Some(_), _) => ThreadState::Free,
+            (None, Some(Left::Foreign)) => ThreadState::Foreign,
+            (None, Some(Left::Released)) => ThreadState::Released,
+            (None, None) => ThreadState::Unmanaged,
+        }
+    }
+
+    /// Managed threads, those that have exited unnoticed included.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadId> + '_ {
+        self.threads.keys().copied()
+    }
+
+    /// Forgets a thread that is known to have exited.
+    pub fn forget(&mut self, thread: ThreadId) {
+        self.threads.remove(&thread);
+        self.left.remove(&thread);
+    }
+
+    /// Replaces the guardian if it has died.
+    pub fn ensure_guardian(&mut self) -> Health {
+        if self.guardian.is_alive() {
+            return Health::Alive;
+        }
+        match self.new_guardian() {
+            Ok(guardian) => {
+                self.guardian = guardian;
+                Health::Replaced
+            }
+            Err(error) => Health::Missing(error),
+        }
+    }
+
+    fn new_guardian(&self) -> Result<Guardian, GuardianError> {
+        let path = self.journal.path();
+        spawn_guardian(&self.journal, &path, &self.guardian_args, &self.own_mask)
+    }
+
+    /// Journals that a program is about to be stopped by SIGSTOP, so that it is
+    /// continued whatever happens. Call it before stopping.
+    ///
+    /// # Errors
+    /// The journal cannot be written: do not stop the program.
+    pub fn note_paused(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
+        self.record(&[Record::Paused { pid, start_ticks }])
+    }
+
+    /// Journals that a program was continued. Call it after continuing.
+    ///
+    /// # Errors
+    /// The journal cannot be written: at the end the program gets one SIGCONT too many.
+    pub fn note_resumed(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
+        self.record(&[Record::Resumed { pid, start_ticks }])
+    }
+
+    /// Puts every managed thread, and every thread that inherited a written
+    /// mask, back to its original mask, and checks that it is so. Threads stay
+    /// managed.
+    pub fn restore_all(&mut self) -> RestoreReport {
+        let report = restore(&self.host, &self.ledger, &self.journal.header().run);
+        let host = &self.host;
+        self.threads
+            .retain(|&thread, _| host.same(thread).is_some());
+        for (thread, managed) in &mut self.threads {
+            managed.wanted = None;
+            managed.seen = affinity::get(thread.tid).unwrap_or_default();
+        }
+        let paused = std::mem::take(&mut self.ledger.paused).into_iter();
+        let resumed = paused.map(|(pid, start_ticks)| Record::Resumed { pid, start_ticks });
+        if let Err(error) = self.journal.append(&resumed.collect::<Vec<_>>()) {
+            tracing::warn!(%error, "continued programs may be continued once more");
+        }
+        report
+    }
+
+    /// Restores everything and ends the run. If that is incomplete, the
+    /// guardian tries once more and the journal stays for the next start.
+    pub fn close(mut self) -> RestoreReport {
+        let report = self.restore_all();
+        if report.complete {
+            self.journal.unlink();
+            if let Err(error) = self.guardian.finish() {
+                tracing::warn!(%error, "the guardian does not take its leave");
+            }
+        }
+        report
+    }
+
+    /// Journals first, then counts as known.
+    pub(crate) fn record(&mut self, records: &[Record]) -> Result<(), JournalError> {
+        self.journal.append(records)?;
+        records.iter().cloned().for_each(|r| self.ledger.enter(r));
+        Ok(())
+    }
+
+    /// Rewrites a journal that has grown, without those who are gone, and hands
+    /// it to a new guardian before the old one is let go.
+    pub(crate) fn rewrite_if_grown(&mut self) {
+        if self.journal.len_bytes() < self.rewrite_at_bytes {
+            return;
+        }
+        let host = &self.host;
+        self.ledger
+            .retain(|thread| host.same(thread).is_some(), |p| is_needed(host, p));
+        if let Err(error) = self.rewrite() {
+            tracing::warn!(%error, "the journal cannot be rewritten and keeps growing");
+        }
+        self.rewrite_at_bytes = LEAST_REWRITE_BYTES.max(2 * self.journal.len_bytes());
+    }
+
+    fn rewrite(&mut self) -> Result<(), EnactError> {
+        let mut journal = self.journal.rewritten(&self.ledger.records())?;
+        let path = self.journal.path();
+        let guardian = spawn_guardian(&journal, &path, &self.guardian_args, &self.own_mask)
+            .inspect_err(|_| journal.unlink())?;
+        if let Err(error) = journal.publish() {
+            journal.unlink();
+            // It has the same to restore as the old one, and must not do so.
+            guardian.finish().map_err(GuardianError::NotReady)?;
+            return Err(error.into());
+        }
+        self.journal = journal;
+        let old = std::mem::replace(&mut self.guardian, guardian);
+        old.finish().map_err(GuardianError::NotReady)?;
+        Ok(())
+    }
+}
+
+fn spawn_guardian(
+    journal: &Journal,
+    path: &Path,
+    args: &[OsString],
+    own_mask: &PuSet,
+) -> Result<Guardian, GuardianError> {
+    Guardian::spawn(&GuardianSpec {
+        args,
+        journal: journal.file(),
+        path,
+        own_mask: own_mask.to_string(),
+    })
+}
+
+/// Whether a program lives, or founded a group or session that may still live.
+fn is_needed(host: &Host, program: &Program) -> bool {
+    let group = i32::try_from(program.pgrp).map(Pid::from_raw);
+    let founded_group = program.pgrp == program.pid
+        && group.is_ok_and(|group| killpg(group, None) != Err(nix::errno::Errno::ESRCH));
+    host.process(program.pid, program.start_ticks).is_some()
+        || program.session == program.pid
+        || founded_group
+}

@@ -1,0 +1,180 @@
+//! Which processes belong to managed programs, even when parents are dead.
+//!
+//! A process belongs to a managed program when it is one; when its parent
+//! belongs; when its session was founded by a managed program; when its
+//! process group was founded by a managed program that is not itself the root
+//! of a tree (a root may share its group with strangers: the other commands of
+//! a shell pipeline); or when it carries the run's marker in its environment.
+
+use super::host::{Host, Process};
+use super::launch::RUN_MARKER;
+use super::ledger::Ledger;
+use super::record::Program;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// For each process of the family, the managed program that it goes by.
+pub(crate) type Family = BTreeMap<u32, u32>;
+
+/// Finds the family of a run.
+pub(crate) fn find(host: &Host, ledger: &Ledger, run: &str) -> Family {
+    let processes = host.processes();
+    let mut family = by_record(ledger, &processes);
+    let marked = |process: &Process| host.has_variable(process.pid, RUN_MARKER, run);
+    add_strays(ledger, &processes, &mut family, marked);
+    add_descendants(&processes, &mut family);
+    family
+}
+
+fn by_record(ledger: &Ledger, processes: &[Process]) -> Family {
+    let managed = |p: &&Process| {
+        let program = ledger.programs.get(&p.pid);
+        program.is_some_and(|program| program.start_ticks == p.stat.start_ticks)
+    };
+    let managed = processes.iter().filter(managed);
+    managed.map(|p| (p.pid, p.pid)).collect()
+}
+
+/// Adds processes whose parents may be dead, by session, group and marker.
+fn add_strays(
+    ledger: &Ledger,
+    processes: &[Process],
+    family: &mut Family,
+    marked: impl Fn(&Process) -> bool,
+) {
+    let Some(first_root) = ledger.programs.values().find(|p| p.root == p.pid) else {
+        return;
+    };
+    let starts: BTreeMap<u32, u64> = processes
+        .iter()
+        .map(|p| (p.pid, p.stat.start_ticks))
+        .collect();
+    let programs = ledger.programs.values();
+    let earliest = programs.map(|p| p.start_ticks).min().unwrap_or(0);
+    for process in processes {
+        if family.contains_key(&process.pid) || process.stat.start_ticks < earliest {
+            continue;
+        }
+        let founder = founder(ledger, process, &starts);
+        let owner = founder.or_else(|| marked(process).then_some(first_root.pid));
+        if let Some(owner) = owner {
+            family.insert(process.pid, owner);
+        }
+    }
+}
+
+/// The managed program that founded a process' session or group. The number
+/// of a dead founder is not given away while its session or group lasts.
+fn founder(ledger: &Ledger, process: &Process, starts: &BTreeMap<u32, u64>) -> Option<u32> {
+    let founded = |id: u32, led: fn(&Program) -> bool| {
+        let program = ledger.programs.get(&id).filter(|program| led(program))?;
+        let start = starts.get(&id).unwrap_or(&program.start_ticks);
+        (*start == program.start_ticks).then_some(id)
+    };
+    founded(process.stat.session, |p| p.session == p.pid)
+        .or_else(|| founded(process.stat.pgrp, |p| p.pgrp == p.pid && p.root != p.pid))
+}
+
+fn add_descendants(processes: &[Process], family: &mut Family) {
+    let mut grown = true;
+    while grown {
+        grown = false;
+        for process in processes {
+            let Some(&owner) = family.get(&process.stat.ppid) else {
+                continue;
+            };
+            if let Entry::Vacant(place) = family.entry(process.pid) {
+                place.insert(owner);
+                grown = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::original::Original;
+    use super::super::proc_stat::Stat;
+    use super::super::record::Record;
+    use super::*;
+
+    fn process(pid: u32, ppid: u32, pgrp: u32, session: u32) -> Process {
+        let stat = Stat {
+            state: b'S',
+            ppid,
+            pgrp,
+            session,
+            start_ticks: u64::from(pid),
+            start_stack: 0,
+        };
+        Process { pid, stat }
+    }
+
+    fn program(pid: u32, root: u32, pgrp: u32, session: u32) -> Record {
+        let pus = "0".parse().unwrap();
+        Record::Program(Program {
+            pid,
+            start_ticks: u64::from(pid),
+            root,
+            pgrp,
+            session,
+            original: Original { pus, open: true },
+        })
+    }
+
+    fn check(programs: Vec<Record>, processes: &[Process], marked: u32, expect: &[(u32, u32)]) {
+        let ledger = Ledger::new(programs);
+        let mut family = by_record(&ledger, processes);
+        add_strays(&ledger, processes, &mut family, |p| p.pid == marked);
+        add_descendants(processes, &mut family);
+        assert_eq!(family, expect.iter().copied().collect());
+    }
+
+    #[test]
+    fn descendants_go_by_their_nearest_managed_ancestor() {
+        let processes = [
+            process(13, 12, 1, 1),
+            process(12, 11, 1, 1),
+            process(11, 10, 1, 1),
+            process(10, 1, 1, 1),
+            process(20, 1, 1, 1),
+        ];
+        let programs = vec![program(10, 10, 1, 1), program(12, 10, 1, 1)];
+        check(
+            programs,
+            &processes,
+            0,
+            &[(10, 10), (11, 10), (12, 12), (13, 12)],
+        );
+    }
+
+    #[test]
+    fn orphans_are_found_by_session_group_and_marker() {
+        let processes = [
+            process(15, 1, 15, 10),
+            process(16, 1, 12, 2),
+            process(17, 1, 17, 17),
+            process(18, 17, 18, 18),
+        ];
+        let programs = vec![program(10, 10, 10, 10), program(12, 10, 12, 2)];
+        check(
+            programs,
+            &processes,
+            17,
+            &[(15, 10), (16, 12), (17, 10), (18, 10)],
+        );
+    }
+
+    #[test]
+    fn the_rest_of_a_roots_pipeline_is_not_family() {
+        let processes = [process(10, 1, 10, 2), process(11, 1, 10, 2)];
+        check(vec![program(10, 10, 10, 2)], &processes, 0, &[(10, 10)]);
+    }
+
+    #[test]
+    fn a_reused_pid_is_not_family() {
+        let mut reused = process(10, 1, 10, 10);
+        reused.stat.start_ticks = 99;
+        check(vec![program(10, 10, 10, 10)], &[reused], 0, &[]);
+    }
+}

@@ -1,0 +1,131 @@
+//! The guardian as its owner sees it: starting it, noticing its end, ending it.
+//!
+//! Owner and guardian share a socket pair and the open journal. The socket
+//! only tells that the owner lives; what to restore is read from the journal
+//! when the socket ends. Compared with sending records through the socket this
+//! never blocks the owner, keeps the guardian's memory flat, and a replacement
+//! guardian needs nothing but the same file.
+
+use nix::errno::Errno;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use thiserror::Error;
+
+use super::launch::RUN_MARKER;
+
+/// Sent by the guardian once it no longer dies with its owner's terminal.
+pub(crate) const READY: u8 = b'r';
+/// Sent by the owner when everything is restored.
+pub(crate) const DONE: u8 = b'd';
+/// How long a guardian may take to come up on a crowded host.
+const READY_LIMIT: Duration = Duration::from_secs(20);
+
+/// Why there is no guardian.
+#[derive(Debug, Error)]
+pub enum GuardianError {
+    /// It could not be started.
+    #[error("cannot start the guardian from /proc/self/exe: {0}")]
+    Start(#[source] io::Error),
+    /// It ended or hung before it reported.
+    #[error("the guardian did not report that it is ready: {0}")]
+    NotReady(#[source] io::Error),
+}
+
+/// How the guardian is.
+#[derive(Debug, Default)]
+pub enum Health {
+    /// It lives.
+    #[default]
+    Alive,
+    /// It had died; another one has taken its place with the whole state.
+    Replaced,
+    /// It had died and no other could be started; nothing new is restricted.
+    Missing(GuardianError),
+}
+
+/// What a guardian is started with.
+#[derive(Debug)]
+pub(crate) struct GuardianSpec<'a> {
+    /// Words that make the program call [`guardian_main`](super::guardian_main).
+    pub args: &'a [OsString],
+    /// The open journal.
+    pub journal: &'a File,
+    /// Where the journal will be deleted.
+    pub path: &'a Path,
+    /// The mask that the guardian itself shall have, as a CPU list.
+    pub own_mask: String,
+}
+
+/// A running guardian. Dropping it makes it restore everything.
+#[derive(Debug)]
+pub(crate) struct Guardian {
+    child: Child,
+    socket: UnixStream,
+}
+
+impl Guardian {
+    /// Starts a guardian and waits until it is beyond the reach of signals.
+    pub(crate) fn spawn(spec: &GuardianSpec<'_>) -> Result<Self, GuardianError> {
+        let (mut socket, theirs) = UnixStream::pair().map_err(GuardianError::Start)?;
+        let mut child = command(spec, theirs)
+            .and_then(|mut command| command.spawn())
+            .map_err(GuardianError::Start)?;
+        if let Err(error) = wait_until_ready(&mut socket) {
+            // Both fail only when it is dead already, which is what is wanted.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(GuardianError::NotReady(error));
+        }
+        Ok(Self { child, socket })
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it without a restoration.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        match self.socket.write_all(&[DONE]) {
+            Err(e) if e.raw_os_error() != Some(Errno::EPIPE as i32) => return Err(e),
+            _ => {}
+        }
+        self.child.wait().map(drop)
+    }
+}
+
+fn command(spec: &GuardianSpec<'_>, socket: UnixStream) -> io::Result<Command> {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0("consort-guardian")
+        .args(spec.args)
+        .arg(spec.path)
+        .arg(&spec.own_mask)
+        .env_remove(RUN_MARKER)
+        .stdin(Stdio::from(OwnedFd::from(socket)))
+        .stdout(Stdio::from(spec.journal.try_clone()?))
+        .stderr(Stdio::null());
+    Ok(command)
+}
+
+fn wait_until_ready(socket: &mut UnixStream) -> io::Result<()> {
+    socket.set_read_timeout(Some(READY_LIMIT))?;
+    let mut answer = [0];
+    socket.read_exact(&mut answer)?;
+    if answer == [READY] {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}

@@ -1,0 +1,149 @@
+//! The guardian process: waits for its owner's end and restores what is left.
+//!
+//! Usage: a program that uses [`Enactor`](super::Enactor) calls
+//! [`guardian_main`] first thing when it is started with the hidden words of
+//! its [`EnactConfig`](super::EnactConfig), before any thread exists.
+//!
+//! Pitfall: a service manager that kills the whole control group kills the
+//! guardian too; [`recover_stale`](super::recover_stale) at the next start
+//! covers that.
+
+use super::affinity::{self, Mask};
+use super::guardian::{DONE, READY};
+use super::host::Host;
+use super::journal::Journal;
+use super::ledger::Ledger;
+use super::restore::restore;
+use super::runtime_dir::RuntimeDir;
+use consort_core::PuSet;
+use nix::libc;
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::setsid;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Signals that end or stop a process and that a terminal, a session or a
+/// service manager may send to all around the owner.
+const IGNORED: [Signal; 10] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGPIPE,
+    Signal::SIGTSTP,
+    Signal::SIGTTIN,
+    Signal::SIGTTOU,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+];
+
+/// Runs the guardian with the words that follow the hidden ones: the journal's
+/// path and the mask that the guardian shall have. Standard input is the
+/// socket to the owner, standard output the open journal.
+pub fn guardian_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match run(args.into_iter().collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
+    let [path, mask] = <[OsString; 2]>::try_from(args)
+        .map_err(|_| "the guardian is started by consort itself, not by hand")?;
+    stand_apart()?;
+    take_own_mask(&mask);
+    let mut owner = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let journal = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    // An owner that is dead by now is found out by the read that follows.
+    let _ = owner.write_all(&[READY]);
+    if owner_is_done(&mut owner) {
+        return Ok(());
+    }
+    restore_from(journal, &PathBuf::from(path))
+}
+
+/// Cuts every tie by which the guardian could die with its owner, or hold open
+/// what is not its own.
+fn stand_apart() -> Result<(), Box<dyn Error>> {
+    for ignored in IGNORED {
+        // SAFETY: ignoring a signal installs no handler that could run code.
+        unsafe { signal(ignored, SigHandler::SigIgn) }?;
+    }
+    // Fails only for a group leader, which a freshly forked process is not.
+    setsid()?;
+    std::env::set_current_dir("/")?;
+    close_other_files();
+    // Lowering the score needs a privilege; without it, the score stays.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
+    Ok(())
+}
+
+fn close_other_files() {
+    let (first, last, flags): (libc::c_uint, libc::c_uint, libc::c_uint) =
+        (3, libc::c_uint::MAX, 0);
+    // SAFETY: nothing in this process has opened a file beyond the standard
+    // three yet, so no owner of a descriptor is deceived. A kernel without the
+    // call (before 5.9) leaves open what was inherited, which does no harm to
+    // restoration.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+}
+
+fn take_own_mask(mask: &OsString) {
+    let pus = mask.to_str().and_then(|text| text.parse::<PuSet>().ok());
+    if let Some(pus) = pus.filter(|pus| !pus.is_empty()) {
+        // A guardian on too few PUs still does its work.
+        let _ = affinity::set(std::process::id(), &Mask::Only(pus));
+    }
+}
+
+/// Waits for the owner's last word; false when it ended without one.
+fn owner_is_done(owner: &mut UnixStream) -> bool {
+    let mut word = [0];
+    loop {
+        match owner.read(&mut word) {
+            Ok(0) => return false,
+            Ok(_) if word == [DONE] => return true,
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
+    let dir = RuntimeDir::open(path.parent().ok_or("the journal has no folder")?)?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    let journal = Journal::share(dir, name.ok_or("the journal has no name")?, journal)?;
+    let ledger = Ledger::new(journal.records()?);
+    let report = restore(&Host::real(), &ledger, &journal.header().run);
+    if !report.complete {
+        return Err("some threads could not be put back".into());
+    }
+    journal.unlink();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_done_only_if_it_says_so() {
+        let (mut owner, mut guardian) = UnixStream::pair().unwrap();
+        owner.write_all(b"xd").unwrap();
+        assert!(owner_is_done(&mut guardian));
+        drop(owner);
+        assert!(!owner_is_done(&mut guardian));
+    }
+
+    #[test]
+    fn a_start_by_hand_is_refused_before_anything_is_touched() {
+        assert_eq!(guardian_main(["x".into()]), ExitCode::FAILURE);
+    }
+}

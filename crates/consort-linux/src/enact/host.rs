@@ -1,0 +1,228 @@
+//! The host as enactment reads it: threads in `/proc`, their identity, and the
+//! PUs that they are allowed.
+
+use super::affinity;
+use super::cpuset::CpusetMounts;
+use super::proc_stat::Stat;
+use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A process as the table of processes shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub pid: u32,
+    pub stat: Stat,
+}
+
+/// Readers of `/proc` and `/sys` below an injected root.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    root: PathBuf,
+    mounts: CpusetMounts,
+}
+
+impl Host {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            mounts: CpusetMounts::read(root),
+        }
+    }
+
+    /// The host that the caller runs on.
+    pub(crate) fn real() -> Self {
+        Self::new(Path::new("/"))
+    }
+
+    /// One thread's line of `stat`; none when it is gone.
+    pub(crate) fn stat(&self, pid: u32, tid: u32) -> Option<Stat> {
+        let path = format!("proc/{pid}/task/{tid}/stat");
+        Stat::parse(&std::fs::read(self.root.join(path)).ok()?)
+    }
+
+    /// The thread's line of `stat` if it is still the same thread and alive.
+    pub(crate) fn same(&self, thread: ThreadId) -> Option<Stat> {
+        self.stat(thread.pid, thread.tid)
+            .filter(|stat| stat.start_ticks == thread.start_ticks && stat.is_alive())
+    }
+
+    /// The process if it is still the one that started then; a leader that has
+    /// exited before its threads counts.
+    pub(crate) fn process(&self, pid: u32, start_ticks: u64) -> Option<Process> {
+        let stat = self.stat(pid, pid)?;
+        (stat.start_ticks == start_ticks).then_some(Process { pid, stat })
+    }
+
+    /// The identity of a thread.
+    pub(crate) fn identify(&self, pid: u32, tid: u32) -> Option<ThreadId> {
+        let start_ticks = self.stat(pid, tid)?.start_ticks;
+        Some(ThreadId {
+            pid,
+            tid,
+            start_ticks,
+        })
+    }
+
+    /// The tids of a process.
+    pub(crate) fn tids(&self, pid: u32) -> Vec<u32> {
+        numbers_in(&self.root.join(format!("proc/{pid}/task")))
+    }
+
+    /// Every process.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        let pids = numbers_in(&self.root.join("proc"));
+        pids.into_iter()
+            .filter_map(|pid| self.stat(pid, pid).map(|stat| Process { pid, stat }))
+            .collect()
+    }
+
+    /// Whether a process was started with this variable in its environment.
+    pub(crate) fn has_variable(&self, pid: u32, name: &str, value: &str) -> bool {
+        let path = self.root.join(format!("proc/{pid}/environ"));
+        let Ok(environment) = std::fs::read(path) else {
+            return false;
+        };
+        let wanted = format!("{name}={value}");
+        environment
+            .split(|&byte| byte == 0)
+            .any(|entry| entry == wanted.as_bytes())
+    }
+
+    /// The process that a tid belongs to now, and that process' parent.
+    pub(crate) fn group_and_parent(&self, tid: u32) -> Option<(u32, u32)> {
+        let status = std::fs::read_to_string(self.root.join(format!("proc/{tid}/status"))).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        Some((field("Tgid:")?, field("PPid:")?))
+    }
+
+    /// A line of text that identifies something about this boot or namespace.
+    pub(crate) fn boot_id(&self) -> Option<String> {
+        let path = self.root.join("proc/sys/kernel/random/boot_id");
+        Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+    }
+
+    /// The PID namespace of the caller: pids mean nothing outside it.
+    pub(crate) fn pid_namespace(&self) -> Option<String> {
+        let link = std::fs::read_link(self.root.join("proc/self/ns/pid")).ok()?;
+        let name = link.to_str()?;
+        Some(name.replace(char::is_whitespace, ""))
+    }
+
+    /// PUs that are online; where sysfs is missing, those of the caller.
+    fn online(&self) -> PuSet {
+        let path = self.root.join("sys/devices/system/cpu/online");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let listed: PuSet = text.parse().unwrap_or_default();
+        if listed.is_empty() {
+            affinity::get(std::process::id()).unwrap_or_default()
+        } else {
+            listed
+        }
+    }
+}
+
+/// The identity of a thread, or none when there is no such thread.
+///
+/// `root` is `/` except in tests.
+pub fn identify(root: &Path, pid: u32, tid: u32) -> Option<ThreadId> {
+    Host::new(root).identify(pid, tid)
+}
+
+/// The PUs that a thread may run on now.
+///
+/// # Errors
+/// `ESRCH` when the thread has exited.
+pub fn current_mask(thread: ThreadId) -> Result<PuSet, Errno> {
+    affinity::get(thread.tid)
+}
+
+/// Allowed PUs by cgroup, read once per cgroup: thousands of threads share few.
+pub(crate) struct AllowedPus<'a> {
+    host: &'a Host,
+    online: PuSet,
+    by_cgroup: BTreeMap<Vec<u8>, PuSet>,
+}
+
+impl<'a> AllowedPus<'a> {
+    pub(crate) fn new(host: &'a Host) -> Self {
+        Self {
+            host,
+            online: host.online(),
+            by_cgroup: BTreeMap::new(),
+        }
+    }
+
+    /// What a thread's cpuset and the online PUs allow; all online PUs where the
+    /// cpuset cannot be read.
+    pub(crate) fn of(&mut self, pid: u32, tid: u32) -> PuSet {
+        let path = format!("proc/{pid}/task/{tid}/cgroup");
+        let cgroup = std::fs::read(self.host.root.join(path)).unwrap_or_default();
+        let (host, online) = (self.host, &self.online);
+        let pus = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
+            let text = String::from_utf8_lossy(cgroup);
+            let cpuset = host.mounts.allowed(&host.root, &text);
+            cpuset.map_or_else(|| online.clone(), |pus| pus.intersection(online))
+        });
+        pus.clone()
+    }
+}
+
+fn numbers_in(dir: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caller_is_found_in_the_table_of_processes() {
+        let host = Host::real();
+        let pid = std::process::id();
+        let me = host.identify(pid, pid).unwrap();
+        assert!(host.same(me).is_some());
+        assert!(host.process(pid, me.start_ticks).is_some());
+        assert!(host.processes().iter().any(|p| p.pid == pid));
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(host.group_and_parent(pid), Some((pid, parent)));
+    }
+
+    #[test]
+    fn another_start_time_is_another_thread() {
+        let host = Host::real();
+        let pid = std::process::id();
+        let mut me = host.identify(pid, pid).unwrap();
+        me.start_ticks += 1;
+        assert!(host.same(me).is_none());
+        assert!(host.process(pid, me.start_ticks).is_none());
+    }
+
+    #[test]
+    fn own_mask_lies_within_the_allowed_pus() {
+        let pid = std::process::id();
+        let host = Host::real();
+        let allowed = AllowedPus::new(&host).of(pid, pid);
+        assert!(affinity::get(pid).unwrap().is_subset(&allowed));
+    }
+
+    #[test]
+    fn variables_are_matched_whole() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc/5")).unwrap();
+        std::fs::write(root.path().join("proc/5/environ"), b"A=1\0RUN=12\0").unwrap();
+        let host = Host::new(root.path());
+        assert!(host.has_variable(5, "RUN", "12"));
+        assert!(!host.has_variable(5, "RUN", "1"));
+        assert!(!host.has_variable(6, "RUN", "12"));
+    }
+}

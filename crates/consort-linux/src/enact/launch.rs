@@ -1,0 +1,152 @@
+//! Starting a program that is managed before its first instruction.
+//!
+//! The standard library forks and execs, with its lookup in `PATH` and its
+//! report of exec errors. A hook in the child stops it between the two, until
+//! the parent has attached whatever it wants to attach. As `spawn` returns only
+//! after the exec, it runs on a thread of its own. In the child nothing but
+//! async-signal-safe calls are made, so other threads of the parent do no harm.
+//!
+//! The program stays in the caller's process group, so the terminal treats the
+//! two as one job. Handlers do not survive an exec; signals that the caller was
+//! started with ignored, as under `nohup`, stay ignored; the mask of blocked
+//! signals is emptied and SIGPIPE is as by default.
+
+use super::wait::{ChildEvent, next_event};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use thiserror::Error;
+
+/// The environment variable that tells a run's programs from others.
+pub const RUN_MARKER: &str = "CONSORT_RUN";
+
+/// Why a program could not be started.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// There is no such command.
+    #[error("command not found: {}", .0.display())]
+    NotFound(OsString),
+    /// It may not be executed.
+    #[error("command not executable: {}", .0.display())]
+    NotExecutable(OsString),
+    /// Anything else.
+    #[error("cannot start {}: {source}", .command.display())]
+    Failed {
+        /// The command.
+        command: OsString,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl LaunchError {
+    fn new(command: OsString, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound(command),
+            io::ErrorKind::PermissionDenied => Self::NotExecutable(command),
+            _ => Self::Failed { command, source },
+        }
+    }
+}
+
+/// A program that was launched.
+#[derive(Debug)]
+pub struct Launched {
+    child: Child,
+}
+
+impl Launched {
+    /// Its pid, which is its first thread's tid as well.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its next change of state; without `block`, none if nothing
+    /// has changed. After `Exited` or `Killed` the pid means nothing any more.
+    ///
+    /// # Errors
+    /// `ECHILD` once its end was told.
+    pub fn next_event(&self, block: bool) -> Result<Option<ChildEvent>, Errno> {
+        next_event(self.kernel_pid(), block)
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// What the kernel answers; `EPERM` for a program that became another user.
+    pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        kill(self.kernel_pid(), signal)
+    }
+
+    fn kernel_pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+}
+
+/// Forks, calls `before_exec` with the child's pid while the child waits, and
+/// lets it exec. The child carries [`RUN_MARKER`] with the run's id. If the
+/// caller dies meanwhile, the child exits without exec.
+///
+/// # Errors
+/// The command cannot be executed, or not forked. After a failed exec
+/// `before_exec` has been called, and the child is gone.
+pub fn launch(
+    mut command: Command,
+    run_id: &str,
+    before_exec: impl FnOnce(u32),
+) -> Result<Launched, LaunchError> {
+    let name = command.get_program().to_owned();
+    let (mut ours, theirs) =
+        UnixStream::pair().map_err(|source| LaunchError::new(name.clone(), source))?;
+    command.env(RUN_MARKER, run_id);
+    hold_before_exec(&mut command, theirs, ours.as_raw_fd());
+    let spawned = std::thread::scope(|scope| {
+        // The command is dropped after the attempt, and with it the child's end
+        // of the pair: a fork that fails ends the wait below.
+        let spawning = scope.spawn(move || command.spawn());
+        if let Some(pid) = held_pid(&mut ours) {
+            before_exec(pid);
+            // Fails when the child was killed meanwhile; waiting for it tells.
+            let _ = ours.write_all(&[0]);
+        }
+        spawning.join()
+    });
+    let result = spawned.unwrap_or_else(|_| Err(io::Error::other("the launching thread panicked")));
+    let child = result.map_err(|source| LaunchError::new(name, source))?;
+    Ok(Launched { child })
+}
+
+/// The pid that the child sends; none when there is no child.
+fn held_pid(ours: &mut UnixStream) -> Option<u32> {
+    let mut pid = [0; 4];
+    ours.read_exact(&mut pid).ok()?;
+    Some(u32::from_ne_bytes(pid))
+}
+
+fn hold_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) {
+    let hold = move || {
+        // SAFETY: in the child this is a copy that nobody uses; with it open,
+        // the child would not notice the parent's death.
+        unsafe { libc::close(ours) };
+        theirs.write_all(&std::process::id().to_ne_bytes())?;
+        let mut go = [0];
+        if theirs.read_exact(&mut go).is_err() {
+            // The caller is dead, and an error could be told to nobody.
+            // SAFETY: ends this process without running anybody's exit handlers.
+            unsafe { libc::_exit(1) };
+        }
+        // The caller reads its signals; the program shall receive its own.
+        Ok(SigSet::empty().thread_set_mask()?)
+    };
+    // SAFETY: between fork and exec the hook only closes, writes and reads
+    // descriptors, asks for the pid and sets the signal mask, all of which are
+    // async-signal-safe, and neither allocates nor takes a lock.
+    unsafe { command.pre_exec(hold) };
+}

@@ -1,0 +1,162 @@
+//! What a journal adds up to: who is managed, from where, and what was written.
+//!
+//! The enactor, the guardian and the recovery of stale journals restore from
+//! the same ledger, so that they cannot disagree.
+
+use super::original::{Original, effective};
+use super::record::{Program, Record};
+use consort_core::{PuSet, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sum of a journal's records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    /// Managed programs by pid.
+    pub programs: BTreeMap<u32, Program>,
+    /// Original masks of threads that were restricted at some time.
+    pub threads: BTreeMap<ThreadId, Original>,
+    /// Threads whose mask is somebody else's affair.
+    pub left: BTreeSet<ThreadId>,
+    /// Masks that were written, by the root of the tree.
+    pub masks: BTreeMap<u32, BTreeSet<PuSet>>,
+    /// Stopped programs, as pid and start time.
+    pub paused: BTreeSet<(u32, u64)>,
+}
+
+impl Ledger {
+    /// Sums up records.
+    pub(crate) fn new(records: impl IntoIterator<Item = Record>) -> Self {
+        let mut ledger = Self::default();
+        records.into_iter().for_each(|r| ledger.enter(r));
+        ledger
+    }
+
+    /// Enters one record; later records overrule earlier ones.
+    pub(crate) fn enter(&mut self, record: Record) {
+        match record {
+            Record::Program(program) => {
+                self.programs.insert(program.pid, program);
+            }
+            Record::Thread(thread, original) => {
+                self.left.remove(&thread);
+                self.threads.insert(thread, original);
+            }
+            Record::Mask { root, pus } => {
+                self.masks.entry(root).or_default().insert(pus);
+            }
+            Record::Leave(thread) => {
+                self.threads.remove(&thread);
+                self.left.insert(thread);
+            }
+            Record::Paused { pid, start_ticks } => {
+                self.paused.insert((pid, start_ticks));
+            }
+            Record::Resumed { pid, start_ticks } => {
+                self.paused.remove(&(pid, start_ticks));
+            }
+        }
+    }
+
+    /// The shortest journal with the same sum.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let programs = self.programs.values().cloned().map(Record::Program);
+        let threads = self
+            .threads
+            .iter()
+            .map(|(&t, o)| Record::Thread(t, o.clone()));
+        let masks = self.masks.iter().flat_map(|(&root, masks)| {
+            let record = move |pus: &PuSet| Record::Mask {
+                root,
+                pus: pus.clone(),
+            };
+            masks.iter().map(record)
+        });
+        let left = self.left.iter().copied().map(Record::Leave);
+        let paused = self.paused.iter();
+        let paused = paused.map(|&(pid, start_ticks)| Record::Paused { pid, start_ticks });
+        programs
+            .chain(threads)
+            .chain(masks)
+            .chain(left)
+            .chain(paused)
+            .collect()
+    }
+
+    /// Drops threads that are gone, programs that are no longer needed, and
+    /// trees without programs.
+    pub(crate) fn retain(
+        &mut self,
+        is_there: impl Fn(ThreadId) -> bool,
+        is_needed: impl Fn(&Program) -> bool,
+    ) {
+        self.threads.retain(|&thread, _| is_there(thread));
+        self.left.retain(|&thread| is_there(thread));
+        let needed = self.programs.values().filter(|p| is_needed(p));
+        let needed: BTreeSet<u32> = needed.flat_map(|p| [p.pid, p.root]).collect();
+        self.programs.retain(|pid, _| needed.contains(pid));
+        self.masks.retain(|root, _| needed.contains(root));
+    }
+
+    /// Whether a mask is what some written mask of a tree looks like under the
+    /// PUs that are allowed now.
+    pub(crate) fn wrote(&self, root: u32, seen: &PuSet, allowed: &PuSet) -> bool {
+        let masks = self.masks.get(&root).into_iter().flatten();
+        masks
+            .into_iter()
+            .any(|mask| effective(mask, allowed) == *seen)
+    }
+
+    /// Whether this very mask was announced for a tree.
+    pub(crate) fn announced(&self, root: u32, pus: &PuSet) -> bool {
+        self.masks
+            .get(&root)
+            .is_some_and(|masks| masks.contains(pus))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+    use proptest::prelude::*;
+
+    const THREAD: ThreadId = ThreadId {
+        pid: 1,
+        tid: 2,
+        start_ticks: 3,
+    };
+
+    fn set(text: &str) -> PuSet {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_was_left_is_not_restored() {
+        let original = Original::new(set("0-1"), &set("0-1"));
+        let thread = Record::Thread(THREAD, original);
+        let mut ledger = Ledger::new([thread.clone(), Record::Leave(THREAD)]);
+        assert!(ledger.threads.is_empty() && ledger.left.contains(&THREAD));
+        ledger.enter(thread);
+        assert!(ledger.left.is_empty() && ledger.threads.contains_key(&THREAD));
+    }
+
+    #[test]
+    fn written_masks_are_known_under_a_smaller_cpuset() {
+        let ledger = Ledger::new([Record::Mask {
+            root: 1,
+            pus: set("2-3"),
+        }]);
+        assert!(ledger.wrote(1, &set("2"), &set("0-2")));
+        assert!(ledger.wrote(1, &set("0-1"), &set("0-1")));
+        assert!(!ledger.wrote(1, &set("0"), &set("0-2")));
+        assert!(!ledger.wrote(9, &set("2"), &set("0-2")));
+    }
+
+    proptest! {
+        #[test]
+        fn the_shortest_journal_has_the_same_sum(records in prop::collection::vec(record(), 0..40)) {
+            let ledger = Ledger::new(records);
+            prop_assert_eq!(Ledger::new(ledger.records()), ledger);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The mask that a thread had before Consort touched it.
+
+use super::affinity::Mask;
+use consort_core::PuSet;
+
+/// A mask to come back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Original {
+    /// The PUs that the thread could run on.
+    pub pus: PuSet,
+    /// Whether these were all that its cpuset allowed: nobody had pinned it, so
+    /// it follows the cpuset when that grows.
+    pub open: bool,
+}
+
+impl Original {
+    /// Judges a mask by the PUs that the cpuset allows at the time.
+    pub(crate) fn new(pus: PuSet, allowed: &PuSet) -> Self {
+        let open = allowed.is_subset(&pus);
+        Self { pus, open }
+    }
+
+    /// What to write in order to come back to it.
+    pub(crate) fn mask(&self) -> Mask {
+        if self.open {
+            Mask::Open
+        } else {
+            Mask::Only(self.pus.clone())
+        }
+    }
+
+    /// What is read back once it is written, under the cpuset of the moment.
+    pub(crate) fn target(&self, allowed: &PuSet) -> PuSet {
+        if self.open {
+            allowed.clone()
+        } else {
+            effective(&self.pus, allowed)
+        }
+    }
+
+    /// The part of a wish that lies within the original mask.
+    pub(crate) fn within(&self, wanted: &PuSet) -> PuSet {
+        if self.open {
+            wanted.clone()
+        } else {
+            wanted.intersection(&self.pus)
+        }
+    }
+}
+
+/// What the kernel makes of a mask under a cpuset: the common PUs, or the whole
+/// cpuset where there are none.
+pub(crate) fn effective(mask: &PuSet, allowed: &PuSet) -> PuSet {
+    let common = mask.intersection(allowed);
+    if common.is_empty() {
+        allowed.clone()
+    } else {
+        common
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::PuId;
+    use proptest::prelude::*;
+
+    fn set(text: &str) -> PuSet {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_unpinned_thread_follows_its_cpuset() {
+        let original = Original::new(set("0-3"), &set("0-3"));
+        assert_eq!(original.mask(), Mask::Open);
+        assert_eq!(original.target(&set("0-7")), set("0-7"));
+        assert_eq!(original.within(&set("6")), set("6"));
+    }
+
+    #[test]
+    fn a_pinned_thread_stays_within_its_mask() {
+        let original = Original::new(set("0-1"), &set("0-3"));
+        assert_eq!(original.mask(), Mask::Only(set("0-1")));
+        assert_eq!(original.target(&set("0-7")), set("0-1"));
+        assert_eq!(original.target(&set("5-7")), set("5-7"));
+        assert_eq!(original.within(&set("1-2")), set("1"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_effective_outside_the_cpuset(
+            mask in prop::collection::vec(0u32..12, 1..6),
+            allowed in prop::collection::vec(0u32..12, 1..6),
+        ) {
+            let pus = |v: Vec<u32>| v.into_iter().map(PuId).collect::<PuSet>();
+            let (mask, allowed) = (pus(mask), pus(allowed));
+            let result = effective(&mask, &allowed);
+            prop_assert!(!result.is_empty() && result.is_subset(&allowed));
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The journal's lines.
+//!
+//! A journal is text. Its first line is the header
+//!
+//! ```text
+//! consort-journal 1 RUN BOOT PIDNS PID START
+//! ```
+//!
+//! with the format version, the run's id, the boot id of the machine, the PID
+//! namespace and the owner's pid and start time (clock ticks since boot). Each
+//! further line is one record, its fields separated by single spaces:
+//!
+//! ```text
+//! program PID START ROOT PGRP SESSION KIND PUS   a program under management
+//! thread PID TID START KIND PUS                  a thread's original mask
+//! mask ROOT PUS                                  a mask about to be written in a tree
+//! leave PID TID START                            a thread that is not ours to restore
+//! paused PID START                               a program about to be stopped
+//! resumed PID START                              a program that was continued
+//! ```
+//!
+//! ROOT is the pid of the program at the root of a tree of managed programs.
+//! KIND is `open` where nobody had pinned the thread, else `pinned`; PUS is a
+//! Linux CPU list. A line counts once its newline is there: whatever it
+//! permits is done only afterwards, so a torn last line has had no effect.
+
+use super::original::Original;
+use consort_core::{PuSet, ThreadId};
+use std::fmt;
+use std::str::{FromStr, SplitAsciiWhitespace};
+use thiserror::Error;
+
+const MAGIC: &str = "consort-journal";
+const VERSION: &str = "1";
+
+/// Why a line of a journal could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum RecordError {
+    /// The first line is not a header of this version.
+    #[error("not a journal of version {VERSION}: '{0}'")]
+    Header(String),
+    /// A line is not a record.
+    #[error("not a journal record: '{0}'")]
+    Record(String),
+}
+
+/// Who wrote a journal, and where its numbers mean anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub run: String,
+    pub boot_id: String,
+    pub pid_namespace: String,
+    pub pid: u32,
+    pub start_ticks: u64,
+}
+
+/// A program under management.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub pid: u32,
+    pub start_ticks: u64,
+    /// The program at the root of its tree; itself for a root.
+    pub root: u32,
+    pub pgrp: u32,
+    pub session: u32,
+    /// What its threads get that have no original mask of their own.
+    pub original: Original,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    Program(Program),
+    Thread(ThreadId, Original),
+    Mask { root: u32, pus: PuSet },
+    Leave(ThreadId),
+    Paused { pid: u32, start_ticks: u64 },
+    Resumed { pid: u32, start_ticks: u64 },
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            run,
+            boot_id,
+            pid_namespace,
+            pid,
+            start_ticks,
+        } = self;
+        write!(
+            f,
+            "{MAGIC} {VERSION} {run} {boot_id} {pid_namespace} {pid} {start_ticks}"
+        )
+    }
+}
+
+impl FromStr for Header {
+    type Err = RecordError;
+
+    fn from_str(line: &str) -> Result<Self, RecordError> {
+        let mut fields = Fields(line.split_ascii_whitespace());
+        let read = || {
+            fields.word(MAGIC)?;
+            fields.word(VERSION)?;
+            let header = Self {
+                run: fields.text()?,
+                boot_id: fields.text()?,
+                pid_namespace: fields.text()?,
+                pid: fields.number()?,
+                start_ticks: fields.number()?,
+            };
+            fields.end(header)
+        };
+        read_or(read, || RecordError::Header(line.to_owned()))
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(p) => {
+                let (kind, pus) = kind_and_pus(&p.original);
+                write!(f, "program {} {} {} ", p.pid, p.start_ticks, p.root)?;
+                write!(f, "{} {} {kind} {pus}", p.pgrp, p.session)
+            }
+            Self::Thread(t, original) => {
+                let (kind, pus) = kind_and_pus(original);
+                write!(f, "thread {} {} {} ", t.pid, t.tid, t.start_ticks)?;
+                write!(f, "{kind} {pus}")
+            }
+            Self::Mask { root, pus } => write!(f, "mask {root} {pus}"),
+            Self::Leave(t) => write!(f, "leave {} {} {}", t.pid, t.tid, t.start_ticks),
+            Self::Paused { pid, start_ticks } => write!(f, "paused {pid} {start_ticks}"),
+            Self::Resumed { pid, start_ticks } => write!(f, "resumed {pid} {start_ticks}"),
+        }
+    }
+}
+
+impl FromStr for Record {
+    type Err = RecordError;
+
+    fn from_str(line: &str) -> Result<Self, RecordError> {
+        let mut fields = Fields(line.split_ascii_whitespace());
+        let read = || {
+            let record = fields.record()?;
+            fields.end(record)
+        };
+        read_or(read, || RecordError::Record(line.to_owned()))
+    }
+}
+
+fn kind_and_pus(original: &Original) -> (&'static str, &PuSet) {
+    let kind = if original.open { "open" } else { "pinned" };
+    (kind, &original.pus)
+}
+
+fn read_or<T>(
+    mut read: impl FnMut() -> Option<T>,
+    error: impl Fn() -> RecordError,
+) -> Result<T, RecordError> {
+    read().ok_or_else(error)
+}
+
+/// The fields of a line, taken one after the other.
+struct Fields<'a>(SplitAsciiWhitespace<'a>);
+
+impl Fields<'_> {
+    fn text(&mut self) -> Option<String> {
+        self.0.next().map(str::to_owned)
+    }
+
+    fn word(&mut self, expected: &str) -> Option<()> {
+        (self.0.next()? == expected).then_some(())
+    }
+
+    fn number<T: FromStr>(&mut self) -> Option<T> {
+        self.0.next()?.parse().ok()
+    }
+
+    fn pus(&mut self) -> Option<PuSet> {
+        let pus: PuSet = self.number()?;
+        (!pus.is_empty()).then_some(pus)
+    }
+
+    fn original(&mut self) -> Option<Original> {
+        let open = match self.0.next()? {
+            "open" => true,
+            "pinned" => false,
+            _ => return None,
+        };
+        let pus = self.pus()?;
+        Some(Original { pus, open })
+    }
+
+    fn thread(&mut self) -> Option<ThreadId> {
+        Some(ThreadId {
+            pid: self.number()?,
+            tid: self.number()?,
+            start_ticks: self.number()?,
+        })
+    }
+
+    fn program(&mut self) -> Option<Program> {
+        Some(Program {
+            pid: self.number()?,
+            start_ticks: self.number()?,
+            root: self.number()?,
+            pgrp: self.number()?,
+            session: self.number()?,
+            original: self.original()?,
+        })
+    }
+
+    fn record(&mut self) -> Option<Record> {
+        Some(match self.0.next()? {
+            "program" => Record::Program(self.program()?),
+            "thread" => Record::Thread(self.thread()?, self.original()?),
+            "mask" => Record::Mask {
+                root: self.number()?,
+                pus: self.pus()?,
+            },
+            "leave" => Record::Leave(self.thread()?),
+            "paused" => Record::Paused {
+                pid: self.number()?,
+                start_ticks: self.number()?,
+            },
+            "resumed" => Record::Resumed {
+                pid: self.number()?,
+                start_ticks: self.number()?,
+            },
+            _ => return None,
+        })
+    }
+
+    fn end<T>(&mut self, value: T) -> Option<T> {
+        self.0.next().is_none().then_some(value)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use consort_core::PuId;
+    use proptest::prelude::*;
+
+    fn pus() -> impl Strategy<Value = PuSet> {
+        prop::collection::vec(0u32..300, 1..10).prop_map(|pus| pus.into_iter().map(PuId).collect())
+    }
+
+    fn original() -> impl Strategy<Value = Original> {
+        (pus(), any::<bool>()).prop_map(|(pus, open)| Original { pus, open })
+    }
+
+    fn thread() -> impl Strategy<Value = ThreadId> {
+        (1u32..50, 1u32..50, 0u64..3).prop_map(|(pid, tid, start_ticks)| ThreadId {
+            pid,
+            tid,
+            start_ticks,
+        })
+    }
+
+    fn program() -> impl Strategy<Value = Program> {
+        (thread(), 1u32..50, original()).prop_map(|(t, root, original)| Program {
+            pid: t.pid,
+            start_ticks: t.start_ticks,
+            root,
+            pgrp: t.tid,
+            session: root,
+            original,
+        })
+    }
+
+    /// Any record, from few ids so that records meet each other.
+    pub(crate) fn record() -> impl Strategy<Value = Record> {
+        prop_oneof![
+            program().prop_map(Record::Program),
+            (thread(), original()).prop_map(|(t, o)| Record::Thread(t, o)),
+            (1u32..50, pus()).prop_map(|(root, pus)| Record::Mask { root, pus }),
+            thread().prop_map(Record::Leave),
+            (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Paused { pid, start_ticks }),
+            (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Resumed { pid, start_ticks }),
+        ]
+    }
+
+    #[test]
+    fn a_header_is_read_back() {
+        let header = Header {
+            run: "7-99-0".into(),
+            boot_id: "b".into(),
+            pid_namespace: "pid:[4026531836]".into(),
+            pid: 7,
+            start_ticks: 99,
+        };
+        assert_eq!(header.to_string().parse(), Ok(header));
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let error = "consort-journal 2 r b n 1 2".parse::<Header>().unwrap_err();
+        assert!(error.to_string().starts_with("not a journal of version 1"));
+    }
+
+    #[test]
+    fn a_record_needs_exactly_its_fields() {
+        for line in [
+            "",
+            "thread 1 2 3 open",
+            "leave 1 2",
+            "leave 1 2 3 4",
+            "mask 1 x",
+            "own 1",
+        ] {
+            assert!(line.parse::<Record>().is_err(), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_read_back(record in record()) {
+            prop_assert_eq!(record.to_string().parse(), Ok(record));
+        }
+
+        #[test]
+        fn any_text_is_read_without_panic(line: String) {
+            let _ = line.parse::<Record>();
+            let _ = line.parse::<Header>();
+        }
+
+        #[test]
+        fn near_misses_are_read_without_panic(record in record(), cut: prop::sample::Index) {
+            let line = record.to_string();
+            let _ = line[..cut.index(line.len())].parse::<Record>();
+        }
+    }
+}

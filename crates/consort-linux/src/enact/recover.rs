@@ -1,0 +1,157 @@
+//! Mending what runs left behind whose guardians were killed as well.
+
+use super::host::Host;
+use super::journal::{Journal, JournalError, NEW_SUFFIX, SUFFIX};
+use super::ledger::Ledger;
+use super::report::RestoreReport;
+use super::restore::restore;
+use super::runtime_dir::RuntimeDir;
+use std::path::{Path, PathBuf};
+
+/// What was found in the folders for journals.
+#[derive(Debug, Default)]
+pub struct RecoverReport {
+    /// Journals in use by a run or its guardian; left alone.
+    pub in_use: usize,
+    /// Journals from before a reboot; deleted.
+    pub outdated: usize,
+    /// Journals of another PID namespace; left alone.
+    pub elsewhere: usize,
+    /// What was restored from each abandoned journal; those of a complete
+    /// restoration are deleted.
+    pub restored: Vec<(PathBuf, RestoreReport)>,
+    /// Folders and journals that could not be used.
+    pub errors: Vec<JournalError>,
+}
+
+/// Restores what abandoned journals in these folders tell, and deletes them.
+/// Call it before a run starts; it is cheap when there is nothing to do.
+pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
+    let mut report = RecoverReport::default();
+    let host = Host::real();
+    for dir in dirs.iter().filter(|dir| dir.exists()) {
+        for name in names_in(dir) {
+            if let Err(error) = recover(&host, dir, &name, &mut report) {
+                report.errors.push(error);
+            }
+        }
+    }
+    report
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect()
+}
+
+fn recover(
+    host: &Host,
+    dir: &Path,
+    name: &str,
+    report: &mut RecoverReport,
+) -> Result<(), JournalError> {
+    if let Some(run) = name.strip_suffix(NEW_SUFFIX) {
+        return delete_unfinished(host, dir, name, run);
+    }
+    if !name.ends_with(SUFFIX) {
+        return Ok(());
+    }
+    match Journal::open_stale(RuntimeDir::open(dir)?, name)? {
+        None => report.in_use += 1,
+        Some(journal) => recover_from(host, &journal, report)?,
+    }
+    Ok(())
+}
+
+fn recover_from(
+    host: &Host,
+    journal: &Journal,
+    report: &mut RecoverReport,
+) -> Result<(), JournalError> {
+    let header = journal.header();
+    if Some(&header.boot_id) != host.boot_id().as_ref() {
+        report.outdated += 1;
+        journal.unlink();
+    } else if Some(&header.pid_namespace) != host.pid_namespace().as_ref() {
+        report.elsewhere += 1;
+    } else {
+        let ledger = Ledger::new(journal.records()?);
+        let restored = restore(host, &ledger, &header.run);
+        if restored.complete {
+            journal.unlink();
+        }
+        report.restored.push((journal.path(), restored));
+    }
+    Ok(())
+}
+
+/// Deletes a journal whose owner died before its first record counted.
+fn delete_unfinished(host: &Host, dir: &Path, name: &str, run: &str) -> Result<(), JournalError> {
+    let mut numbers = run.split('-').map_while(|field| field.parse::<u64>().ok());
+    let owner = (numbers.next().and_then(|pid| u32::try_from(pid).ok())).zip(numbers.next());
+    if owner.is_some_and(|(pid, start)| host.process(pid, start).is_some()) {
+        return Ok(());
+    }
+    let path = dir.join(name);
+    RuntimeDir::open(dir)?;
+    std::fs::remove_file(&path).map_err(|source| JournalError::File {
+        action: "delete",
+        path,
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEAD: &str = "4194304-1-0";
+
+    fn dir_with(name: &str, text: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(name), text).unwrap();
+        dir
+    }
+
+    fn files_in(dir: &tempfile::TempDir) -> usize {
+        std::fs::read_dir(dir.path()).unwrap().count()
+    }
+
+    #[test]
+    fn a_journal_from_before_a_reboot_is_deleted() {
+        let text = format!("consort-journal 1 {DEAD} other-boot pid:[1] 4194304 1\n");
+        let dir = dir_with("a.journal", &text);
+        let report = recover_stale(&[dir.path().to_owned()]);
+        assert_eq!((report.outdated, files_in(&dir)), (1, 0));
+    }
+
+    #[test]
+    fn a_journal_of_another_pid_namespace_stays() {
+        let boot = Host::real().boot_id().unwrap();
+        let text = format!("consort-journal 1 {DEAD} {boot} pid:[1] 4194304 1\n");
+        let dir = dir_with("a.journal", &text);
+        let report = recover_stale(&[dir.path().to_owned()]);
+        assert_eq!((report.elsewhere, files_in(&dir)), (1, 1));
+    }
+
+    #[test]
+    fn an_unfinished_journal_of_the_dead_is_deleted() {
+        let dir = dir_with(&format!("{DEAD}.new"), "");
+        assert!(recover_stale(&[dir.path().to_owned()]).errors.is_empty());
+        assert_eq!(files_in(&dir), 0);
+    }
+
+    #[test]
+    fn what_is_no_journal_is_reported_and_stays() {
+        let dir = dir_with("a.journal", "x\ny\n");
+        let report = recover_stale(&[dir.path().to_owned()]);
+        assert!(
+            report.errors[0]
+                .to_string()
+                .contains("not a journal of version 1")
+        );
+        assert_eq!(files_in(&dir), 1);
+    }
+}

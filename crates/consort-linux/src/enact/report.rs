@@ -1,0 +1,68 @@
+//! What applying a plan and restoring came to, for people and for `explain`.
+
+use super::guardian::Health;
+use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
+
+/// What a plan wants for one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The original mask.
+    Unrestricted,
+    /// These PUs, as far as the original mask and the cpuset have them.
+    Only(PuSet),
+}
+
+/// Why a thread did not get what was wanted. It keeps, or goes back to, a mask
+/// within its original one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The thread is not managed: never adopted, foreign, or let go.
+    NotManaged,
+    /// No wanted PU lies within the original mask and the cpuset; the thread
+    /// was left unrestricted.
+    NoPuLeft,
+    /// The journal could not be written, so the thread must not be restricted;
+    /// the text says why.
+    NotJournalled(String),
+    /// There is no guardian and none can be started.
+    NoGuardian,
+    /// The kernel refused; `EPERM` when the thread belongs to another user.
+    Kernel(Errno),
+}
+
+/// What [`apply`](super::Enactor::apply) did.
+#[derive(Debug, Default)]
+pub struct ApplyReport {
+    /// Threads whose mask was written, with the mask that they have now.
+    pub written: Vec<(ThreadId, PuSet)>,
+    /// Number of threads that had what was wanted.
+    pub unchanged: usize,
+    /// Number of threads that have exited and were forgotten.
+    pub gone: usize,
+    /// Threads that somebody else moved and that were let go, with the mask found.
+    pub released: Vec<(ThreadId, PuSet)>,
+    /// Threads whose cpuset or online PUs changed; their mask was asserted again.
+    pub shifted: Vec<ThreadId>,
+    /// Threads that did not get what was wanted.
+    pub refused: Vec<(ThreadId, Refusal)>,
+    /// How the guardian is.
+    pub guardian: Health,
+}
+
+/// What a restoration came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// Number of threads that were put back.
+    pub restored: usize,
+    /// Number of threads that had exited.
+    pub gone: usize,
+    /// Number of threads that others had moved and that were left alone.
+    pub released: usize,
+    /// Number of stopped programs that were continued.
+    pub continued: usize,
+    /// Threads that could not be put back.
+    pub failed: Vec<(ThreadId, Errno)>,
+    /// Whether every managed thread was seen with its original mask at the end.
+    pub complete: bool,
+}

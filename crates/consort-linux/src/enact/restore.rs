@@ -1,0 +1,171 @@
+//! Putting threads back, pass after pass, until nothing is left to change.
+//!
+//! A thread that is being created while its creator is put back may appear
+//! only afterwards, with the creator's old mask. So a clean pass is followed
+//! by further ones at growing distances, and any change starts these anew.
+
+use super::affinity::{self, Mask};
+use super::checked_write::{Outcome, write};
+use super::family;
+use super::host::{AllowedPus, Host};
+use super::ledger::Ledger;
+use super::original::Original;
+use super::report::RestoreReport;
+use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Clean passes before the work counts as done: waits of 1, 2, 4, ... 128 ms.
+const SETTLE_STEPS: u32 = 8;
+/// Passes after which a fight with somebody else is given up.
+const MAX_PASSES: u32 = 2_000;
+
+/// Restores everything that a ledger knows.
+pub(crate) fn restore(host: &Host, ledger: &Ledger, run: &str) -> RestoreReport {
+    let mut work = Restoration::new(host, ledger, run);
+    let continued = work.continue_paused();
+    let converged = work.passes();
+    let gone = ledger.threads.keys().filter(|&&t| host.same(t).is_none());
+    RestoreReport {
+        restored: work.restored.len(),
+        gone: gone.count(),
+        released: work.released.len(),
+        continued,
+        complete: converged && work.failed.is_empty(),
+        failed: work.failed.into_iter().collect(),
+    }
+}
+
+struct Restoration<'a> {
+    host: &'a Host,
+    ledger: &'a Ledger,
+    run: &'a str,
+    /// Threads that were written, with what was read back then.
+    done: BTreeMap<ThreadId, PuSet>,
+    restored: BTreeSet<ThreadId>,
+    released: BTreeSet<ThreadId>,
+    failed: BTreeMap<ThreadId, Errno>,
+}
+
+impl<'a> Restoration<'a> {
+    fn new(host: &'a Host, ledger: &'a Ledger, run: &'a str) -> Self {
+        Self {
+            host,
+            ledger,
+            run,
+            done: BTreeMap::new(),
+            restored: BTreeSet::new(),
+            released: BTreeSet::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    fn continue_paused(&self) -> usize {
+        let paused = self.ledger.paused.iter();
+        let there = paused.filter(|&&(pid, start)| self.host.process(pid, start).is_some());
+        let pids = there.filter_map(|&(pid, _)| i32::try_from(pid).ok());
+        pids.filter(|&pid| kill(Pid::from_raw(pid), Signal::SIGCONT).is_ok())
+            .count()
+    }
+
+    /// Whether the passes came to rest.
+    fn passes(&mut self) -> bool {
+        let mut clean = 0;
+        for _ in 0..MAX_PASSES {
+            let (members, changed) = self.pass();
+            clean = if changed == 0 { clean + 1 } else { 0 };
+            if members == 0 || clean > SETTLE_STEPS {
+                return true;
+            }
+            if clean > 0 {
+                std::thread::sleep(Duration::from_millis(1 << (clean - 1)));
+            }
+        }
+        false
+    }
+
+    /// Goes over every thread of the family once; returns how many processes
+    /// it has and how many masks were changed.
+    fn pass(&mut self) -> (usize, usize) {
+        let family = family::find(self.host, self.ledger, self.run);
+        let mut allowed = AllowedPus::new(self.host);
+        let mut changed = 0;
+        for (&pid, &owner) in &family {
+            for tid in self.host.tids(pid) {
+                changed += usize::from(self.visit(pid, tid, owner, &mut allowed));
+            }
+        }
+        (family.len(), changed)
+    }
+
+    /// Puts one thread back if need be; whether its mask was changed.
+    fn visit(&mut self, pid: u32, tid: u32, owner: u32, allowed: &mut AllowedPus<'_>) -> bool {
+        let Some(thread) = self.living(pid, tid) else {
+            return false;
+        };
+        if self.ledger.left.contains(&thread) {
+            self.released.insert(thread);
+            return false;
+        }
+        let Some(program) = self.ledger.programs.get(&owner) else {
+            return false;
+        };
+        let Ok(now) = affinity::get(tid) else {
+            return false;
+        };
+        if self.failed.contains_key(&thread) || self.done.get(&thread) == Some(&now) {
+            return false;
+        }
+        let journalled = self.ledger.threads.get(&thread);
+        let original = journalled.unwrap_or(&program.original);
+        let allowed = allowed.of(pid, tid);
+        let back = original.target(&allowed) == now;
+        let ours = self.ledger.wrote(program.root, &now, &allowed);
+        match (back, ours, journalled.is_some()) {
+            // Written once even if it looks right: the kernel may remember a
+            // narrower mask that the cpuset hides.
+            (true, _, true) | (false, true, _) => self.put_back(thread, original, &now),
+            (false, false, true) => {
+                self.released.insert(thread);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn living(&self, pid: u32, tid: u32) -> Option<ThreadId> {
+        let stat = self.host.stat(pid, tid)?;
+        stat.is_alive().then_some(ThreadId {
+            pid,
+            tid,
+            start_ticks: stat.start_ticks,
+        })
+    }
+
+    fn put_back(&mut self, thread: ThreadId, original: &Original, before: &PuSet) -> bool {
+        let mut outcome = write(self.host, thread, &original.mask());
+        if outcome == Outcome::Failed(Errno::EINVAL) {
+            // The cpuset has nothing of the original mask: the kernel's own
+            // answer to that is the whole cpuset.
+            outcome = write(self.host, thread, &Mask::Open);
+        }
+        match outcome {
+            Outcome::Done(now, _) => {
+                let changed = now != *before;
+                if changed {
+                    self.restored.insert(thread);
+                }
+                self.done.insert(thread, now);
+                changed
+            }
+            Outcome::Failed(errno) => {
+                self.failed.insert(thread, errno);
+                false
+            }
+            Outcome::Gone => false,
+        }
+    }
+}

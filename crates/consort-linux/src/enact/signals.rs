@@ -1,0 +1,154 @@
+//! Passing signals on to the program that was launched.
+//!
+//! The program shares the caller's process group, so what the terminal sends
+//! (Ctrl-C, Ctrl-\, Ctrl-Z, a hang-up) reaches it without help; such signals
+//! come from the kernel. What another process sends to the caller alone is
+//! passed on. Pitfall: a signal that another process sends to the whole group
+//! reaches the program twice.
+//!
+//! Usage: make [`Signals`] before any other thread exists, as these inherit the
+//! blocked signals; poll its descriptor; do what [`relay`] says of each event.
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, raise, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Signals that are taken over, SIGCHLD among them.
+const TAKEN: [Signal; 9] = [
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
+    Signal::SIGCHLD,
+];
+
+/// A signal that has come, and where from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalEvent {
+    /// Which one.
+    pub signal: Signal,
+    /// Whether the kernel sent it by itself, as for keys on the terminal.
+    pub from_kernel: bool,
+    /// Pid of the sender, where a process sent it.
+    pub sender: u32,
+}
+
+/// What to do about a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relay {
+    /// Send it to the program.
+    Forward(Signal),
+    /// Ask for the program's state, which may have changed.
+    AskChild,
+    /// Nothing: the program has it already, or sent it.
+    Nothing,
+}
+
+/// Decides about a signal, given the pid of the program.
+pub fn relay(event: SignalEvent, child: u32) -> Relay {
+    match event.signal {
+        Signal::SIGCHLD => Relay::AskChild,
+        _ if event.from_kernel || event.sender == child => Relay::Nothing,
+        signal => Relay::Forward(signal),
+    }
+}
+
+/// The signals of this process, read instead of handled.
+#[derive(Debug)]
+pub struct Signals {
+    fd: SignalFd,
+}
+
+impl Signals {
+    /// Blocks the signals in the calling thread and opens a descriptor for them.
+    ///
+    /// # Errors
+    /// What the kernel answers; out of descriptors.
+    pub fn take() -> Result<Self, Errno> {
+        let set: SigSet = TAKEN.into_iter().collect();
+        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        set.thread_block()?;
+        Ok(Self { fd })
+    }
+
+    /// The next signal that has come, if any.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn next(&self) -> Result<Option<SignalEvent>, Errno> {
+        let Some(info) = self.fd.read_signal()? else {
+            return Ok(None);
+        };
+        let signal = Signal::try_from(info.ssi_signo.cast_signed())?;
+        Ok(Some(SignalEvent {
+            signal,
+            from_kernel: info.ssi_code == libc::SI_KERNEL,
+            sender: info.ssi_pid,
+        }))
+    }
+
+    /// Stops this process by the signal that stopped the program, so that the
+    /// shell sees the job stop as a whole. Returns when it is continued, or at
+    /// once where the signal is ignored or nobody could continue it (an
+    /// orphaned process group).
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn stop_like(&self, signal: Signal) -> Result<(), Errno> {
+        let set = SigSet::from_iter([signal]);
+        raise(signal)?;
+        let mut before = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&set), Some(&mut before))?;
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None)
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(signal: Signal, from_kernel: bool, sender: u32, expect: Relay) {
+        let event = SignalEvent {
+            signal,
+            from_kernel,
+            sender,
+        };
+        assert_eq!(relay(event, 42), expect);
+    }
+
+    #[test]
+    fn only_what_others_sent_to_us_alone_is_passed_on() {
+        check(Signal::SIGINT, true, 0, Relay::Nothing);
+        check(Signal::SIGHUP, true, 0, Relay::Nothing);
+        check(Signal::SIGINT, false, 7, Relay::Forward(Signal::SIGINT));
+        check(Signal::SIGTERM, false, 7, Relay::Forward(Signal::SIGTERM));
+        check(Signal::SIGTERM, false, 42, Relay::Nothing);
+        check(Signal::SIGCHLD, false, 42, Relay::AskChild);
+    }
+
+    #[test]
+    fn taken_signals_are_read_with_their_sender() {
+        let read = std::thread::spawn(|| {
+            let signals = Signals::take().unwrap();
+            assert_eq!(signals.next().unwrap(), None);
+            raise(Signal::SIGUSR1).unwrap();
+            signals.next().unwrap().unwrap()
+        });
+        let event = read.join().unwrap();
+        assert_eq!(event.signal, Signal::SIGUSR1);
+        assert!(!event.from_kernel);
+        assert_eq!(event.sender, std::process::id());
+    }
+}

@@ -1,0 +1,115 @@
+//! A cpuset that shrinks and grows below managed threads.
+//!
+//! Needs root and a writable version 1 cpuset hierarchy.
+
+use super::support::{first_two, has_two_pus, only, own_pus, sleeper, start};
+use consort_linux::enact::{Refusal, ThreadState, Wanted};
+use libtest_mimic::{Failed, Trial};
+use std::path::PathBuf;
+
+const HIERARCHY: &str = "/sys/fs/cgroup/cpuset";
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test(
+            "cpusets::a_mask_is_asserted_again_after_a_change",
+            shrink_and_grow,
+        ),
+        Trial::test(
+            "cpusets::restoration_follows_the_cpuset",
+            restore_in_smaller,
+        ),
+    ]
+}
+
+/// A cpuset of its own, removed in the end.
+struct Cpuset(PathBuf);
+
+impl Cpuset {
+    fn make(name: &str) -> Option<Self> {
+        let path = PathBuf::from(HIERARCHY).join(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).ok()?;
+        let set = Self(path);
+        set.write("cpuset.mems", "0")?;
+        set.allow(&own_pus().to_string())?;
+        Some(set)
+    }
+
+    fn write(&self, file: &str, text: &str) -> Option<()> {
+        std::fs::write(self.0.join(file), text).ok()
+    }
+
+    fn allow(&self, pus: &str) -> Option<()> {
+        self.write("cpuset.cpus", pus)
+    }
+}
+
+impl Drop for Cpuset {
+    fn drop(&mut self) {
+        let members = std::fs::read_to_string(self.0.join("tasks")).unwrap_or_default();
+        for tid in members.lines() {
+            let _ = std::fs::write(PathBuf::from(HIERARCHY).join("tasks"), tid);
+        }
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// A cpuset, or a word on why there is none.
+fn cpuset(name: &str) -> Option<Cpuset> {
+    if !has_two_pus() {
+        return None;
+    }
+    let set = Cpuset::make(name);
+    if set.is_none() {
+        println!("skipped: no writable version 1 cpuset hierarchy at {HIERARCHY}");
+    }
+    set
+}
+
+fn shrink_and_grow() -> Result<(), Failed> {
+    let Some(set) = cpuset("consort-shift") else {
+        return Ok(());
+    };
+    let (dir, program, [a, b]) = (tempfile::tempdir()?, sleeper(), first_two());
+    set.write("tasks", &program.pid().to_string())
+        .ok_or("cannot join")?;
+    let (mut enactor, thread) = (start(dir.path()), program.thread());
+    enactor.adopt(thread, own_pus())?;
+    let plan = [(thread, Wanted::Only(only(b)))];
+    assert_eq!(enactor.apply(&plan).written, [(thread, only(b))]);
+
+    set.allow(&a.to_string()).ok_or("cannot shrink")?;
+    let report = enactor.apply(&plan);
+    assert_eq!(
+        (&report.shifted[..], report.released.len()),
+        (&[thread][..], 0)
+    );
+    assert_eq!(report.refused, [(thread, Refusal::NoPuLeft)]);
+    assert_eq!(enactor.state(thread), ThreadState::Free);
+
+    set.allow(&own_pus().to_string()).ok_or("cannot grow")?;
+    let report = enactor.apply(&plan);
+    assert_eq!(report.written, [(thread, only(b))], "{report:?}");
+    assert!(enactor.close().complete);
+    assert_eq!(program.mask(), own_pus());
+    Ok(())
+}
+
+fn restore_in_smaller() -> Result<(), Failed> {
+    let Some(set) = cpuset("consort-restore") else {
+        return Ok(());
+    };
+    let (dir, program, [a, b]) = (tempfile::tempdir()?, sleeper(), first_two());
+    set.write("tasks", &program.pid().to_string())
+        .ok_or("cannot join")?;
+    let (mut enactor, thread) = (start(dir.path()), program.thread());
+    enactor.adopt(thread, own_pus())?;
+    enactor.apply(&[(thread, Wanted::Only(only(b)))]);
+    set.allow(&a.to_string()).ok_or("cannot shrink")?;
+    assert!(enactor.close().complete);
+    assert_eq!(program.mask(), only(a));
+    // What the kernel remembers must be the original mask, not the written one.
+    set.allow(&own_pus().to_string()).ok_or("cannot grow")?;
+    assert_eq!(program.mask(), own_pus());
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The guardian: apart from its owner, replaced when it dies, and enough alone.
+
+use super::support::{
+    apart, busy, files_in, first_two, has_two_pus, only, own_pus, part, sleeper, spawn, start,
+    text, wait_for,
+};
+use consort_linux::enact::{Health, Wanted, recover_stale};
+use libtest_mimic::{Failed, Trial};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getsid};
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("guarding::a_dropped_owner_is_restored", dropped),
+        Trial::test(
+            "guarding::signals_to_the_owners_group_spare_the_guardian",
+            signals,
+        ),
+        Trial::test(
+            "guarding::it_holds_nothing_but_socket_and_journal",
+            descriptors,
+        ),
+        Trial::test(
+            "guarding::a_killed_guardian_is_replaced_with_the_whole_state",
+            replaced,
+        ),
+        Trial::test("guarding::with_both_killed_the_next_start_restores", both),
+        Trial::test("guarding::a_stopped_program_is_continued", paused),
+        Trial::test(
+            "guarding::a_grown_journal_is_rewritten_without_a_gap",
+            rewritten,
+        ),
+    ]
+}
+
+fn dropped() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    let one = only(first_two()[0]);
+    enactor.adopt(program.thread(), own_pus())?;
+    let report = enactor.apply(&[(program.thread(), Wanted::Only(one.clone()))]);
+    assert_eq!(report.written, [(program.thread(), one)]);
+    drop(enactor);
+    wait_for("the guardian", || files_in(dir.path()) == 0);
+    assert_eq!(program.mask(), own_pus());
+    Ok(())
+}
+
+fn signals() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let mut enactor = start(dir.path());
+    let guardian = Pid::from_raw(enactor.guardian_pid().cast_signed());
+    assert_eq!(getsid(Some(guardian))?, guardian);
+    for signal in [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGPIPE,
+    ] {
+        kill(guardian, signal)?;
+    }
+    assert!(matches!(enactor.ensure_guardian(), Health::Alive));
+    assert!(enactor.close().complete);
+    assert!(
+        kill(guardian, None).is_err(),
+        "the guardian outlives its run"
+    );
+    assert_eq!(files_in(dir.path()), 0);
+    Ok(())
+}
+
+fn descriptors() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let enactor = start(dir.path());
+    let proc = std::path::PathBuf::from(format!("/proc/{}", enactor.guardian_pid()));
+    let mut targets = Vec::new();
+    for entry in std::fs::read_dir(proc.join("fd"))? {
+        let target = std::fs::read_link(entry?.path())?;
+        targets.push(target.to_string_lossy().into_owned());
+    }
+    let journal = enactor.journal_path().to_string_lossy().into_owned();
+    let own = |t: &String| *t == journal || t.starts_with("socket:") || t == "/dev/null";
+    assert!(targets.iter().all(own), "{targets:?}");
+    assert_eq!(std::fs::read_link(proc.join("cwd"))?.to_str(), Some("/"));
+    let status = std::fs::read_to_string(proc.join("status"))?;
+    let memory = status
+        .lines()
+        .filter(|l| l.starts_with("Rss") || l.starts_with("VmRSS"));
+    println!("guardian: {}", memory.collect::<Vec<_>>().join(", "));
+    Ok(())
+}
+
+fn replaced() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    enactor.adopt(program.thread(), own_pus())?;
+    let first = enactor.guardian_pid();
+    let [a, b] = first_two();
+    enactor.apply(&[(program.thread(), Wanted::Only(only(a)))]);
+    kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL)?;
+    wait_for("the end of the guardian", || {
+        matches!(enactor.ensure_guardian(), Health::Replaced)
+    });
+    assert_ne!(enactor.guardian_pid(), first);
+    let report = enactor.apply(&[(program.thread(), Wanted::Only(only(b)))]);
+    assert!(matches!(report.guardian, Health::Alive));
+    drop(enactor);
+    wait_for("the second guardian", || files_in(dir.path()) == 0);
+    assert_eq!(program.mask(), own_pus());
+    Ok(())
+}
+
+fn both() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    enactor.adopt(program.thread(), own_pus())?;
+    let one = only(first_two()[0]);
+    enactor.apply(&[(program.thread(), Wanted::Only(one.clone()))]);
+    let dirs = [dir.path().to_owned()];
+    assert_eq!(recover_stale(&dirs).in_use, 1);
+    kill(
+        Pid::from_raw(enactor.guardian_pid().cast_signed()),
+        Signal::SIGKILL,
+    )?;
+    drop(enactor);
+    wait_for("the lock", || recover_stale(&dirs).restored.len() == 1);
+    assert_eq!((program.mask(), files_in(dir.path())), (own_pus(), 0));
+    Ok(())
+}
+
+fn paused() -> Result<(), Failed> {
+    let (dir, program) = (tempfile::tempdir()?, busy());
+    let args = [dir.path().as_os_str(), &text(program.pid())];
+    let mut pauser = spawn(apart(&mut part("pauser", &args)));
+    assert_eq!(pauser.line(), "ready");
+    let stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", program.pid())).unwrap();
+        stat.rsplit_once(')')
+            .unwrap()
+            .1
+            .trim_start()
+            .starts_with('T')
+    };
+    wait_for("the program to stop", stopped);
+    pauser.kill();
+    wait_for("the guardian", || files_in(dir.path()) == 0);
+    assert!(!stopped());
+    Ok(())
+}
+
+fn rewritten() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    enactor.adopt(program.thread(), own_pus())?;
+    let plan = [(program.thread(), Wanted::Only(only(first_two()[0])))];
+    enactor.apply(&plan);
+    let path = enactor.journal_path();
+    while path.metadata()?.len() < 1 << 20 {
+        enactor.note_paused(u32::MAX, 1)?;
+        enactor.note_resumed(u32::MAX, 1)?;
+    }
+    let first = enactor.guardian_pid();
+    assert_eq!(enactor.apply(&plan).unchanged, 1);
+    assert!(path.metadata()?.len() < 1000);
+    assert_ne!(enactor.guardian_pid(), first);
+    assert_ne!(program.mask(), own_pus());
+    drop(enactor);
+    wait_for("the guardian", || files_in(dir.path()) == 0);
+    assert_eq!(program.mask(), own_pus());
+    Ok(())
+}

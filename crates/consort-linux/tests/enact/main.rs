@@ -1,0 +1,46 @@
+//! Enactment with real processes, without privileges: masks, the journal, the
+//! guardian, restoration, launching.
+//!
+//! The guardian is started from `/proc/self/exe`, which is this program. So it
+//! first looks whether it is asked to play a part (a guardian, an owner to be
+//! killed, a busy program), and runs the tests only if not.
+//!
+//! `CONSORT_KILLS=200` sets the number of SIGKILLs in the tests that kill.
+
+use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
+
+#[cfg(test)]
+mod cpusets;
+#[cfg(test)]
+mod guarding;
+#[cfg(test)]
+mod journals;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
+mod launching;
+#[cfg(test)]
+mod letting_go;
+#[cfg(test)]
+mod parts;
+#[cfg(test)]
+mod support;
+
+fn main() -> ExitCode {
+    if let Some(code) = parts::play() {
+        return code;
+    }
+    let trials: Vec<Trial> = [
+        cpusets::trials(),
+        guarding::trials(),
+        journals::trials(),
+        kills::trials(),
+        launching::trials(),
+        letting_go::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

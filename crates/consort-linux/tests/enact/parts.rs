@@ -1,0 +1,32 @@
+//! The parts that this program plays for its own tests.
+
+mod busy;
+mod owner;
+mod runner;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The first argument of a part starts with this, which no test filter does.
+pub const PREFIX: &str = "part:";
+
+/// Plays the part that the arguments ask for, if any.
+pub fn play() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    let part = args.next()?.into_string().ok()?;
+    let part = part.strip_prefix(PREFIX)?.to_owned();
+    let args: Vec<OsString> = args.collect();
+    Some(match part.as_str() {
+        "guardian" => consort_linux::enact::guardian_main(args),
+        "busy" => busy::busy(),
+        "pin" => busy::pin_and_sleep(&args),
+        "exec" => busy::exec_from_thread(),
+        "fds" => busy::list_descriptors(&args),
+        "owner" => owner::owner(&args),
+        "pauser" => owner::pauser(&args),
+        "full" => owner::full(&args),
+        "run" => runner::run(&args),
+        "hold" => runner::hold(&args),
+        other => panic!("no such part: {other}"),
+    })
+}

@@ -1,0 +1,72 @@
+//! Programs to be managed.
+
+use super::super::support::{descriptors_that, ever, only, set_mask};
+use nix::unistd::{ForkResult, fork};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::thread::sleep;
+use std::time::Duration;
+
+const BEAT: Duration = Duration::from_millis(3);
+/// How long a grandchild lives whose parent is dead.
+const ORPHAN_LIFE: Duration = Duration::from_millis(1500);
+
+/// Creates threads and processes without end; every process leaves an orphan.
+pub fn busy() -> ExitCode {
+    for _ in 0..3 {
+        std::thread::spawn(|| {
+            for beat in 0u64.. {
+                std::thread::spawn(|| sleep(7 * BEAT));
+                if beat % 8 == 0 {
+                    leave_orphan();
+                }
+                sleep(BEAT);
+            }
+        });
+    }
+    ever()
+}
+
+fn leave_orphan() {
+    // SAFETY: the child only sleeps, forks, waits for no lock and exits.
+    if let Ok(ForkResult::Parent { child }) = unsafe { fork() } {
+        // The child lives a few beats; collecting it later is another thread's affair.
+        std::thread::spawn(move || nix::sys::wait::waitpid(child, None));
+        return;
+    }
+    sleep(2 * BEAT);
+    // SAFETY: as above; this process has a single thread.
+    if let Ok(ForkResult::Child) = unsafe { fork() } {
+        sleep(ORPHAN_LIFE);
+    }
+    // SAFETY: ends the process without running anybody's exit handlers.
+    unsafe { nix::libc::_exit(0) }
+}
+
+/// Has a thread that pins itself to the given PU, and sleeps.
+pub fn pin_and_sleep(args: &[OsString]) -> ExitCode {
+    let pu: u32 = args[0].to_str().unwrap().parse().unwrap();
+    std::thread::spawn(move || {
+        set_mask(nix::unistd::gettid().as_raw().cast_unsigned(), &only(pu));
+        ever::<()>();
+    });
+    ever()
+}
+
+/// On a line of input, executes `sleep` from a thread that is not the leader.
+pub fn exec_from_thread() -> ExitCode {
+    std::thread::spawn(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).unwrap();
+        let error = Command::new("sleep").arg("60").exec();
+        panic!("{error}");
+    });
+    ever()
+}
+
+/// Writes the numbers of its open descriptors to a file.
+pub fn list_descriptors(args: &[OsString]) -> ExitCode {
+    std::fs::write(&args[0], descriptors_that(|_| true)).unwrap();
+    ExitCode::SUCCESS
+}
