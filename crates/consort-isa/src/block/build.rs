@@ -1,0 +1,187 @@
+//! Cutting the block around an address out of code bytes.
+
+use super::suspicion::View;
+use super::{BlockError, BlockFacts, Entry, boundaries};
+use crate::{Arch, Code, Flow, Instruction, decode};
+
+/// The most bytes decoded behind the sampled address, and again behind the end
+/// of the block in search of branches back into it.
+const LOOK_AHEAD_BYTES: u64 = 256;
+
+impl BlockFacts {
+    /// The block around the instruction at `address`.
+    ///
+    /// `code` should reach 128 bytes before the address and 512 behind it where
+    /// the program has so many; less gives a smaller block. `anchors` are
+    /// addresses known to be instruction boundaries (other samples, function
+    /// starts, branch targets), in any order; they help on x86 only.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError`] if the address is not in `code` or holds no instruction.
+    pub fn build(code: Code<'_>, address: u64, anchors: &[u64]) -> Result<Self, BlockError> {
+        let window = Window::decode(&code, address, anchors)?;
+        Ok(window.into_block(address))
+    }
+}
+
+/// The decoded surroundings of one address.
+struct Window {
+    arch: Arch,
+    /// Everything decoded up to the end of the block.
+    instructions: Vec<Instruction>,
+    /// Where the block starts in `instructions`, by branches before it.
+    first: usize,
+    /// Direct branch targets seen in the block and behind it.
+    targets: Vec<u64>,
+}
+
+impl Window {
+    fn decode(code: &Code<'_>, address: u64, anchors: &[u64]) -> Result<Self, BlockError> {
+        let bytes = code.from(address).ok_or(BlockError::Outside {
+            address,
+            base: code.base,
+            len: code.bytes.len(),
+        })?;
+        let sampled = decode(code.arch, bytes, address)?;
+        let mut instructions = preceding(code, address, anchors);
+        let first = instructions
+            .iter()
+            .rposition(|instruction| instruction.flow.ends_block())
+            .map_or(0, |branch| branch + 1);
+        instructions.push(sampled);
+        extend_to_branch(code, &mut instructions);
+        let targets = targets_near(code, &instructions[first..]);
+        Ok(Self {
+            arch: code.arch,
+            instructions,
+            first,
+            targets,
+        })
+    }
+
+    fn into_block(self, address: u64) -> BlockFacts {
+        let start = self.start_at_or_before(address);
+        let end = self.end_behind(address);
+        let block = &self.instructions[start..end];
+        let entry = self.entry(start);
+        let loops = block
+            .last()
+            .and_then(|last| loop_target(last.flow))
+            .is_some_and(|target| target == block[0].address);
+        let view = View {
+            arch: self.arch,
+            block,
+            context: &self.instructions[..start],
+            entry,
+            loops,
+        };
+        BlockFacts {
+            suspicions: view.suspicions(),
+            class_counts: count_classes(block),
+            instructions: block.into(),
+            entry,
+            loops,
+        }
+    }
+
+    /// The last instruction at or before `address` where control can come in.
+    fn start_at_or_before(&self, address: u64) -> usize {
+        (self.first..self.instructions.len())
+            .rev()
+            .filter(|&index| self.instructions[index].address <= address)
+            .find(|&index| self.is_target(index))
+            .unwrap_or(self.first)
+    }
+
+    /// Behind the branch that ends the block, or where others come in.
+    fn end_behind(&self, address: u64) -> usize {
+        (self.first..self.instructions.len())
+            .filter(|&index| self.instructions[index].address > address)
+            .find(|&index| self.is_target(index))
+            .unwrap_or(self.instructions.len())
+    }
+
+    fn is_target(&self, index: usize) -> bool {
+        self.targets.contains(&self.instructions[index].address)
+    }
+
+    fn entry(&self, start: usize) -> Entry {
+        let Some(previous) = start.checked_sub(1).map(|index| self.instructions[index]) else {
+            return Entry::Unknown;
+        };
+        match previous.flow {
+            Flow::Next => Entry::Joined,
+            Flow::Conditional(_) => Entry::Fallthrough,
+            Flow::Call(_) => Entry::AfterCall,
+            Flow::Jump(_) | Flow::Return | Flow::Stop => Entry::Target,
+        }
+    }
+}
+
+/// A call to the block's own start is recursion, not a loop.
+const fn loop_target(flow: Flow) -> Option<u64> {
+    match flow {
+        Flow::Conditional(target) | Flow::Jump(target) => target,
+        Flow::Next | Flow::Call(_) | Flow::Return | Flow::Stop => None,
+    }
+}
+
+/// The instructions before `address`. What cannot be decoded ends the run.
+fn preceding(code: &Code<'_>, address: u64, anchors: &[u64]) -> Vec<Instruction> {
+    let mut run = Vec::new();
+    for boundary in boundaries::before(code, address, anchors).into_iter().rev() {
+        let decoded = code
+            .from(boundary)
+            .and_then(|bytes| decode(code.arch, bytes, boundary).ok());
+        let Some(instruction) = decoded else { break };
+        run.push(instruction);
+    }
+    run.reverse();
+    run
+}
+
+/// Decodes on from the last instruction up to and including the next branch.
+fn extend_to_branch(code: &Code<'_>, instructions: &mut Vec<Instruction>) {
+    let Some(mut last) = instructions.last().copied() else {
+        return;
+    };
+    let limit = last.address.saturating_add(LOOK_AHEAD_BYTES);
+    while !last.flow.ends_block() && last.end() < limit {
+        let Some(next) = next_of(code, &last) else {
+            return;
+        };
+        instructions.push(next);
+        last = next;
+    }
+}
+
+fn next_of(code: &Code<'_>, instruction: &Instruction) -> Option<Instruction> {
+    let address = instruction.end();
+    decode(code.arch, code.from(address)?, address).ok()
+}
+
+/// Direct targets of the branches in `block` and shortly behind it: the branch
+/// that closes a loop stands behind the blocks of the loop.
+fn targets_near(code: &Code<'_>, block: &[Instruction]) -> Vec<u64> {
+    let mut targets: Vec<u64> = block.iter().filter_map(|i| i.flow.target()).collect();
+    let Some(mut last) = block.last().copied() else {
+        return targets;
+    };
+    let limit = last.end().saturating_add(LOOK_AHEAD_BYTES);
+    while last.end() < limit
+        && let Some(next) = next_of(code, &last)
+    {
+        targets.extend(next.flow.target());
+        last = next;
+    }
+    targets
+}
+
+fn count_classes(block: &[Instruction]) -> [u16; 7] {
+    let mut counts = [0; 7];
+    for instruction in block {
+        counts[instruction.class.index()] += 1;
+    }
+    counts
+}

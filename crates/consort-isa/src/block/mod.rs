@@ -1,0 +1,127 @@
+//! The straight-line run of code around a sampled address.
+//!
+//! Purpose: decoded once, kept by the caller under its start address, and looked
+//! up for every further sample ([`BlockFacts::index_of`]).
+//!
+//! Pitfalls: a block that is longer than the window is cut, and samples in
+//! different parts of it then lie in different, overlapping blocks; indirect
+//! branches into the middle of a block are not seen.
+
+mod boundaries;
+mod build;
+mod suspicion;
+
+use crate::{Class, Instruction};
+
+pub use suspicion::Suspicion;
+
+/// Why there is no block around an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// The address is not inside the bytes.
+    #[error("address {address:#x} lies outside the code at {base:#x} ({len} bytes)")]
+    Outside {
+        /// The address asked for.
+        address: u64,
+        /// Where the code starts.
+        base: u64,
+        /// How many bytes there are.
+        len: usize,
+    },
+    /// There is no instruction at the address.
+    #[error(transparent)]
+    Decode(#[from] crate::DecodeError),
+}
+
+/// How control comes to the first instruction of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// From a conditional branch that was not taken; perhaps from others too.
+    Fallthrough,
+    /// Back from a call.
+    AfterCall,
+    /// Only by branches from elsewhere.
+    Target,
+    /// From the instruction before it, and as the target of a branch.
+    Joined,
+    /// Not known: the window ends here.
+    Unknown,
+}
+
+/// The instructions before, at and behind an address of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// Those before, the nearest last.
+    pub before: &'a [Instruction],
+    /// The one at the address.
+    pub at: &'a Instruction,
+    /// Those behind, up to and including the branch that ends the block.
+    pub after: &'a [Instruction],
+}
+
+/// A basic block with everything that its samples will be charged by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockFacts {
+    instructions: Box<[Instruction]>,
+    suspicions: Box<[Suspicion]>,
+    class_counts: [u16; 7],
+    entry: Entry,
+    loops: bool,
+}
+
+impl BlockFacts {
+    /// The instructions in order of address; never empty.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// What a pile of samples on each instruction would be waiting for.
+    pub fn suspicions(&self) -> &[Suspicion] {
+        &self.suspicions
+    }
+
+    /// How many instructions there are of each class, as in [`Class::ALL`].
+    pub const fn class_counts(&self) -> [u16; 7] {
+        self.class_counts
+    }
+
+    /// How control comes in.
+    pub const fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    /// Whether the branch at its end leads back to its start.
+    pub const fn loops(&self) -> bool {
+        self.loops
+    }
+
+    /// The address of the first instruction.
+    pub fn start(&self) -> u64 {
+        self.instructions[0].address
+    }
+
+    /// The address behind the last instruction.
+    pub fn end(&self) -> u64 {
+        self.instructions[self.instructions.len() - 1].end()
+    }
+
+    /// The position of the instruction at `address`; `None` if the block has no
+    /// boundary there.
+    pub fn index_of(&self, address: u64) -> Option<usize> {
+        self.instructions
+            .binary_search_by_key(&address, |instruction| instruction.address)
+            .ok()
+    }
+
+    /// The block as seen from one address; `None` if it has no boundary there.
+    pub fn around(&self, address: u64) -> Option<Around<'_>> {
+        let index = self.index_of(address)?;
+        let (before, rest) = self.instructions.split_at(index);
+        let (at, after) = rest.split_first()?;
+        Some(Around { before, at, after })
+    }
+
+    pub(crate) fn class_at(&self, index: usize) -> Class {
+        self.instructions[index].class
+    }
+}

@@ -1,0 +1,201 @@
+//! What a pile of samples on an instruction would be waiting for.
+//!
+//! Instructions retire in order. A timer interrupt names the oldest instruction
+//! that had not retired, and lets the one that is being waited for finish first
+//! where that one had started: so the pile stands *behind* the slow instruction
+//! on cores that run ahead of a waiting load, *on its first user* where the core
+//! stops at the use (in-order cores), and on Arm cores, which drop what is in
+//! flight, *on the slow instruction itself*.
+
+use super::Entry;
+use crate::{Arch, Flow, Instruction, UnitUse};
+
+/// The cause that an excess of samples on one instruction points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    /// None: its samples are those of ordinary progress.
+    None,
+    /// An access to memory. `chained` tells that the address itself was loaded
+    /// just before, as in a walk along pointers: such loads cannot overlap.
+    Memory {
+        /// The address of the access hangs on an earlier load of the block.
+        chained: bool,
+    },
+    /// Floating-point arithmetic on a memory operand: the unit or the memory.
+    MemoryOrUnit,
+    /// An execution unit of long latency.
+    Unit,
+    /// The front end, which has to deliver from a new place.
+    FrontEnd,
+}
+
+/// How many instructions back the load may be whose user an instruction is. A
+/// stop at the use shows at once on in-order cores, which issue two or three
+/// instructions per cycle and hit the first level within four cycles.
+const USE_WINDOW: usize = 8;
+
+/// A block and what is known of its surroundings.
+pub(super) struct View<'a> {
+    pub(super) arch: Arch,
+    pub(super) block: &'a [Instruction],
+    /// What stands before the block in memory.
+    pub(super) context: &'a [Instruction],
+    pub(super) entry: Entry,
+    pub(super) loops: bool,
+}
+
+impl View<'_> {
+    /// The suspicion on every instruction of the block.
+    pub(super) fn suspicions(&self) -> Box<[Suspicion]> {
+        (0..self.block.len())
+            .map(|index| self.suspicion(index))
+            .collect()
+    }
+
+    fn suspicion(&self, index: usize) -> Suspicion {
+        let at = &self.block[index];
+        if at.memory.repeats {
+            return Suspicion::Memory { chained: false };
+        }
+        self.behind_slow(index)
+            .or_else(|| self.first_use(index))
+            .or_else(|| self.itself(index))
+            .unwrap_or_else(|| self.at_entry(index))
+    }
+
+    /// The instruction directly before it is slow.
+    fn behind_slow(&self, index: usize) -> Option<Suspicion> {
+        let position = self.before(index)?;
+        let before = self.at(position);
+        if before.may_miss() {
+            return Some(self.behind_load(position));
+        }
+        if before.unit != UnitUse::Short {
+            return Some(Suspicion::Unit);
+        }
+        before
+            .may_fill_store_buffer()
+            .then_some(Suspicion::Memory { chained: false })
+    }
+
+    fn behind_load(&self, position: Position) -> Suspicion {
+        match self.at(position).unit {
+            UnitUse::Short => Suspicion::Memory {
+                chained: self.is_chained(position),
+            },
+            UnitUse::Pipelined => Suspicion::MemoryOrUnit,
+            UnitUse::Long => Suspicion::Unit,
+        }
+    }
+
+    /// It is the first to need what a load just before it fetched.
+    fn first_use(&self, index: usize) -> Option<Suspicion> {
+        let mut needed = self.block[index].reads;
+        for earlier in (index.saturating_sub(USE_WINDOW)..index).rev() {
+            let producer = &self.block[earlier];
+            let provides = producer.writes.intersects(needed);
+            if provides && producer.may_miss() && self.is_first_user(earlier, index) {
+                let chained = self.is_chained(Position::Block(earlier));
+                return Some(Suspicion::Memory { chained });
+            }
+            needed = needed.without(producer.writes);
+        }
+        None
+    }
+
+    fn is_first_user(&self, load: usize, user: usize) -> bool {
+        let fetched = self.block[load].writes;
+        !self.block[load + 1..user]
+            .iter()
+            .any(|between| between.reads.intersects(fetched))
+    }
+
+    /// It is slow itself: long units stay unfinished, Arm cores blame the load.
+    fn itself(&self, index: usize) -> Option<Suspicion> {
+        let at = &self.block[index];
+        if at.unit == UnitUse::Long {
+            return Some(Suspicion::Unit);
+        }
+        let blames_the_load = self.arch == Arch::Aarch64 && at.may_miss();
+        blames_the_load.then(|| Suspicion::Memory {
+            chained: self.is_chained(Position::Block(index)),
+        })
+    }
+
+    /// A tight loop is delivered from a buffer and has no entry to speak of.
+    fn at_entry(&self, index: usize) -> Suspicion {
+        let refills = matches!(
+            self.entry,
+            Entry::Fallthrough | Entry::AfterCall | Entry::Target | Entry::Joined
+        );
+        if index == 0 && refills && !self.loops {
+            Suspicion::FrontEnd
+        } else {
+            Suspicion::None
+        }
+    }
+
+    /// What retires directly before `index`. A conditional branch is passed
+    /// over: it retires together with the comparison before it.
+    fn before(&self, index: usize) -> Option<Position> {
+        let previous = self.step_back(Position::Block(index))?;
+        match self.at(previous).flow {
+            Flow::Conditional(_) => self.step_back(previous),
+            _ => Some(previous),
+        }
+    }
+
+    fn step_back(&self, position: Position) -> Option<Position> {
+        match position {
+            Position::Block(0) if self.loops => Some(Position::Block(self.block.len() - 1)),
+            Position::Block(0) if self.entry == Entry::Target => None,
+            Position::Block(0) => self.context.len().checked_sub(1).map(Position::Context),
+            Position::Block(index) => Some(Position::Block(index - 1)),
+            Position::Context(index) => index.checked_sub(1).map(Position::Context),
+        }
+    }
+
+    const fn at(&self, position: Position) -> &Instruction {
+        match position {
+            Position::Block(index) => &self.block[index],
+            Position::Context(index) => &self.context[index],
+        }
+    }
+
+    /// Whether the address of the access at `position` was itself loaded: the
+    /// computation of the address is followed back through the block, and once
+    /// around if the block is a loop.
+    fn is_chained(&self, position: Position) -> bool {
+        let Position::Block(load) = position else {
+            return false;
+        };
+        let mut needed = self.block[load].address_registers;
+        for earlier in self.backwards_from(load) {
+            let producer = &self.block[earlier];
+            if !producer.writes.intersects(needed) {
+                continue;
+            }
+            if producer.may_miss() {
+                return true;
+            }
+            needed = needed.without(producer.writes).union(producer.reads);
+        }
+        false
+    }
+
+    fn backwards_from(&self, index: usize) -> impl Iterator<Item = usize> {
+        let around = if self.loops {
+            index..self.block.len()
+        } else {
+            0..0
+        };
+        (0..index).rev().chain(around.rev())
+    }
+}
+
+/// A place in the block or in what stands before it.
+#[derive(Clone, Copy)]
+enum Position {
+    Block(usize),
+    Context(usize),
+}

@@ -1,0 +1,35 @@
+//! Decoding of one instruction, whatever the instruction set.
+
+use crate::{Arch, Instruction, a64, x86};
+
+/// Why bytes are not an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes end inside the instruction.
+    #[error("code at {address:#x} ends inside an instruction; more bytes behind it are needed")]
+    Truncated {
+        /// Where the instruction starts.
+        address: u64,
+    },
+    /// No user program can run these bytes.
+    #[error("no {arch:?} instruction of a user program at {address:#x}; it may be data")]
+    Invalid {
+        /// The instruction set that was tried.
+        arch: Arch,
+        /// Where the instruction would start.
+        address: u64,
+    },
+}
+
+/// Decodes the instruction at the start of `bytes`, which lies at `address`.
+///
+/// # Errors
+///
+/// [`DecodeError`] if the bytes are too few or not an instruction that a user
+/// program may execute.
+pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
+    match arch {
+        Arch::X86_64 | Arch::X86_32 => x86::decode(arch, bytes, address),
+        Arch::Aarch64 => a64::decode(bytes, address),
+    }
+}

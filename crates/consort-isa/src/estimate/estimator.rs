@@ -1,0 +1,192 @@
+//! Collecting the samples of one thread over one interval.
+//!
+//! Usage: [`Estimator::add`] per sample whose block is known,
+//! [`Estimator::add_undecoded`] per sample whose code could not be read, then
+//! [`Estimator::finish`]. Weights are in any one unit (the time that each sample
+//! stands for, or 1).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::calibrate::{Calibration, as_f64};
+use super::footprint::Lines;
+use super::histogram::Histogram;
+use super::pool::Pool;
+use super::split::{Split, split};
+use super::{Bounds, CycleStack, Estimate};
+use crate::{BlockFacts, Mix};
+
+/// Samples from which a block that is no loop is judged by itself. At 64 the
+/// standard error of an even share of a block of eight instructions is a third
+/// of it, and a pile of twice the even share is past three of them.
+const OWN_JUDGEMENT_SAMPLES: u32 = 64;
+
+/// The samples of one thread.
+#[derive(Clone, Debug, Default)]
+pub struct Estimator {
+    /// By start and number of instructions; in order, so that sums of shares
+    /// come out the same every time.
+    histograms: BTreeMap<(u64, usize), Histogram>,
+    lines: Lines,
+    samples: u64,
+    undecoded_weight: f64,
+}
+
+impl Estimator {
+    /// An estimator without samples.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one sample at `address`, which lies in `block`, and returns whether
+    /// the block has an instruction there; if not the sample counts as
+    /// undecoded. Blocks are told apart by start and length. Weights that are
+    /// not positive and finite count as zero.
+    pub fn add(&mut self, block: &Arc<BlockFacts>, address: u64, weight: f64) -> bool {
+        let Some(index) = block.index_of(address) else {
+            self.add_undecoded(weight);
+            return false;
+        };
+        self.samples += 1;
+        self.lines.add(address);
+        self.histogram_of(block).add(index, usable(weight));
+        true
+    }
+
+    /// Adds one sample whose code could not be read or decoded.
+    pub fn add_undecoded(&mut self, weight: f64) {
+        self.samples += 1;
+        self.undecoded_weight += usable(weight);
+    }
+
+    /// What the samples say; `None` if none with a weight was decoded.
+    pub fn finish(&self) -> Option<Estimate> {
+        let decoded = self.decoded_weight();
+        if decoded <= 0.0 {
+            return None;
+        }
+        let stalls = self.stalls();
+        let memory = (stalls.memory / decoded).clamp(0.0, 1.0);
+        Some(Estimate {
+            mix: self.mix(),
+            mix_at_address: self.mix_at_address(),
+            stack: stalls.stack(decoded),
+            memory_stall_share: memory,
+            memory_bounds: stalls.memory_bounds(decoded),
+            samples: self.samples,
+            decoded_share: decoded / (decoded + self.undecoded_weight),
+            footprint: self.lines.footprint(),
+        })
+    }
+
+    fn histogram_of(&mut self, block: &Arc<BlockFacts>) -> &mut Histogram {
+        self.histograms
+            .entry((block.start(), block.instructions().len()))
+            .or_insert_with(|| Histogram::new(block))
+    }
+
+    fn decoded_weight(&self) -> f64 {
+        self.histograms
+            .values()
+            .map(|histogram| histogram.total().weight)
+            .sum()
+    }
+
+    fn stalls(&self) -> Stalls {
+        let mut stalls = Stalls::default();
+        let mut pool = Pool::default();
+        for histogram in self.histograms.values() {
+            if is_judged_alone(histogram) {
+                stalls.add_block(histogram);
+            } else {
+                pool.add(histogram);
+            }
+        }
+        for (weight, split) in pool.splits() {
+            stalls.add(weight, split);
+        }
+        stalls
+    }
+
+    fn mix(&self) -> Mix {
+        let mut weights = [0.0; 7];
+        for histogram in self.histograms.values() {
+            let even_weight = histogram.total().weight / as_f64(histogram.len());
+            for (weight, count) in weights.iter_mut().zip(histogram.block().class_counts()) {
+                *weight += even_weight * f64::from(count);
+            }
+        }
+        Mix::from_weights(weights)
+    }
+
+    fn mix_at_address(&self) -> Mix {
+        let mut weights = [0.0; 7];
+        for histogram in self.histograms.values() {
+            for index in 0..histogram.len() {
+                let class = histogram.block().class_at(index);
+                weights[class.index()] += histogram.pile(index).weight;
+            }
+        }
+        Mix::from_weights(weights)
+    }
+}
+
+fn usable(weight: f64) -> f64 {
+    if weight.is_finite() {
+        weight.max(0.0)
+    } else {
+        0.0
+    }
+}
+
+/// A loop stands for itself: what its samples wait for is in it.
+fn is_judged_alone(histogram: &Histogram) -> bool {
+    histogram.block().loops() || histogram.total().count >= OWN_JUDGEMENT_SAMPLES
+}
+
+/// Weights of samples by cause.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stalls {
+    memory: f64,
+    unit: f64,
+    front_end: f64,
+    memory_low: f64,
+    memory_high: f64,
+}
+
+impl Stalls {
+    fn add(&mut self, weight: f64, split: Split) {
+        self.memory += weight * split.memory;
+        self.unit += weight * split.unit;
+        self.front_end += weight * split.front_end;
+        self.memory_low += weight * split.memory_bounds.low;
+        self.memory_high += weight * split.memory_bounds.high;
+    }
+
+    fn add_block(&mut self, histogram: &Histogram) {
+        let calibration = Calibration::of(histogram);
+        let loop_instructions = histogram.block().loops().then_some(histogram.len());
+        for (pile, suspicion) in histogram.piles() {
+            let worth = calibration.worth(pile);
+            self.add(pile.weight, split(suspicion, worth, loop_instructions));
+        }
+    }
+
+    fn stack(&self, total: f64) -> CycleStack {
+        let [memory, unit, front_end] =
+            [self.memory, self.unit, self.front_end].map(|part| (part / total).clamp(0.0, 1.0));
+        CycleStack {
+            base: (1.0 - memory - unit - front_end).max(0.0),
+            unit,
+            memory,
+            front_end,
+        }
+    }
+
+    fn memory_bounds(&self, total: f64) -> Bounds {
+        Bounds {
+            low: (self.memory_low / total).clamp(0.0, 1.0),
+            high: (self.memory_high / total).clamp(0.0, 1.0),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! From samples to shares of time.
+
+mod calibrate;
+mod estimator;
+mod footprint;
+mod histogram;
+mod pool;
+mod split;
+
+use serde::Serialize;
+
+use crate::Mix;
+
+pub use calibrate::RETIRE_WIDTH;
+pub use estimator::Estimator;
+pub use footprint::Footprint;
+pub use split::L1_HIT_CYCLES;
+
+/// The least and the most that a share may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Bounds {
+    /// What the samples prove.
+    pub low: f64,
+    /// What they do not rule out.
+    pub high: f64,
+}
+
+/// Shares of time by cause; they sum to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CycleStack {
+    /// Ordinary progress.
+    pub base: f64,
+    /// Waiting for execution units of long latency.
+    pub unit: f64,
+    /// Waiting for memory.
+    pub memory: f64,
+    /// Waiting for instructions.
+    pub front_end: f64,
+}
+
+/// What the samples of one thread over one interval say.
+///
+/// Everything here is estimated; shares are of the time whose code could be
+/// decoded, unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The instruction mix by time: the time of each block spread evenly over
+    /// its instructions.
+    pub mix: Mix,
+    /// The classes of the instructions at the sampled addresses. It has the skid
+    /// of sampling in it; compare it with `mix`, do not use it.
+    pub mix_at_address: Mix,
+    /// The estimated cycle stack.
+    pub stack: CycleStack,
+    /// Share of time stalled behind memory; `stack.memory` by its own name.
+    pub memory_stall_share: f64,
+    /// Between what values `memory_stall_share` may lie by the shape of the
+    /// samples; the sampling error comes on top.
+    pub memory_bounds: Bounds,
+    /// How many samples there were, decoded or not.
+    pub samples: u64,
+    /// Share of the weight of all samples whose code could be decoded.
+    pub decoded_share: f64,
+    /// How much code the thread ran.
+    pub footprint: Footprint,
+}
+
+impl Estimate {
+    /// The floating-point share of the mix: what the `workover` policy calls FPU
+    /// usage on this tier.
+    pub const fn fp_usage(&self) -> f64 {
+        self.mix.fp
+    }
+}

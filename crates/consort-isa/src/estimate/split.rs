@@ -1,0 +1,117 @@
+//! Which share of a pile is a stall, by suspicion and worth.
+
+use super::Bounds;
+use super::calibrate::{RETIRE_WIDTH, Worth, as_f64};
+use crate::Suspicion;
+
+/// Cycles from a load to its use when it hits the first-level cache: 4 on Arm
+/// Neoverse and AMD Zen, 5 on Intel from Sunny Cove on (their optimisation
+/// guides). A wait of this length says nothing about memory.
+pub const L1_HIT_CYCLES: f64 = 5.0;
+
+/// Cycles that any taken branch may cost the front end without a miss.
+const REDIRECT_CYCLES: f64 = 1.0;
+
+/// Shares of the time of one pile; what is left to 1 is base.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Split {
+    pub(super) memory: f64,
+    pub(super) unit: f64,
+    pub(super) front_end: f64,
+    pub(super) memory_bounds: Bounds,
+}
+
+/// Splits the time of one pile. `loop_instructions` is the length of the block
+/// if it is a loop by itself.
+pub(super) fn split(
+    suspicion: Suspicion,
+    worth: Worth,
+    loop_instructions: Option<usize>,
+) -> Split {
+    match suspicion {
+        Suspicion::None => Split::default(),
+        Suspicion::Memory { chained: true } => chained(worth, loop_instructions),
+        Suspicion::Memory { chained: false } => memory(worth),
+        Suspicion::MemoryOrUnit => memory_or_unit(worth),
+        Suspicion::Unit => Split {
+            unit: worth.share_beyond(0.0),
+            ..Split::default()
+        },
+        Suspicion::FrontEnd => Split {
+            front_end: worth.middle_beyond(REDIRECT_CYCLES),
+            ..Split::default()
+        },
+    }
+}
+
+impl Worth {
+    /// Cycles beyond the instruction's own part of a retired group.
+    fn excess(self) -> f64 {
+        (self.cycles - 1.0 / RETIRE_WIDTH).max(0.0)
+    }
+
+    /// The share of the pile that lies beyond `cycles` of excess.
+    fn share_beyond(self, cycles: f64) -> f64 {
+        if self.cycles > 0.0 {
+            (self.excess() - cycles).max(0.0) / self.cycles
+        } else {
+            0.0
+        }
+    }
+
+    /// The middle of what is possible if a wait of up to `cycles` says nothing:
+    /// half of a short pile, all but `cycles` of a long one.
+    fn middle_beyond(self, cycles: f64) -> f64 {
+        let half = self.share_beyond(0.0) / 2.0;
+        half.max(self.share_beyond(cycles))
+    }
+}
+
+fn memory(worth: Worth) -> Split {
+    let high = worth.share_beyond(0.0);
+    if !worth.calibrated {
+        let low = 0.0;
+        return of_memory(high / 2.0, Bounds { low, high });
+    }
+    let low = worth.share_beyond(L1_HIT_CYCLES);
+    of_memory(worth.middle_beyond(L1_HIT_CYCLES), Bounds { low, high })
+}
+
+/// A loop that walks along pointers takes at least the time of one hit per
+/// execution, nearly all of it stalled behind the load; and loops in which
+/// threads spend much time are rather those that miss.
+fn chained(worth: Worth, loop_instructions: Option<usize>) -> Split {
+    let plain = memory(worth);
+    let Some(instructions) = loop_instructions.filter(|_| !worth.calibrated) else {
+        return plain;
+    };
+    let base_cycles = as_f64(instructions) / RETIRE_WIDTH;
+    let high = worth
+        .share_beyond(0.0)
+        .max(L1_HIT_CYCLES / (L1_HIT_CYCLES + base_cycles));
+    of_memory(high, Bounds { low: 0.0, high })
+}
+
+/// Arithmetic on a memory operand: up to the time of a hit, which is also about
+/// that of the unit, the unit is charged; what goes beyond is memory.
+fn memory_or_unit(worth: Worth) -> Split {
+    let high = worth.share_beyond(0.0);
+    let (memory, low) = if worth.calibrated {
+        let low = worth.share_beyond(L1_HIT_CYCLES);
+        (low, low)
+    } else {
+        (high / 2.0, 0.0)
+    };
+    Split {
+        unit: high - memory,
+        ..of_memory(memory, Bounds { low, high })
+    }
+}
+
+fn of_memory(memory: f64, memory_bounds: Bounds) -> Split {
+    Split {
+        memory,
+        memory_bounds,
+        ..Split::default()
+    }
+}

@@ -1,0 +1,120 @@
+//! What is known of one decoded instruction.
+
+use crate::{Class, RegisterSet};
+
+/// How an instruction touches memory. Calls and returns touch the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// It reads memory.
+    pub reads: bool,
+    /// It writes memory.
+    pub writes: bool,
+    /// The access is to the stack frame (through the stack pointer, or below
+    /// the x86 frame pointer): practically always a first-level hit.
+    pub stack: bool,
+    /// It repeats over a block of memory and can be interrupted half-way.
+    pub repeats: bool,
+}
+
+/// How long the execution unit of an instruction takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnitUse {
+    /// One to three cycles, pipelined.
+    #[default]
+    Short,
+    /// Floating-point arithmetic: about four cycles, pipelined.
+    Pipelined,
+    /// Ten cycles and more, badly pipelined: division, square root, x87
+    /// transcendental functions.
+    Long,
+}
+
+/// Where control goes behind an instruction. Targets are absent when indirect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// To the next instruction.
+    #[default]
+    Next,
+    /// To the target or to the next instruction.
+    Conditional(Option<u64>),
+    /// To the target.
+    Jump(Option<u64>),
+    /// To the target, and back.
+    Call(Option<u64>),
+    /// Back to the caller.
+    Return,
+    /// Nowhere: a trap.
+    Stop,
+}
+
+impl Flow {
+    /// Whether a basic block ends here.
+    pub const fn ends_block(self) -> bool {
+        !matches!(self, Self::Next)
+    }
+
+    /// The target of a direct branch.
+    pub const fn target(self) -> Option<u64> {
+        match self {
+            Self::Conditional(target) | Self::Jump(target) | Self::Call(target) => target,
+            Self::Next | Self::Return | Self::Stop => None,
+        }
+    }
+
+    /// Whether the next instruction in memory is never reached from here.
+    pub const fn is_unconditional(self) -> bool {
+        matches!(self, Self::Jump(_) | Self::Return | Self::Stop)
+    }
+}
+
+/// One decoded instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its length in bytes.
+    pub len: u8,
+    /// What it is for.
+    pub class: Class,
+    /// Registers whose value it needs, those of addresses included.
+    pub reads: RegisterSet,
+    /// Registers that it gives a new value.
+    pub writes: RegisterSet,
+    /// Those of `reads` that make up a memory address.
+    pub address_registers: RegisterSet,
+    /// How it touches memory.
+    pub memory: MemoryUse,
+    /// How long its execution unit takes.
+    pub unit: UnitUse,
+    /// It is atomic, a fence, or otherwise waits for what came before it.
+    pub serialising: bool,
+    /// Where control goes behind it.
+    pub flow: Flow,
+}
+
+impl Instruction {
+    /// The address behind its last byte.
+    pub const fn end(&self) -> u64 {
+        self.address.wrapping_add(self.len as u64)
+    }
+
+    /// Whether it calls.
+    pub const fn is_call(&self) -> bool {
+        matches!(self.flow, Flow::Call(_))
+    }
+
+    /// Whether it returns.
+    pub const fn is_return(&self) -> bool {
+        matches!(self.flow, Flow::Return)
+    }
+
+    /// Whether it reads memory that may well miss the first-level cache.
+    pub(crate) const fn may_miss(&self) -> bool {
+        self.memory.reads && !self.memory.stack && !matches!(self.class, Class::Branch)
+    }
+
+    /// Whether it writes memory that may well miss the first-level cache.
+    pub(crate) const fn may_fill_store_buffer(&self) -> bool {
+        self.memory.writes && !self.memory.stack && !matches!(self.class, Class::Branch)
+    }
+}

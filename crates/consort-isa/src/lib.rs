@@ -1,0 +1,82 @@
+//! What a thread spends its time on, told from sampled instruction addresses.
+//!
+//! Purpose: on a host without hardware counters a timer still says *where* a
+//! thread is. This crate decodes the code around each sampled address and turns
+//! many samples into an instruction mix by time, an estimated four-part cycle
+//! stack, a code footprint and a thread class. It is pure: bytes and addresses
+//! in, numbers out; no I/O, no clock, no panic on any bytes.
+//!
+//! Usage:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use consort_isa::{Arch, BlockFacts, Code, Estimator};
+//!
+//! // 1: mov rdi,[rdi]; dec rsi; jne 1b: a walk along a linked list.
+//! let bytes = [0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8];
+//! let code = Code { arch: Arch::X86_64, bytes: &bytes, base: 0x1000 };
+//! let block = Arc::new(BlockFacts::build(code, 0x1003, &[0x1000])?);
+//! let mut estimator = Estimator::new();
+//! for _ in 0..100 {
+//!     estimator.add(&block, 0x1003, 1.0);
+//! }
+//! let estimate = estimator.finish().expect("samples were added");
+//! assert!(estimate.memory_stall_share > 0.9);
+//! # Ok::<(), consort_isa::BlockError>(())
+//! ```
+//!
+//! The method, in four steps:
+//!
+//! 1. **Blocks** ([`BlockFacts`]): the straight-line run around an address, up to
+//!    the branch that ends it, and per instruction a [`Suspicion`]: what a pile
+//!    of samples there would be waiting for.
+//! 2. **Mix**: every instruction of a block runs equally often, so the time of a
+//!    block is spread evenly over its instructions. This removes the skid of
+//!    sampling. The mix by sampled address alone is given beside it.
+//! 3. **Stack**: instructions retire in order, so a timer sample names the oldest
+//!    instruction that had not retired, which stands behind the one that was
+//!    waited for. Instructions without suspicion calibrate the clock: they
+//!    retire at most [`RETIRE_WIDTH`] per cycle, so a pile beside them is worth
+//!    at least so many cycles per execution, and cycles are what tells a
+//!    first-level hit ([`L1_HIT_CYCLES`]) from a miss. Where the piles of one
+//!    block cannot be calibrated the answer is the middle of what is possible,
+//!    and [`Estimate::memory_bounds`] says how far that may be off.
+//! 4. **Class** ([`ThreadClass`]) by thresholds derived from published mixes.
+//!
+//! Pitfalls, all of them errors of principle that no number of samples cures:
+//!
+//! - A loop so short that it may retire in one group shows all samples on one
+//!   instruction whether it waits or not. A walk along pointers is then charged
+//!   to memory (even if it hits: it is stalled behind loads, if not for long);
+//!   any other loop gets half.
+//! - Retirement lags behind the last load even where something else limits the
+//!   loop; piles worth fewer than 10 cycles may be that lag and count half.
+//! - A refilled front end shows up all over the code behind a mispredicted
+//!   branch, not only at its target: the front-end share is a lower bound.
+//! - A full store buffer looks like the instruction behind the store.
+//! - Piles worth less than one retired group are base, so very wide cores make
+//!   memory and unit shares a little too small.
+
+mod a64;
+mod arch;
+mod blame;
+mod block;
+mod class;
+mod decode;
+mod estimate;
+mod instruction;
+mod registers;
+mod thread_class;
+mod x86;
+
+pub use arch::{Arch, Code};
+pub use blame::{Blame, Cause, Certainty, blame};
+pub use block::{Around, BlockError, BlockFacts, Entry, Suspicion};
+pub use class::{Class, Mix};
+pub use decode::{DecodeError, decode};
+pub use estimate::{
+    Bounds, CycleStack, Estimate, Estimator, Footprint, L1_HIT_CYCLES, RETIRE_WIDTH,
+};
+pub use instruction::{Flow, Instruction, MemoryUse, UnitUse};
+pub use registers::{Register, RegisterSet};
+pub use thread_class::ThreadClass;

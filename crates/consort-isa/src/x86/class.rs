@@ -1,0 +1,142 @@
+//! The class of an x86 instruction: its mnemonic first, then its operands.
+
+use iced_x86::{CpuidFeature, FlowControl, Mnemonic, OpKind};
+
+use super::mnemonics::{self, Kind};
+use crate::{Class, MemoryUse, UnitUse};
+
+pub(crate) fn of(raw: &iced_x86::Instruction, memory: MemoryUse) -> Class {
+    if let Some(class) = of_flow(raw) {
+        return class;
+    }
+    if raw.is_string_instruction() {
+        return movement(raw, memory);
+    }
+    match mnemonics::kind(raw.mnemonic()) {
+        Kind::Fp => Class::Fp,
+        Kind::System => Class::Other,
+        Kind::Move => movement(raw, memory),
+        Kind::Operands if is_x87(raw) => Class::Fp,
+        Kind::Operands if touches_vectors(raw) => Class::Vector,
+        Kind::Operands => Class::Int,
+    }
+}
+
+pub(crate) fn unit_of(raw: &iced_x86::Instruction, class: Class) -> UnitUse {
+    if is_long(raw.mnemonic()) {
+        UnitUse::Long
+    } else if class == Class::Fp {
+        UnitUse::Pipelined
+    } else {
+        UnitUse::Short
+    }
+}
+
+fn of_flow(raw: &iced_x86::Instruction) -> Option<Class> {
+    match raw.flow_control() {
+        FlowControl::Next => None,
+        FlowControl::UnconditionalBranch
+        | FlowControl::IndirectBranch
+        | FlowControl::ConditionalBranch
+        | FlowControl::Return
+        | FlowControl::IndirectCall => Some(Class::Branch),
+        FlowControl::Call if mnemonics::kind(raw.mnemonic()) != Kind::System => Some(Class::Branch),
+        FlowControl::Call
+        | FlowControl::Interrupt
+        | FlowControl::XbeginXabortXend
+        | FlowControl::Exception => Some(Class::Other),
+    }
+}
+
+fn movement(raw: &iced_x86::Instruction, memory: MemoryUse) -> Class {
+    if memory.writes && !is_pop(raw) {
+        Class::Store
+    } else if memory.reads {
+        Class::Load
+    } else if is_x87(raw) || touches_vectors(raw) {
+        Class::Vector
+    } else {
+        Class::Int
+    }
+}
+
+/// `pop` to memory is a load with a store behind it.
+fn is_pop(raw: &iced_x86::Instruction) -> bool {
+    raw.mnemonic() == Mnemonic::Pop
+}
+
+fn is_x87(raw: &iced_x86::Instruction) -> bool {
+    raw.cpuid_features().iter().any(|feature| {
+        matches!(
+            feature,
+            CpuidFeature::FPU
+                | CpuidFeature::FPU287
+                | CpuidFeature::FPU387
+                | CpuidFeature::FPU387SL_ONLY
+        )
+    })
+}
+
+fn touches_vectors(raw: &iced_x86::Instruction) -> bool {
+    let by_operand = (0..raw.op_count()).any(|operand| {
+        raw.op_kind(operand) == OpKind::Register && is_vector(raw.op_register(operand))
+    });
+    by_operand || matches!(raw.mnemonic(), Mnemonic::Vzeroupper | Mnemonic::Vzeroall)
+}
+
+fn is_vector(register: iced_x86::Register) -> bool {
+    register.is_vector_register() || register.is_k() || register.is_mm() || register.is_tmm()
+}
+
+fn is_long(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::{
+        Div, Divpd, Divps, Divsd, Divss, F2xm1, Fbld, Fbstp, Fcos, Fdiv, Fdivp, Fdivr, Fdivrp,
+        Fidiv, Fidivr, Fpatan, Fprem, Fprem1, Fptan, Fscale, Fsin, Fsincos, Fsqrt, Fyl2x, Fyl2xp1,
+        Idiv, Sqrtpd, Sqrtps, Sqrtsd, Sqrtss, Vdivpd, Vdivph, Vdivps, Vdivsd, Vdivsh, Vdivss,
+        Vsqrtpd, Vsqrtph, Vsqrtps, Vsqrtsd, Vsqrtsh, Vsqrtss,
+    };
+    matches!(
+        mnemonic,
+        Div | Idiv
+            | Divpd
+            | Divps
+            | Divsd
+            | Divss
+            | Vdivpd
+            | Vdivph
+            | Vdivps
+            | Vdivsd
+            | Vdivsh
+            | Vdivss
+            | Sqrtpd
+            | Sqrtps
+            | Sqrtsd
+            | Sqrtss
+            | Vsqrtpd
+            | Vsqrtph
+            | Vsqrtps
+            | Vsqrtsd
+            | Vsqrtsh
+            | Vsqrtss
+            | Fdiv
+            | Fdivp
+            | Fdivr
+            | Fdivrp
+            | Fidiv
+            | Fidivr
+            | Fsqrt
+            | Fsin
+            | Fcos
+            | Fsincos
+            | Fptan
+            | Fpatan
+            | F2xm1
+            | Fyl2x
+            | Fyl2xp1
+            | Fprem
+            | Fprem1
+            | Fscale
+            | Fbld
+            | Fbstp
+    )
+}

@@ -1,0 +1,175 @@
+//! What an x86 mnemonic says about the class of an instruction.
+//!
+//! The rules go by the regular spelling of the mnemonics (an operation, then
+//! the element type), are worked out once for all mnemonics of the decoder, and
+//! looked up from then on.
+
+use std::sync::LazyLock;
+
+use iced_x86::Mnemonic;
+
+/// What the mnemonic alone says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Floating-point arithmetic.
+    Fp,
+    /// A load, a store or a move between registers, as the operands say.
+    Move,
+    /// System, fence, no-operation.
+    System,
+    /// Left to the operands.
+    Operands,
+}
+
+/// Operations on elements that are arithmetic when the elements are
+/// floating-point numbers.
+const FP_OPERATIONS: &[&str] = &[
+    "add", "sub", "mul", "div", "sqrt", "rsqrt", "rcp", "min", "max", "cmp", "com", "ucom",
+    "round", "rndscale", "dp", "hadd", "hsub", "fm", "fnm", "fcm", "fcmadd", "getexp", "getmant",
+    "fixupimm", "range", "reduce", "scalef", "fpclass", "exp2",
+];
+
+/// Element types that are floating-point numbers.
+const FP_ELEMENTS: &[&str] = &["ps", "pd", "ss", "sd", "ph", "sh", "bf16", "sx"];
+
+/// Prefixes of mnemonics that are arithmetic whatever the element type.
+const FP_PREFIXES: &[&str] = &["cvt", "pf", "pi2f"];
+
+/// x87 instructions that only move data.
+const X87_MOVES: &[&str] = &["fld", "fst", "fstp", "fxch"];
+
+/// x87 instructions that manage the unit.
+const X87_SYSTEM: &[&str] = &[
+    "fldcw", "fnstcw", "fstcw", "fnstsw", "fstsw", "fninit", "finit", "fnclex", "fclex", "fldenv",
+    "fnstenv", "fstenv", "fnsave", "fsave", "frstor", "fnop", "ffree", "ffreep", "fincstp",
+    "fdecstp", "fwait", "wait", "femms", "emms", "fxsave", "fxsave64", "fxrstor", "fxrstor64",
+];
+
+/// Prefixes of mnemonics that move data.
+const MOVE_PREFIXES: &[&str] = &[
+    "mov", "kmov", "push", "pop", "prefetch", "lddqu", "lods", "stos", "maskmov", "pmaskmov",
+    "gather", "pgather", "scatter", "pscatter", "broadcast", "pbroadcast", "xlat", "leave",
+    "enter", "expand", "pexpand", "compress", "pcompress", "lahf", "sahf",
+];
+
+/// Prefixes of mnemonics of the system.
+const SYSTEM_PREFIXES: &[&str] = &[
+    "nop", "fnop", "endbr", "pause", "lfence", "mfence", "sfence", "cpuid", "rdtsc", "rdpmc",
+    "rdrand", "rdseed", "rdpid", "rdfsbase", "rdgsbase", "wrfsbase", "wrgsbase", "rdpkru",
+    "wrpkru", "rdssp", "incssp", "xsave", "xrstor", "xgetbv", "xsetbv", "fxsave", "fxrstor",
+    "ldmxcsr", "stmxcsr", "vldmxcsr", "vstmxcsr", "clflush", "clwb", "cldemote", "clzero",
+    "syscall", "sysenter", "int", "ud0", "ud1", "ud2", "hlt", "serialize", "monitor", "mwait",
+    "umonitor", "umwait", "tpause", "xbegin", "xend", "xabort", "xtest", "reserved", "cld", "std",
+    "enqcmd", "ldtilecfg", "sttilecfg", "tilerelease", "tilezero", "wait", "lsl", "lar", "verr",
+    "verw", "sgdt", "sidt", "sldt", "smsw", "str", "vmcall", "vmmcall",
+];
+
+/// Exceptions to `SYSTEM_PREFIXES`, which would take them.
+const NOT_SYSTEM: &[&str] = &["xtestd", "inc", "insertps", "insertq"];
+
+static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    Mnemonic::values()
+        .map(|mnemonic| kind_of_name(&format!("{mnemonic:?}").to_ascii_lowercase()))
+        .collect()
+});
+
+/// What the mnemonic says, by look-up.
+pub(crate) fn kind(mnemonic: Mnemonic) -> Kind {
+    KINDS
+        .get(mnemonic as usize)
+        .copied()
+        .unwrap_or(Kind::Operands)
+}
+
+/// Whether the instruction asks for data without reading it.
+pub(crate) fn is_prefetch(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::{
+        Prefetch, Prefetchit0, Prefetchit1, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2,
+        Prefetchw, Prefetchwt1,
+    };
+    matches!(
+        mnemonic,
+        Prefetch
+            | Prefetchit0
+            | Prefetchit1
+            | Prefetchnta
+            | Prefetcht0
+            | Prefetcht1
+            | Prefetcht2
+            | Prefetchw
+            | Prefetchwt1
+    )
+}
+
+fn kind_of_name(name: &str) -> Kind {
+    if X87_SYSTEM.contains(&name) || is_system(name) {
+        return Kind::System;
+    }
+    if X87_MOVES.contains(&name) {
+        return Kind::Move;
+    }
+    // VEX and EVEX forms carry a leading v.
+    let operation = name.strip_prefix('v').unwrap_or(name);
+    if is_fp(operation) {
+        Kind::Fp
+    } else if starts_with_any(operation, MOVE_PREFIXES) {
+        Kind::Move
+    } else {
+        Kind::Operands
+    }
+}
+
+fn is_system(name: &str) -> bool {
+    !NOT_SYSTEM.contains(&name) && starts_with_any(name, SYSTEM_PREFIXES)
+}
+
+fn is_fp(operation: &str) -> bool {
+    let by_element = starts_with_any(operation, FP_OPERATIONS)
+        && FP_ELEMENTS.iter().any(|element| operation.ends_with(element));
+    by_element || starts_with_any(operation, FP_PREFIXES) || is_complex(operation)
+}
+
+/// Arithmetic on complex half-precision numbers ends in the part it works on.
+fn is_complex(operation: &str) -> bool {
+    starts_with_any(operation, &["fmulc", "fcmulc", "fmaddc", "fcmaddc"])
+}
+
+fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_of(kind: Kind, within: fn(&str) -> bool) -> Vec<String> {
+        Mnemonic::values()
+            .map(|mnemonic| format!("{mnemonic:?}").to_ascii_lowercase())
+            .filter(|name| within(name) && kind_of_name(name) == kind)
+            .collect()
+    }
+
+    #[test]
+    fn no_integer_simd_mnemonic_is_taken_for_floating_point() {
+        let wrong = names_of(Kind::Fp, |name| {
+            let name = name.strip_prefix('v').unwrap_or(name);
+            name.starts_with('p') && !name.starts_with("pf") && !name.starts_with("pi2f")
+        });
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_arithmetic_of_general_registers_is_taken_for_system() {
+        for name in ["inc", "add", "insertps", "lslx", "sub", "xor", "stc"] {
+            assert_ne!(kind_of_name(name), Kind::System, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_fused_multiply_add_is_floating_point() {
+        let wrong = names_of(Kind::Operands, |name| {
+            name.starts_with("vfm") || name.starts_with("vfnm")
+        });
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+}

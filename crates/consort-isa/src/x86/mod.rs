@@ -1,0 +1,97 @@
+//! x86: decoding by iced-x86, reduced to what this crate needs.
+
+mod class;
+mod mnemonics;
+mod operands;
+
+use iced_x86::{
+    Decoder, DecoderError, DecoderOptions, FlowControl, InstructionInfoFactory, OpKind,
+};
+
+use crate::{Arch, Class, DecodeError, Flow, Instruction};
+
+/// Decodes one x86 instruction.
+pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
+    let raw = decode_raw(arch, bytes, address)?;
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(&raw);
+    let memory = operands::memory_use(&raw, info);
+    let class = class::of(&raw, memory);
+    Ok(Instruction {
+        address,
+        len: u8::try_from(raw.len()).unwrap_or(15),
+        class,
+        reads: operands::registers_read(&raw, info),
+        writes: operands::registers_written(&raw, info),
+        address_registers: operands::address_registers(info),
+        memory,
+        unit: class::unit_of(&raw, class),
+        serialising: is_serialising(&raw, memory.writes),
+        flow: flow_of(&raw, class),
+    })
+}
+
+fn decode_raw(
+    arch: Arch,
+    bytes: &[u8],
+    address: u64,
+) -> Result<iced_x86::Instruction, DecodeError> {
+    let bitness = if arch == Arch::X86_32 { 32 } else { 64 };
+    let mut decoder = Decoder::with_ip(bitness, bytes, address, DecoderOptions::NONE);
+    let raw = decoder.decode();
+    match decoder.last_error() {
+        DecoderError::None if !is_forbidden(&raw) => Ok(raw),
+        DecoderError::NoMoreBytes => Err(DecodeError::Truncated { address }),
+        _ => Err(DecodeError::Invalid { arch, address }),
+    }
+}
+
+/// Instructions that only the kernel may execute are data in a user program.
+fn is_forbidden(raw: &iced_x86::Instruction) -> bool {
+    raw.is_privileged()
+}
+
+fn is_serialising(raw: &iced_x86::Instruction, writes_memory: bool) -> bool {
+    use iced_x86::Mnemonic::{
+        Cpuid, Lfence, Mfence, Rdtscp, Serialize, Sfence, Syscall, Sysenter, Xchg,
+    };
+    raw.has_lock_prefix()
+        || (raw.mnemonic() == Xchg && writes_memory)
+        || matches!(
+            raw.mnemonic(),
+            Cpuid | Lfence | Mfence | Sfence | Rdtscp | Serialize | Syscall | Sysenter
+        )
+}
+
+fn flow_of(raw: &iced_x86::Instruction, class: Class) -> Flow {
+    let target = direct_target(raw);
+    match raw.flow_control() {
+        FlowControl::Next => Flow::Next,
+        FlowControl::ConditionalBranch => Flow::Conditional(target),
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => Flow::Jump(target),
+        // System calls return to the next instruction.
+        FlowControl::Call | FlowControl::IndirectCall if class == Class::Branch => {
+            Flow::Call(target)
+        }
+        FlowControl::Return => Flow::Return,
+        FlowControl::Exception => Flow::Stop,
+        FlowControl::Interrupt if is_trap(raw) => Flow::Stop,
+        FlowControl::Call
+        | FlowControl::IndirectCall
+        | FlowControl::Interrupt
+        | FlowControl::XbeginXabortXend => Flow::Next,
+    }
+}
+
+fn is_trap(raw: &iced_x86::Instruction) -> bool {
+    raw.mnemonic() != iced_x86::Mnemonic::Int
+}
+
+fn direct_target(raw: &iced_x86::Instruction) -> Option<u64> {
+    let near = [
+        OpKind::NearBranch16,
+        OpKind::NearBranch32,
+        OpKind::NearBranch64,
+    ];
+    (raw.op_count() > 0 && near.contains(&raw.op0_kind())).then(|| raw.near_branch_target())
+}
