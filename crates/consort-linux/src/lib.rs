@@ -6,6 +6,8 @@
 //! microarchitecture), `discovery` (which threads exist), `enact` (affinity,
 //! journal, guardian).
 
+pub mod discovery;
 pub mod enact;
 pub mod perf;
+pub mod sampling;
 pub mod topology;
