@@ -11,12 +11,14 @@
 //! the kernel is not sampled; a thread that lives in system calls has few
 //! samples for its CPU time.
 
+mod attach;
 mod batch;
 mod blocks;
 mod code;
 mod config;
 mod error;
 mod feed;
+mod feeds;
 mod profile;
 mod profiler;
 mod sampler;

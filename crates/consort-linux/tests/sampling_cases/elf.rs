@@ -54,11 +54,11 @@ impl Elf {
 
     fn write(mut image: Vec<u8>, code: &[u8]) -> Self {
         image.extend(code);
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
         let path = dir.path().join("program");
-        fs::write(&path, image).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&path, image).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
         Self { path, _dir: dir }
     }
 }

@@ -5,6 +5,8 @@ use consort_linux::discovery::{Discovery, ThreadEvent};
 use consort_linux::sampling::{
     CodeCounts, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError,
 };
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -179,4 +181,13 @@ pub(crate) fn one_pu() -> PuSet {
     let mut set = PuSet::new();
     set.insert(first);
     set
+}
+
+/// Lets a child run on these PUs only.
+pub(crate) fn pin(child: &Held, pus: &PuSet) {
+    let mut mask = CpuSet::new();
+    for pu in pus.iter() {
+        mask.set(pu.0 as usize).expect("a PU number");
+    }
+    sched_setaffinity(Pid::from_raw(child.pid() as i32), &mask).expect("our child");
 }
