@@ -2,12 +2,15 @@
 //!
 //! Each module is named after what it reads or writes: `topology` (sysfs,
 //! cpusets), `perf` (the perf_event system call and its ring buffers),
-//! `sampling` (instruction pointers to instruction mix), `events` (hardware events
-//! by microarchitecture), `counters` (groups of them per thread), `discovery` (which threads exist), `enact` (affinity,
-//! journal, guardian).
+//! `sampling` (instruction pointers to instruction mix), `discovery` (which
+//! threads exist), `events` (event files by microarchitecture), `counters`
+//! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
+//! journal, guardian)..
 
 pub mod counters;
+pub mod discovery;
 pub mod enact;
 pub mod events;
 pub mod perf;
+pub mod sampling;
 pub mod topology;

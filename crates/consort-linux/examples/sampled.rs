@@ -1,0 +1,177 @@
+//! Programs to be sampled, for the tests of the sampling tier.
+//!
+//! `sampled KIND MILLISECONDS`: a loop of known instructions (`fp`, `int`), both
+//! in named threads (`both`), a program that executes another (`exec`), code
+//! made and remade at run time (`jit`), the vDSO (`clock`), short threads
+//! (`churn`), short processes (`forks`), or a thread that sleeps (`sleep`).
+
+use std::arch::asm;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    let millis = args.get(2).and_then(|text| text.parse().ok());
+    let (Some(kind), Some(millis)) = (args.get(1), millis) else {
+        eprintln!("usage: sampled KIND MILLISECONDS");
+        return ExitCode::from(2);
+    };
+    run(kind, Duration::from_millis(millis))
+}
+
+fn run(kind: &str, time: Duration) -> ExitCode {
+    match kind {
+        "fp" => repeat(time, fp),
+        "int" => repeat(time, int),
+        "both" => both(time),
+        "exec" => return exec(time),
+        "jit" => jit(time),
+        "clock" => while_clock(time),
+        "churn" => churn(time),
+        "forks" => forks(time),
+        "sleep" => thread::sleep(time),
+        _ => return ExitCode::from(2),
+    }
+    ExitCode::SUCCESS
+}
+
+fn repeat(time: Duration, mut work: impl FnMut()) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        work();
+    }
+}
+
+/// Iterations between two looks at the clock, some milliseconds.
+const ITERATIONS: u64 = 1_000_000;
+
+/// Eight floating-point additions, a decrement and a branch per iteration.
+#[cfg(target_arch = "x86_64")]
+fn fp() {
+    // SAFETY: only the named registers are touched.
+    unsafe {
+        asm!(
+            "2:",
+            "addsd xmm0, xmm4", "addsd xmm1, xmm4", "addsd xmm2, xmm4", "addsd xmm3, xmm4",
+            "addsd xmm0, xmm4", "addsd xmm1, xmm4", "addsd xmm2, xmm4", "addsd xmm3, xmm4",
+            "dec {n}", "jnz 2b",
+            n = inout(reg) ITERATIONS => _, out("xmm0") _, out("xmm1") _, out("xmm2") _,
+            out("xmm3") _, in("xmm4") 0.0f64, options(nomem, nostack)
+        );
+    }
+}
+
+/// Eight integer additions, a decrement and a branch per iteration.
+#[cfg(target_arch = "x86_64")]
+fn int() {
+    // SAFETY: only the named registers are touched.
+    unsafe {
+        asm!(
+            "2:",
+            "add {a}, 3", "add {b}, 5", "add {c}, 7", "add {d}, 9",
+            "add {a}, 3", "add {b}, 5", "add {c}, 7", "add {d}, 9",
+            "dec {n}", "jnz 2b",
+            n = inout(reg) ITERATIONS => _, a = out(reg) _, b = out(reg) _, c = out(reg) _,
+            d = out(reg) _, options(nomem, nostack)
+        );
+    }
+}
+
+/// Eight floating-point additions, a decrement and a branch per iteration.
+#[cfg(target_arch = "aarch64")]
+fn fp() {
+    // SAFETY: only the named registers are touched.
+    unsafe {
+        asm!(
+            "2:",
+            "fadd d0, d0, d4", "fadd d1, d1, d4", "fadd d2, d2, d4", "fadd d3, d3, d4",
+            "fadd d0, d0, d4", "fadd d1, d1, d4", "fadd d2, d2, d4", "fadd d3, d3, d4",
+            "subs {n}, {n}, 1", "b.ne 2b",
+            n = inout(reg) ITERATIONS => _, out("v0") _, out("v1") _, out("v2") _, out("v3") _,
+            in("d4") 0.0f64, options(nomem, nostack)
+        );
+    }
+}
+
+/// Eight integer additions, a decrement and a branch per iteration.
+#[cfg(target_arch = "aarch64")]
+fn int() {
+    // SAFETY: only the named registers are touched.
+    unsafe {
+        asm!(
+            "2:",
+            "add {a}, {a}, 3", "add {b}, {b}, 5", "add {c}, {c}, 7", "add {d}, {d}, 9",
+            "add {a}, {a}, 3", "add {b}, {b}, 5", "add {c}, {c}, 7", "add {d}, {d}, 9",
+            "subs {n}, {n}, 1", "b.ne 2b",
+            n = inout(reg) ITERATIONS => _, a = out(reg) _, b = out(reg) _, c = out(reg) _,
+            d = out(reg) _, options(nomem, nostack)
+        );
+    }
+}
+
+fn both(time: Duration) {
+    let spawn = |name: &str, work: fn()| {
+        let thread = thread::Builder::new().name(name.into());
+        thread.spawn(move || repeat(time, work)).expect("a thread")
+    };
+    let threads = [spawn("floating (1) x", fp), spawn("integer", int)];
+    threads.into_iter().for_each(|t| t.join().expect("joined"));
+}
+
+/// Integer work for half of the time, then floating point in another program.
+fn exec(time: Duration) -> ExitCode {
+    repeat(time / 2, int);
+    let rest = (time / 2).as_millis().to_string();
+    let me = std::env::current_exe().expect("own path");
+    eprintln!("{}", Command::new(me).args(["fp", &rest]).exec());
+    ExitCode::FAILURE
+}
+
+/// Reads the clock through the vDSO, thousands of times between the checks of
+/// the loop around it.
+fn while_clock(time: Duration) {
+    repeat(time, || {
+        for _ in 0..10_000 {
+            std::hint::black_box(Instant::now());
+        }
+    });
+}
+
+/// Starts and joins threads that each do a little work.
+fn churn(time: Duration) {
+    let start = Instant::now();
+    let mut threads = 0u64;
+    while start.elapsed() < time {
+        thread::spawn(|| std::hint::black_box(7))
+            .join()
+            .expect("joined");
+        threads += 1;
+        let due = Duration::from_micros(500 * threads);
+        thread::sleep(due.saturating_sub(start.elapsed()));
+    }
+    println!("{threads}");
+}
+
+/// Runs the floating-point loop in one child after the other, 20 ms each.
+fn forks(time: Duration) {
+    let me = std::env::current_exe().expect("own path");
+    repeat(time, || {
+        let child = Command::new(&me).args(["fp", "20"]).status();
+        assert!(child.expect("a child").success());
+    });
+}
+
+/// Runs generated code that adds floating-point numbers for half of the time,
+/// then rewrites it in place to add integers.
+fn jit(time: Duration) {
+    let page = jit_page::Page::new();
+    for code in [jit_page::FP, jit_page::INT] {
+        page.write(code);
+        repeat(time / 2, || page.call());
+    }
+}
+
+#[path = "sampled/jit_page.rs"]
+mod jit_page;

@@ -1,0 +1,54 @@
+//! Why `/proc` could not be read.
+
+use super::stat::StatError;
+use nix::errno::Errno;
+use std::io;
+use std::path::Path;
+use thiserror::Error;
+
+/// Why a thread's files could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProcError {
+    /// The thread has exited, or another has its tid now.
+    #[error("the thread has exited")]
+    Gone,
+    /// The thread belongs to somebody else.
+    #[error("not permitted to read {0}; run as the thread's owner or as root")]
+    Denied(String),
+    /// File descriptors are exhausted.
+    #[error("out of file descriptors; raise the limit on open files")]
+    NoFds,
+    /// The text is not what the kernel documents.
+    #[error("{path}: {error}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        error: StatError,
+    },
+    /// Anything else.
+    #[error("{path}: {errno}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the kernel answered.
+        errno: Errno,
+    },
+}
+
+impl ProcError {
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
+        let path = path.display().to_string();
+        match Errno::from_raw(error.raw_os_error().unwrap_or(0)) {
+            Errno::ENOENT | Errno::ESRCH => Self::Gone,
+            Errno::EACCES | Errno::EPERM => Self::Denied(path),
+            Errno::EMFILE | Errno::ENFILE => Self::NoFds,
+            errno => Self::Io { path, errno },
+        }
+    }
+
+    pub(crate) fn malformed(path: &Path, error: StatError) -> Self {
+        let path = path.display().to_string();
+        Self::Malformed { path, error }
+    }
+}

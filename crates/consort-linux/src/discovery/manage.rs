@@ -1,0 +1,147 @@
+//! Which threads must be let alone, and why.
+
+use super::error::ProcError;
+use super::stat::Stat;
+use std::path::Path;
+use thiserror::Error;
+
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// `CAP_SYS_NICE` of `capabilities(7)`.
+const CAP_SYS_NICE: u32 = 23;
+
+/// Why a thread is not managed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum Unmanageable {
+    /// It belongs to the kernel.
+    #[error("it is a kernel thread")]
+    KernelThread,
+    /// It belongs to another user, and Consort lacks the privilege.
+    #[error("it belongs to user {uid}; run as that user or grant CAP_SYS_NICE")]
+    OtherUser {
+        /// The owner's effective user id.
+        uid: u32,
+    },
+    /// Its scheduling policy is a real-time one.
+    #[error("its scheduling policy is {0}")]
+    RealTime(&'static str),
+}
+
+/// What Consort may do, by its own credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Effective user id.
+    pub uid: u32,
+    /// Whether it may place threads of other users.
+    pub may_place_others: bool,
+}
+
+impl Caller {
+    /// This process's credentials, from `/proc/self/status`.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(root: &Path) -> Result<Self, ProcError> {
+        let status = Status::read(&root.join("proc/self/status"))?;
+        Ok(Self {
+            uid: status.effective_uid,
+            may_place_others: status.capabilities & (1 << CAP_SYS_NICE) != 0,
+        })
+    }
+
+    /// Why the thread must be let alone, if it must. `sched_setaffinity(2)`
+    /// wants the caller's effective user to be the thread's real or effective one.
+    pub(crate) fn refuses(self, stat: &Stat, owner: Status) -> Option<Unmanageable> {
+        if stat.flags & KERNEL_THREAD != 0 {
+            return Some(Unmanageable::KernelThread);
+        }
+        if let Some(policy) = real_time(stat.policy) {
+            return Some(Unmanageable::RealTime(policy));
+        }
+        let own = self.uid == owner.real_uid || self.uid == owner.effective_uid;
+        let uid = owner.effective_uid;
+        (!own && !self.may_place_others).then_some(Unmanageable::OtherUser { uid })
+    }
+}
+
+/// The name of a real-time policy of `sched(7)`.
+fn real_time(policy: u32) -> Option<&'static str> {
+    match policy {
+        1 => Some("SCHED_FIFO"),
+        2 => Some("SCHED_RR"),
+        6 => Some("SCHED_DEADLINE"),
+        _ => None,
+    }
+}
+
+/// The credentials in `/proc/<pid>/status` (`proc_pid_status(5)`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) real_uid: u32,
+    pub(crate) effective_uid: u32,
+    pub(crate) capabilities: u64,
+}
+
+impl Status {
+    pub(crate) fn read(path: &Path) -> Result<Self, ProcError> {
+        let text = std::fs::read(path).map_err(|e| ProcError::io(path, &e))?;
+        Ok(Self::parse(&String::from_utf8_lossy(&text)))
+    }
+
+    /// Unknown users and no capabilities where a line is missing. A name cannot
+    /// feign a line: the kernel escapes newlines in this file.
+    fn parse(text: &str) -> Self {
+        let nobody = u32::MAX;
+        let uids = line(text, "Uid:").unwrap_or_default();
+        let mut uids = uids.split_ascii_whitespace().map(|f| f.parse().ok());
+        let mut uid = || uids.next().flatten().unwrap_or(nobody);
+        let capabilities = line(text, "CapEff:").unwrap_or_default().trim();
+        Self {
+            real_uid: uid(),
+            effective_uid: uid(),
+            capabilities: u64::from_str_radix(capabilities, 16).unwrap_or(0),
+        }
+    }
+}
+
+fn line<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stat::tests::line_of;
+    use super::*;
+
+    fn verdict(flags: u64, policy: u32, owner_uid: u32, caller: Caller) -> Option<Unmanageable> {
+        let stat = Stat::parse(&line_of(1, "x", 0, 0, flags, policy)).unwrap();
+        let owner = Status::parse(&format!("Name:\tx\nUid:\t{owner_uid}\t{owner_uid}\t0\t0\n"));
+        caller.refuses(&stat, owner)
+    }
+
+    #[test]
+    fn each_reason_is_told() {
+        let me = Caller {
+            uid: 7,
+            may_place_others: false,
+        };
+        let root = Caller {
+            uid: 0,
+            may_place_others: true,
+        };
+        assert_eq!(verdict(0, 0, 7, me), None);
+        assert_eq!(verdict(0, 0, 8, root), None);
+        let other = Unmanageable::OtherUser { uid: 8 };
+        assert_eq!(verdict(0, 0, 8, me), Some(other));
+        let real_time = Unmanageable::RealTime("SCHED_FIFO");
+        assert_eq!(verdict(0, 1, 7, root), Some(real_time));
+        let kernel = Unmanageable::KernelThread;
+        assert_eq!(verdict(KERNEL_THREAD, 0, 0, root), Some(kernel));
+    }
+
+    #[test]
+    fn own_credentials_are_readable() {
+        let caller = Caller::read(Path::new("/")).unwrap();
+        assert_eq!(caller.uid, nix::unistd::geteuid().as_raw());
+    }
+}

@@ -1,0 +1,28 @@
+//! Which threads exist, who they are, and which of them may be managed.
+//!
+//! Threads are found by the FORK, EXIT and COMM records of the sampling rings;
+//! a `/proc` scan fills in what a full ring has lost and serves hosts without
+//! perf. [`Discovery`] turns both into [`ThreadEvent`]s; [`ProcReader`] tells
+//! what a known thread has consumed. All readers take the host's root
+//! directory, so that tests and containers can put another in its place.
+//!
+//! Pitfalls: tids are those of the PID namespace that Consort and the mounted
+//! `/proc` are in. Kernels reuse tids; a [`consort_core::ThreadId`] has the
+//! start time, and every reader checks it.
+
+mod error;
+mod events;
+mod manage;
+mod pending;
+mod reader;
+mod scan;
+mod stat;
+mod tracker;
+
+pub use error::ProcError;
+pub use events::ThreadEvent;
+pub use manage::{Caller, Unmanageable};
+pub use reader::{ProcReader, ProcSample};
+pub use scan::{children_of, threads_of};
+pub use stat::{RunState, Stat, StatError};
+pub use tracker::Discovery;

@@ -1,0 +1,102 @@
+//! Threads that were announced but not yet looked up in `/proc`.
+//!
+//! Looking a thread up costs some microseconds, so those that have ended again
+//! before the ring is read are never looked up, and of the others only so many
+//! at a time: a fork bomb must not become the discoverer's bomb.
+
+use super::error::ProcError;
+use super::manage::{Caller, Status, Unmanageable};
+use super::scan::{read_stat, thread_dir};
+use consort_core::ThreadId;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// A thread as it was announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) pid: u32,
+    /// Kernel thread id of the parent, when a record told it.
+    pub(crate) parent: Option<u32>,
+}
+
+/// What `/proc` says of a thread at first sight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) id: ThreadId,
+    pub(crate) name: String,
+    pub(crate) unmanageable: Option<Unmanageable>,
+}
+
+/// Announced threads by tid, and ends that were seen before their beginnings.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    announced: BTreeMap<u32, Announced>,
+    /// Time of the end by tid: rings of different PUs are read one after another,
+    /// so an end may arrive one round before its beginning.
+    early_ends: HashMap<u32, u64>,
+    older_early_ends: HashMap<u32, u64>,
+}
+
+impl Pending {
+    /// Announces a thread that began at `time_ns`; false when its end is known already.
+    pub(crate) fn announce(&mut self, tid: u32, thread: Announced, time_ns: u64) -> bool {
+        let end = self.early_ends.remove(&tid);
+        let end = end.or_else(|| self.older_early_ends.remove(&tid));
+        let alive = end.is_none_or(|end_ns| end_ns < time_ns);
+        if alive {
+            self.announced.insert(tid, thread);
+        }
+        alive
+    }
+
+    /// Takes a thread out that has ended; false when it was not announced.
+    pub(crate) fn end(&mut self, tid: u32) -> bool {
+        self.announced.remove(&tid).is_some()
+    }
+
+    pub(crate) fn end_early(&mut self, tid: u32, time_ns: u64) {
+        self.early_ends.insert(tid, time_ns);
+    }
+
+    /// Whether the thread waits to be looked up, or its end was seen first.
+    pub(crate) fn contains(&self, tid: u32) -> bool {
+        let ends = [&self.early_ends, &self.older_early_ends];
+        self.announced.contains_key(&tid) || ends.iter().any(|e| e.contains_key(&tid))
+    }
+
+    /// Drops the other threads of a process; the number dropped.
+    pub(crate) fn end_others(&mut self, pid: u32) -> u64 {
+        let before = self.announced.len();
+        self.announced
+            .retain(|&tid, thread| thread.pid != pid || tid == pid);
+        (before - self.announced.len()) as u64
+    }
+
+    /// Takes up to `max` threads out, lowest tid first.
+    pub(crate) fn take(&mut self, max: usize) -> Vec<(u32, Announced)> {
+        let take = max.min(self.announced.len());
+        (0..take)
+            .filter_map(|_| self.announced.pop_first())
+            .collect()
+    }
+
+    /// Forgets early ends that are two rounds old.
+    pub(crate) fn next_round(&mut self) {
+        self.older_early_ends = std::mem::take(&mut self.early_ends);
+    }
+}
+
+/// Looks a thread up in `/proc`.
+pub(crate) fn look_up(root: &Path, me: Caller, pid: u32, tid: u32) -> Result<Found, ProcError> {
+    let stat = read_stat(root, pid, tid)?;
+    let owner = Status::read(&thread_dir(root, pid, tid).join("status"))?;
+    Ok(Found {
+        id: ThreadId {
+            pid,
+            tid,
+            start_ticks: stat.start_ticks,
+        },
+        unmanageable: me.refuses(&stat, owner),
+        name: stat.comm,
+    })
+}

@@ -1,0 +1,250 @@
+//! What a thread has consumed, from `/proc`: the `proc` tier.
+//!
+//! Files are kept open between reads, which is three times cheaper than
+//! opening them again and binds them to the thread: a later thread with the
+//! same tid does not appear in an old descriptor. The number kept open is
+//! bounded; threads beyond it are read by opening and closing.
+
+use super::error::ProcError;
+use super::scan::thread_dir;
+use super::stat::{RunState, Stat};
+use consort_core::{PuId, ThreadId};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What `/proc` tells of a thread, counted since it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcSample {
+    /// Time on a PU, ns.
+    pub cpu_ns: u64,
+    /// Whether `cpu_ns` comes in clock ticks, because the kernel has no schedstat.
+    pub cpu_in_ticks: bool,
+    /// Time runnable but not on a PU, ns; unknown without schedstat.
+    pub wait_ns: Option<u64>,
+    /// How often it was put on a PU; unknown without schedstat.
+    pub runs: Option<u64>,
+    /// What it is doing.
+    pub state: RunState,
+    /// The PU that it runs on or ran on last.
+    pub last_pu: PuId,
+}
+
+/// Reads threads' `stat` and `schedstat`.
+#[derive(Debug)]
+pub struct ProcReader {
+    root: PathBuf,
+    open: HashMap<ThreadId, Files>,
+    /// How many threads may have files kept open.
+    max_open: usize,
+    tick_ns: u64,
+}
+
+#[derive(Debug)]
+struct Files {
+    stat: File,
+    schedstat: Option<File>,
+}
+
+/// Descriptors that a thread takes while its files are kept open.
+const FDS_PER_THREAD: usize = 2;
+/// Longest stat line: 52 numbers of at most 20 digits, and a name.
+const STAT_BYTES: usize = 1280;
+
+impl ProcReader {
+    /// A reader below `root` that keeps at most `fd_budget` descriptors open.
+    pub fn new(root: &Path, fd_budget: usize) -> Self {
+        let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
+        let ticks = ticks.ok().flatten().and_then(|n| u64::try_from(n).ok());
+        Self {
+            root: root.to_owned(),
+            open: HashMap::new(),
+            max_open: fd_budget / FDS_PER_THREAD,
+            tick_ns: 1_000_000_000 / ticks.filter(|&n| n > 0).unwrap_or(100),
+        }
+    }
+
+    /// What the thread has consumed so far.
+    ///
+    /// # Errors
+    /// [`ProcError::Gone`] when it has exited; the reader has then forgotten it.
+    pub fn sample(&mut self, id: ThreadId) -> Result<ProcSample, ProcError> {
+        let sampled = self.sample_open(id);
+        if sampled.is_err() {
+            self.forget(id);
+        }
+        sampled
+    }
+
+    /// Closes the files of a thread.
+    pub fn forget(&mut self, id: ThreadId) {
+        self.open.remove(&id);
+    }
+
+    /// Number of descriptors kept open.
+    pub fn open_fds(&self) -> usize {
+        let fds = |f: &Files| 1 + usize::from(f.schedstat.is_some());
+        self.open.values().map(fds).sum()
+    }
+
+    fn sample_open(&mut self, id: ThreadId) -> Result<ProcSample, ProcError> {
+        if let Some(files) = self.open.get(&id) {
+            return self.read(id, files);
+        }
+        let files = self.open_files(id)?;
+        let sample = self.read(id, &files)?;
+        if self.open.len() < self.max_open {
+            self.open.insert(id, files);
+        }
+        Ok(sample)
+    }
+
+    /// Opens a thread's files; when descriptors run out, keeps fewer open from now on.
+    fn open_files(&mut self, id: ThreadId) -> Result<Files, ProcError> {
+        match Files::open(&thread_dir(&self.root, id.pid, id.tid)) {
+            Err(ProcError::NoFds) if !self.open.is_empty() => {
+                self.max_open = self.open.len() / 2;
+                self.open.clear();
+                Files::open(&thread_dir(&self.root, id.pid, id.tid))
+            }
+            opened => opened,
+        }
+    }
+
+    fn read(&self, id: ThreadId, files: &Files) -> Result<ProcSample, ProcError> {
+        let dir = thread_dir(&self.root, id.pid, id.tid);
+        let mut buffer = [0; STAT_BYTES];
+        let path = dir.join("stat");
+        let text = read_at_start(&files.stat, &mut buffer, &path)?;
+        let stat = Stat::parse(text).map_err(|e| ProcError::malformed(&path, e))?;
+        if stat.start_ticks != id.start_ticks || stat.state == RunState::Dead {
+            return Err(ProcError::Gone);
+        }
+        let schedstat = files.schedstat.as_ref().and_then(|file| {
+            let text = read_at_start(file, &mut buffer, &dir).ok()?;
+            parse_schedstat(text)
+        });
+        Ok(self.combine(&stat, schedstat))
+    }
+
+    fn combine(&self, stat: &Stat, schedstat: Option<[u64; 3]>) -> ProcSample {
+        ProcSample {
+            cpu_ns: schedstat.map_or(stat.cpu_ticks * self.tick_ns, |[run, ..]| run),
+            cpu_in_ticks: schedstat.is_none(),
+            wait_ns: schedstat.map(|[_, wait, _]| wait),
+            runs: schedstat.map(|[.., runs]| runs),
+            state: stat.state,
+            last_pu: stat.last_pu,
+        }
+    }
+}
+
+impl Files {
+    fn open(dir: &Path) -> Result<Self, ProcError> {
+        let open = |name| {
+            let path = dir.join(name);
+            File::open(&path).map_err(|e| ProcError::io(&path, &e))
+        };
+        let stat = open("stat")?;
+        match open("schedstat") {
+            Err(ProcError::NoFds) => Err(ProcError::NoFds),
+            schedstat => Ok(Self {
+                stat,
+                schedstat: schedstat.ok(),
+            }),
+        }
+    }
+}
+
+fn read_at_start<'a>(
+    file: &File,
+    buffer: &'a mut [u8],
+    path: &Path,
+) -> Result<&'a [u8], ProcError> {
+    let len = file.read_at(buffer, 0);
+    let len = len.map_err(|e| ProcError::io(path, &e))?;
+    Ok(&buffer[..len])
+}
+
+/// Run time ns, wait time ns, and number of runs (kernel
+/// `Documentation/scheduler/sched-stats.rst`). A kernel that does not keep
+/// them prints zeros.
+fn parse_schedstat(text: &[u8]) -> Option<[u64; 3]> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(|n| n.parse().ok());
+    let mut next = || numbers.next().flatten();
+    let fields = [next()?, next()?, next()?];
+    (fields != [0; 3]).then_some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::tests::process;
+    use super::*;
+
+    const ID: ThreadId = ThreadId {
+        pid: 10,
+        tid: 11,
+        start_ticks: 5,
+    };
+
+    #[test]
+    fn schedstat_gives_nanoseconds() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(11, "x", 5)]);
+        let sample = ProcReader::new(dir.path(), 8).sample(ID).unwrap();
+        assert_eq!((sample.cpu_ns, sample.wait_ns), (1000, Some(200)));
+        assert_eq!((sample.runs, sample.last_pu), (Some(3), PuId(3)));
+    }
+
+    #[test]
+    fn without_schedstat_ticks_must_do() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(11, "x", 5)]);
+        std::fs::remove_file(dir.path().join("proc/10/task/11/schedstat")).unwrap();
+        let sample = ProcReader::new(dir.path(), 8).sample(ID).unwrap();
+        assert!(sample.cpu_in_ticks && sample.wait_ns.is_none());
+        assert_eq!(sample.cpu_ns, 12 * 10_000_000);
+    }
+
+    #[test]
+    fn another_thread_with_the_same_tid_is_not_mistaken() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(11, "x", 6)]);
+        assert_eq!(
+            ProcReader::new(dir.path(), 8).sample(ID),
+            Err(ProcError::Gone)
+        );
+    }
+
+    #[test]
+    fn open_files_stay_within_the_budget() {
+        let dir = tempfile::tempdir().unwrap();
+        process(
+            dir.path(),
+            10,
+            1,
+            &[(11, "a", 5), (12, "b", 5), (13, "c", 5)],
+        );
+        let mut reader = ProcReader::new(dir.path(), 4);
+        for tid in [11, 12, 13, 11] {
+            assert!(reader.sample(ThreadId { tid, ..ID }).is_ok());
+        }
+        assert_eq!(reader.open_fds(), 4);
+    }
+
+    #[test]
+    fn this_thread_has_consumed_something() {
+        let tid = nix::unistd::gettid().as_raw() as u32;
+        let pid = std::process::id();
+        let stat = super::super::scan::read_stat(Path::new("/"), pid, tid).unwrap();
+        let id = ThreadId {
+            pid,
+            tid,
+            start_ticks: stat.start_ticks,
+        };
+        let sample = ProcReader::new(Path::new("/"), 8).sample(id).unwrap();
+        assert_eq!(sample.state, RunState::Runnable);
+    }
+}

@@ -1,0 +1,103 @@
+//! Threads and child processes as `/proc` lists them.
+
+use super::error::ProcError;
+use super::stat::Stat;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The directory of one thread.
+pub(crate) fn thread_dir(root: &Path, pid: u32, tid: u32) -> PathBuf {
+    root.join(format!("proc/{pid}/task/{tid}"))
+}
+
+/// The thread's stat file.
+pub(crate) fn read_stat(root: &Path, pid: u32, tid: u32) -> Result<Stat, ProcError> {
+    let path = thread_dir(root, pid, tid).join("stat");
+    parse_stat(&path)
+}
+
+fn parse_stat(path: &Path) -> Result<Stat, ProcError> {
+    let text = std::fs::read(path).map_err(|e| ProcError::io(path, &e))?;
+    Stat::parse(&text).map_err(|e| ProcError::malformed(path, e))
+}
+
+/// The tids of a process, in order.
+///
+/// # Errors
+/// When the process is gone or its directory cannot be read.
+pub fn threads_of(root: &Path, pid: u32) -> Result<Vec<u32>, ProcError> {
+    numbers_in(&root.join(format!("proc/{pid}/task")))
+}
+
+/// `pids` and all processes below them in the tree of parents, as far as the
+/// parents still live: a process whose parent has exited belongs to another.
+///
+/// # Errors
+/// When the list of processes cannot be read.
+pub fn children_of(root: &Path, pids: &BTreeSet<u32>) -> Result<BTreeSet<u32>, ProcError> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for pid in numbers_in(&root.join("proc"))? {
+        // A process that ends meanwhile is no child any more.
+        if let Ok(stat) = parse_stat(&root.join(format!("proc/{pid}/stat"))) {
+            children.entry(stat.parent_pid).or_default().push(pid);
+        }
+    }
+    Ok(closure(pids, &children))
+}
+
+fn closure(pids: &BTreeSet<u32>, children: &BTreeMap<u32, Vec<u32>>) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<u32> = pids.iter().copied().collect();
+    while let Some(pid) = open.pop() {
+        if found.insert(pid) {
+            open.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    found
+}
+
+fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
+    let entries = std::fs::read_dir(dir).map_err(|e| ProcError::io(dir, &e))?;
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let mut numbers: Vec<u32> = entries.flatten().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::stat::tests::line;
+    use super::*;
+    use std::fs;
+
+    /// Puts a process with these threads into a made-up `/proc`.
+    pub(crate) fn process(root: &Path, pid: u32, parent: u32, threads: &[(u32, &str, u64)]) {
+        for &(tid, comm, start) in threads {
+            let dir = thread_dir(root, pid, tid);
+            fs::create_dir_all(&dir).unwrap();
+            fs::write(dir.join("stat"), line(tid, comm, parent, start)).unwrap();
+            fs::write(dir.join("status"), "Uid:\t0\t0\t0\t0\n").unwrap();
+            fs::write(dir.join("schedstat"), "1000 200 3\n").unwrap();
+        }
+        let leader = line(pid, "leader", parent, 1);
+        fs::write(root.join(format!("proc/{pid}/stat")), leader).unwrap();
+    }
+
+    #[test]
+    fn descendants_are_found_and_strangers_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, parent) in [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20)] {
+            process(dir.path(), pid, parent, &[(pid, "x", 1)]);
+        }
+        let found = children_of(dir.path(), &BTreeSet::from([10])).unwrap();
+        assert_eq!(found, BTreeSet::from([10, 11, 12]));
+    }
+
+    #[test]
+    fn threads_are_listed_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(12, "b", 1), (10, "a", 1)]);
+        assert_eq!(threads_of(dir.path(), 10).unwrap(), [10, 12]);
+        assert_eq!(threads_of(dir.path(), 99), Err(ProcError::Gone));
+    }
+}

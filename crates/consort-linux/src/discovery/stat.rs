@@ -1,0 +1,181 @@
+//! `/proc/<pid>/task/<tid>/stat` (`proc_pid_stat(5)`).
+
+use consort_core::PuId;
+use thiserror::Error;
+
+/// What a thread is doing, from the state letter of `proc_pid_stat(5)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// Running, or waiting for a PU.
+    Runnable,
+    /// Asleep until something happens.
+    Sleeping,
+    /// Asleep and not to be woken by signals, mostly for a disk.
+    Blocked,
+    /// Stopped by a signal, a debugger or a freezer.
+    Stopped,
+    /// Ended, or about to.
+    Dead,
+}
+
+impl RunState {
+    fn of(letter: u8) -> Option<Self> {
+        Some(match letter {
+            b'R' | b'W' => Self::Runnable,
+            b'S' | b'I' | b'P' => Self::Sleeping,
+            b'D' => Self::Blocked,
+            b'T' | b't' => Self::Stopped,
+            b'Z' | b'X' | b'x' => Self::Dead,
+            _ => return None,
+        })
+    }
+}
+
+/// The fields that Consort uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// The thread's name.
+    pub comm: String,
+    /// What it is doing.
+    pub state: RunState,
+    /// Process id of the parent.
+    pub parent_pid: u32,
+    /// Kernel flags (`PF_*`).
+    pub flags: u64,
+    /// CPU time in user and kernel mode, clock ticks.
+    pub cpu_ticks: u64,
+    /// Start, clock ticks since boot.
+    pub start_ticks: u64,
+    /// The PU that it runs on or ran on last.
+    pub last_pu: PuId,
+    /// Scheduling policy (`SCHED_*`).
+    pub policy: u32,
+}
+
+/// What is wrong with a stat line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum StatError {
+    /// The name is not in parentheses.
+    #[error("no name in parentheses")]
+    NoName,
+    /// A field is missing or no number.
+    #[error("field {0} is missing or not a number")]
+    Field(usize),
+    /// The state letter is unknown.
+    #[error("the state letter is unknown")]
+    State,
+}
+
+impl Stat {
+    /// Parses the file's content.
+    ///
+    /// The name may hold anything, parentheses, spaces and newlines too; it ends
+    /// at the last closing parenthesis, since only numbers follow.
+    ///
+    /// # Errors
+    /// When a field is missing or has another form.
+    pub fn parse(text: &[u8]) -> Result<Self, StatError> {
+        let open = text.iter().position(|&b| b == b'(');
+        let close = text.iter().rposition(|&b| b == b')');
+        let (Some(open), Some(close)) = (open, close) else {
+            return Err(StatError::NoName);
+        };
+        let comm = text.get(open + 1..close).ok_or(StatError::NoName)?;
+        let rest = std::str::from_utf8(&text[close + 1..]).map_err(|_| StatError::Field(3))?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        Self::of_fields(String::from_utf8_lossy(comm).into_owned(), &fields)
+    }
+
+    fn of_fields(comm: String, fields: &[&str]) -> Result<Self, StatError> {
+        let letter = fields.first().and_then(|f| f.bytes().next());
+        let number = |field| number(fields, field);
+        Ok(Self {
+            comm,
+            state: letter.and_then(RunState::of).ok_or(StatError::State)?,
+            parent_pid: small(number(4)?, 4)?,
+            flags: number(9)?,
+            cpu_ticks: number(14)?.saturating_add(number(15)?),
+            start_ticks: number(22)?,
+            last_pu: PuId(small(number(39)?, 39)?),
+            policy: small(number(41)?, 41)?,
+        })
+    }
+}
+
+/// A field by its number in `proc_pid_stat(5)`; the state, first after the name, is number 3.
+fn number(fields: &[&str], field: usize) -> Result<u64, StatError> {
+    let text = fields.get(field - 3).ok_or(StatError::Field(field))?;
+    text.parse().map_err(|_| StatError::Field(field))
+}
+
+fn small(number: u64, field: usize) -> Result<u32, StatError> {
+    u32::try_from(number).map_err(|_| StatError::Field(field))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A stat line with these fields and zeros elsewhere.
+    pub(crate) fn line(tid: u32, comm: &str, parent: u32, start: u64) -> Vec<u8> {
+        line_of(tid, comm, parent, start, 0, 0)
+    }
+
+    pub(crate) fn line_of(
+        tid: u32,
+        comm: &str,
+        parent: u32,
+        start: u64,
+        flags: u64,
+        policy: u32,
+    ) -> Vec<u8> {
+        let mut fields = vec!["0".to_owned(); 50];
+        fields[0] = "R".into();
+        fields[1] = parent.to_string();
+        fields[5] = "-1".into();
+        fields[6] = flags.to_string();
+        fields[11] = "7".into();
+        fields[12] = "5".into();
+        fields[19] = start.to_string();
+        fields[36] = "3".into();
+        fields[38] = policy.to_string();
+        format!("{tid} ({comm}) {}\n", fields.join(" ")).into_bytes()
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_read_back(comm in "[ -~\n]{0,15}", parent: u32, start: u64) {
+            let stat = Stat::parse(&line(5, &comm, parent, start)).unwrap();
+            prop_assert_eq!((stat.comm, stat.parent_pid, stat.start_ticks), (comm, parent, start));
+        }
+
+        #[test]
+        fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Stat::parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn fields_are_where_the_manual_puts_them() {
+        let stat = Stat::parse(&line_of(5, "x", 1, 2, 0x20_0000, 6)).unwrap();
+        let expect = Stat {
+            comm: "x".into(),
+            state: RunState::Runnable,
+            parent_pid: 1,
+            flags: 0x20_0000,
+            cpu_ticks: 12,
+            start_ticks: 2,
+            last_pu: PuId(3),
+            policy: 6,
+        };
+        assert_eq!(stat, expect);
+    }
+
+    #[test]
+    fn a_cut_line_names_the_field() {
+        let line = line(5, "x", 1, 2);
+        assert_eq!(Stat::parse(&line[..20]), Err(StatError::Field(14)));
+        assert_eq!(Stat::parse(b"5 x"), Err(StatError::NoName));
+    }
+}

@@ -1,0 +1,219 @@
+//! The set of managed threads, kept up to date from records and scans.
+
+use super::error::ProcError;
+use super::events::ThreadEvent;
+use super::manage::Caller;
+use super::pending::{Announced, Found, Pending, look_up};
+use super::scan::{children_of, threads_of};
+use crate::perf::record::{Record, Task};
+use crate::sampling::Batch;
+use consort_core::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many threads are looked up per round; the rest wait for the next.
+const LOOK_UPS_PER_ROUND: usize = 1000;
+
+/// Keeps the set of threads of some processes and their offspring.
+///
+/// Feed it every [`Batch`] in order. A thread that ends before it could be
+/// looked up is counted by [`Discovery::short_lived`] and never listed. When
+/// records were lost, the next round scans `/proc`.
+#[derive(Debug)]
+pub struct Discovery {
+    root: PathBuf,
+    me: Caller,
+    roots: BTreeSet<u32>,
+    known: BTreeMap<u32, Known>,
+    pending: Pending,
+    short_lived: u64,
+    scan_due: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    id: ThreadId,
+    name: Arc<str>,
+}
+
+impl Discovery {
+    /// Watches the processes `pids` and what they start; the first round scans.
+    ///
+    /// # Errors
+    /// When Consort's own credentials cannot be read below `root`.
+    pub fn new(root: &Path, pids: &[u32]) -> Result<Self, ProcError> {
+        Ok(Self {
+            root: root.to_owned(),
+            me: Caller::read(root)?,
+            roots: pids.iter().copied().collect(),
+            known: BTreeMap::new(),
+            pending: Pending::default(),
+            short_lived: 0,
+            scan_due: true,
+        })
+    }
+
+    /// Takes one round of records in and tells what has changed.
+    pub fn apply(&mut self, batch: &Batch) -> Vec<ThreadEvent> {
+        let mut events = Vec::new();
+        for record in &batch.records {
+            self.take(record, &mut events);
+        }
+        if batch.lost > 0 || std::mem::take(&mut self.scan_due) {
+            self.scan_into(&mut events);
+        }
+        self.resolve(&mut events);
+        self.pending.next_round();
+        events
+    }
+
+    /// Compares with `/proc` and tells what has changed; the fallback where
+    /// there are no records.
+    pub fn scan(&mut self) -> Vec<ThreadEvent> {
+        self.scan_due = false;
+        let mut events = Vec::new();
+        self.scan_into(&mut events);
+        self.resolve(&mut events);
+        events
+    }
+
+    /// The thread that has this tid now.
+    pub fn id_of(&self, tid: u32) -> Option<ThreadId> {
+        Some(self.known.get(&tid)?.id)
+    }
+
+    /// The known threads, by tid.
+    pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Arc<str>)> {
+        self.known.values().map(|known| (known.id, &known.name))
+    }
+
+    /// Threads that ended before they could be looked up.
+    pub fn short_lived(&self) -> u64 {
+        self.short_lived
+    }
+
+    fn take(&mut self, record: &Record, events: &mut Vec<ThreadEvent>) {
+        match record {
+            Record::Fork(task) => self.begin(*task, events),
+            Record::Exit(task) => self.end(*task, events),
+            Record::Comm {
+                pid,
+                tid,
+                exec,
+                name,
+                ..
+            } => {
+                if *exec {
+                    self.end_others(*pid, events);
+                }
+                self.rename(*pid, *tid, name, events);
+            }
+            // A sample of a thread that was never announced: its record was lost.
+            Record::Sample { stamp, .. } => self.notice(stamp.pid, stamp.tid),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
+        self.drop_known(task.tid, events);
+        let thread = Announced {
+            pid: task.pid,
+            parent: Some(task.parent_tid),
+        };
+        if !self.pending.announce(task.tid, thread, task.time_ns) {
+            self.short_lived += 1;
+        }
+    }
+
+    fn end(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
+        if self.pending.end(task.tid) {
+            self.short_lived += 1;
+        } else if !self.drop_known(task.tid, events) {
+            self.pending.end_early(task.tid, task.time_ns);
+        }
+    }
+
+    /// An `exec` ends all threads of the process but the one that becomes its leader.
+    fn end_others(&mut self, pid: u32, events: &mut Vec<ThreadEvent>) {
+        self.short_lived += self.pending.end_others(pid);
+        let others = self.known.values().map(|known| known.id);
+        let others = others.filter(|id| id.pid == pid && id.tid != pid);
+        for id in others.collect::<Vec<_>>() {
+            self.drop_known(id.tid, events);
+        }
+    }
+
+    fn rename(&mut self, pid: u32, tid: u32, name: &str, events: &mut Vec<ThreadEvent>) {
+        let Some(known) = self.known.get_mut(&tid) else {
+            return self.notice(pid, tid);
+        };
+        if &*known.name != name {
+            known.name = name.into();
+            let (id, name) = (known.id, known.name.clone());
+            events.push(ThreadEvent::Renamed { id, name });
+        }
+    }
+
+    fn notice(&mut self, pid: u32, tid: u32) {
+        if !self.known.contains_key(&tid) && !self.pending.contains(tid) {
+            let parent = None;
+            self.pending
+                .announce(tid, Announced { pid, parent }, u64::MAX);
+        }
+    }
+
+    fn drop_known(&mut self, tid: u32, events: &mut Vec<ThreadEvent>) -> bool {
+        let known = self.known.remove(&tid);
+        let known = known.map(|known| events.push(ThreadEvent::Exited { id: known.id }));
+        known.is_some()
+    }
+
+    fn resolve(&mut self, events: &mut Vec<ThreadEvent>) {
+        for (tid, thread) in self.pending.take(LOOK_UPS_PER_ROUND) {
+            match look_up(&self.root, self.me, thread.pid, tid) {
+                Ok(found) => events.push(self.add(found, thread.parent)),
+                Err(ProcError::NoFds) => {
+                    self.pending.announce(tid, thread, u64::MAX);
+                }
+                Err(_) => self.short_lived += 1,
+            }
+        }
+    }
+
+    fn add(&mut self, found: Found, parent: Option<u32>) -> ThreadEvent {
+        let name: Arc<str> = found.name.into();
+        let known = Known {
+            id: found.id,
+            name: name.clone(),
+        };
+        self.known.insert(found.id.tid, known);
+        ThreadEvent::Appeared {
+            id: found.id,
+            name,
+            parent,
+            unmanageable: found.unmanageable,
+        }
+    }
+
+    fn scan_into(&mut self, events: &mut Vec<ThreadEvent>) {
+        let mut pids = self.roots.clone();
+        pids.extend(self.known.values().map(|known| known.id.pid));
+        // Without a list of processes the known ones must do.
+        let pids = children_of(&self.root, &pids).unwrap_or(pids);
+        let mut seen = BTreeSet::new();
+        for pid in pids {
+            for tid in threads_of(&self.root, pid).unwrap_or_default() {
+                seen.insert(tid);
+                self.notice(pid, tid);
+            }
+        }
+        let gone = self.known.keys().filter(|tid| !seen.contains(tid));
+        for tid in gone.copied().collect::<Vec<_>>() {
+            self.drop_known(tid, events);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

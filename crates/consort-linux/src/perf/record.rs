@@ -1,0 +1,300 @@
+//! Records of a perf ring buffer, parsed from bytes.
+//!
+//! Layouts are those of `perf_event_open(2)`, "MMAP layout", for events with
+//! `sample_id_all` and the sample fields IP, TID, TIME and CPU (module `attr`).
+//! Pure: any bytes are accepted, and what cannot be read is an error, never a
+//! panic.
+
+use thiserror::Error;
+
+/// Bytes of a record's header: type (4), flags (2), size (2).
+pub const HEADER_BYTES: usize = 8;
+
+/// Who was on which PU when a record was written; the `sample_id` trailer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Process id of the running thread.
+    pub pid: u32,
+    /// Kernel thread id of the running thread.
+    pub tid: u32,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub time_ns: u64,
+    /// The PU's number.
+    pub pu: u32,
+}
+
+/// A new or ended thread (`PERF_RECORD_FORK`, `PERF_RECORD_EXIT`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Process id.
+    pub pid: u32,
+    /// Kernel thread id.
+    pub tid: u32,
+    /// Process id of the parent.
+    pub parent_pid: u32,
+    /// Kernel thread id of the parent.
+    pub parent_tid: u32,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub time_ns: u64,
+}
+
+/// An executable mapping (`PERF_RECORD_MMAP2`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Process id.
+    pub pid: u32,
+    /// First address.
+    pub start: u64,
+    /// Length, bytes.
+    pub len: u64,
+    /// Offset of the first byte in the file, bytes.
+    pub file_offset: u64,
+    /// Inode number of the file; 0 for anonymous memory.
+    pub inode: u64,
+    /// `PROT_*` bits.
+    pub prot: u32,
+    /// Path of the file, or a name such as `//anon` or `[vdso]`.
+    pub path: String,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub time_ns: u64,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// An instruction pointer.
+    Sample {
+        /// The address of the instruction that had not retired.
+        ip: u64,
+        /// Who ran where and when.
+        stamp: Stamp,
+    },
+    /// A thread or process was started.
+    Fork(Task),
+    /// A thread ended.
+    Exit(Task),
+    /// A thread was renamed, or executes a new program.
+    Comm {
+        /// Process id.
+        pid: u32,
+        /// Kernel thread id.
+        tid: u32,
+        /// Whether the new name comes from an `exec`.
+        exec: bool,
+        /// The new name; bytes that are no UTF-8 are replaced.
+        name: String,
+        /// `CLOCK_MONOTONIC`, ns.
+        time_ns: u64,
+    },
+    /// Executable memory was mapped, or memory became executable.
+    Mmap2(Mapping),
+    /// The ring was full.
+    Lost {
+        /// Number of records that were not written.
+        count: u64,
+    },
+    /// Sampling was paused or resumed by the kernel.
+    Throttle {
+        /// Whether it was paused.
+        paused: bool,
+    },
+    /// A kind of record that nothing here needs.
+    Other {
+        /// Its `PERF_RECORD_*` number.
+        kind: u32,
+    },
+}
+
+/// Why bytes are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RecordError {
+    /// Fewer bytes than a header has.
+    #[error("{0} bytes are too few for a record header of 8 bytes")]
+    NoHeader(usize),
+    /// A size that would never advance the reader, or beyond the bytes at hand.
+    #[error("record size {size} is outside 8..={available}")]
+    BadSize {
+        /// What the header says, bytes.
+        size: usize,
+        /// Bytes at hand.
+        available: usize,
+    },
+    /// The fields of its kind do not fit into its size.
+    #[error("record of kind {kind} with {size} bytes is too short for its fields")]
+    TooShort {
+        /// `PERF_RECORD_*` number.
+        kind: u32,
+        /// Its size, bytes.
+        size: usize,
+    },
+}
+
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const THROTTLE: u32 = 5;
+const UNTHROTTLE: u32 = 6;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+const LOST_SAMPLES: u32 = 13;
+/// `PERF_RECORD_MISC_COMM_EXEC` of a COMM record.
+const MISC_COMM_EXEC: u16 = 1 << 13;
+/// Bytes of the `sample_id` trailer: pid, tid, time, cpu, reserved.
+const STAMP_BYTES: usize = 24;
+
+/// The size of the record that begins with these bytes.
+///
+/// # Errors
+/// When there is no whole header, or a size below the header's own.
+pub fn record_size(header: &[u8]) -> Result<usize, RecordError> {
+    let size = header
+        .get(6..HEADER_BYTES)
+        .ok_or(RecordError::NoHeader(header.len()))?;
+    let size = usize::from(u16::from_ne_bytes([size[0], size[1]]));
+    if size < HEADER_BYTES {
+        let available = header.len();
+        return Err(RecordError::BadSize { size, available });
+    }
+    Ok(size)
+}
+
+/// The kind of the record that begins with these bytes, 0 when there is no header.
+pub(crate) fn kind_of(header: &[u8]) -> u32 {
+    Fields(header).u32(0).unwrap_or(0)
+}
+
+/// Whether a kind of record is a sample.
+pub(crate) fn is_sample(kind: u32) -> bool {
+    kind == SAMPLE
+}
+
+impl Record {
+    /// Parses the first record of some bytes; its length is [`record_size`].
+    ///
+    /// # Errors
+    /// When the size is impossible or the fields do not fit into it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
+        let size = record_size(bytes)?;
+        let available = bytes.len();
+        let bytes = bytes
+            .get(..size)
+            .ok_or(RecordError::BadSize { size, available })?;
+        let kind = kind_of(bytes);
+        let misc = u16::from_ne_bytes([bytes[4], bytes[5]]);
+        let body = Fields(&bytes[HEADER_BYTES..]);
+        Self::of_kind(kind, misc, body).ok_or(RecordError::TooShort { kind, size })
+    }
+
+    fn of_kind(kind: u32, misc: u16, body: Fields<'_>) -> Option<Self> {
+        Some(match kind {
+            SAMPLE => sample(body)?,
+            FORK => Self::Fork(task(body)?),
+            EXIT => Self::Exit(task(body)?),
+            COMM => comm(body, misc & MISC_COMM_EXEC != 0)?,
+            MMAP2 => Self::Mmap2(mapping(body)?),
+            LOST => Self::Lost {
+                count: body.u64(8)?,
+            },
+            LOST_SAMPLES => Self::Lost {
+                count: body.u64(0)?,
+            },
+            THROTTLE | UNTHROTTLE => Self::Throttle {
+                paused: kind == THROTTLE,
+            },
+            _ => Self::Other { kind },
+        })
+    }
+
+    /// When the record was written, `CLOCK_MONOTONIC` ns, for those that are kept in order.
+    pub fn time_ns(&self) -> Option<u64> {
+        match self {
+            Self::Sample { stamp, .. } => Some(stamp.time_ns),
+            Self::Fork(task) | Self::Exit(task) => Some(task.time_ns),
+            Self::Comm { time_ns, .. } => Some(*time_ns),
+            Self::Mmap2(mapping) => Some(mapping.time_ns),
+            Self::Lost { .. } | Self::Throttle { .. } | Self::Other { .. } => None,
+        }
+    }
+}
+
+fn sample(body: Fields<'_>) -> Option<Record> {
+    let stamp = Stamp {
+        pid: body.u32(8)?,
+        tid: body.u32(12)?,
+        time_ns: body.u64(16)?,
+        pu: body.u32(24)?,
+    };
+    let ip = body.u64(0)?;
+    Some(Record::Sample { ip, stamp })
+}
+
+fn task(body: Fields<'_>) -> Option<Task> {
+    Some(Task {
+        pid: body.u32(0)?,
+        parent_pid: body.u32(4)?,
+        tid: body.u32(8)?,
+        parent_tid: body.u32(12)?,
+        time_ns: body.stamp()?.time_ns,
+    })
+}
+
+fn comm(body: Fields<'_>, exec: bool) -> Option<Record> {
+    Some(Record::Comm {
+        pid: body.u32(0)?,
+        tid: body.u32(4)?,
+        exec,
+        name: body.text(8)?,
+        time_ns: body.stamp()?.time_ns,
+    })
+}
+
+fn mapping(body: Fields<'_>) -> Option<Mapping> {
+    Some(Mapping {
+        pid: body.u32(0)?,
+        start: body.u64(8)?,
+        len: body.u64(16)?,
+        file_offset: body.u64(24)?,
+        inode: body.u64(40)?,
+        prot: body.u32(56)?,
+        path: body.text(64)?,
+        time_ns: body.stamp()?.time_ns,
+    })
+}
+
+/// The bytes behind a record's header.
+#[derive(Clone, Copy)]
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn u32(self, at: usize) -> Option<u32> {
+        let bytes = self.0.get(at..at + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    }
+
+    fn u64(self, at: usize) -> Option<u64> {
+        let bytes = self.0.get(at..at + 8)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    }
+
+    /// The text at `at`, up to its zero byte or the trailer.
+    fn text(self, at: usize) -> Option<String> {
+        let end = self.0.len().checked_sub(STAMP_BYTES)?;
+        let bytes = self.0.get(at..end)?;
+        let len = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+        Some(String::from_utf8_lossy(&bytes[..len]).into_owned())
+    }
+
+    fn stamp(self) -> Option<Stamp> {
+        let at = self.0.len().checked_sub(STAMP_BYTES)?;
+        Some(Stamp {
+            pid: self.u32(at)?,
+            tid: self.u32(at + 4)?,
+            time_ns: self.u64(at + 8)?,
+            pu: self.u32(at + 16)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+use super::*;
+use proptest::prelude::*;
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(HEADER_BYTES + body.len()).unwrap();
+    let mut bytes = kind.to_ne_bytes().to_vec();
+    bytes.extend(misc.to_ne_bytes());
+    bytes.extend(size.to_ne_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+}
+
+fn trailer() -> Vec<u8> {
+    words(&[1, 2, 77, 0, 3, 0])
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Record::parse(&bytes);
+    }
+
+    #[test]
+    fn any_body_of_any_kind_is_parsed_or_refused(
+        kind in 0u32..24, misc: u16, body in prop::collection::vec(any::<u8>(), 0..200)
+    ) {
+        let bytes = record(kind, misc, &body);
+        match Record::parse(&bytes) {
+            Ok(_) => prop_assert_eq!(record_size(&bytes), Ok(bytes.len())),
+            Err(e) => prop_assert_eq!(e, RecordError::TooShort { kind, size: bytes.len() }),
+        }
+    }
+
+    #[test]
+    fn samples_are_read_back(ip: u64, pid: u32, tid: u32, time_ns: u64, pu: u32) {
+        let mut body = ip.to_ne_bytes().to_vec();
+        body.extend(words(&[pid, tid]));
+        body.extend(time_ns.to_ne_bytes());
+        body.extend(words(&[pu, 0]));
+        let stamp = Stamp { pid, tid, time_ns, pu };
+        prop_assert_eq!(Record::parse(&record(SAMPLE, 2, &body)), Ok(Record::Sample { ip, stamp }));
+    }
+}
+
+#[test]
+fn a_record_without_size_is_refused() {
+    let error = Record::parse(&[0; 64]);
+    assert_eq!(
+        error,
+        Err(RecordError::BadSize {
+            size: 0,
+            available: 64
+        })
+    );
+}
+
+#[test]
+fn forks_carry_the_trailer_time() {
+    let mut body = words(&[10, 20, 11, 21, 5, 0]);
+    body.extend(trailer());
+    let expect = Task {
+        pid: 10,
+        tid: 11,
+        parent_pid: 20,
+        parent_tid: 21,
+        time_ns: 77,
+    };
+    assert_eq!(
+        Record::parse(&record(FORK, 0, &body)),
+        Ok(Record::Fork(expect))
+    );
+}
+
+#[test]
+fn names_end_at_their_zero_and_tell_execs() {
+    let mut body = words(&[10, 11]);
+    body.extend(b"a) b\n\0\0\0");
+    body.extend(trailer());
+    let expect = Record::Comm {
+        pid: 10,
+        tid: 11,
+        exec: true,
+        name: "a) b\n".into(),
+        time_ns: 77,
+    };
+    assert_eq!(
+        Record::parse(&record(COMM, MISC_COMM_EXEC, &body)),
+        Ok(expect)
+    );
+}
+
+#[test]
+fn mappings_tell_file_and_place() {
+    let mut body = words(&[10, 11]);
+    for word in [0x1000u64, 0x2000, 0x3000, 0, 99, 0] {
+        body.extend(word.to_ne_bytes());
+    }
+    body.extend(words(&[5, 2]));
+    body.extend(b"/bin/x\0\0");
+    body.extend(trailer());
+    let Ok(Record::Mmap2(mapping)) = Record::parse(&record(MMAP2, 0, &body)) else {
+        panic!("not a mapping");
+    };
+    let seen = (mapping.start, mapping.len, mapping.file_offset);
+    assert_eq!(seen, (0x1000, 0x2000, 0x3000));
+    assert_eq!((mapping.inode, mapping.prot), (99, 5));
+    assert_eq!((mapping.path.as_str(), mapping.time_ns), ("/bin/x", 77));
+}

@@ -1,0 +1,130 @@
+//! The ring buffer that the kernel writes an event's records into.
+//!
+//! The kernel advances `data_head`, the reader `data_tail`. A load-acquire of
+//! the head orders the reads of the records behind it; a store-release of the
+//! tail orders them before the space is given back (`perf_event_open(2)`,
+//! "data_head", and `tools/include/linux/ring_buffer.h`, which says the same).
+
+use super::open::PerfError;
+use super::walk::{Walked, walk};
+use nix::errno::Errno;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use perf_event_open_sys::bindings::perf_event_mmap_page;
+use std::ffi::c_void;
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A mapped ring buffer; unmapped when dropped.
+#[derive(Debug)]
+pub struct Ring {
+    base: NonNull<c_void>,
+    page_bytes: usize,
+    data_bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is reachable from any thread of the process.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps a ring of `data_bytes`, a power of two and a multiple of the page
+    /// size, before the event that `fd` names.
+    ///
+    /// # Errors
+    /// [`PerfError::NoMemory`] when `kernel.perf_event_mlock_kb` is used up,
+    /// else what the kernel answered.
+    pub fn map(fd: impl AsFd, data_bytes: usize) -> Result<Self, PerfError> {
+        let page_bytes = page_bytes();
+        let len = NonZeroUsize::new(page_bytes + data_bytes).ok_or(PerfError::NoMemory)?;
+        let prot = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choosing touches nothing of ours.
+        let mapped = unsafe { mmap(None, len, prot, MapFlags::MAP_SHARED, fd, 0) };
+        let base = mapped.map_err(|errno| match errno {
+            // Beyond the allowance the kernel answers EPERM, not ENOMEM.
+            Errno::EPERM => PerfError::NoMemory,
+            other => other.into(),
+        })?;
+        Ok(Self {
+            base,
+            page_bytes,
+            data_bytes,
+        })
+    }
+
+    /// Maps the largest ring that the host allows, from `data_bytes` down to one page.
+    ///
+    /// # Errors
+    /// As [`Ring::map`] for the smallest size.
+    pub fn map_up_to(fd: impl AsFd, data_bytes: usize) -> Result<Self, PerfError> {
+        let mut wanted = data_bytes.next_power_of_two().max(page_bytes());
+        loop {
+            match Self::map(fd.as_fd(), wanted) {
+                Err(PerfError::NoMemory) if wanted > page_bytes() => wanted /= 2,
+                mapped_or_not => return mapped_or_not,
+            }
+        }
+    }
+
+    /// Size of the data area, bytes.
+    pub fn data_bytes(&self) -> usize {
+        self.data_bytes
+    }
+
+    /// Hands out each waiting record and gives its space back.
+    pub fn drain(&mut self, each: impl FnMut(&[u8])) -> Walked {
+        let head = self.head().load(Ordering::Acquire);
+        // Only this reader writes the tail, and it is borrowed exclusively.
+        let tail = self.tail().load(Ordering::Relaxed);
+        let waiting = usize::try_from(head.wrapping_sub(tail)).unwrap_or(usize::MAX);
+        let (first, second) = self.pieces(tail, waiting.min(self.data_bytes));
+        let walked = walk(first, second, each);
+        self.tail().store(head, Ordering::Release);
+        walked
+    }
+
+    /// The `len` bytes from `tail` on, in two pieces when they wrap around.
+    fn pieces(&self, tail: u64, len: usize) -> (&[u8], &[u8]) {
+        let start = (tail as usize) & (self.data_bytes - 1);
+        let first_len = len.min(self.data_bytes - start);
+        let data = self.base.as_ptr().cast::<u8>();
+        // SAFETY: both pieces lie inside the mapped data area behind the control page, and the
+        // kernel does not write between tail and head until the tail is advanced.
+        unsafe {
+            let data = data.add(self.page_bytes);
+            (
+                std::slice::from_raw_parts(data.add(start), first_len),
+                std::slice::from_raw_parts(data, len - first_len),
+            )
+        }
+    }
+
+    fn control(&self) -> *mut perf_event_mmap_page {
+        self.base.as_ptr().cast()
+    }
+
+    fn head(&self) -> &AtomicU64 {
+        // SAFETY: the control page is mapped as long as `self` and the field is aligned.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).data_head) }
+    }
+
+    fn tail(&self) -> &AtomicU64 {
+        // SAFETY: the control page is mapped as long as `self` and the field is aligned.
+        unsafe { AtomicU64::from_ptr(&raw mut (*self.control()).data_tail) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: `base` and the length are those of the mapping made in `map`; no borrow is left.
+        let unmapped = unsafe { munmap(self.base, self.page_bytes + self.data_bytes) };
+        debug_assert!(unmapped.is_ok(), "the mapping was ours");
+    }
+}
+
+/// The host's page size, bytes.
+pub(crate) fn page_bytes() -> usize {
+    let asked = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
+    let bytes = asked.ok().flatten().and_then(|n| usize::try_from(n).ok());
+    bytes.unwrap_or(4096)
+}

@@ -1,0 +1,110 @@
+//! Walking the records that wait in a ring buffer, as pure code over bytes.
+//!
+//! What waits lies in one piece, or in two when it wraps around the end of the
+//! buffer; a record may lie across the seam. Whatever the bytes are, the walk
+//! ends: a size that cannot be right ends it and drops the rest.
+
+use super::record::{HEADER_BYTES, record_size};
+
+/// What a walk saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Records handed out.
+    pub records: u64,
+    /// Bytes dropped behind a size that cannot be right; 0 for a sound buffer.
+    pub dropped_bytes: usize,
+}
+
+/// Hands out each record of `first` followed by `second`, whole, in order.
+pub fn walk(first: &[u8], second: &[u8], mut each: impl FnMut(&[u8])) -> Walked {
+    let total = first.len() + second.len();
+    let mut walked = Walked::default();
+    let mut scratch = Vec::new();
+    let mut at = 0;
+    while at < total {
+        let size = size_at(first, second, at, &mut scratch);
+        if size == 0 || at + size > total {
+            walked.dropped_bytes = total - at;
+            break;
+        }
+        each(span(first, second, at, size, &mut scratch));
+        walked.records += 1;
+        at += size;
+    }
+    walked
+}
+
+/// The size of the record at `at`, or 0 when it cannot be right.
+fn size_at(first: &[u8], second: &[u8], at: usize, scratch: &mut Vec<u8>) -> usize {
+    if at + HEADER_BYTES > first.len() + second.len() {
+        return 0;
+    }
+    record_size(span(first, second, at, HEADER_BYTES, scratch)).unwrap_or(0)
+}
+
+/// `len` bytes from `at` on; the caller has checked that they are there.
+fn span<'a>(
+    first: &'a [u8],
+    second: &'a [u8],
+    at: usize,
+    len: usize,
+    scratch: &'a mut Vec<u8>,
+) -> &'a [u8] {
+    let seam = first.len();
+    if at + len <= seam {
+        return &first[at..at + len];
+    }
+    if at >= seam {
+        return &second[at - seam..at - seam + len];
+    }
+    scratch.clear();
+    scratch.extend_from_slice(&first[at..]);
+    scratch.extend_from_slice(&second[..at + len - seam]);
+    scratch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record(body: &[u8]) -> Vec<u8> {
+        let size = u16::try_from(HEADER_BYTES + body.len()).unwrap();
+        let mut bytes = vec![9, 0, 0, 0, 0, 0];
+        bytes.extend(size.to_ne_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_whole_wherever_the_seam_is(
+            bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
+            seam: prop::sample::Index,
+        ) {
+            let records: Vec<Vec<u8>> = bodies.iter().map(|b| record(b)).collect();
+            let all = records.concat();
+            let (first, second) = all.split_at(seam.index(all.len() + 1));
+            let mut seen = Vec::new();
+            let walked = walk(first, second, |r| seen.push(r.to_vec()));
+            prop_assert_eq!(walked, Walked { records: records.len() as u64, dropped_bytes: 0 });
+            prop_assert_eq!(seen, records);
+        }
+
+        #[test]
+        fn any_bytes_end_the_walk(
+            first in prop::collection::vec(any::<u8>(), 0..200),
+            second in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let mut bytes = 0;
+            let walked = walk(&first, &second, |r| bytes += r.len());
+            prop_assert_eq!(bytes + walked.dropped_bytes, first.len() + second.len());
+        }
+    }
+
+    #[test]
+    fn a_size_of_zero_ends_the_walk() {
+        let walked = walk(&[0; 64], &[], |_| panic!("no record here"));
+        assert_eq!((walked.records, walked.dropped_bytes), (0, 64));
+    }
+}

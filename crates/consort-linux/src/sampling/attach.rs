@@ -1,0 +1,196 @@
+//! Opening the events of a sampler: for a program that is about to start, and
+//! for processes that run already.
+
+use super::batch::Batch;
+use super::config::SamplerConfig;
+use super::error::SamplerError;
+use super::feed::Feed;
+use super::feeds::{Burst, Feeds};
+use super::sampler::Sampler;
+use super::thinning::Thinning;
+use crate::discovery::threads_of;
+use crate::perf::attr::Follow;
+use crate::perf::record::Record;
+use crate::perf::{PerfError, Target, page_bytes};
+use consort_core::{PuId, PuSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// PUs up to which events are inherited: 0.3 ms per thread start.
+const MAX_INHERITED_PUS: usize = 256;
+
+impl Sampler {
+    /// Samples the child `pid`, which must not have called `exec` yet, and all
+    /// that it will start, on the PUs that it may run on.
+    ///
+    /// # Errors
+    /// What perf refused and what to raise.
+    pub fn attach_launch(
+        pid: u32,
+        pus: &PuSet,
+        config: SamplerConfig,
+    ) -> Result<Self, SamplerError> {
+        if pus.is_empty() {
+            return Err(SamplerError::NoPus);
+        }
+        let mut sampler = Self::empty(config, pus);
+        let from_exec = Follow::OffspringFromExec;
+        match &sampler.feeds {
+            Feeds::Inherited(_) => sampler.inherit(pid, pus, from_exec)?,
+            Feeds::PerThread(_) => sampler.add_thread(pid)?,
+        }
+        if sampler.config.wants_burst(pus.len()) {
+            sampler.start_burst(pid)?;
+        }
+        Ok(sampler)
+    }
+
+    /// Samples a process that runs already, with all its threads, and what they
+    /// will start. With more threads times PUs than the descriptor budget allows,
+    /// each thread gets one event, and new ones come in by [`Sampler::follow`].
+    ///
+    /// # Errors
+    /// When the process is gone, perf refuses, or even one descriptor per
+    /// thread is beyond the budget.
+    pub fn attach_process(
+        root: &Path,
+        pid: u32,
+        pus: &PuSet,
+        config: SamplerConfig,
+    ) -> Result<Self, SamplerError> {
+        if pus.is_empty() {
+            return Err(SamplerError::NoPus);
+        }
+        let tids = list(root, pid)?;
+        let mut sampler = Self::empty(config, pus);
+        if tids.len() > config.fd_budget {
+            let (threads, budget) = (tids.len(), config.fd_budget);
+            return Err(SamplerError::FdBudget { threads, budget });
+        }
+        if tids.len() * pus.len() > config.fd_budget {
+            sampler.feeds = Feeds::PerThread(BTreeMap::new());
+        }
+        sampler.attach_all(root, pid, pus)?;
+        Ok(sampler)
+    }
+
+    /// A sampler without events, of the kind that suits so many PUs.
+    fn empty(config: SamplerConfig, pus: &PuSet) -> Self {
+        let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
+        Self {
+            config,
+            feeds: match inherited {
+                true => Feeds::Inherited(Vec::new()),
+                false => Feeds::PerThread(BTreeMap::new()),
+            },
+            burst: None,
+            thinning: Thinning::new(config.max_samples_per_s),
+            held: Batch::default(),
+        }
+    }
+
+    /// Opens the thread's events on every PU, each into that PU's ring.
+    fn inherit(&mut self, tid: u32, pus: &PuSet, follow: Follow) -> Result<(), SamplerError> {
+        let bytes = self.config.ring_bytes_per_pu(pus.len());
+        let rate_hz = self.config.rate_hz;
+        let Feeds::Inherited(feeds) = &mut self.feeds else {
+            return Ok(());
+        };
+        for (index, pu) in pus.iter().enumerate() {
+            let target = Target::ThreadOnPu { tid, pu: pu.0 };
+            let opened = match feeds.get_mut(index) {
+                Some((_, feed)) => feed.join(target, follow),
+                None => Feed::open(target, follow, rate_hz, bytes).map(|f| feeds.push((pu, f))),
+            };
+            opened.map_err(|error| SamplerError::Perf { tid, error })?;
+        }
+        Ok(())
+    }
+
+    /// Opens one event of the thread with a ring of its own.
+    pub(super) fn add_thread(&mut self, tid: u32) -> Result<(), SamplerError> {
+        let Feeds::PerThread(feeds) = &mut self.feeds else {
+            return Ok(());
+        };
+        let error = |error| SamplerError::Perf { tid, error };
+        if feeds.len() >= self.config.fd_budget {
+            return Err(error(PerfError::NoFds));
+        }
+        let bytes = 2 * page_bytes();
+        let target = Target::Thread { tid };
+        let feed = Feed::open(target, Follow::Thread, self.config.rate_hz, bytes);
+        feeds.insert(tid, feed.map_err(error)?);
+        Ok(())
+    }
+
+    fn start_burst(&mut self, tid: u32) -> Result<(), SamplerError> {
+        let Feeds::Inherited(feeds) = &self.feeds else {
+            return Ok(());
+        };
+        let (follow, rate_hz) = (Follow::OffspringFromExec, self.config.burst_hz);
+        let open = |(pu, feed): &(PuId, Feed)| {
+            let target = Target::ThreadOnPu { tid, pu: pu.0 };
+            feed.open_burst(target, follow, rate_hz)
+        };
+        let events: Result<_, _> = feeds.iter().map(open).collect();
+        let events = events.map_err(|error| SamplerError::Perf { tid, error })?;
+        let began_ns = None;
+        self.burst = Some(Burst { events, began_ns });
+        Ok(())
+    }
+
+    /// Attaches to the threads of a process until none is left that is neither
+    /// attached nor inherited. Threads that exit meanwhile are no error.
+    fn attach_all(&mut self, root: &Path, pid: u32, pus: &PuSet) -> Result<(), SamplerError> {
+        let mut attached = BTreeSet::new();
+        loop {
+            let listed = list(root, pid)?;
+            let new = listed.iter().copied().filter(|tid| !attached.contains(tid));
+            let new: Vec<u32> = new.collect();
+            attached.extend(self.inherited_meanwhile());
+            for &tid in new.iter().filter(|tid| !attached.contains(tid)) {
+                self.attach_one(tid, pus)?;
+            }
+            attached.extend(&new);
+            if new.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn attach_one(&mut self, tid: u32, pus: &PuSet) -> Result<(), SamplerError> {
+        let attached = match self.is_inherited() {
+            true => self.inherit(tid, pus, Follow::Offspring),
+            false => self.add_thread(tid),
+        };
+        match attached {
+            Err(SamplerError::Perf {
+                error: PerfError::Gone,
+                ..
+            }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Threads that were started by attached ones since the rings were last read.
+    fn inherited_meanwhile(&mut self) -> Vec<u32> {
+        let before = self.held.records.len();
+        for feed in self.feeds.iter_mut() {
+            feed.drain(&mut self.held, &mut self.thinning);
+        }
+        let new = &self.held.records[before..];
+        let forked = |record: &Record| match record {
+            Record::Fork(task) => Some(task.tid),
+            _ => None,
+        };
+        let inherited = self.is_inherited();
+        new.iter()
+            .filter_map(forked)
+            .filter(|_| inherited)
+            .collect()
+    }
+}
+
+fn list(root: &Path, pid: u32) -> Result<Vec<u32>, SamplerError> {
+    threads_of(root, pid).map_err(|error| SamplerError::Proc { pid, error })
+}

@@ -1,0 +1,41 @@
+//! The records of one round.
+
+use crate::perf::record::Record;
+
+/// What all rings held, in order of time, and what they could not hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Records in order of time.
+    pub records: Vec<Record>,
+    /// CPU time that one sample of this batch stands for, ns.
+    pub sample_ns: u64,
+    /// Records that found a ring full, or were not readable.
+    pub lost: u64,
+    /// Samples left out on purpose, to stay within the sampler's budget.
+    pub thinned: u64,
+    /// How often the kernel paused sampling.
+    pub throttled: u64,
+}
+
+impl Batch {
+    /// Puts a record in its place: counters are counted, the rest is kept.
+    pub(crate) fn push(&mut self, record: Record) {
+        match record {
+            Record::Lost { count } => self.lost += count,
+            Record::Throttle { paused } => self.throttled += u64::from(paused),
+            Record::Other { .. } => {}
+            kept => self.records.push(kept),
+        }
+    }
+
+    /// Puts the records of all rings into one order.
+    pub(crate) fn sort(&mut self) {
+        self.records.sort_by_key(|r| r.time_ns().unwrap_or(0));
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        let is_sample = |r: &&Record| matches!(r, Record::Sample { .. });
+        self.records.iter().filter(is_sample).count()
+    }
+}

@@ -1,0 +1,94 @@
+//! A bounded cache in two generations.
+//!
+//! New and used entries are in the young generation. When that is half the
+//! bound, it becomes the old one and what was old is dropped, so an entry goes
+//! when it was not used for a whole generation. Cheaper than keeping an order,
+//! and the bound holds always.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// A map that forgets what is not used.
+#[derive(Debug)]
+pub(crate) struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+    /// Largest size of one generation, entries.
+    half: usize,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> Generations<K, V> {
+    /// A cache of at most `max` entries, at least 2.
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            half: (max / 2).max(1),
+        }
+    }
+
+    pub(crate) fn get(&mut self, key: &K) -> Option<V> {
+        if let Some(value) = self.young.get(key) {
+            return Some(value.clone());
+        }
+        let (key, value) = self.old.remove_entry(key)?;
+        self.put(key, value.clone());
+        Some(value)
+    }
+
+    pub(crate) fn put(&mut self, key: K, value: V) {
+        self.old.remove(&key);
+        if self.young.len() >= self.half && !self.young.contains_key(&key) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, value);
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) {
+        self.young.remove(key);
+        self.old.remove(key);
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        self.young.retain(|key, _| keep(key));
+        self.old.retain(|key, _| keep(key));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_never_grows_beyond_its_bound_and_never_lies(
+            max in 2usize..20, keys in prop::collection::vec(0u8..40, 0..200)
+        ) {
+            let mut cache = Generations::new(max);
+            for key in keys {
+                if let Some(value) = cache.get(&key) {
+                    prop_assert_eq!(value, u32::from(key) * 7);
+                }
+                cache.put(key, u32::from(key) * 7);
+                prop_assert_eq!(cache.get(&key), Some(u32::from(key) * 7));
+                prop_assert!(cache.len() <= max);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_used_stays() {
+        let mut cache = Generations::new(4);
+        for key in 0..50 {
+            cache.put(key, ());
+            cache.put(1000, ());
+            assert!(cache.get(&1000).is_some());
+        }
+        assert!(cache.get(&0).is_none());
+    }
+}

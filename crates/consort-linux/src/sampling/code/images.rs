@@ -1,0 +1,164 @@
+//! The executable mappings of one address space.
+
+use crate::perf::record::Mapping;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// `PROT_WRITE` of `mmap(2)`.
+const PROT_WRITE: u32 = 2;
+
+/// One executable mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Offset of `start` in the file, bytes.
+    pub(crate) file_offset: u64,
+    pub(crate) inode: u64,
+    /// `PROT_*` bits.
+    pub(crate) prot: u32,
+    pub(crate) path: Arc<str>,
+}
+
+impl Image {
+    pub(crate) fn of_record(mapping: &Mapping) -> Self {
+        Self {
+            start: mapping.start,
+            end: mapping.start.saturating_add(mapping.len),
+            file_offset: mapping.file_offset,
+            inode: mapping.inode,
+            prot: mapping.prot,
+            path: mapping.path.as_str().into(),
+        }
+    }
+
+    /// Whether a file stands behind it that can be opened by its path.
+    pub(crate) fn is_file(&self) -> bool {
+        self.inode != 0 && self.path.starts_with('/') && !self.path.ends_with(" (deleted)")
+    }
+
+    /// Whether its code may change without a record: no file or vDSO stands
+    /// behind it, or it may be written.
+    pub(crate) fn is_changeable(&self) -> bool {
+        let fixed = self.is_file() || self.path.starts_with("[vdso");
+        !fixed || self.prot & PROT_WRITE != 0
+    }
+}
+
+/// Mappings by address; later ones replace what they overlap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Images(BTreeMap<u64, Image>);
+
+impl Images {
+    pub(crate) fn insert(&mut self, image: Image) {
+        if image.start >= image.end {
+            return;
+        }
+        self.cut(image.start, image.end);
+        self.0.insert(image.start, image);
+    }
+
+    /// The mapping that holds an address.
+    pub(crate) fn at(&self, address: u64) -> Option<&Image> {
+        let (_, image) = self.0.range(..=address).next_back()?;
+        (address < image.end).then_some(image)
+    }
+
+    /// The first mapping with a file.
+    pub(crate) fn first_file(&self) -> Option<&Image> {
+        self.0.values().find(|image| image.is_file())
+    }
+
+    /// Cuts a hole, leaving what sticks out on either side.
+    fn cut(&mut self, start: u64, end: u64) {
+        let overlapping = self.0.range(..end).filter(|(_, old)| old.end > start);
+        let overlapping: Vec<u64> = overlapping.map(|(&at, _)| at).collect();
+        for at in overlapping {
+            let Some(old) = self.0.remove(&at) else {
+                continue;
+            };
+            if old.start < start {
+                let left = Image {
+                    end: start,
+                    ..old.clone()
+                };
+                self.0.insert(left.start, left);
+            }
+            if old.end > end {
+                let file_offset = old.file_offset.wrapping_add(end - old.start);
+                self.0.insert(
+                    end,
+                    Image {
+                        start: end,
+                        file_offset,
+                        ..old
+                    },
+                );
+            }
+        }
+    }
+}
+
+impl FromIterator<Image> for Images {
+    fn from_iter<I: IntoIterator<Item = Image>>(images: I) -> Self {
+        let mut all = Self::default();
+        images.into_iter().for_each(|image| all.insert(image));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn image(start: u64, end: u64, inode: u64) -> Image {
+        Image {
+            start,
+            end,
+            file_offset: start,
+            inode,
+            prot: 5,
+            path: "/x".into(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_mapping_of_an_address_wins(
+            ranges in prop::collection::vec((0u64..60, 1u64..30), 1..12), address in 0u64..100
+        ) {
+            let mapped = |(n, &(start, len)): (usize, &(u64, u64))| image(start, start + len, n as u64);
+            let images: Images = ranges.iter().enumerate().map(mapped).collect();
+            let holds = |&(start, len): &(u64, u64)| (start..start + len).contains(&address);
+            let expect = ranges.iter().rposition(holds).map(|n| n as u64);
+            let found = images.at(address);
+            prop_assert_eq!(found.map(|i| i.inode), expect);
+            if let Some(found) = found {
+                prop_assert_eq!(found.file_offset, found.start);
+            }
+        }
+    }
+
+    #[test]
+    fn only_files_without_write_permission_are_fixed() {
+        let with = |path: &str, prot| Image {
+            path: path.into(),
+            prot,
+            ..image(0, 1, 9)
+        };
+        assert!(!with("/bin/x", 5).is_changeable());
+        assert!(with("/bin/x", 7).is_changeable());
+        assert!(with("/bin/x (deleted)", 5).is_changeable());
+        let anonymous = Image {
+            inode: 0,
+            ..with("//anon", 5)
+        };
+        assert!(anonymous.is_changeable());
+        let vdso = Image {
+            inode: 0,
+            ..with("[vdso]", 5)
+        };
+        assert!(!vdso.is_changeable());
+    }
+}

@@ -1,0 +1,146 @@
+//! Address spaces: what a process id stands for between one `exec` and the next.
+
+use super::elf::{arch_of_file, host_arch};
+use super::images::{Image, Images};
+use super::maps::executable_images;
+use crate::perf::record::Record;
+use crate::sampling::Batch;
+use consort_isa::Arch;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A name for one address space; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpaceId(pub(super) u64);
+
+/// One address space.
+#[derive(Clone, Debug)]
+pub(super) struct Space {
+    pub(super) id: SpaceId,
+    pub(super) images: Images,
+    /// The instruction set once it was asked for; `None` inside when it cannot be decoded.
+    arch: Option<Option<Arch>>,
+    /// The round in which the process ended.
+    ended: Option<u64>,
+}
+
+/// Rounds for which an ended process is remembered: records of one PU may be
+/// read a round later than those of another.
+const ROUNDS_AFTER_END: u64 = 3;
+
+/// The address space of each process.
+#[derive(Debug)]
+pub(super) struct Spaces {
+    root: PathBuf,
+    by_pid: HashMap<u32, Space>,
+    /// When a process became another program in this round, ns.
+    replaced_ns: HashMap<u32, u64>,
+    next_id: u64,
+    round: u64,
+}
+
+impl Spaces {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            by_pid: HashMap::new(),
+            replaced_ns: HashMap::new(),
+            next_id: 0,
+            round: 0,
+        }
+    }
+
+    /// Notes which processes become another program within the batch, and
+    /// forgets those that have ended. After lost records nothing known is sure.
+    pub(super) fn begin_round(&mut self, batch: &Batch) {
+        self.round += 1;
+        let round = self.round;
+        let recent = |ended: u64| round - ended <= ROUNDS_AFTER_END;
+        self.by_pid
+            .retain(|_, space| space.ended.is_none_or(recent));
+        if batch.lost > 0 {
+            self.by_pid.retain(|_, space| space.ended.is_some());
+        }
+        self.replaced_ns = batch.records.iter().filter_map(replaced).collect();
+    }
+
+    /// Whether the process's memory is another program's than it was at `time_ns`.
+    pub(super) fn is_replaced_since(&self, pid: u32, time_ns: u64) -> bool {
+        let replaced = self.replaced_ns.get(&pid);
+        replaced.is_some_and(|&at| time_ns < at)
+    }
+
+    /// The space of a process; its mappings are read when it is new to us.
+    pub(super) fn of(&mut self, pid: u32) -> &mut Space {
+        if !self.by_pid.contains_key(&pid) {
+            let images = executable_images(&self.root, pid).into_iter().collect();
+            self.begin(pid, images);
+        }
+        self.by_pid.get_mut(&pid).expect("it was put in just now")
+    }
+
+    pub(super) fn fork(&mut self, parent: u32, pid: u32) {
+        // A parent that was never seen: its child's own mappings tell as much.
+        if let Some(space) = self.by_pid.get(&parent) {
+            let images = space.images.clone();
+            self.begin(pid, images);
+        } else {
+            self.by_pid.remove(&pid);
+        }
+    }
+
+    pub(super) fn exec(&mut self, pid: u32) {
+        self.begin(pid, Images::default());
+    }
+
+    pub(super) fn end(&mut self, pid: u32) {
+        if let Some(space) = self.by_pid.get_mut(&pid) {
+            space.ended = Some(self.round);
+        }
+    }
+
+    pub(super) fn map(&mut self, pid: u32, image: Image) -> SpaceId {
+        let space = self.of(pid);
+        space.images.insert(image);
+        space.id
+    }
+
+    /// The instruction set of a process; `None` when it cannot be decoded.
+    pub(super) fn arch_of(&mut self, pid: u32) -> Option<Arch> {
+        let root = self.root.clone();
+        let space = self.of(pid);
+        *space.arch.get_or_insert_with(|| {
+            let exe = arch_of_file(&root.join(format!("proc/{pid}/exe")));
+            let file = || {
+                let path = space.images.first_file()?.path.clone();
+                arch_of_file(&root.join(path.trim_start_matches('/')))
+            };
+            exe.or_else(file).unwrap_or_else(host_arch)
+        })
+    }
+
+    fn begin(&mut self, pid: u32, images: Images) {
+        self.next_id += 1;
+        let space = Space {
+            id: SpaceId(self.next_id),
+            images,
+            arch: None,
+            ended: None,
+        };
+        self.by_pid.insert(pid, space);
+    }
+}
+
+/// The process that becomes another program by this record, and when.
+fn replaced(record: &Record) -> Option<(u32, u64)> {
+    match record {
+        Record::Comm {
+            pid,
+            exec: true,
+            time_ns,
+            ..
+        } => Some((*pid, *time_ns)),
+        Record::Fork(task) if task.pid == task.tid => Some((task.pid, task.time_ns)),
+        _ => None,
+    }
+}

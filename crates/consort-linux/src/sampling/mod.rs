@@ -1,0 +1,35 @@
+//! The sampling tier: from instruction pointers to what each thread does.
+//!
+//! [`Sampler`] reads perf's rings into a [`Batch`] per round; [`Profiler`]
+//! fetches the code at each sampled address, has it classified (crate
+//! `consort-isa`) and keeps a [`ThreadProfile`] per thread; the same batches
+//! feed [`crate::discovery::Discovery`]. Nothing runs in the background: the
+//! caller polls, or calls [`Sampler::drain`] every 100 ms or so.
+//!
+//! Pitfalls: processes that end before their code was fetched can be decoded
+//! from their files only, so JIT code of such a process stays unknown. Time in
+//! the kernel is not sampled; a thread that lives in system calls has few
+//! samples for its CPU time.
+
+mod attach;
+mod batch;
+mod blocks;
+mod code;
+mod config;
+mod error;
+mod feed;
+mod feeds;
+mod profile;
+mod profiler;
+mod sampler;
+mod thinning;
+mod total;
+mod window;
+
+pub use batch::Batch;
+pub use code::CodeCounts;
+pub use config::SamplerConfig;
+pub use error::SamplerError;
+pub use profile::{Counts, ProfiledThread, ThreadProfile};
+pub use profiler::Profiler;
+pub use sampler::Sampler;

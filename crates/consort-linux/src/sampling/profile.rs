@@ -1,0 +1,154 @@
+//! What is known of a thread from its samples.
+
+use consort_core::{CycleStack, Mix, Reading, Sample, Signal, Tier};
+use consort_isa::{Estimate, ThreadClass};
+
+/// How many samples there were, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Samples looked at.
+    pub samples: u64,
+    /// Of these, those whose code could be read and decoded.
+    pub decoded: u64,
+    /// CPU time in user mode that the samples stand for, ns.
+    pub sampled_ns: u64,
+}
+
+impl Counts {
+    /// Samples whose code is unknown.
+    pub fn unknown(self) -> u64 {
+        self.samples - self.decoded
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.decoded += other.decoded;
+        self.sampled_ns += other.sampled_ns;
+    }
+}
+
+/// What is known of a thread, over one interval or over its life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadProfile {
+    /// The samples of the interval.
+    pub counts: Counts,
+    /// What the samples say. Over an interval with few of them, those before it
+    /// count too (see `sampling::window`); `None` as long as none was decoded.
+    pub estimate: Option<Estimate>,
+    /// Samples behind the estimate.
+    pub window_samples: u64,
+}
+
+impl ThreadProfile {
+    /// Instruction mix by time.
+    pub fn mix(&self) -> Option<Mix> {
+        // The seven classes have the same order in both crates.
+        Some(Mix::from_array(self.estimate?.mix.shares()))
+    }
+
+    /// Estimated cycle stack: base, unit, memory, front end.
+    pub fn stack(&self) -> Option<CycleStack> {
+        let stack = self.estimate?.stack;
+        Some(CycleStack::from_amounts([
+            ("base", stack.base),
+            ("unit", stack.unit),
+            ("memory", stack.memory),
+            ("front_end", stack.front_end),
+        ]))
+    }
+
+    /// What the thread mainly does.
+    pub fn class(&self) -> Option<ThreadClass> {
+        Some(ThreadClass::of(&self.estimate?))
+    }
+
+    /// Puts the signals of the sampling tier into a sample of `interval_ns`.
+    pub fn fill(&self, sample: &mut Sample, interval_ns: u64) {
+        let Some(estimate) = self.estimate else {
+            return;
+        };
+        let footprint = estimate.footprint.estimated_bytes as f64;
+        let readings = [
+            (Signal::FpUsage, estimate.fp_usage()),
+            (Signal::MemoryStall, estimate.memory_stall_share),
+            (Signal::CodeFootprint, footprint),
+        ];
+        for (signal, value) in readings {
+            sample.set(signal, Reading::whole(value, Tier::Sampling, interval_ns));
+        }
+        sample.mix = self.mix();
+        let counted = |tier: Tier| tier > Tier::Sampling;
+        if !sample
+            .stack
+            .as_ref()
+            .is_some_and(|(_, tier)| counted(*tier))
+        {
+            sample.stack = self.stack().map(|stack| (stack, Tier::Sampling));
+        }
+    }
+}
+
+/// One thread at the end of an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProfiledThread {
+    /// Process id.
+    pub pid: u32,
+    /// Kernel thread id.
+    pub tid: u32,
+    /// Whether it has ended; it is then told for the last time.
+    pub ended: bool,
+    /// Over the interval.
+    pub interval: ThreadProfile,
+    /// Over its life.
+    pub total: ThreadProfile,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile() -> ThreadProfile {
+        let mut estimate = Estimate {
+            mix: Default::default(),
+            mix_at_address: Default::default(),
+            stack: Default::default(),
+            memory_stall_share: 0.25,
+            memory_bounds: Default::default(),
+            samples: 10,
+            decoded_share: 1.0,
+            footprint: Default::default(),
+        };
+        estimate.mix.fp = 0.5;
+        estimate.mix.vector = 0.125;
+        estimate.mix.other = 0.375;
+        estimate.stack.memory = 0.25;
+        estimate.stack.base = 0.75;
+        ThreadProfile {
+            counts: Counts::default(),
+            estimate: Some(estimate),
+            window_samples: 10,
+        }
+    }
+
+    #[test]
+    fn signals_are_of_the_sampling_tier() {
+        let mut sample = Sample::default();
+        profile().fill(&mut sample, 7);
+        let fp = sample.reading(Signal::FpUsage).unwrap();
+        assert_eq!(fp, Reading::whole(0.5, Tier::Sampling, 7));
+        assert_eq!(sample.get(Signal::MemoryStall), Some(0.25));
+        let mix = sample.mix.unwrap();
+        assert_eq!((mix.fp, mix.vector, mix.other), (0.5, 0.125, 0.375));
+        let (stack, tier) = sample.stack.unwrap();
+        assert_eq!((stack.share("memory"), tier), (Some(0.25), Tier::Sampling));
+    }
+
+    #[test]
+    fn a_counted_stack_is_not_replaced() {
+        let counted = CycleStack::from_amounts([("retiring", 1.0)]);
+        let mut sample = Sample::default();
+        sample.stack = Some((counted.clone(), Tier::Counters));
+        profile().fill(&mut sample, 7);
+        assert_eq!(sample.stack, Some((counted, Tier::Counters)));
+    }
+}

@@ -1,0 +1,153 @@
+//! From batches of samples to a profile per thread.
+
+use super::Batch;
+use super::blocks::Blocks;
+use super::code::{CodeAddress, CodeCounts};
+use super::profile::{Counts, ProfiledThread, ThreadProfile};
+use super::total::Total;
+use super::window::Window;
+use crate::perf::record::{Record, Stamp};
+use consort_isa::Estimate;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Profiles all threads that are sampled.
+///
+/// Feed it every [`Batch`] soon after it was read, while the code is still
+/// there, and ask for [`Profiler::interval`] once per quantum.
+#[derive(Debug)]
+pub struct Profiler {
+    blocks: Blocks,
+    threads: BTreeMap<u32, Thread>,
+    /// Threads that have ended in this interval, by tid.
+    ended: Vec<(u32, Thread)>,
+}
+
+/// One thread's samples.
+#[derive(Debug, Default)]
+struct Thread {
+    pid: u32,
+    window: Window,
+    interval: Counts,
+    latest: Option<Estimate>,
+    total: Total,
+}
+
+impl Profiler {
+    /// A profiler that finds processes below `root`.
+    pub fn new(root: &Path) -> Self {
+        Self {
+            blocks: Blocks::new(root),
+            threads: BTreeMap::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Takes one round of records in.
+    pub fn apply(&mut self, batch: &Batch) {
+        self.blocks.begin_round(batch);
+        for record in &batch.records {
+            self.blocks.take(record);
+            self.take(record, batch.sample_ns);
+        }
+    }
+
+    /// Ends the interval and tells what each thread did in it, by tid. Threads
+    /// that have ended are told for the last time; one whose tid was used again
+    /// comes before its successor.
+    pub fn interval(&mut self) -> Vec<ProfiledThread> {
+        let mut profiled = Vec::new();
+        for (tid, mut thread) in std::mem::take(&mut self.ended) {
+            profiled.push(thread.end_interval(tid, true));
+        }
+        for (&tid, thread) in &mut self.threads {
+            profiled.push(thread.end_interval(tid, false));
+        }
+        profiled.sort_by_key(|p| p.tid);
+        profiled
+    }
+
+    /// How code was found so far.
+    pub fn code_counts(&self) -> CodeCounts {
+        self.blocks.counts()
+    }
+
+    fn take(&mut self, record: &Record, sample_ns: u64) {
+        match record {
+            Record::Sample { ip, stamp } => self.sample(*ip, *stamp, sample_ns),
+            Record::Fork(task) | Record::Exit(task) => self.end(task.tid),
+            Record::Comm {
+                tid, exec: true, ..
+            } => {
+                // Another program: what the old one did tells nothing of it.
+                if let Some(thread) = self.threads.get_mut(tid) {
+                    thread.end_interval_early();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, ip: u64, stamp: Stamp, sample_ns: u64) {
+        let Stamp {
+            pid, tid, time_ns, ..
+        } = stamp;
+        let at = CodeAddress {
+            pid,
+            tid,
+            ip,
+            time_ns,
+        };
+        let block = self.blocks.at(at);
+        let thread = self.threads.entry(tid).or_default();
+        thread.pid = pid;
+        thread.interval.add(Counts {
+            samples: 1,
+            decoded: u64::from(block.is_some()),
+            sampled_ns: sample_ns,
+        });
+        thread.window.add(block, ip, sample_ns as f64);
+    }
+
+    fn end(&mut self, tid: u32) {
+        if let Some(thread) = self.threads.remove(&tid) {
+            self.ended.push((tid, thread));
+        }
+    }
+}
+
+impl Thread {
+    fn end_interval(&mut self, tid: u32, ended: bool) -> ProfiledThread {
+        let counts = self.close();
+        let window = self.window.len();
+        self.window.next_interval();
+        ProfiledThread {
+            pid: self.pid,
+            tid,
+            ended,
+            interval: ThreadProfile {
+                counts,
+                estimate: self.latest,
+                window_samples: window as u64,
+            },
+            total: self.total.profile(window, self.latest),
+        }
+    }
+
+    /// Adds the interval so far to the total, and starts afresh.
+    fn end_interval_early(&mut self) {
+        self.close();
+        self.window.clear();
+        self.latest = None;
+    }
+
+    /// Judges the window if it has changed, and takes the interval's counts.
+    fn close(&mut self) -> Counts {
+        let counts = std::mem::take(&mut self.interval);
+        if counts.samples > 0 {
+            self.latest = self.window.estimate();
+            self.total.add(counts, self.latest);
+        }
+        counts
+    }
+}

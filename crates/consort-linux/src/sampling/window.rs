@@ -1,0 +1,113 @@
+//! The samples that a thread is judged by.
+//!
+//! Policies look every 200 ms to 1 s. A thread that ran all the time has 100 to
+//! 500 samples by then; one that mostly sleeps has five, whose shares would jump
+//! about. So the window holds the samples of the interval, and when they are
+//! fewer than [`WINDOW_SAMPLES`], the latest ones before it too: a busy thread
+//! is judged by the interval alone, and a change of phase shows within one or
+//! two tenths of a second of CPU time; an idle one keeps the shares of what it
+//! did last. The standard error of a share is then at most 0.5 / sqrt(200) =
+//! 3.5 percent.
+
+use consort_isa::{BlockFacts, Estimate, Estimator};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Samples that a window reaches back for.
+pub(super) const WINDOW_SAMPLES: usize = 200;
+/// Most samples that a window holds; the latest stand for the others.
+const MAX_SAMPLES: usize = 4_096;
+
+/// One sample: its block, if that could be decoded, and its address.
+#[derive(Clone, Debug)]
+struct Point {
+    block: Option<Arc<BlockFacts>>,
+    ip: u64,
+    weight_ns: f64,
+}
+
+/// The latest samples of one thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    points: VecDeque<Point>,
+    /// How many of them are of this interval.
+    fresh: usize,
+}
+
+impl Window {
+    pub(super) fn add(&mut self, block: Option<Arc<BlockFacts>>, ip: u64, weight_ns: f64) {
+        let point = Point {
+            block,
+            ip,
+            weight_ns,
+        };
+        self.points.push_back(point);
+        self.fresh = (self.fresh + 1).min(MAX_SAMPLES);
+        self.shrink_to(WINDOW_SAMPLES.max(self.fresh));
+    }
+
+    /// Begins a new interval.
+    pub(super) fn next_interval(&mut self) {
+        self.fresh = 0;
+        self.shrink_to(WINDOW_SAMPLES);
+    }
+
+    /// Forgets everything: the thread executes another program.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// What the samples say; `None` when none could be decoded.
+    pub(super) fn estimate(&self) -> Option<Estimate> {
+        let mut estimator = Estimator::new();
+        for point in &self.points {
+            match &point.block {
+                Some(block) => {
+                    estimator.add(block, point.ip, point.weight_ns);
+                }
+                None => estimator.add_undecoded(point.weight_ns),
+            }
+        }
+        estimator.finish()
+    }
+
+    fn shrink_to(&mut self, len: usize) {
+        let surplus = self.points.len().saturating_sub(len);
+        self.points.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_holds_the_interval_and_reaches_back_for_the_rest(
+            intervals in prop::collection::vec(0usize..900, 1..12)
+        ) {
+            let mut window = Window::default();
+            let mut seen = 0;
+            for (at, &samples) in intervals.iter().enumerate() {
+                if at > 0 {
+                    window.next_interval();
+                }
+                (0..samples).for_each(|_| window.add(None, 0, 1.0));
+                seen += samples;
+                prop_assert_eq!(window.len(), seen.min(samples.max(WINDOW_SAMPLES)));
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let mut window = Window::default();
+        (0..3 * MAX_SAMPLES).for_each(|_| window.add(None, 0, 1.0));
+        assert_eq!(window.len(), MAX_SAMPLES);
+    }
+}

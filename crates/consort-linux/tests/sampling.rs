@@ -1,0 +1,16 @@
+//! The sampling tier on real programs: what they do is told, whoever they are.
+//!
+//! Each test starts a program of `examples/sampled.rs`, or one written as bytes,
+//! and samples it as `consort run` would. Thresholds are far from what is
+//! expected, so that a busy host does not matter; no test depends on a duration.
+
+#[path = "sampling_cases/code.rs"]
+mod code;
+#[path = "sampling_cases/elf.rs"]
+mod elf;
+#[path = "sampling_cases/harness.rs"]
+mod harness;
+#[path = "sampling_cases/threads.rs"]
+mod threads;
+#[path = "sampling_cases/unprivileged.rs"]
+mod unprivileged;

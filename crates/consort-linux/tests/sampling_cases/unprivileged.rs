@@ -1,0 +1,36 @@
+//! All of it works for an ordinary user at `kernel.perf_event_paranoid` 2.
+
+use super::harness::sampled;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An ordinary user without any rights (`nobody` on most hosts).
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn everything_works_without_privilege() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: already without privilege");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = |from: &Path, name: &str| -> PathBuf {
+        let to = dir.path().join(name);
+        fs::copy(from, &to).unwrap();
+        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
+        to
+    };
+    let tests = copy(&std::env::current_exe().unwrap(), "tests");
+    let program = copy(&sampled(), "sampled");
+    let mut command = Command::new(tests);
+    command.args(["--skip", "everything_works", "--test-threads", "1"]);
+    command.env("CONSORT_SAMPLED", program).current_dir("/");
+    command.uid(NOBODY).gid(NOBODY);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+}
