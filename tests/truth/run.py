@@ -12,6 +12,7 @@ its reason. Exit status: 0 done, 1 a program failed, 2 bad usage.
 import argparse
 import collections
 import json
+import os
 import pathlib
 import shlex
 import shutil
@@ -95,7 +96,7 @@ def measure_all(arguments):
 def measure(program):
     """The exact mix of one program, in all and per thread."""
     words = catalogue.command(program, "truth", INPUTS)
-    begin = time.monotonic()
+    begin, begin_cpu = time.monotonic(), cpu_seconds()
     with tempfile.TemporaryDirectory() as folder:
         threads = callgrind.run(words, folder)
     text_of = texts_of(threads)
@@ -110,7 +111,14 @@ def measure(program):
             for t in threads
         ],
         "seconds": round(time.monotonic() - begin, 1),
+        "cpu_s": round(cpu_seconds() - begin_cpu, 1),
     }
+
+
+def cpu_seconds():
+    """CPU time of this process and of all that it has run, in seconds."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def texts_of(threads):
@@ -141,7 +149,8 @@ def show(result):
     unknown = 100 * total["unknown_share"]
     print(
         f"{result['name']:16} {shares}  unknown {unknown:.1f}  "
-        f"{total['instructions'] / 1e6:.0f}M instructions  {result['seconds']} s",
+        f"{total['instructions'] / 1e6:.0f}M instructions  {result['seconds']} s "
+        f"({result['cpu_s']} s of CPU time)",
         file=sys.stderr,
         flush=True,
     )

@@ -25,6 +25,7 @@
 //! boot takes about ten seconds: put many commands into one guest. `.ci/install-vm` installs
 //! what [`Host::find`] looks for.
 
+mod built_program;
 mod console;
 mod cpio;
 mod error;
@@ -36,6 +37,7 @@ mod qemu;
 mod shared_libraries;
 mod vm;
 
+pub use built_program::built_program;
 pub use console::{Outcome, Section};
 pub use error::VmError;
 pub use guest_topology::GuestTopology;
