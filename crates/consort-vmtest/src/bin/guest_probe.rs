@@ -1,0 +1,115 @@
+//! Asks the kernel under test for what Consort needs of it, for use inside a guest.
+//!
+//! `guest-probe perf` takes software-clock samples of its own thread and prints what came.
+//! `guest-probe threads N` starts N named threads and prints each one's mask.
+//!
+//! Pitfall: emulated time means nothing, so both work until something has happened, with a bound
+//! in iterations.
+
+use nix::sys::mman::{MapFlags, ProtFlags, mmap};
+use perf_event_open_sys as sys;
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+
+const PAGE_BYTES: usize = 4096;
+const DATA_PAGES: usize = 8;
+const PERIOD_NS: u64 = 1_000_000;
+/// Bytes of ring buffer that mean "sampling works": ten records of header and one address.
+const ENOUGH_BYTES: u64 = 160;
+const WORK_LIMIT: u64 = 20_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["perf"] => perf(),
+        ["threads", count] => threads(count),
+        _ => Err("usage: guest-probe perf | threads N".into()),
+    };
+    result.map_or_else(
+        |error| {
+            eprintln!("guest-probe: {error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+/// Works until samples have come, and prints how many bytes of them.
+fn perf() -> Result<(), Box<dyn std::error::Error>> {
+    let event = open_clock()?;
+    let head = map_head(event.as_fd())?;
+    for _ in 0..WORK_LIMIT {
+        black_box((0..100_000u64).fold(0, |sum, i| black_box(sum ^ i)));
+        if head.load(Ordering::Acquire) >= ENOUGH_BYTES {
+            println!("sampling works");
+            return Ok(());
+        }
+    }
+    Err(format!("only {} bytes of samples", head.load(Ordering::Acquire)).into())
+}
+
+fn open_clock() -> Result<OwnedFd, std::io::Error> {
+    let mut attr = sys::bindings::perf_event_attr {
+        type_: sys::bindings::PERF_TYPE_SOFTWARE,
+        size: size_of::<sys::bindings::perf_event_attr>() as u32,
+        config: u64::from(sys::bindings::PERF_COUNT_SW_CPU_CLOCK),
+        sample_type: u64::from(sys::bindings::PERF_SAMPLE_IP),
+        ..Default::default()
+    };
+    attr.__bindgen_anon_1.sample_period = PERIOD_NS;
+    attr.set_exclude_kernel(1);
+    let flags = u64::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: `attr` is a valid attribute block with its size set, exclusively borrowed.
+    let fd = unsafe { sys::perf_event_open(&mut attr, 0, -1, -1, flags) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Where the kernel counts the bytes that it has written to the ring buffer.
+fn map_head(event: BorrowedFd<'_>) -> Result<&'static AtomicU64, Box<dyn std::error::Error>> {
+    let length = NonZeroUsize::new((1 + DATA_PAGES) * PAGE_BYTES).ok_or("empty mapping")?;
+    let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+    let page = unsafe { mmap(None, length, access, MapFlags::MAP_SHARED, event, 0) }?;
+    let page = page.as_ptr().cast::<sys::bindings::perf_event_mmap_page>();
+    // SAFETY: the first page of the mapping is this structure (perf_event_open(2)), it is aligned
+    // to a page, is never unmapped, and only the kernel writes the field.
+    Ok(unsafe { AtomicU64::from_ptr(&raw mut (*page).data_head) })
+}
+
+/// Prints `thread COMM MASK` for each of some named threads, read through `/proc/<pid>/task`.
+fn threads(count: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let count: usize = count.parse()?;
+    let all_seen = Arc::new(Barrier::new(count + 1));
+    for index in 0..count {
+        let all_seen = Arc::clone(&all_seen);
+        std::thread::Builder::new()
+            .name(format!("probe-{index}"))
+            .spawn(move || all_seen.wait())?;
+    }
+    print_tasks()?;
+    all_seen.wait();
+    Ok(())
+}
+
+fn print_tasks() -> Result<(), std::io::Error> {
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let task = task?.path();
+        let comm = std::fs::read_to_string(task.join("comm"))?;
+        let status = std::fs::read_to_string(task.join("status"))?;
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+            .unwrap_or("none");
+        println!("thread {} {}", comm.trim(), mask.trim());
+    }
+    Ok(())
+}

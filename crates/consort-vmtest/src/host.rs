@@ -1,0 +1,100 @@
+//! What the host needs to run guests: qemu, a static busybox and a kernel.
+
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The tools for guests, all of them found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    pub(crate) qemu: PathBuf,
+    pub(crate) busybox: PathBuf,
+    pub(crate) kernel: PathBuf,
+}
+
+/// The first thing that guests need and this host lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no {what} at {looked}; .ci/install-vm installs it")]
+pub struct Missing {
+    what: &'static str,
+    looked: String,
+}
+
+impl Host {
+    /// Looks in `PATH` for qemu and busybox and, for the kernel, at `$CONSORT_VM_KERNEL` or in
+    /// the cache that `.ci/install-vm` fills.
+    ///
+    /// # Errors
+    /// [`Missing`] says what is not there.
+    pub fn find() -> Result<Self, Missing> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let kernel =
+            std::env::var_os("CONSORT_VM_KERNEL").map_or_else(cached_kernel, PathBuf::from);
+        Self::locate(&folders, &kernel)
+    }
+
+    /// [`Host::find`] for a test: prints `skipped: reason` where there is no host for guests.
+    #[must_use]
+    pub fn find_or_skip() -> Option<Self> {
+        Self::find()
+            .inspect_err(|missing| println!("skipped: {missing}"))
+            .ok()
+    }
+
+    fn locate(folders: &[PathBuf], kernel: &Path) -> Result<Self, Missing> {
+        Ok(Self {
+            qemu: tool(folders, "qemu-system-x86_64")?,
+            busybox: tool(folders, "busybox")?,
+            kernel: existing("kernel", kernel.to_owned())?,
+        })
+    }
+}
+
+fn tool(folders: &[PathBuf], name: &'static str) -> Result<PathBuf, Missing> {
+    let mut candidates = folders.iter().map(|folder| folder.join(name));
+    candidates.find(|path| path.is_file()).ok_or(Missing {
+        what: name,
+        looked: "any folder of PATH".into(),
+    })
+}
+
+fn existing(what: &'static str, path: PathBuf) -> Result<PathBuf, Missing> {
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Missing {
+        what,
+        looked: path.display().to_string(),
+    })
+}
+
+/// The same rule as in `.ci/install-vm`.
+fn cached_kernel() -> PathBuf {
+    let from = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+    let cache = from("CONSORT_VM_CACHE").unwrap_or_else(|| {
+        from("XDG_CACHE_HOME")
+            .unwrap_or_else(|| from("HOME").unwrap_or_default().join(".cache"))
+            .join("consort/vm")
+    });
+    cache.join("vmlinuz")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [folder.path().to_owned()];
+        let kernel = folder.path().join("vmlinuz");
+        let what = || Host::locate(&folders, &kernel).unwrap_err().to_string();
+        assert!(what().starts_with("no qemu-system-x86_64 at any folder of PATH"));
+        std::fs::write(folder.path().join("qemu-system-x86_64"), "").unwrap();
+        assert!(what().starts_with("no busybox"));
+        std::fs::write(folder.path().join("busybox"), "").unwrap();
+        assert!(what().contains("vmlinuz; .ci/install-vm"));
+        std::fs::write(&kernel, "").unwrap();
+        assert_eq!(Host::locate(&folders, &kernel).unwrap().kernel, kernel);
+    }
+}

@@ -1,0 +1,49 @@
+//! Linux guests with real topologies, for tests that the host's own processor cannot serve.
+//!
+//! Purpose: a guest under qemu's software emulation shows a real kernel with any number of
+//! sockets, cores, SMT ways and NUMA nodes, so that discovery, placement, masks and their
+//! restoration are tested on 4-way SMT without owning such a machine.
+//!
+//! Usage:
+//!
+//! ```no_run
+//! use consort_vmtest::{GuestTopology, Host, Vm};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = Host::find()?;
+//! let outcome = Vm::new(GuestTopology::smt(4, 2))
+//!     .command("cpus", "cat /sys/devices/system/cpu/online")
+//!     .run(&host, Duration::from_secs(120))?;
+//! assert_eq!(outcome.output("cpus")?, "0-7");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Pitfalls: one host thread emulates all PUs in turn, so nothing about *time* inside a guest
+//! means anything; wait for a state, count polls, never compare durations. There is no PMU. A
+//! boot takes about ten seconds: put many commands into one guest. `.ci/install-vm` installs
+//! what [`Host::find`] looks for.
+
+mod built_program;
+mod console;
+mod cpio;
+mod error;
+mod guest_topology;
+mod host;
+mod initramfs;
+mod placement;
+mod qemu;
+mod shared_libraries;
+mod vm;
+
+pub use built_program::built_program;
+pub use console::{Outcome, Section};
+pub use error::VmError;
+pub use guest_topology::GuestTopology;
+pub use host::{Host, Missing};
+pub use placement::{
+    PlacementScenario, ThreadMask, each_fp_paired_with_light, fp_threads_on_different_cores,
+    same_masks, thread_masks,
+};
+pub use vm::Vm;

@@ -1,0 +1,103 @@
+//! One run of qemu: arguments, the console, the end.
+
+use crate::console::Outcome;
+use crate::error::VmError;
+use crate::guest_topology::GuestTopology;
+use crate::host::Host;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Emulation on several host threads makes some kernels oops while they patch their own code.
+const ACCELERATOR: &str = "tcg,thread=single";
+/// A model whose L2 is private to the core; `max` would show it shared by the package.
+const PROCESSOR: &str = "Skylake-Server-v4";
+/// `loglevel=1` keeps kernel messages out of the sections; a panic is still printed.
+const KERNEL_COMMAND_LINE: &str = "console=ttyS0 quiet loglevel=1 panic=-1 random.trust_cpu=on";
+
+/// Boots the archive and returns what the guest wrote.
+pub(crate) fn run(
+    host: &Host,
+    topology: GuestTopology,
+    initramfs: &Path,
+    limit: Duration,
+) -> Result<Outcome, VmError> {
+    let complaints = initramfs.with_extension("stderr");
+    let mut child = spawn(host, topology, initramfs, &complaints)?;
+    let consoles = read_in_background(child.stdout.take());
+    let in_time = consoles.recv_timeout(limit);
+    stop(&mut child);
+    match in_time {
+        Ok(console) => complete(&console, &complaints),
+        Err(_) => Err(VmError::Timeout {
+            limit,
+            // The reader ends with qemu, so this does not wait.
+            tail: Outcome::parse(&consoles.recv().unwrap_or_default()).tail(),
+        }),
+    }
+}
+
+fn spawn(
+    host: &Host,
+    topology: GuestTopology,
+    initramfs: &Path,
+    complaints: &Path,
+) -> Result<Child, VmError> {
+    let stderr = File::create(complaints).map_err(VmError::io("write", complaints))?;
+    Command::new(&host.qemu)
+        .args(["-accel", ACCELERATOR, "-cpu", PROCESSOR])
+        .args(["-nodefaults", "-display", "none", "-no-reboot"])
+        .args(["-serial", "stdio"])
+        .args(topology.qemu_arguments())
+        .arg("-kernel")
+        .arg(&host.kernel)
+        .arg("-initrd")
+        .arg(initramfs)
+        .args(["-append", KERNEL_COMMAND_LINE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .spawn()
+        .map_err(VmError::io("run", &host.qemu))
+}
+
+/// Sends the whole console once qemu has closed it.
+fn read_in_background(stdout: Option<ChildStdout>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stdout) = stdout {
+            // What was read before an error is still worth showing.
+            let _ = stdout.read_to_end(&mut bytes);
+        }
+        // Nobody listens any more when the test has been given up.
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+/// Ends qemu if it still runs. Both calls fail only for a process that is gone already.
+fn stop(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn complete(console: &str, complaints: &Path) -> Result<Outcome, VmError> {
+    let outcome = Outcome::parse(console);
+    if outcome.is_done() {
+        return Ok(outcome);
+    }
+    Err(VmError::Died {
+        tail: outcome.tail() + &errors(complaints),
+    })
+}
+
+/// What qemu wrote itself, less its warnings of processor features that it cannot emulate.
+fn errors(complaints: &Path) -> String {
+    let text = std::fs::read_to_string(complaints).unwrap_or_default();
+    let errors = text.lines().filter(|line| !line.contains("warning: TCG"));
+    errors.fold(String::new(), |all, line| all + "\n" + line)
+}
