@@ -3,7 +3,7 @@
 //! Purpose: on a host without hardware counters a timer still says *where* a
 //! thread is. This crate decodes the code around each sampled address and turns
 //! many samples into an instruction mix by time, an estimated four-part cycle
-//! stack, a code footprint and a thread class. It is pure: bytes and addresses
+//! stack and a code footprint. It is pure: bytes and addresses
 //! in, numbers out; no I/O, no clock, no panic on any bytes.
 //!
 //! Usage:
@@ -25,7 +25,7 @@
 //! # Ok::<(), consort_isa::BlockError>(())
 //! ```
 //!
-//! The method, in four steps:
+//! The method, in three steps:
 //!
 //! 1. **Blocks** ([`BlockFacts`]): the straight-line run around an address, up to
 //!    the branch that ends it, and per instruction a [`Suspicion`]: what a pile
@@ -41,7 +41,6 @@
 //!    first-level hit ([`L1_HIT_CYCLES`]) from a miss. Where the piles of one
 //!    block cannot be calibrated the answer is the middle of what is possible,
 //!    and [`Estimate::memory_bounds`] says how far that may be off.
-//! 4. **Class** ([`ThreadClass`]) by thresholds derived from published mixes.
 //!
 //! Pitfalls, all of them errors of principle that no number of samples cures:
 //!
@@ -78,7 +77,6 @@ mod decode;
 mod estimate;
 mod instruction;
 mod registers;
-mod thread_class;
 mod x86;
 
 pub use arch::{Arch, Code};
@@ -91,4 +89,3 @@ pub use estimate::{
 };
 pub use instruction::{Flow, Instruction, MemoryUse, UnitUse};
 pub use registers::{Register, RegisterSet};
-pub use thread_class::ThreadClass;

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator, ThreadClass};
+use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
@@ -95,7 +95,7 @@ fn a_walk_that_hits_beside_work_is_no_memory_stall() {
     let shares = [2, 13, 0, 183, 74, 5, 157, 65, 151, 164, 186, 0];
     let estimate = estimate(walk_with_work, &shares);
     assert_memory(&estimate, 0.0, 0.05);
-    assert_eq!(ThreadClass::of(&estimate), ThreadClass::Int);
+    assert!(estimate.memory_stall_share < 0.5 && estimate.fp_usage() < 0.05);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn walks_through_the_third_level_and_beyond_are_all_stall() {
     let third = estimate(walk_with_work, &third);
     assert_memory(&third, 0.97, 0.05);
     assert_memory(&estimate(walk_with_work, &beyond), 0.99, 0.05);
-    assert_eq!(ThreadClass::of(&third), ThreadClass::Memory);
+    assert!(third.memory_stall_share >= 0.5);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn independent_loads_that_miss_are_told_from_ones_that_hit() {
     let hit = estimate(random_loads, &hit);
     assert_memory(&hit, 0.0, 0.35);
     assert!(hit.memory_bounds.low < 0.01);
-    assert_ne!(ThreadClass::of(&hit), ThreadClass::Memory);
+    assert!(hit.memory_stall_share < 0.5);
 }
 
 #[test]
@@ -181,5 +181,5 @@ fn a_bare_walk_along_pointers_is_memory_with_the_doubt_stated() {
     let estimate = estimate(build, &[0, 1000, 0]);
     assert!(estimate.memory_stall_share > 0.9);
     assert!(estimate.memory_bounds.low < 0.01);
-    assert_eq!(ThreadClass::of(&estimate), ThreadClass::Memory);
+    assert!(estimate.memory_stall_share >= 0.5);
 }

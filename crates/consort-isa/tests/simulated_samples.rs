@@ -7,7 +7,7 @@ mod pipeline;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator, Instruction, ThreadClass, decode};
+use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator, Instruction, decode};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 use pipeline::{Draw, Executed, sample, true_memory_share};
@@ -127,7 +127,7 @@ fn hits_in_a_busy_loop_never_make_a_memory_thread() {
         // the load may be charged, and never more.
         assert!(estimate.memory_stall_share < 0.5, "{estimate:?}");
         assert!(estimate.memory_bounds.low < 0.02, "{estimate:?}");
-        assert_eq!(ThreadClass::of(&estimate), ThreadClass::Int);
+        assert!(estimate.memory_stall_share < 0.5 && estimate.fp_usage() < 0.05);
     }
 }
 
@@ -216,7 +216,7 @@ fn blocks_with_few_samples_each_speak_together() {
         miss.memory_stall_share > truth - 0.4,
         "{miss:?}, true {truth:.2}"
     );
-    assert_eq!(ThreadClass::of(&miss), ThreadClass::Memory);
+    assert!(miss.memory_stall_share >= 0.5);
     // 200 blocks of about 21 bytes are 66 lines of 64 bytes.
     let true_bytes = program.bytes.len() as u64;
     let estimated = hit.footprint.estimated_bytes;
@@ -251,7 +251,7 @@ fn five_samples_are_enough_for_a_bare_walk() {
         (estimate.memory_stall_share - truth).abs() < 0.15,
         "{estimate:?}"
     );
-    assert_eq!(ThreadClass::of(&estimate), ThreadClass::Memory);
+    assert!(estimate.memory_stall_share >= 0.5);
 }
 
 #[test]
@@ -275,5 +275,5 @@ fn time_in_two_loops_weighs_their_mixes() {
         (estimate.fp_usage() - 0.75 * 4.0 / 6.0).abs() < 1e-9,
         "{estimate:?}"
     );
-    assert_eq!(ThreadClass::of(&estimate), ThreadClass::Fp);
+    assert!(estimate.fp_usage() >= 0.15);
 }

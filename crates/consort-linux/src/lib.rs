@@ -5,12 +5,13 @@
 //! `sampling` (instruction pointers to instruction mix), `discovery` (which
 //! threads exist), `events` (event files by microarchitecture), `counters`
 //! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
-//! journal, guardian)..
+//! journal, guardian). `live` puts them together.
 
 pub mod counters;
 pub mod discovery;
 pub mod enact;
 pub mod events;
+pub mod live;
 pub mod perf;
 pub mod sampling;
 pub mod topology;

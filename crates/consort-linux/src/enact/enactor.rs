@@ -150,6 +150,11 @@ impl Enactor {
         self.threads.keys().copied()
     }
 
+    /// The PUs that a managed thread could run on before Consort; none for others.
+    pub fn original(&self, thread: ThreadId) -> Option<PuSet> {
+        Some(self.threads.get(&thread)?.original.pus.clone())
+    }
+
     /// Forgets a thread that is known to have exited.
     pub fn forget(&mut self, thread: ThreadId) {
         self.threads.remove(&thread);

@@ -66,3 +66,15 @@ pub struct RestoreReport {
     /// Whether every managed thread was seen with its original mask at the end.
     pub complete: bool,
 }
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotManaged => f.write_str("it is not managed"),
+            Self::NoPuLeft => f.write_str("none of the PUs is within its mask and the cpuset"),
+            Self::NotJournalled(why) => write!(f, "its mask could not be journalled: {why}"),
+            Self::NoGuardian => f.write_str("there is no guardian to put it back"),
+            Self::Kernel(errno) => write!(f, "the kernel refused: {errno}"),
+        }
+    }
+}

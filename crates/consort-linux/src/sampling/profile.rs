@@ -1,7 +1,7 @@
 //! What is known of a thread from its samples.
 
 use consort_core::{CycleStack, Mix, Reading, Sample, Signal, Tier};
-use consort_isa::{Estimate, ThreadClass};
+use consort_isa::Estimate;
 
 /// How many samples there were, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,11 +55,6 @@ impl ThreadProfile {
             ("memory", stack.memory),
             ("front_end", stack.front_end),
         ]))
-    }
-
-    /// What the thread mainly does.
-    pub fn class(&self) -> Option<ThreadClass> {
-        Some(ThreadClass::of(&self.estimate?))
     }
 
     /// Puts the signals of the sampling tier into a sample of `interval_ns`.

@@ -1,0 +1,148 @@
+//! The counting tiers on the threads of a run: hardware groups and software groups.
+
+use super::Host;
+use crate::counters::{
+    Budget, Notice, PlanInput, PmuProgram, Rates, Sharing, SoftwareEvents, ThreadGroups, core_pmus,
+    fill, nmi_watchdog, plan,
+};
+use crate::events::PmuEvents;
+use consort_core::{Sample, Signal, ThreadId, Tier};
+use std::collections::BTreeMap;
+
+/// Events opened per quantum: an open costs 30 microseconds, up to 0.3 ms under
+/// load, and a quantum must not be spent opening.
+const OPENS_PER_QUANTUM: usize = 64;
+
+/// What is counted of each thread.
+#[derive(Debug, Default)]
+pub(super) struct Counting {
+    hardware: Option<Hardware>,
+    software: Option<Software>,
+}
+
+#[derive(Debug)]
+struct Hardware {
+    programs: Vec<PmuProgram>,
+    groups: ThreadGroups,
+    rates: BTreeMap<ThreadId, Vec<Rates>>,
+}
+
+#[derive(Debug)]
+struct Software {
+    events: SoftwareEvents,
+    groups: ThreadGroups,
+}
+
+impl Counting {
+    /// Readies every counting tier that the host has.
+    pub(super) fn new(host: &Host) -> Self {
+        let has = |tier: Tier| host.tiers.iter().any(|t| t.tier == tier && t.available);
+        Self {
+            hardware: has(Tier::Counters).then(|| Hardware::new(host)),
+            software: has(Tier::Software).then(|| Software::new(host)).flatten(),
+        }
+    }
+
+    /// Wants a thread counted from the next quantum on.
+    pub(super) fn want(&mut self, id: ThreadId) {
+        for groups in self.groups() {
+            groups.want(id);
+        }
+    }
+
+    /// Stops counting a thread.
+    pub(super) fn forget(&mut self, id: ThreadId) {
+        for groups in self.groups() {
+            groups.forget(id);
+        }
+        if let Some(hardware) = &mut self.hardware {
+            hardware.rates.remove(&id);
+        }
+    }
+
+    /// Opens groups on threads that wait for it. At the start of a quantum, so that the next read
+    /// covers the whole of it.
+    pub(super) fn attach(&mut self) -> Vec<Notice> {
+        self.groups().flat_map(ThreadGroups::attach_some).collect()
+    }
+
+    /// Adds what was counted of a thread since the last quantum.
+    pub(super) fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
+        if let Some(software) = &mut self.software {
+            software.fill(id, sample);
+        }
+        if let Some(hardware) = &mut self.hardware {
+            hardware.fill(id, sample);
+        }
+    }
+
+    fn groups(&mut self) -> impl Iterator<Item = &mut ThreadGroups> {
+        let hardware = self.hardware.as_mut().map(|h| &mut h.groups);
+        let software = self.software.as_mut().map(|s| &mut s.groups);
+        hardware.into_iter().chain(software)
+    }
+}
+
+impl Hardware {
+    fn new(host: &Host) -> Self {
+        let programs = programs(host);
+        let layout = programs.iter().flat_map(PmuProgram::specs).collect();
+        Self {
+            groups: ThreadGroups::new(layout, OPENS_PER_QUANTUM),
+            programs,
+            rates: BTreeMap::new(),
+        }
+    }
+
+    fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
+        let Some(deltas) = self.groups.read(id) else {
+            return;
+        };
+        let rates = self.rates.entry(id).or_default();
+        rates.resize(self.programs.len(), Rates::default());
+        fill(sample, &self.programs, rates, &deltas);
+    }
+}
+
+impl Software {
+    fn new(host: &Host) -> Option<Self> {
+        let events = SoftwareEvents::probe(&host.root).ok()?;
+        Some(Self {
+            groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM),
+            events,
+        })
+    }
+
+    fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
+        for delta in self.groups.read(id).into_iter().flatten() {
+            self.events.fill(sample, &delta);
+        }
+    }
+}
+
+/// One program per PMU of the host that the event file knows; all groups at once, rotated by the
+/// kernel.
+fn programs(host: &Host) -> Vec<PmuProgram> {
+    let Some(file) = host.event_file() else {
+        return Vec::new();
+    };
+    let watchdog = nmi_watchdog(&host.root);
+    let program = |pmu: crate::counters::Pmu| {
+        let events = file.pmus.iter().find(|e| e.is_named(&pmu.name))?;
+        let input = PlanInput {
+            pmu: pmu.name.clone(),
+            events,
+            budget: Budget::of(events, watchdog),
+        };
+        let plan = plan(&wanted(events), &[input], Sharing::Multiplex);
+        PmuProgram::new(&plan, &pmu.name, pmu.kind, events)
+    };
+    core_pmus(&host.root)
+        .into_iter()
+        .filter_map(program)
+        .collect()
+}
+
+fn wanted(events: &PmuEvents) -> Vec<Signal> {
+    events.formulas.iter().map(|f| f.signal).collect()
+}

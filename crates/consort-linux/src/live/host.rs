@@ -1,0 +1,74 @@
+//! What there is to work with, before anything is started.
+
+use crate::counters::{TierStatus, probe};
+use crate::events::{EventFile, event_file_for};
+use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
+use consort_core::{Offers, Tier};
+use std::path::{Path, PathBuf};
+
+/// The host: its processor, and what can be seen of threads on it.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// What `/sys` and `/proc` are below.
+    pub root: PathBuf,
+    /// The processor.
+    pub discovery: Discovery,
+    /// The tiers, each with the reason when it is missing.
+    pub tiers: Vec<TierStatus>,
+}
+
+impl Host {
+    /// Looks at the host below `root`.
+    ///
+    /// # Errors
+    /// When no PU can be used.
+    pub fn look(root: &Path) -> Result<Self, TopologyError> {
+        let discovery = discover(root)?;
+        let tiers = probe(root, &identity(&discovery));
+        Ok(Self {
+            root: root.to_owned(),
+            discovery,
+            tiers,
+        })
+    }
+
+    /// The event file of the first microarchitecture that has one.
+    pub fn event_file(&self) -> Option<EventFile> {
+        event_file_for(&identity(&self.discovery)).ok().flatten()
+    }
+
+    /// Names of the hardware events that can be counted here, with their PMU.
+    pub fn counter_events(&self) -> Vec<String> {
+        let counts = |t: &&TierStatus| t.tier == Tier::Counters && t.available;
+        let file = self
+            .tiers
+            .iter()
+            .find(counts)
+            .and_then(|_| self.event_file());
+        let pmus = file.into_iter().flat_map(|file| file.pmus);
+        let names = |pmu: crate::events::PmuEvents| {
+            let events = pmu.events.into_iter();
+            events.map(|event| event.name).collect::<Vec<_>>()
+        };
+        pmus.flat_map(names).collect()
+    }
+
+    /// The signals of every tier that is available.
+    pub fn offers(&self) -> Offers {
+        let available = self.tiers.iter().filter(|tier| tier.available);
+        let signals = available.flat_map(|t| t.signals.iter().map(|signal| (*signal, t.tier)));
+        signals.collect()
+    }
+
+    /// The richest tier that is available.
+    pub fn best_tier(&self) -> Tier {
+        let available = self.tiers.iter().filter(|tier| tier.available);
+        available.map(|tier| tier.tier).max().unwrap_or(Tier::Proc)
+    }
+}
+
+/// The microarchitecture; on hybrid chips that of the first core type, whose event file has both.
+fn identity(discovery: &Discovery) -> CpuIdentity {
+    let first = discovery.identities.first();
+    first.map_or(CpuIdentity::Unknown, |group| group.identity.clone())
+}

@@ -1,0 +1,142 @@
+//! Starting a command under management.
+
+use super::counting::Counting;
+use super::{Clock, Host, Live, SampleCounts, Sampling};
+use crate::discovery::{Discovery, ProcError, ProcReader};
+use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
+use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError};
+use crate::topology::Watch;
+use consort_core::Tier;
+use nix::errno::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// What to start, and how to manage it.
+#[derive(Debug)]
+pub struct LaunchSpec {
+    /// The command.
+    pub command: Command,
+    /// The quantum.
+    pub interval: Duration,
+    /// Whether plans are only made, not carried out.
+    pub dry_run: bool,
+    /// Whether threads are managed whose affinity somebody has set on purpose.
+    pub override_affinity: bool,
+    /// Where the journal goes and how the guardian is started.
+    pub enact: EnactConfig,
+}
+
+/// Why a command could not be managed.
+#[derive(Debug, Error)]
+pub enum LiveError {
+    /// The command could not be started; nothing was changed.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// Safety could not be set up; nothing was started.
+    #[error(transparent)]
+    Enact(#[from] EnactError),
+    /// `/proc` cannot be read.
+    #[error("threads cannot be watched: {0}")]
+    Proc(#[from] ProcError),
+    /// Waiting failed.
+    #[error("waiting for signals and samples failed: {0}")]
+    Wait(Errno),
+    /// A plan is older than one that was carried out.
+    #[error("plan {generation} is not newer than plan {last}")]
+    StalePlan {
+        /// The plan's generation.
+        generation: u64,
+        /// The last one that was carried out.
+        last: u64,
+    },
+}
+
+/// Descriptors that may be kept open for reading `/proc`.
+const PROC_FDS: usize = 4_096;
+
+impl Live {
+    /// Starts the command. It is held before its first instruction until everything watches it.
+    ///
+    /// # Errors
+    /// When nothing was started: the command does not exist, or safety could not be set up.
+    pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
+        let mut warnings = recovered(&spec.enact);
+        let signals = Signals::take().map_err(LiveError::Wait)?;
+        let enactor = Enactor::start(&spec.enact)?;
+        let pus = host.discovery.machine.pus();
+        let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
+        let mut sampler = None;
+        let child = launch(spec.command, enactor.run_id(), |pid| {
+            sampler = wanted.then(|| Sampler::attach_launch(pid, pus, SamplerConfig::default()));
+        });
+        let child = match child {
+            Ok(child) => child,
+            Err(error) => {
+                enactor.close();
+                return Err(error.into());
+            }
+        };
+        let now = Instant::now();
+        Ok(Self {
+            counting: Counting::new(&host),
+            sampling: accept(sampler, &host.root, &mut warnings),
+            discovery: Discovery::new(&host.root, &[child.pid()])?,
+            reader: ProcReader::new(&host.root, PROC_FDS),
+            watch: Watch::new(&host.root),
+            offers: host.offers(),
+            topology: host.discovery.topology,
+            root: host.root,
+            interval: spec.interval,
+            dry_run: spec.dry_run,
+            override_affinity: spec.override_affinity,
+            clock: Clock {
+                start: now,
+                quantum: now,
+            },
+            enactor,
+            child,
+            signals,
+            threads: BTreeMap::new(),
+            exited: Vec::new(),
+            ending: None,
+            warnings,
+            generation: 0,
+        })
+    }
+}
+
+/// Puts right what an earlier run could not, because its guardian was killed as well.
+fn recovered(config: &EnactConfig) -> BTreeSet<String> {
+    let report = recover_stale(&config.runtime_dirs);
+    let mut warnings = BTreeSet::new();
+    let masks: usize = report.restored.iter().map(|(_, r)| r.restored).sum();
+    if masks > 0 {
+        warnings.insert(format!(
+            "{masks} masks that an earlier run left changed were put back"
+        ));
+    }
+    warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
+    warnings
+}
+
+/// The sampling tier if its events could be opened, else a warning that says why not.
+fn accept(
+    sampler: Option<Result<Sampler, SamplerError>>,
+    root: &Path,
+    warnings: &mut BTreeSet<String>,
+) -> Option<Sampling> {
+    match sampler? {
+        Ok(sampler) => Some(Sampling {
+            sampler,
+            profiler: Profiler::new(root),
+            counts: SampleCounts::default(),
+        }),
+        Err(error) => {
+            warnings.insert(format!("no sampling, so no instruction mix: {error}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The live machine: a launched command as a [`Machine`].
+//!
+//! [`Host::look`] finds out what there is; [`Live::launch`] starts a command
+//! under management; the control loop then observes and enacts; and
+//! [`Live::finish`] puts every mask back and tells how the run ended.
+//!
+//! Pitfalls: signals are taken for the whole process, so there is one `Live` per
+//! process, and it must be started before other threads are.
+
+mod counting;
+mod host;
+mod launch;
+mod observe;
+mod place;
+mod relay;
+mod threads;
+
+pub use host::Host;
+pub use launch::{LaunchSpec, LiveError};
+
+use crate::discovery::{Discovery, ProcReader};
+use crate::enact::{Enactor, Launched, Signals};
+use crate::sampling::{Profiler, Sampler};
+use crate::topology::Watch;
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Topology};
+use counting::Counting;
+use relay::Ending;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use threads::{Thread, Threads};
+
+/// A command and everything that it starts, on this host.
+pub struct Live {
+    root: PathBuf,
+    topology: Topology,
+    watch: Watch,
+    offers: Offers,
+    interval: Duration,
+    dry_run: bool,
+    override_affinity: bool,
+    clock: Clock,
+    sampling: Option<Sampling>,
+    counting: Counting,
+    discovery: Discovery,
+    reader: ProcReader,
+    enactor: Enactor,
+    child: Launched,
+    signals: Signals,
+    threads: Threads,
+    /// Threads that have exited since the last observation.
+    exited: Vec<(ThreadId, Thread)>,
+    ending: Option<Ending>,
+    warnings: BTreeSet<String>,
+    generation: u64,
+}
+
+/// The two halves of the sampling tier.
+struct Sampling {
+    sampler: Sampler,
+    profiler: Profiler,
+    counts: SampleCounts,
+}
+
+/// Samples of instruction addresses over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleCounts {
+    /// Samples that were taken.
+    pub samples: u64,
+    /// Of these, decoded to an instruction.
+    pub decoded: u64,
+    /// Records that the kernel dropped because a ring buffer was full.
+    pub lost: u64,
+}
+
+/// When the run and the current quantum began.
+struct Clock {
+    start: Instant,
+    quantum: Instant,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The command's exit code; 128 + n when signal n ended it.
+    pub exit_code: u8,
+    /// Wall-clock time from launch to end, s.
+    pub duration_s: f64,
+    /// CPU time of the command and of those of its descendants that it has waited for, s.
+    pub managed_cpu_s: f64,
+    /// Threads that ended before they could be looked at.
+    pub short_lived: u64,
+    /// Samples over the run.
+    pub samples: SampleCounts,
+    /// Whether every mask is as it was.
+    pub restored: bool,
+    /// What went not as planned, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Machine for Live {
+    type Error = LiveError;
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
+        if self.ending.is_some() {
+            return Ok(None);
+        }
+        self.wait_for_quantum()?;
+        self.follow_topology();
+        Ok(Some(self.observation()))
+    }
+
+    fn enact(&mut self, plan: &Plan) -> Result<Enacted, LiveError> {
+        if plan.generation <= self.generation {
+            return Err(LiveError::StalePlan {
+                generation: plan.generation,
+                last: self.generation,
+            });
+        }
+        self.generation = plan.generation;
+        Ok(self.carry_out(plan))
+    }
+}
+
+impl Live {
+    /// Puts every mask back and tells how the run ended.
+    pub fn finish(mut self) -> Finished {
+        let duration_s = self.clock.start.elapsed().as_secs_f64();
+        let restoration = self.enactor.close();
+        for (thread, errno) in &restoration.failed {
+            let text = format!("the mask of thread {thread} could not be put back: {errno}");
+            self.warnings.insert(text);
+        }
+        let counts = self
+            .sampling
+            .as_ref()
+            .map_or_else(SampleCounts::default, |s| s.counts);
+        Finished {
+            exit_code: self.ending.map_or(0, |ending| ending.exit_code),
+            duration_s,
+            managed_cpu_s: relay::children_cpu_s(),
+            short_lived: self.discovery.short_lived(),
+            samples: counts,
+            restored: restoration.complete,
+            warnings: self.warnings.into_iter().collect(),
+        }
+    }
+
+    /// Process id of the guardian.
+    pub fn guardian_pid(&self) -> u32 {
+        self.enactor.guardian_pid()
+    }
+
+    /// CPUs come and go and cpusets change: plans must know.
+    fn follow_topology(&mut self) {
+        if self.watch.poll().is_none() {
+            return;
+        }
+        match crate::topology::discover(&self.root) {
+            Ok(found) => {
+                let pus = found.topology.pus();
+                self.warnings
+                    .insert(format!("the usable PUs changed to {pus}"));
+                self.topology = found.topology;
+            }
+            Err(error) => {
+                self.warnings
+                    .insert(format!("the topology could not be read again: {error}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! From records and `/proc` to an observation.
+
+use super::Live;
+use super::threads::Thread;
+use crate::discovery::ProcSample;
+use crate::sampling::ThreadProfile;
+use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+impl Live {
+    /// Reads all rings: threads that came, went or were renamed, and samples.
+    pub(super) fn take_records(&mut self) {
+        let Some(sampling) = &mut self.sampling else {
+            return;
+        };
+        let batch = sampling.sampler.drain();
+        sampling.counts.lost += batch.lost;
+        sampling.profiler.apply(&batch);
+        let events = self.discovery.apply(&batch);
+        sampling.sampler.follow(&events);
+        self.follow(events);
+    }
+
+    /// What each thread did since the last observation.
+    pub(super) fn observation(&mut self) -> Observation {
+        if self.sampling.is_none() {
+            let events = self.discovery.scan();
+            self.follow(events);
+        }
+        let now = Instant::now();
+        let interval_ns = nanos(now - self.clock.quantum);
+        self.clock.quantum = now;
+        let profiles = self.profiles();
+        let ids: Vec<ThreadId> = self.threads.keys().copied().collect();
+        let looks = ids.into_iter();
+        let threads = looks
+            .filter_map(|id| self.look_at(id, interval_ns, &profiles))
+            .collect();
+        let exited = self.last_looks(interval_ns, &profiles);
+        let notices = self.counting.attach();
+        self.warnings
+            .extend(notices.iter().map(ToString::to_string));
+        Observation {
+            time_ns: nanos(now - self.clock.start),
+            interval_ns,
+            threads,
+            exited,
+        }
+    }
+
+    /// What the samples of the interval tell, by pid and tid.
+    fn profiles(&mut self) -> Profiles {
+        let Some(sampling) = &mut self.sampling else {
+            return Profiles::new();
+        };
+        let profiled = sampling.profiler.interval();
+        for thread in &profiled {
+            sampling.counts.samples += thread.interval.counts.samples;
+            sampling.counts.decoded += thread.interval.counts.decoded;
+        }
+        let by_id = profiled.into_iter().map(|t| ((t.pid, t.tid), t.interval));
+        by_id.collect()
+    }
+
+    /// A thread that is there; one that turns out to be gone is put with those that have exited.
+    fn look_at(
+        &mut self,
+        id: ThreadId,
+        interval_ns: u64,
+        profiles: &Profiles,
+    ) -> Option<ThreadObservation> {
+        let Ok(now) = self.reader.sample(id) else {
+            let gone = self.drop_thread(id);
+            self.exited.extend(gone);
+            return None;
+        };
+        let thread = self.threads.get_mut(&id)?;
+        let mut sample = from_proc(thread.last.as_ref(), &now, interval_ns);
+        thread.last = Some(now);
+        self.counting.fill(id, &mut sample);
+        if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
+            profile.fill(&mut sample, interval_ns);
+        }
+        Some(observed(id, thread, sample, Some(now.last_pu)))
+    }
+
+    /// Threads that have exited since the last observation.
+    fn last_looks(&mut self, interval_ns: u64, profiles: &Profiles) -> Vec<ThreadObservation> {
+        let exited = std::mem::take(&mut self.exited).into_iter();
+        let last = exited.map(|(id, thread)| {
+            let mut sample = Sample::default();
+            if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
+                // `/proc` no longer tells its CPU time, but each sample stands for a stretch of it.
+                let cpu_ns = profile.counts.sampled_ns as f64;
+                let reading = Reading::whole(cpu_ns, Tier::Sampling, interval_ns);
+                sample.set(Signal::CpuTime, reading);
+                profile.fill(&mut sample, interval_ns);
+            }
+            observed(id, &thread, sample, None)
+        });
+        last.collect()
+    }
+}
+
+/// Profiles of one interval by pid and tid; the last of a tid that was used twice.
+type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
+
+/// What a thread consumed between two looks at `/proc`.
+fn from_proc(before: Option<&ProcSample>, now: &ProcSample, interval_ns: u64) -> Sample {
+    let mut sample = Sample::default();
+    let reading = |delta: u64| Reading::whole(delta as f64, Tier::Proc, interval_ns);
+    let cpu_before = before.map_or(0, |b| b.cpu_ns);
+    sample.set(
+        Signal::CpuTime,
+        reading(now.cpu_ns.saturating_sub(cpu_before)),
+    );
+    if let Some(wait) = now.wait_ns {
+        let wait_before = before.and_then(|b| b.wait_ns).unwrap_or(0);
+        sample.set(Signal::WaitTime, reading(wait.saturating_sub(wait_before)));
+    }
+    sample
+}
+
+fn observed(
+    id: ThreadId,
+    thread: &Thread,
+    sample: Sample,
+    last_pu: Option<PuId>,
+) -> ThreadObservation {
+    ThreadObservation {
+        id,
+        name: thread.name.clone(),
+        original: thread.original.clone(),
+        managed: thread.managed,
+        last_pu,
+        sample,
+    }
+}
+
+fn nanos(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,156 @@
+//! Taking threads under management, and carrying plans out.
+
+use super::Live;
+use super::threads::Thread;
+use crate::discovery::ThreadEvent;
+use crate::enact::{AdoptError, ChildStatus, Refusal, Wanted, current_mask};
+use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
+use std::sync::Arc;
+
+impl Live {
+    /// Takes in what discovery has found since the last time.
+    pub(super) fn follow(&mut self, events: Vec<ThreadEvent>) {
+        for event in events {
+            match event {
+                ThreadEvent::Appeared {
+                    id,
+                    name,
+                    parent,
+                    unmanageable,
+                } => match unmanageable {
+                    Some(why) => self.let_alone(id, name, &format!("{why}")),
+                    None => self.adopt(id, name, parent),
+                },
+                ThreadEvent::Renamed { id, name } => {
+                    if let Some(thread) = self.threads.get_mut(&id) {
+                        thread.name = name;
+                    }
+                }
+                ThreadEvent::Exited { id } => {
+                    let gone = self.drop_thread(id);
+                    self.exited.extend(gone);
+                }
+            }
+        }
+    }
+
+    /// Forgets a thread that has exited.
+    pub(super) fn drop_thread(&mut self, id: ThreadId) -> Option<(ThreadId, Thread)> {
+        self.reader.forget(id);
+        self.enactor.forget(id);
+        self.counting.forget(id);
+        Some((id, self.threads.remove(&id)?))
+    }
+
+    fn let_alone(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
+        self.warnings
+            .insert(format!("thread {id} ({name}) is let alone: {why}"));
+        let mask = current_mask(id).unwrap_or_default();
+        self.enter(id, name, mask, false);
+    }
+
+    fn enter(&mut self, id: ThreadId, name: Arc<str>, original: PuSet, managed: bool) {
+        let thread = Thread {
+            name,
+            original: Arc::new(original),
+            managed,
+            last: None,
+        };
+        self.threads.insert(id, thread);
+        self.counting.want(id);
+    }
+
+    /// Takes a thread in. One that a managed thread has started may have inherited a mask that
+    /// Consort wrote; the enactor knows.
+    fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
+        let adopted = match self.parent_of(id, parent) {
+            Some(parent) => self.enactor.adopt_child(id, parent),
+            None => self.adopt_root(id),
+        };
+        match adopted {
+            Ok(ChildStatus::Foreign(mask)) => self.meet_foreign(id, name, mask),
+            Ok(_) => {
+                let original = self.enactor.original(id).unwrap_or_default();
+                self.enter(id, name, original, true);
+            }
+            Err(AdoptError::Gone(_)) => {}
+            Err(error) => self.let_alone(id, name, &error.to_string()),
+        }
+    }
+
+    /// The managed thread that started this one; if that has exited, any of its program or of the
+    /// program that was launched.
+    fn parent_of(&self, id: ThreadId, parent: Option<u32>) -> Option<ThreadId> {
+        let by_tid = |tid: u32| self.threads.keys().find(|t| t.tid == tid);
+        let of_program = |pid: u32| self.threads.keys().find(|t| t.pid == pid);
+        let found = parent.and_then(by_tid);
+        let found = found.or_else(|| of_program(id.pid));
+        found.or_else(|| of_program(self.child.pid())).copied()
+    }
+
+    fn adopt_root(&mut self, id: ThreadId) -> Result<ChildStatus, AdoptError> {
+        let mask = current_mask(id).map_err(|_| AdoptError::Gone(id))?;
+        self.enactor.adopt(id, mask)?;
+        Ok(ChildStatus::Adopted)
+    }
+
+    /// Somebody has chosen this thread's affinity on purpose.
+    fn meet_foreign(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
+        if self.override_affinity && self.enactor.adopt(id, mask.clone()).is_ok() {
+            return self.enter(id, name, mask, true);
+        }
+        let text = format!(
+            "thread {id} ({name}) is let alone: its affinity {mask} was set on purpose \
+             (--override manages it all the same)"
+        );
+        self.warnings.insert(text);
+        self.enter(id, name, mask, false);
+    }
+
+    /// Writes the masks that a plan changes.
+    pub(super) fn carry_out(&mut self, plan: &Plan) -> Enacted {
+        if self.dry_run {
+            return Enacted::default();
+        }
+        let wanted: Vec<(ThreadId, Wanted)> = plan
+            .placements
+            .iter()
+            .map(|(&id, placement)| (id, wanted(placement)))
+            .collect();
+        let report = self.enactor.apply(&wanted);
+        let mut enacted = Enacted {
+            moved: report.written.iter().map(|(id, _)| *id).collect(),
+            ..Enacted::default()
+        };
+        for (id, mask) in report.released {
+            self.release(id, &mask, &mut enacted);
+        }
+        for (id, refusal) in report.refused {
+            enacted.warnings.push(self.refusal(id, &refusal));
+        }
+        enacted
+    }
+
+    fn release(&mut self, id: ThreadId, mask: &PuSet, enacted: &mut Enacted) {
+        let mut name = "?".into();
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.managed = false;
+            name = thread.name.clone();
+        }
+        enacted.released.push(id);
+        let text = format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}");
+        enacted.warnings.push(text);
+    }
+
+    fn refusal(&self, id: ThreadId, refusal: &Refusal) -> String {
+        let name = self.threads.get(&id).map_or("?", |thread| &thread.name);
+        format!("thread {id} ({name}) was not moved: {refusal}")
+    }
+}
+
+fn wanted(placement: &Placement) -> Wanted {
+    match placement {
+        Placement::Unrestricted => Wanted::Unrestricted,
+        Placement::Restricted(pus) => Wanted::Only(pus.clone()),
+    }
+}

@@ -1,0 +1,103 @@
+//! Signals and the command's end, while a quantum passes.
+
+use super::{Live, LiveError};
+use crate::enact::{ChildEvent, Relay, exit_code, relay};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::Signal;
+use nix::sys::time::TimeValLike;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) exit_code: u8,
+}
+
+/// Rings are read at least this often: code of short-lived processes must be fetched in time.
+const DRAIN_EVERY: Duration = Duration::from_millis(100);
+
+impl Live {
+    /// Waits until the quantum is over or the command has ended, reading rings and relaying
+    /// signals meanwhile.
+    pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
+        let end = self.clock.quantum + self.interval;
+        loop {
+            let now = Instant::now();
+            let left = end.saturating_duration_since(now);
+            self.wait(left.min(DRAIN_EVERY))?;
+            self.take_signals()?;
+            self.take_records();
+            if self.ending.is_some() || Instant::now() >= end {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait(&self, time: Duration) -> Result<(), LiveError> {
+        let rings = self.sampling.iter().flat_map(|s| s.sampler.poll_fds());
+        let fds = rings.chain([self.signals.as_fd()]);
+        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        // Rounded up: a timeout of 0 would spin through the last millisecond.
+        let time = time + Duration::from_micros(999);
+        let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+        match poll(&mut fds, timeout) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(errno) => Err(LiveError::Wait(errno)),
+        }
+    }
+
+    fn take_signals(&mut self) -> Result<(), LiveError> {
+        while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
+            match relay(event, self.child.pid()) {
+                Relay::Forward(signal) => self.forward(signal),
+                Relay::AskChild => self.take_child_events()?,
+                Relay::Nothing => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, signal: Signal) {
+        if let Err(errno) = self.child.signal(signal) {
+            let text = format!("{signal} could not be passed on to the command: {errno}");
+            self.warnings.insert(text);
+        }
+    }
+
+    fn take_child_events(&mut self) -> Result<(), LiveError> {
+        while let Some(event) = self.child.next_event(false).map_err(LiveError::Wait)? {
+            if let Some(exit_code) = exit_code(event) {
+                self.ending = Some(Ending { exit_code });
+                return Ok(());
+            }
+            if let ChildEvent::Stopped(signal) = event {
+                self.stop_with(signal)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The command was stopped from the terminal: the shell must see Consort stopped too. When it
+    /// is continued, so is the command.
+    fn stop_with(&mut self, signal: Signal) -> Result<(), LiveError> {
+        if signal == Signal::SIGSTOP {
+            return Ok(());
+        }
+        self.signals.stop_like(signal).map_err(LiveError::Wait)?;
+        self.forward(Signal::SIGCONT);
+        Ok(())
+    }
+}
+
+/// CPU time of all children that have ended and been waited for, theirs included, s. The guardian
+/// is still alive when this is asked.
+pub(super) fn children_cpu_s() -> f64 {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return 0.0;
+    };
+    let total = usage.user_time() + usage.system_time();
+    total.num_microseconds() as f64 / 1e6
+}

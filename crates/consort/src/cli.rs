@@ -1,0 +1,147 @@
+//! The command line: one definition for parsing, help, man pages and completions.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Watches what each thread does to the processor and places threads accordingly.
+#[derive(Debug, Parser)]
+#[command(name = "consort", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input. \
+`consort run` exits with its command's status.\n\
+Set CONSORT_LOG=debug for a log on stderr.";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Start a command and place its threads while it runs
+    #[command(
+        after_help = "Example: consort run --policy workover --interval 500ms -- ./solver input"
+    )]
+    Run(RunArgs),
+    /// Show the processor, what can be seen of threads here, and what cannot and why
+    #[command(after_help = "Example: consort machine --format json")]
+    Machine(MachineArgs),
+    /// List the policies: what each needs, where it comes from, what it does
+    #[command(after_help = "Example: consort policies --format csv")]
+    Policies(PoliciesArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]
+    Completions(CompletionsArgs),
+    /// Write the man pages into a folder
+    #[command(after_help = "Example: consort man ./man && man ./man/consort-run.1")]
+    Man(ManArgs),
+}
+
+/// How to print a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// Comma-separated, with a header line.
+    Csv,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
+    #[arg(short, long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// Quantum between decisions, for example 200ms or 1s; the policy's own if not given
+    #[arg(short, long, value_name = "TIME", value_parser = parse_interval)]
+    pub(crate) interval: Option<Duration>,
+    /// Decide and report, but change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write the report as JSON to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// How to print the report; json and csv take stdout for themselves and send the command's
+    /// output to stderr
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Seed of all randomness in the policy
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Also manage threads whose affinity somebody set on purpose
+    #[arg(long = "override")]
+    pub(crate) override_affinity: bool,
+    /// Keep plans even when progress falls after them
+    #[arg(long)]
+    pub(crate) no_back_off: bool,
+    /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// No progress line and no table at the end
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Arguments of `machine`.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// How to print; csv lists the PUs
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Run built-in kernels under every event and compare with what they are known to do
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `policies`.
+#[derive(Debug, Args)]
+pub(crate) struct PoliciesArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder to write to; must exist
+    pub(crate) folder: PathBuf,
+}
+
+/// Shortest quantum that is accepted.
+pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// Longest quantum that is accepted.
+pub(crate) const LONGEST_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Reads a quantum such as `200ms`, within the accepted range.
+pub(crate) fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = humantime::parse_duration(text)
+        .map_err(|_| "expected a time with its unit, for example 200ms or 1s".to_owned())?;
+    if (SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval) {
+        Ok(interval)
+    } else {
+        Err("expected a time from 10ms to 1h".to_owned())
+    }
+}

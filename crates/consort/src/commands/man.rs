@@ -1,0 +1,19 @@
+//! `consort man`: the man pages, one for the program and one for each verb.
+
+use crate::cli::{Cli, ManArgs};
+use crate::failure::bad_input;
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use std::process::ExitCode;
+
+pub(crate) fn execute(args: &ManArgs) -> Result<ExitCode> {
+    if !args.folder.is_dir() {
+        return Err(bad_input(format!(
+            "{} is not a folder",
+            args.folder.display()
+        )));
+    }
+    clap_mangen::generate_to(Cli::command(), &args.folder)
+        .with_context(|| format!("cannot write man pages into {}", args.folder.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,8 @@
+//! The verbs, one file each.
+
+mod check;
+pub(crate) mod completions;
+pub(crate) mod machine;
+pub(crate) mod man;
+pub(crate) mod policies;
+pub(crate) mod run;

@@ -1,0 +1,215 @@
+//! `consort run`: a command under management.
+
+use crate::cli::{Format, RunArgs};
+use crate::config::{self, RunConfig};
+use crate::failure::{as_bad_input, bad_input};
+use crate::output;
+use crate::progress::Progress;
+use crate::report::{self, COLUMNS, Ending, Ledger, Others, RunReport, SamplingCounts};
+use anyhow::{Context, Result};
+use consort_core::policy::{Policy, PolicySpec};
+use consort_core::{Backoff, ControlLoop, Offers, Topology, choose, policies, requested};
+use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
+use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+use tempfile::NamedTempFile;
+
+/// A fall of progress below this share of what it was is put down to the plan.
+const TOLERATED_FALL: f64 = 0.05;
+
+/// Hidden first argument of the process that becomes a guardian.
+pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// Everything that was decided before anything is started.
+struct Setup {
+    spec: PolicySpec,
+    requested: String,
+    why: String,
+    interval: Duration,
+    seed: u64,
+    backoff: Backoff,
+    policy: Box<dyn Policy>,
+}
+
+pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
+    let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
+    let host = Host::look(Path::new("/")).context("cannot see the processor")?;
+    let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
+    let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
+    let report = manage(args, setup, host)?;
+    if let Some(file) = report_file {
+        file.write(&report)?;
+    }
+    show(args, &report)?;
+    Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+impl Setup {
+    fn new(
+        args: &RunArgs,
+        config: &RunConfig,
+        topology: &Topology,
+        offers: &Offers,
+    ) -> Result<Self> {
+        let requested = args.policy.clone().or_else(|| config.policy.clone());
+        let requested = requested.unwrap_or_else(|| "auto".to_owned());
+        let (spec, why) = resolve(&requested, topology, offers)?;
+        let info = policies::find(&spec.name).map_err(bad_input)?;
+        let interval = args.interval.or(config.interval);
+        let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
+        Ok(Self {
+            policy: policies::build(&spec).map_err(bad_input)?,
+            spec,
+            requested,
+            why,
+            interval: interval.unwrap_or(Duration::from_millis(info.quantum_ms)),
+            seed: args.seed.or(config.seed).unwrap_or(1),
+            backoff: if back_off {
+                Backoff::new(TOLERATED_FALL)
+            } else {
+                Backoff::off()
+            },
+        })
+    }
+}
+
+/// The policy to use and why: the one asked for, or the best that can be fed here.
+fn resolve(text: &str, topology: &Topology, offers: &Offers) -> Result<(PolicySpec, String)> {
+    let spec: PolicySpec = text.parse().map_err(bad_input)?;
+    if spec.name == "auto" {
+        let choice = choose(topology, offers);
+        let name = choice.name.to_owned();
+        return Ok((PolicySpec { name, ..spec }, choice.why));
+    }
+    requested(&spec.name, offers).map_err(bad_input)?;
+    Ok((spec, "as asked".to_owned()))
+}
+
+fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
+    let tier = host.best_tier();
+    let machine = Live::launch(host, launch_spec(args, setup.interval)?).map_err(refused)?;
+    let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
+    let mut ledger = Ledger::default();
+    let mut progress = Progress::new(args.quiet, &setup.spec.name);
+    while let Some(turn) = wheel.turn()? {
+        ledger.add(&turn);
+        progress.show(&turn);
+    }
+    progress.end();
+    let undone = wheel.undone();
+    let own = crate::own_cost::Cost::so_far(wheel.machine().guardian_pid());
+    let finished = wheel.into_machine().finish();
+    Ok(ledger.report(Ending {
+        tier,
+        policy: setup.spec.name,
+        policy_requested: setup.requested,
+        policy_reason: setup.why,
+        dry_run: args.dry_run,
+        duration_s: finished.duration_s,
+        exit_code: i32::from(finished.exit_code),
+        unseen: unseen(&finished),
+        own_cpu_s: own.cpu_s,
+        managed_cpu_s: finished.managed_cpu_s,
+        peak_rss_kib: own.peak_rss_kib,
+        sampling: SamplingCounts {
+            samples: finished.samples.samples,
+            decoded: finished.samples.decoded,
+            lost: finished.samples.lost,
+        },
+        undone,
+        restored: finished.restored,
+        warnings: finished.warnings,
+    }))
+}
+
+fn unseen(finished: &Finished) -> Others {
+    Others {
+        count: finished.short_lived,
+        cpu_s: 0.0,
+    }
+}
+
+fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| bad_input("no command was given; write consort run -- CMD ARGS"))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if args.format != Format::Table {
+        // stdout carries exactly one document; the command's own output goes where people look.
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
+        command.stdout(stderr);
+    }
+    Ok(LaunchSpec {
+        command,
+        interval,
+        dry_run: args.dry_run,
+        override_affinity: args.override_affinity,
+        enact: EnactConfig {
+            guardian_args: vec![GUARDIAN.into()],
+            runtime_dirs: runtime_dirs(),
+        },
+    })
+}
+
+/// A command that does not exist is the caller's mistake; anything else is a failed run.
+fn refused(error: LiveError) -> anyhow::Error {
+    match error {
+        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_)) => {
+            bad_input(error)
+        }
+        other => other.into(),
+    }
+}
+
+fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => output::json(&mut out, report),
+        Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
+        Format::Table if args.quiet => Ok(()),
+        Format::Table => {
+            let text = report::text(report);
+            std::io::stderr().lock().write_all(text.as_bytes())?;
+            Ok(())
+        }
+    }
+}
+
+/// A report file that is either whole or not there: written beside its place and moved into it.
+struct ReportFile {
+    file: NamedTempFile,
+    place: std::path::PathBuf,
+}
+
+impl ReportFile {
+    /// Opened before anything is started, so that a bad path changes nothing.
+    fn create(place: &Path) -> Result<Self> {
+        let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        if place.is_dir() {
+            return Err(bad_input(format!("report {} is a folder", place.display())));
+        }
+        let file = NamedTempFile::new_in(folder).map_err(|error| {
+            bad_input(format!("cannot write report {}: {error}", place.display()))
+        })?;
+        Ok(Self {
+            file,
+            place: place.to_owned(),
+        })
+    }
+
+    fn write(mut self, report: &RunReport) -> Result<()> {
+        output::json(&mut self.file, report)?;
+        let place = self.place.display().to_string();
+        self.file
+            .persist(&self.place)
+            .with_context(|| format!("cannot write report {place}"))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! The configuration file: defaults for `consort run`.
+//!
+//! ```toml
+//! [run]
+//! policy = "workover:margin=0.1"
+//! interval = "500ms"
+//! seed = 1
+//! back-off = true
+//! ```
+
+use crate::cli::parse_interval;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Deserializer};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Everything that a configuration file can say.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Defaults for `consort run`.
+    #[serde(default)]
+    pub(crate) run: RunConfig,
+}
+
+/// Defaults for `consort run`; the command line wins.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RunConfig {
+    /// Policy with options.
+    pub(crate) policy: Option<String>,
+    /// Quantum.
+    #[serde(default, deserialize_with = "interval")]
+    pub(crate) interval: Option<Duration>,
+    /// Seed of the policy's randomness.
+    pub(crate) seed: Option<u64>,
+    /// Whether plans are undone when progress falls after them.
+    pub(crate) back_off: Option<bool>,
+}
+
+fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_interval(&text)
+        .map(Some)
+        .map_err(serde::de::Error::custom)
+}
+
+/// Loads the file that was named, or the first of the usual places that exists.
+pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
+    if let Some(path) = named {
+        return read(path);
+    }
+    match usual_places().into_iter().find(|path| path.is_file()) {
+        Some(path) => read(&path),
+        None => Ok(Config::default()),
+    }
+}
+
+fn usual_places() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let user = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or(home);
+    let system = Some(PathBuf::from("/etc"));
+    let folders = [user, system].into_iter().flatten();
+    folders
+        .map(|folder| folder.join("consort/config.toml"))
+        .collect()
+}
+
+fn read(path: &Path) -> Result<Config> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read configuration {}", path.display()))?;
+    parse(&text).with_context(|| format!("configuration {}", path.display()))
+}
+
+/// Errors are one line: the line number, and what is wrong there.
+fn parse(text: &str) -> Result<Config> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text[..start.min(text.len())].lines().count().max(1);
+        anyhow::anyhow!("line {line}: {}", error.message().replace('\n', ", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read() {
+        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nback-off = false\n";
+        let run = parse(text).unwrap().run;
+        assert_eq!(run.policy.as_deref(), Some("none"));
+        assert_eq!(run.interval, Some(Duration::from_millis(250)));
+        assert_eq!((run.seed, run.back_off), (Some(7), Some(false)));
+    }
+
+    #[test]
+    fn an_empty_file_changes_nothing() {
+        assert_eq!(parse("").unwrap(), Config::default());
+    }
+
+    #[test]
+    fn errors_name_line_and_key() {
+        let error = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(
+            error("[run]\n\npolice = \"none\"\n").starts_with("line 3: unknown field `police`")
+        );
+        assert!(error("[run]\ninterval = \"5\"\n").contains("line 2"));
+        assert!(error("[run]\ninterval = \"1us\"\n").contains("from 10ms to 1h"));
+    }
+}

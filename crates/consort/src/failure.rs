@@ -1,0 +1,63 @@
+//! How the program fails: one line on stderr and exit code 1 or 2.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Marks an error as the caller's: exit code 2 instead of 1.
+#[derive(Debug)]
+struct BadInput(String);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// An error that names what was wrong with the input, where, and what would be right.
+pub(crate) fn bad_input(message: impl fmt::Display) -> anyhow::Error {
+    BadInput(message.to_string()).into()
+}
+
+/// The same error, marked as the caller's, with its whole chain as one line.
+pub(crate) fn as_bad_input(error: &anyhow::Error) -> anyhow::Error {
+    bad_input(format!("{error:#}"))
+}
+
+/// Prints an error as one line and gives its exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    eprintln!("consort: {}", one_line(&format!("{error:#}")));
+    let is_input = error.downcast_ref::<BadInput>().is_some();
+    ExitCode::from(if is_input { 2 } else { 1 })
+}
+
+/// Prints what clap found wrong as one line; help and version go to stdout as they are.
+pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    eprintln!("consort: {}", usage_line(&error.to_string()));
+    ExitCode::from(2)
+}
+
+/// Clap's message and its tips without the usage block.
+fn usage_line(message: &str) -> String {
+    let told = message.lines().map(str::trim).take_while(|line| {
+        !line.starts_with("Usage:") && !line.starts_with("For more information")
+    });
+    let parts: Vec<&str> = told.filter(|line| !line.is_empty()).collect();
+    let line = parts.join("; ");
+    let line = line
+        .strip_prefix("error: ")
+        .unwrap_or(&line)
+        .replace(":; ", ": ");
+    format!("{line}; see --help")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,47 @@
+//! `consort`: the command line.
+
+mod cli;
+mod commands;
+mod config;
+mod failure;
+mod output;
+mod own_cost;
+mod progress;
+mod report;
+
+use clap::Parser;
+use cli::{Cli, Verb};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|first| first == commands::run::GUARDIAN)
+    {
+        return consort_linux::enact::guardian_main(arguments);
+    }
+    start_log();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::report_usage(&error),
+    };
+    let result = match &cli.verb {
+        Verb::Run(args) => commands::run::execute(args),
+        Verb::Machine(args) => commands::machine::execute(args),
+        Verb::Policies(args) => commands::policies::execute(args),
+        Verb::Completions(args) => commands::completions::execute(args),
+        Verb::Man(args) => commands::man::execute(args),
+    };
+    result.unwrap_or_else(|error| failure::report(&error))
+}
+
+/// The log goes to stderr and is silent unless CONSORT_LOG asks for it; stdout is for results.
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("CONSORT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -1,0 +1,90 @@
+//! Printing rows as a table, CSV or JSON.
+
+use crate::cli::Format;
+use anyhow::Result;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use std::io::Write;
+
+/// One column of a printed table: header, alignment and text of a row.
+pub(crate) struct Column<R> {
+    pub(crate) header: &'static str,
+    pub(crate) numeric: bool,
+    pub(crate) text: fn(&R) -> String,
+}
+
+/// A column of text.
+pub(crate) const fn text<R>(header: &'static str, text: fn(&R) -> String) -> Column<R> {
+    Column {
+        header,
+        numeric: false,
+        text,
+    }
+}
+
+/// A column of numbers, aligned right.
+pub(crate) const fn number<R>(header: &'static str, text: fn(&R) -> String) -> Column<R> {
+    Column {
+        header,
+        numeric: true,
+        text,
+    }
+}
+
+/// Lays rows out for people.
+pub(crate) fn table<R>(columns: &[Column<R>], rows: &[R]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(columns.iter().map(|c| c.header));
+    for row in rows {
+        table.add_row(columns.iter().map(|c| (c.text)(row)));
+    }
+    for (column, cells) in columns.iter().zip(table.column_iter_mut()) {
+        cells.set_padding((0, 2));
+        if column.numeric {
+            cells.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    trim_lines(&table.to_string())
+}
+
+fn trim_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end);
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Writes rows as CSV with the table's headers, made plain.
+pub(crate) fn csv<R>(out: &mut dyn Write, columns: &[Column<R>], rows: &[R]) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(columns.iter().map(|c| c.header.replace(' ', "_")))?;
+    for row in rows {
+        writer.write_record(columns.iter().map(|c| (c.text)(row)))?;
+    }
+    writer.flush()?;
+    Ok(())
+}
+
+/// Writes one JSON document and a newline.
+pub(crate) fn json<T: Serialize + ?Sized>(out: &mut dyn Write, value: &T) -> Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints rows in the format asked for; JSON prints `document`.
+pub(crate) fn print<R, T: Serialize + ?Sized>(
+    out: &mut dyn Write,
+    format: Format,
+    columns: &[Column<R>],
+    rows: &[R],
+    document: &T,
+) -> Result<()> {
+    match format {
+        Format::Table => out.write_all(table(columns, rows).as_bytes())?,
+        Format::Csv => csv(out, columns, rows)?,
+        Format::Json => json(out, document)?,
+    }
+    Ok(())
+}

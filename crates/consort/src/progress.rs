@@ -1,0 +1,70 @@
+//! The live progress line of `consort run`, on a terminal only.
+
+use consort_core::{Class, Signal, Traits, Turn, classify};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
+
+/// One line on stderr that is redrawn each quantum.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    policy: String,
+    moves: usize,
+}
+
+impl Progress {
+    /// Hidden when asked to be quiet, and by itself where stderr is no terminal.
+    pub(crate) fn new(quiet: bool, policy: &str) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("consort {elapsed} {msg}") {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            policy: policy.to_owned(),
+            moves: 0,
+        }
+    }
+
+    /// Shows what the last quantum brought.
+    pub(crate) fn show(&mut self, turn: &Turn) {
+        self.moves += turn.enacted.moved.len();
+        if self.bar.is_hidden() {
+            return;
+        }
+        let line = format!(
+            "{}: {} threads ({}), {} moves",
+            self.policy,
+            turn.observation.threads.len(),
+            classes(turn),
+            self.moves
+        );
+        self.bar.set_message(line);
+        self.bar.tick();
+    }
+
+    /// Takes the line away.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn classes(turn: &Turn) -> String {
+    let mut counts: BTreeMap<Class, usize> = BTreeMap::new();
+    for thread in &turn.observation.threads {
+        let class = classify(Traits {
+            cpu_share: turn.observation.cpu_share(thread),
+            mix: thread.sample.mix,
+            memory_stall: thread.sample.get(Signal::MemoryStall),
+        });
+        *counts.entry(class).or_default() += 1;
+    }
+    let texts = counts
+        .iter()
+        .map(|(class, count)| format!("{count} {class}"));
+    texts.collect::<Vec<_>>().join(", ")
+}

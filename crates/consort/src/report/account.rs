@@ -1,0 +1,124 @@
+//! One thread's sums over a run.
+
+use super::ThreadRow;
+use consort_core::{
+    Class, CycleStack, Mix, Placement, Sample, Signal, ThreadObservation, Tier, Traits, classify,
+    stack_source,
+};
+use std::collections::BTreeMap;
+
+/// A mean weighted by CPU time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64, weight: f64) {
+        self.sum += value * weight;
+        self.weight += weight;
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+/// What one thread did over the run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    pub(super) name: String,
+    pub(super) cpu_ns: f64,
+    lifetime_ns: u64,
+    fp_usage: Mean,
+    memory_stall: Mean,
+    mix: Mix,
+    stack: BTreeMap<String, f64>,
+    stack_tier: Option<Tier>,
+    pub(super) moves: u64,
+    cpus: String,
+    reason: String,
+}
+
+impl Account {
+    /// Adds one interval of the thread.
+    pub(super) fn add(&mut self, seen: &ThreadObservation, interval_ns: u64) {
+        let cpu_ns = seen.sample.cpu_time_ns();
+        seen.name.as_ref().clone_into(&mut self.name);
+        self.cpu_ns += cpu_ns;
+        self.lifetime_ns += interval_ns;
+        self.add_shares(&seen.sample, cpu_ns);
+        if self.cpus.is_empty() {
+            self.cpus = seen.original.to_string();
+        }
+    }
+
+    fn add_shares(&mut self, sample: &Sample, weight: f64) {
+        if let Some(usage) = sample.get(Signal::FpUsage) {
+            self.fp_usage.add(usage, weight);
+        }
+        if let Some(stall) = sample.get(Signal::MemoryStall) {
+            self.memory_stall.add(stall, weight);
+        }
+        if let Some(mix) = sample.mix {
+            self.mix = self.mix.plus(mix, weight);
+        }
+        if let Some((stack, tier)) = &sample.stack {
+            self.add_stack(stack, weight);
+            self.stack_tier = self.stack_tier.max(Some(*tier));
+        }
+    }
+
+    fn add_stack(&mut self, stack: &CycleStack, weight: f64) {
+        for component in stack.components() {
+            *self.stack.entry(component.name.to_string()).or_default() += weight * component.share;
+        }
+    }
+
+    /// Notes where a plan put the thread.
+    pub(super) fn place(&mut self, seen: &ThreadObservation, placement: &Placement, why: &str) {
+        self.cpus = match placement {
+            Placement::Unrestricted => seen.original.to_string(),
+            Placement::Restricted(pus) => pus.to_string(),
+        };
+        why.clone_into(&mut self.reason);
+    }
+
+    fn mix(&self) -> Option<Mix> {
+        (self.mix.total() > 0.0).then(|| self.mix.normalised())
+    }
+
+    pub(super) fn class(&self) -> Class {
+        classify(Traits {
+            cpu_share: self.cpu_ns / self.lifetime_ns.max(1) as f64,
+            mix: self.mix(),
+            memory_stall: self.memory_stall.value(),
+        })
+    }
+
+    pub(super) fn row(&self, pid: u32, tid: u32) -> ThreadRow {
+        let total: f64 = self.stack.values().sum();
+        let share = |(name, amount): (&String, &f64)| (name.clone(), amount / total);
+        ThreadRow {
+            pid,
+            tid,
+            name: self.name.clone(),
+            cpu_s: self.cpu_ns / 1e9,
+            class: self.class(),
+            fp_usage: self.fp_usage.value(),
+            mix: self.mix(),
+            memory_stall: self.memory_stall.value(),
+            stack: self
+                .stack
+                .iter()
+                .filter(|_| total > 0.0)
+                .map(share)
+                .collect(),
+            stack_source: self.stack_tier.map_or("none", stack_source),
+            moves: self.moves,
+            cpus: self.cpus.clone(),
+            reason: self.reason.clone(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The report of a run: what was seen, what was done.
+
+mod account;
+mod ledger;
+mod render;
+
+pub(crate) use ledger::{Ending, Ledger};
+pub(crate) use render::{COLUMNS, text};
+
+use consort_core::{Class, Mix};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The JSON document of `consort run`. Keys are a contract: add, never rename.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RunReport {
+    /// The richest tier that was used.
+    pub(crate) tier: String,
+    /// The policy that decided.
+    pub(crate) policy: String,
+    /// What was asked for: a policy, or `auto`.
+    pub(crate) policy_requested: String,
+    /// Why this policy.
+    pub(crate) policy_reason: String,
+    /// Whether plans were made but not carried out.
+    pub(crate) dry_run: bool,
+    /// Wall-clock time of the command, s.
+    pub(crate) duration_s: f64,
+    /// The command's exit code; 128 + n when signal n ended it.
+    pub(crate) exit_code: i32,
+    /// Threads by CPU time, at most [`ledger::LISTED`].
+    pub(crate) threads: Vec<ThreadRow>,
+    /// Threads that are not listed one by one.
+    pub(crate) others: Others,
+    /// Plans that were made.
+    pub(crate) plans: u64,
+    /// Masks that were written to move a thread.
+    pub(crate) moves: u64,
+    /// Plans that were undone because progress fell.
+    pub(crate) undone: u64,
+    /// What Consort itself took.
+    pub(crate) overhead: Overhead,
+    /// Samples of instruction addresses.
+    pub(crate) sampling: SamplingCounts,
+    /// Whether every mask is as it was before the run.
+    pub(crate) restored: bool,
+    /// Everything that went not as planned.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One thread of a [`RunReport`].
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ThreadRow {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) name: String,
+    /// CPU time, s.
+    pub(crate) cpu_s: f64,
+    pub(crate) class: Class,
+    /// Use of the floating-point units, 0 to 1; none where it could not be told.
+    pub(crate) fp_usage: Option<f64>,
+    /// Instruction mix by time.
+    pub(crate) mix: Option<Mix>,
+    /// Share of CPU time stalled behind loads, 0 to 1.
+    pub(crate) memory_stall: Option<f64>,
+    /// Share of CPU time by cause.
+    pub(crate) stack: BTreeMap<String, f64>,
+    /// `counters`, `estimated` or `none`.
+    pub(crate) stack_source: &'static str,
+    /// How often its mask was written to move it.
+    pub(crate) moves: u64,
+    /// Where it could run at last, as a CPU list.
+    pub(crate) cpus: String,
+    /// Why it was there.
+    pub(crate) reason: String,
+}
+
+/// Threads beyond those that are listed.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Others {
+    /// How many.
+    pub(crate) count: u64,
+    /// Their CPU time, s, as far as it is known.
+    pub(crate) cpu_s: f64,
+}
+
+/// What Consort itself took.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Overhead {
+    /// CPU time of Consort and its guardian, s.
+    pub(crate) cpu_s: f64,
+    /// That, as a share of the managed threads' CPU time.
+    pub(crate) share_of_managed: f64,
+    /// Largest resident memory, KiB.
+    pub(crate) peak_rss_kib: u64,
+}
+
+/// Samples of instruction addresses over the run.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct SamplingCounts {
+    /// Samples that were taken.
+    pub(crate) samples: u64,
+    /// Of these, decoded to an instruction.
+    pub(crate) decoded: u64,
+    /// Samples that the kernel dropped because a ring buffer was full.
+    pub(crate) lost: u64,
+}

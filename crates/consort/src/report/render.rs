@@ -1,0 +1,107 @@
+//! The report for people.
+
+use super::{RunReport, ThreadRow};
+use crate::output::{self, Column, number};
+use std::fmt::Write;
+
+fn percent(share: f64) -> String {
+    format!("{:.0}", 100.0 * share)
+}
+
+fn percent_or_dash(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), percent)
+}
+
+/// The columns of the thread table and of its CSV form.
+pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
+    number("tid", |t| t.tid.to_string()),
+    output::text("name", |t| t.name.clone()),
+    number("CPU s", |t| format!("{:.2}", t.cpu_s)),
+    output::text("class", |t| t.class.to_string()),
+    number("fp %", |t| percent_or_dash(t.mix.map(|m| m.fp))),
+    number("vec %", |t| percent_or_dash(t.mix.map(|m| m.vector))),
+    number("int %", |t| percent_or_dash(t.mix.map(|m| m.int))),
+    number("load %", |t| percent_or_dash(t.mix.map(|m| m.load))),
+    number("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
+    number("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
+    number("stalled %", |t| percent_or_dash(t.memory_stall)),
+    number("moves", |t| t.moves.to_string()),
+    output::text("PUs", |t| t.cpus.clone()),
+    output::text("why there", |t| t.reason.clone()),
+];
+
+/// Threads that the table shows; the JSON report has more.
+const SHOWN: usize = 24;
+
+/// The whole report as text.
+pub(crate) fn text(report: &RunReport) -> String {
+    let mut out = String::new();
+    head(&mut out, report);
+    let shown = &report.threads[..report.threads.len().min(SHOWN)];
+    out.push_str(&output::table(COLUMNS, shown));
+    hidden(&mut out, report);
+    foot(&mut out, report);
+    out
+}
+
+// Writing to a String cannot fail, so the results of `writeln!` below are dropped.
+
+fn head(out: &mut String, report: &RunReport) {
+    let mode = if report.dry_run {
+        ", dry run: nothing was changed"
+    } else {
+        ""
+    };
+    let _ = writeln!(
+        out,
+        "\nconsort: policy {} ({}), tier {}{mode}",
+        report.policy, report.policy_reason, report.tier
+    );
+    let estimated = report.threads.iter().any(|t| t.stack_source == "estimated");
+    if estimated {
+        let _ = writeln!(
+            out,
+            "shares are estimated from {} sampled instruction addresses ({} decoded, {} lost)",
+            report.sampling.samples, report.sampling.decoded, report.sampling.lost
+        );
+    }
+    out.push('\n');
+}
+
+fn hidden(out: &mut String, report: &RunReport) {
+    let unshown = report.threads.iter().skip(SHOWN);
+    let cpu_s: f64 = unshown.map(|t| t.cpu_s).sum::<f64>() + report.others.cpu_s;
+    let count = report.threads.len().saturating_sub(SHOWN) as u64 + report.others.count;
+    if count > 0 {
+        let _ = writeln!(
+            out,
+            "and {count} more threads with {cpu_s:.2} s of CPU time"
+        );
+    }
+    out.push('\n');
+}
+
+fn foot(out: &mut String, report: &RunReport) {
+    let undone = match report.undone {
+        0 => String::new(),
+        n => format!(", {n} undone because progress fell"),
+    };
+    let _ = writeln!(
+        out,
+        "{} plans and {} moves in {:.2} s{undone}; every mask restored: {}",
+        report.plans,
+        report.moves,
+        report.duration_s,
+        if report.restored { "yes" } else { "NO" }
+    );
+    let _ = writeln!(
+        out,
+        "overhead: {:.3} s of CPU ({:.2} percent of the managed threads'), peak memory {} KiB",
+        report.overhead.cpu_s,
+        100.0 * report.overhead.share_of_managed,
+        report.overhead.peak_rss_kib
+    );
+    for warning in &report.warnings {
+        let _ = writeln!(out, "warning: {warning}");
+    }
+}

@@ -1,0 +1,119 @@
+//! The rules of the house that the compiler does not check: which crate may
+//! depend on which, and that the tree keeps the shape that ARCHITECTURE.md
+//! describes.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// What each crate of the workspace may depend on inside the workspace.
+/// A crate that is not listed is an error: decide its place first.
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    ("consort-core", &[]),
+    ("consort-isa", &[]),
+    ("consort-kernels", &[]),
+    ("consort-linux", &["consort-core", "consort-isa"]),
+    (
+        "consort",
+        &["consort-core", "consort-kernels", "consort-linux"],
+    ),
+    ("consort-vmtest", &["consort-core"]),
+];
+
+/// Crates that do I/O, ask for the time, or start threads: not for pure crates.
+const IMPURE: &[&str] = &[
+    "nix",
+    "rustix",
+    "libc",
+    "tokio",
+    "procfs",
+    "perf-event-open-sys",
+];
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Normal (not dev, not build) dependencies of each workspace crate.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let normal = |package: &Value| {
+        let all = package["dependencies"].as_array().unwrap();
+        all.iter()
+            .filter(|d| d["kind"].is_null())
+            .map(name)
+            .collect()
+    };
+    packages.iter().map(|p| (name(p), normal(p))).collect()
+}
+
+#[test]
+fn crates_depend_only_downwards() {
+    let rules: BTreeMap<&str, &[&str]> = MAY_DEPEND_ON.iter().copied().collect();
+    for (name, dependencies) in dependencies() {
+        let allowed = rules.get(name.as_str());
+        assert!(
+            allowed.is_some(),
+            "crate {name} has no place in the dependency rules"
+        );
+        let inside = dependencies.iter().filter(|d| d.starts_with("consort"));
+        for dependency in inside {
+            assert!(
+                allowed.unwrap().contains(&dependency.as_str()),
+                "{name} must not depend on {dependency}"
+            );
+        }
+    }
+}
+
+#[test]
+fn pure_crates_depend_on_nothing_impure() {
+    let all = dependencies();
+    for name in ["consort-core", "consort-isa"] {
+        for dependency in &all[name] {
+            assert!(
+                !IMPURE.contains(&dependency.as_str()),
+                "{name} must not use {dependency}"
+            );
+        }
+    }
+}
+
+/// Rust sources of the workspace.
+fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_file_outgrows_its_one_job() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    sources(&crates, &mut files);
+    assert!(files.len() > 40, "found only {} files", files.len());
+    for file in files {
+        let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines <= 500, "{} has {lines} lines", file.display());
+    }
+}

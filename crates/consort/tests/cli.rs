@@ -1,0 +1,214 @@
+//! The command line is a contract: names, keys, exit codes, one-line errors.
+
+mod common;
+
+use common::{consort, folder, json, run, stderr};
+use serde_json::Value;
+
+/// Bad input: exit code 2, one line on stderr that has all these parts, nothing on stdout.
+fn check_refused(args: &[&str], parts: &[&str]) {
+    let output = run(consort().args(args));
+    let line = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for part in parts {
+        assert!(
+            line.contains(part),
+            "{args:?}: '{part}' is missing in: {line}"
+        );
+    }
+}
+
+#[test]
+fn bad_input_is_one_line_and_exit_code_2() {
+    check_refused(&[], &["subcommand"]);
+    check_refused(&["rnu"], &["rnu", "run"]);
+    check_refused(&["run"], &["CMD"]);
+    check_refused(&["run", "--"], &["CMD"]);
+    check_refused(
+        &["run", "--polcy", "none", "--", "true"],
+        &["--polcy", "--policy"],
+    );
+    check_refused(
+        &["run", "--policy", "workovr", "--", "true"],
+        &["did you mean 'workover'"],
+    );
+    check_refused(
+        &["run", "--policy", "none:x=1", "--", "true"],
+        &["no option 'x'"],
+    );
+    check_refused(
+        &["run", "--policy", "workover:margin=7", "--", "true"],
+        &["from 0 to 1"],
+    );
+    check_refused(&["run", "--policy", ":", "--", "true"], &["name:key=value"]);
+    check_refused(
+        &["run", "--interval", "5", "--", "true"],
+        &["--interval", "200ms"],
+    );
+    check_refused(
+        &["run", "--interval", "1us", "--", "true"],
+        &["from 10ms to 1h"],
+    );
+    check_refused(
+        &["run", "--", "/no/such/command"],
+        &["not found", "/no/such/command"],
+    );
+    check_refused(&["run", "--", "no-such-command-here"], &["not found"]);
+    check_refused(&["run", "--", "/etc/passwd"], &["not executable"]);
+    check_refused(
+        &["run", "--report", "/no/such/folder/r.json", "--", "true"],
+        &["report"],
+    );
+    check_refused(
+        &["run", "--report", "/", "--", "true"],
+        &["report", "folder"],
+    );
+    check_refused(
+        &["run", "--config", "/no/such/file", "--", "true"],
+        &["/no/such/file"],
+    );
+    check_refused(&["policies", "--format", "yaml"], &["yaml", "json"]);
+    check_refused(&["completions", "tcsh"], &["tcsh", "bash"]);
+    check_refused(&["man", "/no/such/folder"], &["/no/such/folder"]);
+}
+
+#[test]
+fn a_bad_configuration_names_file_line_and_key_and_starts_nothing() {
+    let folder = folder();
+    let config = folder.path().join("config.toml");
+    let witness = folder.path().join("started");
+    std::fs::write(&config, "[run]\npolcy = \"none\"\n").unwrap();
+    let output = run(consort()
+        .args(["run", "--config"])
+        .arg(&config)
+        .args(["--", "touch"])
+        .arg(&witness));
+    assert_eq!(output.status.code(), Some(2));
+    let line = stderr(&output);
+    assert!(line.contains("config.toml") && line.contains("line 2") && line.contains("polcy"));
+    assert!(!witness.exists(), "the command was started");
+}
+
+#[test]
+fn policies_have_every_key_of_the_contract() {
+    let output = run(consort().args(["policies", "--format", "json"]));
+    assert!(output.status.success());
+    let document = json(&output);
+    let rows = document.as_array().unwrap();
+    assert!(rows.len() >= 5);
+    let keys = [
+        "name",
+        "family",
+        "source",
+        "needs",
+        "tier_min",
+        "quantum_ms",
+        "live",
+        "simulated",
+        "summary",
+    ];
+    for row in rows {
+        for key in keys {
+            assert!(row.get(key).is_some(), "{key} is missing in {row}");
+        }
+        assert!(row["needs"].is_array());
+    }
+}
+
+#[test]
+fn the_policy_table_reads_well() {
+    let output = run(consort().arg("policies"));
+    insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn the_help_reads_well() {
+    let output = run(consort().args(["run", "--help"]).env("COLUMNS", "100"));
+    insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn machine_has_every_key_of_the_contract() {
+    let output = run(consort().args(["machine", "--format", "json"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let machine = json(&output);
+    let keys = [
+        "tier",
+        "tiers",
+        "packages",
+        "nodes",
+        "cores",
+        "pus",
+        "smt",
+        "llc_domains",
+        "core_types",
+        "counters",
+        "hypervisor",
+    ];
+    for key in keys {
+        assert!(machine.get(key).is_some(), "{key} is missing");
+    }
+    assert_eq!(machine["pus"].as_u64().unwrap() as usize, common::pus());
+    let tiers = machine["tiers"].as_array().unwrap();
+    let names: Vec<&str> = tiers.iter().map(|t| t["name"].as_str().unwrap()).collect();
+    for name in ["counters", "sampling", "software", "proc"] {
+        assert!(names.contains(&name), "{name} is not told of");
+    }
+    for tier in tiers {
+        let reason = tier["reason"].as_str().unwrap();
+        assert!(!reason.is_empty(), "{tier} has no reason");
+        assert!(tier["available"].is_boolean());
+    }
+}
+
+#[test]
+fn machine_as_csv_has_a_row_per_pu() {
+    let output = run(consort().args(["machine", "--format", "csv"]));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), common::pus() + 1);
+    assert!(text.starts_with("pu,core,llc,node,package,core_type"));
+}
+
+#[test]
+fn completions_and_man_pages_know_every_verb() {
+    let output = run(consort().args(["completions", "bash"]));
+    let script = String::from_utf8(output.stdout).unwrap();
+    let folder = folder();
+    assert!(
+        run(consort().arg("man").arg(folder.path()))
+            .status
+            .success()
+    );
+    for verb in ["run", "machine", "policies", "completions", "man"] {
+        assert!(script.contains(verb), "{verb} is not completed");
+        assert!(folder.path().join(format!("consort-{verb}.1")).is_file());
+    }
+}
+
+#[test]
+fn every_verb_has_an_example_in_its_help() {
+    for verb in ["run", "machine", "policies", "completions", "man"] {
+        let output = run(consort().args([verb, "--help"]));
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.contains("Example: consort "), "{verb}");
+    }
+}
+
+#[test]
+fn the_self_test_gives_a_verdict_or_a_reason_for_every_event() {
+    let output = run(consort().args(["machine", "--check", "--format", "json"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let document = json(&output);
+    let rows = document.as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let verdict = row["verdict"].as_str().unwrap();
+        assert!(matches!(verdict, "ok" | "wrong" | "skipped"), "{row}");
+        let explained = row["reason"].as_str().is_some_and(|r| !r.is_empty());
+        assert!(verdict != "skipped" || explained, "{row}");
+    }
+    let has = |verdict: &str| rows.iter().any(|r: &Value| r["verdict"] == verdict);
+    assert!(has("ok"), "software events can be checked everywhere");
+}
