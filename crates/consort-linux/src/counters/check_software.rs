@@ -86,6 +86,12 @@ fn context_switches() -> CheckRow {
     let measured = count(switches, false, sleep);
     // Being preempted adds switches, so the count may exceed but never fall short.
     let bounded = measured.map(|n| (f64::from(SLEEPS), n.min(f64::from(SLEEPS))));
+    if bounded == Err(PerfError::NotPermitted) {
+        let reason = "switches happen in kernel mode; counting it needs \
+                      kernel.perf_event_paranoid 1 or CAP_PERFMON";
+        let (event, kernel) = ("context-switches".to_owned(), "short sleeps");
+        return CheckRow::skipped(event, kernel, reason.to_owned());
+    }
     row("context-switches", "short sleeps", 0.0, bounded)
 }
 
