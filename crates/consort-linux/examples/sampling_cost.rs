@@ -170,6 +170,6 @@ fn own_cost_of_starts(pus: &PuSet) -> Outcome<()> {
 fn timed<T>(spent: &mut Duration, work: impl FnOnce() -> T) -> T {
     let start = cpu_time();
     let done = work();
-    *spent += (cpu_time() - start);
+    *spent += cpu_time() - start;
     done
 }

@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<Config> {
 fn parse(text: &str) -> Result<Config> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        let line = text[..start.min(text.len())].lines().count().max(1);
+        let line = 1 + text.bytes().take(start).filter(|&byte| byte == b'\n').count();
         anyhow::anyhow!("line {line}: {}", error.message().replace('\n', ", "))
     })
 }
