@@ -113,9 +113,11 @@ fn command(spec: &GuardianSpec<'_>, socket: UnixStream) -> io::Result<Command> {
         .arg(spec.path)
         .arg(&spec.own_mask)
         .env_remove(RUN_MARKER)
+        // What a dying guardian might say goes where nobody reads it, rather
+        // than to the owner's terminal; not every user may open /dev/null.
+        .stderr(Stdio::from(OwnedFd::from(socket.try_clone()?)))
         .stdin(Stdio::from(OwnedFd::from(socket)))
-        .stdout(Stdio::from(spec.journal.try_clone()?))
-        .stderr(Stdio::null());
+        .stdout(Stdio::from(spec.journal.try_clone()?));
     Ok(command)
 }
 

@@ -80,8 +80,8 @@ fn kill_owners(
         } else {
             std::thread::sleep(moment(kill));
         }
-        owner.kill();
         restricted += u32::from(!astray(program.pid()).is_empty());
+        owner.kill();
         let dead = Instant::now();
         recovered += wait_for_restoration(dir);
         slowest = slowest.max(dead.elapsed());
@@ -89,7 +89,7 @@ fn kill_owners(
     }
     let took = start.elapsed();
     println!(
-        "{count} kills in {took:.1?}, {restricted} with threads restricted just after, slowest \
+        "{count} kills in {took:.1?}, {restricted} with threads restricted just before, slowest \
          restoration {slowest:.0?}, {recovered} journals had no guardian yet"
     );
 }
