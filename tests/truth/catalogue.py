@@ -32,8 +32,9 @@ def command(program, scale_key, folder):
             inputs.make(kind, path, scale)
         values["input"] = str(path)
     words = [fill(word, values) for word in program["command"]]
-    if shutil.which(words[0]) is None:
-        raise Missing(f"{words[0]} is not installed ({program.get('package', 'consort-demo')})")
+    tool = program.get("tool", words[0])
+    if shutil.which(tool) is None:
+        raise Missing(f"{tool} is not installed ({program.get('package', 'consort-demo')})")
     return words
 
 
