@@ -78,7 +78,11 @@ fn read(path: &Path) -> Result<Config> {
 fn parse(text: &str) -> Result<Config> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.bytes().take(start).filter(|&byte| byte == b'\n').count();
+        let line = 1 + text
+            .bytes()
+            .take(start)
+            .filter(|&byte| byte == b'\n')
+            .count();
         anyhow::anyhow!("line {line}: {}", error.message().replace('\n', ", "))
     })
 }

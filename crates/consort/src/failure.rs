@@ -1,7 +1,11 @@
 //! How the program fails: one line on stderr and exit code 1 or 2.
 
+use clap::error::ErrorKind;
 use std::fmt;
 use std::process::ExitCode;
+
+/// What `consort` alone says.
+const NO_VERB: &str = "a subcommand is required, for example: consort run -- CMD; see --help";
 
 /// Marks an error as the caller's: exit code 2 instead of 1.
 #[derive(Debug)]
@@ -40,7 +44,11 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
-    eprintln!("consort: {}", usage_line(&error.to_string()));
+    let line = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => NO_VERB.to_owned(),
+        _ => usage_line(&error.to_string()),
+    };
+    eprintln!("consort: {line}");
     ExitCode::from(2)
 }
 

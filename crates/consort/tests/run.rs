@@ -1,10 +1,6 @@
 //! `consort run` end to end: real programs, masks read back from `/proc`.
 
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "tests may fail loudly"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod common;
 
@@ -202,6 +198,9 @@ impl Drop for Running {
     }
 }
 
+/// Restricts whatever runs at all, so that tests do not depend on how busy the host is.
+const ALWAYS: &str = "spread:active=0";
+
 const TWO_FP: [&str; 5] = ["fp", "--threads", "2", "--seconds", "120"];
 
 fn two_fp(args: &[&str]) -> Option<Running> {
@@ -216,7 +215,8 @@ fn two_fp(args: &[&str]) -> Option<Running> {
 
 #[test]
 fn threads_are_restricted_while_the_command_runs_and_free_after_sigterm() {
-    let Some(mut running) = two_fp(&["--interval", "100ms", "--policy", "spread"]) else {
+    let Some(mut running) = two_fp(&["--interval", "100ms", "--policy", ALWAYS, "--no-back-off"])
+    else {
         return;
     };
     running.wait_for_restriction();
@@ -234,7 +234,8 @@ fn threads_are_restricted_while_the_command_runs_and_free_after_sigterm() {
 
 #[test]
 fn after_kill_9_every_mask_is_as_before_and_the_command_lives() {
-    let Some(mut running) = two_fp(&["--interval", "50ms", "--policy", "spread"]) else {
+    let Some(mut running) = two_fp(&["--interval", "50ms", "--policy", ALWAYS, "--no-back-off"])
+    else {
         return;
     };
     running.wait_for_restriction();
@@ -247,7 +248,7 @@ fn after_kill_9_every_mask_is_as_before_and_the_command_lives() {
 
 #[test]
 fn a_dry_run_plans_and_changes_nothing() {
-    let Some(running) = two_fp(&["--interval", "50ms", "--policy", "spread", "--dry-run"]) else {
+    let Some(running) = two_fp(&["--interval", "50ms", "--policy", ALWAYS, "--dry-run"]) else {
         return;
     };
     for _ in 0..40 {
@@ -256,7 +257,7 @@ fn a_dry_run_plans_and_changes_nothing() {
     }
     drop(running);
     let report = report_of(
-        &["--interval", "100ms", "--policy", "spread", "--dry-run"],
+        &["--interval", "100ms", "--policy", ALWAYS, "--dry-run"],
         &[&demo_text(), "fp", "--threads", "2", "--seconds", "1"],
     );
     assert_eq!(report["dry_run"], true);
@@ -325,7 +326,7 @@ fn threads_that_place_themselves_are_let_alone() {
         return skipped("one PU leaves no mask to choose");
     }
     let report = report_of(
-        &["--interval", "50ms", "--policy", "spread"],
+        &["--interval", "50ms", "--policy", ALWAYS, "--no-back-off"],
         &[&demo_text(), "pin-self", "--seconds", "1"],
     );
     assert_eq!(report["exit_code"], 0, "{report:#}");

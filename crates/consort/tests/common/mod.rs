@@ -1,10 +1,6 @@
 //! What the end-to-end tests share.
 
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "tests may fail loudly"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
 #![allow(
     dead_code,
     clippy::allow_attributes,
