@@ -1,10 +1,11 @@
 //! Programs to be sampled, for the tests of the sampling tier.
 //!
-//! `sampled KIND MILLISECONDS`: a loop of known instructions (`fp`, `int`), both
+//! `sampled KIND MILLISECONDS`, of CPU time: a loop of known instructions (`fp`, `int`), both
 //! in named threads (`both`), a program that executes another (`exec`), code
 //! made and remade at run time (`jit`), the vDSO (`clock`), short threads
 //! (`churn`), short processes (`forks`), or a thread that sleeps (`sleep`).
 
+use nix::time::{ClockId, clock_gettime};
 use std::arch::asm;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -37,11 +38,17 @@ fn run(kind: &str, time: Duration) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Works for so much CPU time of this thread, however busy the host is.
 fn repeat(time: Duration, mut work: impl FnMut()) {
-    let start = Instant::now();
-    while start.elapsed() < time {
+    let start = cpu_time();
+    while cpu_time() - start < time {
         work();
     }
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    now.expect("every thread has a clock").into()
 }
 
 /// Iterations between two looks at the clock, some milliseconds.
@@ -139,17 +146,15 @@ fn while_clock(time: Duration) {
     });
 }
 
-/// Starts and joins threads that each do a little work.
+/// Starts and joins two threads per millisecond, each of which does a little work.
 fn churn(time: Duration) {
     let start = Instant::now();
-    let mut threads = 0u64;
-    while start.elapsed() < time {
+    let threads = 2 * time.as_millis();
+    for due in (0..threads).map(|n| Duration::from_micros(500 * n as u64)) {
+        thread::sleep(due.saturating_sub(start.elapsed()));
         thread::spawn(|| std::hint::black_box(7))
             .join()
             .expect("joined");
-        threads += 1;
-        let due = Duration::from_micros(500 * threads);
-        thread::sleep(due.saturating_sub(start.elapsed()));
     }
     println!("{threads}");
 }
@@ -157,10 +162,10 @@ fn churn(time: Duration) {
 /// Runs the floating-point loop in one child after the other, 20 ms each.
 fn forks(time: Duration) {
     let me = std::env::current_exe().expect("own path");
-    repeat(time, || {
+    for _ in 0..time.as_millis() / 20 {
         let child = Command::new(&me).args(["fp", "20"]).status();
         assert!(child.expect("a child").success());
-    });
+    }
 }
 
 /// Runs generated code that adds floating-point numbers for half of the time,

@@ -7,7 +7,7 @@
 
 use consort_core::PuSet;
 use consort_linux::discovery::Discovery;
-use consort_linux::sampling::{Profiler, Sampler, SamplerConfig};
+use consort_linux::sampling::{Profiler, Sampler, SamplerConfig, sample_cost_ns};
 use nix::time::{ClockId, clock_gettime};
 use std::error::Error;
 use std::hint::black_box;
@@ -26,6 +26,10 @@ const SLICE_STEPS: u64 = 20_000_000;
 fn main() -> Outcome<()> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let pus: PuSet = online.trim().parse()?;
+    println!(
+        "one sample: {} ns by the built-in calibration",
+        sample_cost_ns()?
+    );
     for rate_hz in [499, 1_998, 9_973] {
         slowdown(&pus, rate_hz)?;
     }

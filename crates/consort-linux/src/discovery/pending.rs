@@ -27,21 +27,21 @@ pub(crate) struct Found {
     pub(crate) unmanageable: Option<Unmanageable>,
 }
 
-/// Announced threads by tid, and ends that were seen before their beginnings.
+/// Announced threads by tid, and recent ends.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     announced: BTreeMap<u32, Announced>,
     /// Time of the end by tid: rings of different PUs are read one after another,
-    /// so an end may arrive one round before its beginning.
-    early_ends: HashMap<u32, u64>,
-    older_early_ends: HashMap<u32, u64>,
+    /// so an end may arrive one round before a beginning or a sample.
+    ends: HashMap<u32, u64>,
+    older_ends: HashMap<u32, u64>,
 }
 
 impl Pending {
     /// Announces a thread that began at `time_ns`; false when its end is known already.
     pub(crate) fn announce(&mut self, tid: u32, thread: Announced, time_ns: u64) -> bool {
-        let end = self.early_ends.remove(&tid);
-        let end = end.or_else(|| self.older_early_ends.remove(&tid));
+        let end = self.ends.remove(&tid);
+        let end = end.or_else(|| self.older_ends.remove(&tid));
         let alive = end.is_none_or(|end_ns| end_ns < time_ns);
         if alive {
             self.announced.insert(tid, thread);
@@ -54,13 +54,13 @@ impl Pending {
         self.announced.remove(&tid).is_some()
     }
 
-    pub(crate) fn end_early(&mut self, tid: u32, time_ns: u64) {
-        self.early_ends.insert(tid, time_ns);
+    pub(crate) fn remember_end(&mut self, tid: u32, time_ns: u64) {
+        self.ends.insert(tid, time_ns);
     }
 
-    /// Whether the thread waits to be looked up, or its end was seen first.
+    /// Whether the thread waits to be looked up, or has ended lately.
     pub(crate) fn contains(&self, tid: u32) -> bool {
-        let ends = [&self.early_ends, &self.older_early_ends];
+        let ends = [&self.ends, &self.older_ends];
         self.announced.contains_key(&tid) || ends.iter().any(|e| e.contains_key(&tid))
     }
 
@@ -80,9 +80,9 @@ impl Pending {
             .collect()
     }
 
-    /// Forgets early ends that are two rounds old.
+    /// Forgets ends that are two rounds old.
     pub(crate) fn next_round(&mut self) {
-        self.older_early_ends = std::mem::take(&mut self.early_ends);
+        self.older_ends = std::mem::take(&mut self.ends);
     }
 }
 

@@ -129,9 +129,10 @@ impl Discovery {
     fn end(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
         if self.pending.end(task.tid) {
             self.short_lived += 1;
-        } else if !self.drop_known(task.tid, events) {
-            self.pending.end_early(task.tid, task.time_ns);
+        } else {
+            self.drop_known(task.tid, events);
         }
+        self.pending.remember_end(task.tid, task.time_ns);
     }
 
     /// An `exec` ends all threads of the process but the one that becomes its leader.

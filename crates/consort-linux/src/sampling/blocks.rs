@@ -60,16 +60,9 @@ impl Blocks {
         self.code.begin_round(batch);
     }
 
-    /// Takes a record in. Blocks under a new mapping are forgotten.
+    /// Takes a record in; to be called in order of time.
     pub(super) fn take(&mut self, record: &Record) {
         self.code.take(record);
-        if let Record::Mmap2(mapping) = record {
-            let space = self.code.space_of(mapping.pid);
-            let end = mapping.start.saturating_add(mapping.len);
-            let covered = mapping.start..end;
-            self.blocks
-                .retain(|(s, ip)| *s != space || !covered.contains(ip));
-        }
     }
 
     /// The block at an address, if its code can be read and decoded.

@@ -14,6 +14,7 @@
 mod attach;
 mod batch;
 mod blocks;
+mod calibrate;
 mod code;
 mod config;
 mod error;
@@ -27,6 +28,7 @@ mod total;
 mod window;
 
 pub use batch::Batch;
+pub use calibrate::sample_cost_ns;
 pub use code::CodeCounts;
 pub use config::SamplerConfig;
 pub use error::SamplerError;

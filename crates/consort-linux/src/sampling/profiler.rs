@@ -67,6 +67,15 @@ impl Profiler {
         profiled
     }
 
+    /// Lets go of threads that are no longer known, whose end was among lost
+    /// records; they are told for the last time by the next interval.
+    pub fn keep(&mut self, is_known: impl Fn(u32) -> bool) {
+        let gone = self.threads.keys().copied().filter(|&tid| !is_known(tid));
+        for tid in gone.collect::<Vec<_>>() {
+            self.end(tid);
+        }
+    }
+
     /// How code was found so far.
     pub fn code_counts(&self) -> CodeCounts {
         self.blocks.counts()

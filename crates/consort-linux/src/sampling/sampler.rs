@@ -8,6 +8,9 @@
 //! ms; beyond 256 PUs each thread gets an event of its own instead, and new
 //! threads are sampled from the round on that finds them.
 //!
+//! Each sample costs the sampled thread a timer interrupt (see `calibrate`);
+//! reading and booking it costs the sampler about 1 microsecond.
+//!
 //! The rate of a running thread cannot be changed: `PERF_EVENT_IOC_PERIOD`
 //! reaches the thread that the event was opened on and threads started later,
 //! not those that have inherited it already, and samples go on to report the
@@ -22,7 +25,12 @@ use super::feeds::{Burst, Feeds};
 use super::thinning::Thinning;
 use crate::discovery::ThreadEvent;
 use crate::perf::record::Record;
+use nix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// How long records are held back, ns; long beside the time that reading takes.
+const HELD_BACK_NS: u64 = 1_000_000;
 
 /// Samples one program, or several processes.
 #[derive(Debug)]
@@ -43,7 +51,20 @@ impl Sampler {
 
     /// Reads all rings. Call it at least every 100 ms; sooner when one of
     /// [`Sampler::poll_fds`] becomes readable.
+    ///
+    /// The rings are read one after another, so records of the last millisecond
+    /// are held back until the next round: what is handed out is in order.
     pub fn drain(&mut self) -> Batch {
+        let until_ns = monotonic_ns().saturating_sub(HELD_BACK_NS);
+        let mut batch = self.drain_all();
+        let old = |r: &Record| r.time_ns().unwrap_or(0) <= until_ns;
+        let kept = batch.records.partition_point(old);
+        self.held.records = batch.records.split_off(kept);
+        batch
+    }
+
+    /// Reads all rings to their end; for the last round.
+    pub fn drain_all(&mut self) -> Batch {
         let mut batch = std::mem::take(&mut self.held);
         let thinning = &mut self.thinning;
         let factor = thinning.factor();
@@ -133,4 +154,9 @@ impl Sampler {
             self.burst = None;
         }
     }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -153,7 +153,10 @@ pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
     }
     loop {
         let over = child.has_ended();
-        let batch = sampler.drain();
+        let batch = match over {
+            true => sampler.drain_all(),
+            false => sampler.drain(),
+        };
         story.lost += batch.lost;
         story.samples += batch.samples();
         profiler.apply(&batch);
@@ -164,6 +167,7 @@ pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
             story.totals.insert(thread.tid, thread);
             story.rounds.push(thread);
         }
+        profiler.keep(|tid| discovery.id_of(tid).is_some());
         if over {
             break;
         }

@@ -27,7 +27,7 @@ fn everything_works_without_privilege() {
     let tests = copy(&std::env::current_exe().unwrap(), "tests");
     let program = copy(&sampled(), "sampled");
     let mut command = Command::new(tests);
-    command.args(["--skip", "everything_works", "--test-threads", "1"]);
+    command.args(["--skip", "everything_works"]);
     command.env("CONSORT_SAMPLED", program).current_dir("/");
     command.uid(NOBODY).gid(NOBODY);
     let output = command.output().unwrap();

@@ -44,16 +44,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Generations<K, V> {
         self.young.insert(key, value);
     }
 
-    pub(crate) fn remove(&mut self, key: &K) {
-        self.young.remove(key);
-        self.old.remove(key);
-    }
-
-    pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
-        self.young.retain(|key, _| keep(key));
-        self.old.retain(|key, _| keep(key));
-    }
-
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }

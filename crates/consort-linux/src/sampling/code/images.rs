@@ -2,6 +2,7 @@
 
 use crate::perf::record::Mapping;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// `PROT_WRITE` of `mmap(2)`.
@@ -62,6 +63,13 @@ impl Images {
     pub(crate) fn at(&self, address: u64) -> Option<&Image> {
         let (_, image) = self.0.range(..=address).next_back()?;
         (address < image.end).then_some(image)
+    }
+
+    /// Whether any code in a range of addresses cannot change without a record.
+    pub(crate) fn has_fixed_in(&self, range: Range<u64>) -> bool {
+        let below = self.0.range(..range.end).map(|(_, image)| image);
+        let overlapping = below.rev().take_while(|image| image.end > range.start);
+        overlapping.into_iter().any(|image| !image.is_changeable())
     }
 
     /// The first mapping with a file.

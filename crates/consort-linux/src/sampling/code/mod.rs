@@ -5,9 +5,10 @@
 //! ended or has executed another program meanwhile, the file that was mapped
 //! there must do, found by its path and held to be the same when the inode is.
 //!
-//! Pages are kept (see `pages`). A mapping over them, an `exec` or lost records
-//! make them invalid; pages that may be written, or that no file stands behind,
-//! are read again once per round.
+//! Pages are kept (see `pages`) under the name of their address space, which
+//! changes with an `exec`, with a mapping over fixed code and after lost
+//! records; pages that may be written, or that no file stands behind, are read
+//! again once per round.
 //!
 //! Known limits: the vDSO and run-time code of a process that is gone are lost;
 //! a file that was overwritten in place keeps its inode; code that is rewritten
@@ -128,11 +129,7 @@ impl CodeMap {
             Record::Comm {
                 pid, exec: true, ..
             } => self.spaces.exec(*pid),
-            Record::Mmap2(mapping) => {
-                let space = self.spaces.map(mapping.pid, Image::of_record(mapping));
-                let end = mapping.start.saturating_add(mapping.len);
-                self.pages.forget(space, mapping.start..end);
-            }
+            Record::Mmap2(mapping) => self.spaces.map(mapping.pid, Image::of_record(mapping)),
             _ => {}
         }
     }

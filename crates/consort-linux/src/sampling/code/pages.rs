@@ -3,7 +3,6 @@
 use super::generations::Generations;
 use super::space::SpaceId;
 use crate::perf::page_bytes;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// One page of code.
@@ -64,22 +63,6 @@ impl Pages {
         self.pages.put((space, page.start), entry);
         page
     }
-
-    /// Drops the pages of a range of addresses.
-    pub(super) fn forget(&mut self, space: SpaceId, range: Range<u64>) {
-        let first = self.start_of(range.start);
-        let pages = (range.end.saturating_sub(first)).div_ceil(self.page_bytes as u64);
-        if pages > self.pages.len() as u64 {
-            let inside = |start: u64| start >= first && start < range.end;
-            self.pages
-                .retain(|&(s, start)| s != space || !inside(start));
-            return;
-        }
-        for page in 0..pages {
-            let start = first + page * self.page_bytes as u64;
-            self.pages.remove(&(space, start));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -112,19 +95,5 @@ mod tests {
             pages.next_round();
             assert_eq!(pages.get(SPACE, 5).is_none(), changeable);
         }
-    }
-
-    #[test]
-    fn a_mapping_forgets_what_it_covers_and_no_more() {
-        let size = page_bytes() as u64;
-        for range in [size..2 * size, size..size + 1, size + 1..size + 2] {
-            let mut pages = pages_with(false, &[0, size, 2 * size]);
-            pages.forget(SPACE, range);
-            let left = [0, size, 2 * size].map(|at| pages.get(SPACE, at).is_some());
-            assert_eq!(left, [true, false, true]);
-        }
-        let mut pages = pages_with(false, &[0, size]);
-        pages.forget(SPACE, 0..u64::MAX);
-        assert!(pages.get(SPACE, 0).is_none() && pages.get(SPACE, size).is_none());
     }
 }

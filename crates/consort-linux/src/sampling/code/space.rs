@@ -99,10 +99,19 @@ impl Spaces {
         }
     }
 
-    pub(super) fn map(&mut self, pid: u32, image: Image) -> SpaceId {
+    /// Maps an image. Where it covers code that was held to be fixed, nothing
+    /// read so far is sure any more, and the space gets another name.
+    pub(super) fn map(&mut self, pid: u32, image: Image) {
+        let covers_fixed = self.of(pid).images.has_fixed_in(image.start..image.end);
+        if covers_fixed {
+            self.next_id += 1;
+        }
+        let newest = SpaceId(self.next_id);
         let space = self.of(pid);
         space.images.insert(image);
-        space.id
+        if covers_fixed {
+            space.id = newest;
+        }
     }
 
     /// The instruction set of a process; `None` when it cannot be decoded.

@@ -1,0 +1,108 @@
+//! What one sample costs on this host.
+//!
+//! A sample is a timer interrupt. On bare metal that is a microsecond or two; in
+//! a virtual machine setting the timer and taking the interrupt leave the guest
+//! (18 microseconds on a 2-PU virtual machine, by `examples/sampling_cost.rs`).
+//! So the rate that keeps within a share of the CPU time differs by ten between
+//! hosts, and is measured rather than assumed.
+
+use super::batch::Batch;
+use super::config::SamplerConfig;
+use super::feed::Feed;
+use super::thinning::Thinning;
+use crate::perf::attr::Follow;
+use crate::perf::{PerfError, Target};
+use nix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Share of the managed threads' CPU time that samples may take: half of the
+/// one percent that the whole tier is allowed.
+const SAMPLES_SHARE: f64 = 0.005;
+/// Lowest rate worth having: a window of samples in two seconds.
+const MIN_RATE_HZ: u64 = 97;
+/// Rate at which the cost is measured; prime.
+const TRIAL_HZ: u64 = 9_973;
+/// Slices with and without sampling, in turn. The fastest of each counts, since
+/// disturbances only ever add.
+const TRIALS: usize = 5;
+/// Work of one slice, steps; about two milliseconds.
+const STEPS: u64 = 1_000_000;
+const RING_BYTES: usize = 16 << 10;
+
+/// CPU time that one sample takes from the thread it hits, ns; measured on the
+/// calling thread in about 20 ms of its CPU time.
+///
+/// # Errors
+/// When this host does not let us sample ourselves.
+pub fn sample_cost_ns() -> Result<u64, PerfError> {
+    let mut plain = Duration::MAX;
+    let mut sampled = Duration::MAX;
+    for _ in 0..TRIALS {
+        plain = plain.min(slice());
+        sampled = sampled.min(sampled_slice()?);
+    }
+    let extra_ns = sampled.saturating_sub(plain).as_nanos() as f64;
+    let samples = sampled.as_secs_f64() * TRIAL_HZ as f64;
+    Ok((extra_ns / samples) as u64)
+}
+
+impl SamplerConfig {
+    /// This configuration with its steady rate lowered, if need be, so that
+    /// samples of `cost_ns` each take no more than half a percent of the sampled
+    /// threads' CPU time.
+    #[must_use]
+    pub fn for_cost(self, cost_ns: u64) -> Self {
+        let affordable = SAMPLES_SHARE * 1e9 / cost_ns.max(1) as f64;
+        let affordable = (affordable as u64).max(MIN_RATE_HZ);
+        Self {
+            rate_hz: self.rate_hz.min(affordable),
+            ..self
+        }
+    }
+}
+
+fn sampled_slice() -> Result<Duration, PerfError> {
+    let own = Target::Thread { tid: 0 };
+    let mut feed = Feed::open(own, Follow::Thread, TRIAL_HZ, RING_BYTES)?;
+    let time = slice();
+    feed.drain(&mut Batch::default(), &mut Thinning::new(u64::MAX));
+    Ok(time)
+}
+
+fn slice() -> Duration {
+    let start = cpu_time();
+    let step = |sum: u64, n| black_box(sum.wrapping_mul(31).wrapping_add(n));
+    black_box((0..STEPS).fold(1, step));
+    cpu_time().saturating_sub(start)
+}
+
+/// CPU time of the calling thread; unlike the time of day it stands still while
+/// the thread is preempted.
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    now.map_or(Duration::ZERO, Duration::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dear_samples_are_taken_less_often() {
+        let rates = [1_000, 10_000, 20_000, 1_000_000].map(|cost_ns| {
+            let config = SamplerConfig::default().for_cost(cost_ns);
+            config.rate_hz
+        });
+        assert_eq!(rates, [499, 499, 250, MIN_RATE_HZ]);
+    }
+
+    #[test]
+    fn the_cost_is_measurable_where_sampling_is_allowed() {
+        match sample_cost_ns() {
+            // No host takes a millisecond per interrupt.
+            Ok(cost_ns) => assert!(cost_ns < 1_000_000, "{cost_ns}"),
+            Err(error) => println!("skipped: {error}"),
+        }
+    }
+}
