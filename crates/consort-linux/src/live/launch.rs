@@ -4,7 +4,7 @@ use super::counting::Counting;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
-use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError};
+use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use crate::topology::Watch;
 use consort_core::Tier;
 use nix::errno::Errno;
@@ -68,9 +68,10 @@ impl Live {
         let enactor = Enactor::start(&spec.enact)?;
         let pus = host.discovery.machine.pus();
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
+        let config = sampler_config();
         let mut sampler = None;
         let child = launch(spec.command, enactor.run_id(), |pid| {
-            sampler = wanted.then(|| Sampler::attach_launch(pid, pus, SamplerConfig::default()));
+            sampler = wanted.then(|| Sampler::attach_launch(pid, pus, config));
         });
         let child = match child {
             Ok(child) => child,
@@ -106,6 +107,13 @@ impl Live {
             generation: 0,
         })
     }
+}
+
+/// The rate follows from what a sample costs here: up to 20 times more in some virtual machines
+/// than on bare metal. Where that cannot be measured, the default will do.
+fn sampler_config() -> SamplerConfig {
+    let config = SamplerConfig::default();
+    sample_cost_ns().map_or(config, |cost_ns| config.for_cost(cost_ns))
 }
 
 /// Puts right what an earlier run could not, because its guardian was killed as well.

@@ -14,7 +14,11 @@ impl Live {
         let Some(sampling) = &mut self.sampling else {
             return;
         };
-        let batch = sampling.sampler.drain();
+        // Before the last look nothing is held back for the sake of order.
+        let batch = match self.ending {
+            Some(_) => sampling.sampler.drain_all(),
+            None => sampling.sampler.drain(),
+        };
         sampling.counts.lost += batch.lost;
         sampling.profiler.apply(&batch);
         let events = self.discovery.apply(&batch);
@@ -55,6 +59,8 @@ impl Live {
             return Profiles::new();
         };
         let profiled = sampling.profiler.interval();
+        let discovery = &self.discovery;
+        sampling.profiler.keep(|tid| discovery.id_of(tid).is_some());
         for thread in &profiled {
             sampling.counts.samples += thread.interval.counts.samples;
             sampling.counts.decoded += thread.interval.counts.decoded;
