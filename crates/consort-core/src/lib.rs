@@ -20,6 +20,7 @@ mod pu_set;
 mod sample;
 mod signal;
 mod stack;
+mod suggest;
 #[cfg(test)]
 mod testing;
 pub mod topology;
@@ -36,4 +37,5 @@ pub use pu_set::{MAX_PU, PuSet, PuSetError};
 pub use sample::{Observation, Reading, Sample, ThreadObservation};
 pub use signal::{Offers, Signal, Tier};
 pub use stack::{Component, CycleStack, stack_source};
+pub use suggest::hint;
 pub use topology::Topology;

@@ -1,11 +1,13 @@
 //! How the program fails: one line on stderr and exit code 1 or 2.
 
-use clap::error::ErrorKind;
+use crate::cli::Cli;
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::fmt;
 use std::process::ExitCode;
 
 /// What `consort` alone says.
-const NO_VERB: &str = "a subcommand is required, for example: consort run -- CMD; see --help";
+const NO_VERB: &str = "a verb is required, for example: consort run -- CMD; see --help";
 
 /// Marks an error as the caller's: exit code 2 instead of 1.
 #[derive(Debug)]
@@ -46,10 +48,24 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     }
     let line = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => NO_VERB.to_owned(),
+        ErrorKind::InvalidSubcommand => unknown_verb(error),
         _ => usage_line(&error.to_string()),
     };
     eprintln!("consort: {line}");
     ExitCode::from(2)
+}
+
+fn unknown_verb(error: &clap::Error) -> String {
+    let given = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(given)) => given.as_str(),
+        _ => "",
+    };
+    let command = Cli::command();
+    let verbs = command.get_subcommands().map(clap::Command::get_name);
+    format!(
+        "unknown verb '{given}'; {}",
+        consort_core::hint(given, verbs)
+    )
 }
 
 /// Clap's message and its tips without the usage block.

@@ -58,12 +58,18 @@ fn trim_lines(text: &str) -> String {
 /// Writes rows as CSV with the table's headers, made plain.
 pub(crate) fn csv<R>(out: &mut dyn Write, columns: &[Column<R>], rows: &[R]) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(columns.iter().map(|c| c.header.replace(' ', "_")))?;
+    writer.write_record(columns.iter().map(|c| plain(c.header)))?;
     for row in rows {
         writer.write_record(columns.iter().map(|c| (c.text)(row)))?;
     }
     writer.flush()?;
     Ok(())
+}
+
+/// A header without spaces and signs: `fp %` is `fp_percent`.
+fn plain(header: &str) -> String {
+    let letters = header.replace('%', "percent").replace(['(', ')'], "");
+    letters.trim().replace(' ', "_")
 }
 
 /// Writes one JSON document and a newline.

@@ -22,8 +22,8 @@ fn check_refused(args: &[&str], parts: &[&str]) {
 
 #[test]
 fn bad_input_is_one_line_and_exit_code_2() {
-    check_refused(&[], &["subcommand"]);
-    check_refused(&["rnu"], &["rnu", "run"]);
+    check_refused(&[], &["verb is required"]);
+    check_refused(&["rnu"], &["rnu", "did you mean 'run'"]);
     check_refused(&["run"], &["CMD"]);
     check_refused(&["run", "--"], &["CMD"]);
     check_refused(

@@ -130,7 +130,7 @@ fn the_report_has_every_key_of_the_contract() {
 
 #[test]
 fn classes_tell_kernels_apart() {
-    for (kernel, class) in [("fp", "fp"), ("int", "int"), ("dram", "memory")] {
+    for (kernel, class) in [("fp", "fp"), ("int", "int"), ("l2", "memory")] {
         let name = format!("{kernel}-0");
         let report = report_of(
             &["--interval", "200ms"],
@@ -163,7 +163,9 @@ impl Running {
             .unwrap();
         let command = wait_for("the command", || {
             let children = children_of(consort.id());
-            children.into_iter().find(|pid| comm_of(*pid) != "consort")
+            children
+                .into_iter()
+                .find(|pid| comm_of(*pid) == "consort-demo")
         });
         Self { consort, command }
     }

@@ -11,6 +11,7 @@ mod spread;
 mod workover;
 
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
+use crate::suggest::hint;
 
 /// Every policy, in the order in which they are listed.
 pub const REGISTRY: &[PolicyInfo] = &[
@@ -29,7 +30,7 @@ pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
     let found = REGISTRY.iter().find(|info| info.name == name);
     found.ok_or_else(|| PolicyError::Unknown {
         name: name.to_owned(),
-        hint: hint(name),
+        hint: hint(name, REGISTRY.iter().map(|info| info.name)),
     })
 }
 
@@ -40,18 +41,6 @@ pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
 pub fn build(spec: &PolicySpec) -> Result<Box<dyn Policy>, PolicyError> {
     let info = find(&spec.name)?;
     (info.build)(&Options::new(info, &spec.options)?)
-}
-
-fn hint(name: &str) -> String {
-    let names = REGISTRY.iter().map(|info| info.name);
-    let nearest = names
-        .clone()
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .min();
-    match nearest {
-        Some((distance, known)) if distance <= 2 => format!("did you mean '{known}'?"),
-        _ => format!("known: {}", names.collect::<Vec<_>>().join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -83,9 +83,12 @@ impl Kernel for Chase {
     /// The checksum is the rank of the line reached.
     fn work(&mut self, units: u64) -> u64 {
         let lines = self.lines.as_slice();
+        // A local: the field would be stored at every step, for the sake of the bounds check.
+        let mut at = self.at;
         for _ in 0..units * STEPS {
-            self.at = lines[self.at as usize].next;
+            at = lines[at as usize].next;
         }
+        self.at = at;
         self.units += units;
         self.rank()
     }

@@ -56,6 +56,8 @@ pub fn guardian_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     let [path, mask] = <[OsString; 2]>::try_from(args)
         .map_err(|_| "the guardian is started by consort itself, not by hand")?;
+    // So that `ps` tells it from its owner; without the name it works as well.
+    let _ = nix::sys::prctl::set_name(c"consort-guard");
     stand_apart()?;
     take_own_mask(&mask);
     let mut owner = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
