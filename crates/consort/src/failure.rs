@@ -61,11 +61,12 @@ fn unknown_verb(error: &clap::Error) -> String {
         _ => "",
     };
     let command = Cli::command();
-    let verbs = command.get_subcommands().map(clap::Command::get_name);
-    format!(
-        "unknown verb '{given}'; {}",
-        consort_core::hint(given, verbs)
-    )
+    let verbs: Vec<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let hint = consort_core::hint(given, verbs.into_iter());
+    format!("unknown verb '{given}'; {hint}")
 }
 
 /// Clap's message and its tips without the usage block.
