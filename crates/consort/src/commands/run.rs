@@ -7,8 +7,9 @@ use crate::output;
 use crate::progress::Progress;
 use crate::report::{self, COLUMNS, Ending, Ledger, Others, RunReport, SamplingCounts};
 use anyhow::{Context, Result};
+use clap::Args;
 use consort_core::policy::{Policy, PolicySpec};
-use consort_core::{Backoff, ControlLoop, Offers, Topology, choose, policies, requested};
+use consort_core::{Backoff, ControlLoop, Offers, Topology, choose, hint, policies, requested};
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
 use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
 use std::io::Write;
@@ -36,6 +37,7 @@ struct Setup {
 }
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
+    refuse_unknown_option(args)?;
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     let host = Host::look(Path::new("/")).context("cannot see the processor")?;
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
@@ -46,6 +48,19 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     }
     show(args, &report)?;
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+/// The parser takes whatever it does not know for the command; no command begins with a dash.
+fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
+    let first = args.command.first().and_then(|word| word.to_str());
+    let Some(given) = first.filter(|word| word.starts_with('-')) else {
+        return Ok(());
+    };
+    let command = RunArgs::augment_args(clap::Command::new("run"));
+    let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+    let known: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+    let hint = hint(given, known.iter().map(String::as_str));
+    Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
 impl Setup {
