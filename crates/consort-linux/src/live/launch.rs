@@ -6,7 +6,7 @@ use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
 use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use crate::topology::Watch;
-use consort_core::Tier;
+use consort_core::{Offers, Tier};
 use nix::errno::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -68,7 +68,13 @@ impl Live {
         let enactor = Enactor::start(&spec.enact)?;
         let pus = host.discovery.machine.pus();
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
-        let config = sampler_config();
+        let cost_ns = if wanted {
+            sample_cost_ns().unwrap_or(0)
+        } else {
+            0
+        };
+        // Up to 20 times dearer in some virtual machines than on bare metal.
+        let config = SamplerConfig::default().for_cost(cost_ns);
         let mut sampler = None;
         let child = launch(spec.command, enactor.run_id(), |pid| {
             sampler = wanted.then(|| Sampler::attach_launch(pid, pus, config));
@@ -80,14 +86,16 @@ impl Live {
                 return Err(error.into());
             }
         };
+        let sampling = accept(sampler, &host.root, cost_ns, &mut warnings);
+        let offers = offers(&host, sampling.is_some());
         let now = Instant::now();
         Ok(Self {
             counting: Counting::new(&host),
-            sampling: accept(sampler, &host.root, &mut warnings),
+            sampling,
             discovery: Discovery::new(&host.root, &[child.pid()])?,
             reader: ProcReader::new(&host.root, PROC_FDS),
             watch: Watch::new(&host.root),
-            offers: host.offers(),
+            offers,
             topology: host.discovery.topology,
             root: host.root,
             interval: spec.interval,
@@ -109,13 +117,6 @@ impl Live {
     }
 }
 
-/// The rate follows from what a sample costs here: up to 20 times more in some virtual machines
-/// than on bare metal. Where that cannot be measured, the default will do.
-fn sampler_config() -> SamplerConfig {
-    let config = SamplerConfig::default();
-    sample_cost_ns().map_or(config, |cost_ns| config.for_cost(cost_ns))
-}
-
 /// Puts right what an earlier run could not, because its guardian was killed as well.
 fn recovered(config: &EnactConfig) -> BTreeSet<String> {
     let report = recover_stale(&config.runtime_dirs);
@@ -130,15 +131,26 @@ fn recovered(config: &EnactConfig) -> BTreeSet<String> {
     warnings
 }
 
+/// What the host offers, less the sampling tier where it could not be set up for this command.
+fn offers(host: &Host, sampling: bool) -> Offers {
+    let offered = host.offers();
+    let kept = offered
+        .iter()
+        .filter(|(_, tier)| sampling || *tier != Tier::Sampling);
+    kept.collect()
+}
+
 /// The sampling tier if its events could be opened, else a warning that says why not.
 fn accept(
     sampler: Option<Result<Sampler, SamplerError>>,
     root: &Path,
+    cost_ns: u64,
     warnings: &mut BTreeSet<String>,
 ) -> Option<Sampling> {
     match sampler? {
         Ok(sampler) => Some(Sampling {
             sampler,
+            cost_ns,
             profiler: Profiler::new(root),
             counts: SampleCounts::default(),
         }),

@@ -22,7 +22,7 @@ use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};
 use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Topology};
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use counting::Counting;
 use relay::Ending;
 use std::collections::BTreeSet;
@@ -58,6 +58,8 @@ pub struct Live {
 /// The two halves of the sampling tier.
 struct Sampling {
     sampler: Sampler,
+    /// What one sample takes from the thread it hits, ns; 0 where it could not be measured.
+    cost_ns: u64,
     profiler: Profiler,
     counts: SampleCounts,
 }
@@ -65,7 +67,9 @@ struct Sampling {
 /// Samples of instruction addresses over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleCounts {
-    /// Samples that were taken.
+    /// Timer interrupts that took one, those dropped later included.
+    pub taken: u64,
+    /// Samples that were looked at.
     pub samples: u64,
     /// Of these, decoded to an instruction.
     pub decoded: u64,
@@ -86,8 +90,13 @@ pub struct Finished {
     pub exit_code: u8,
     /// Wall-clock time from launch to end, s.
     pub duration_s: f64,
-    /// CPU time of the command and of those of its descendants that it has waited for, s.
+    /// The richest tier that was used.
+    pub tier: Tier,
+    /// CPU time of the command and its descendants, s; without sampling only of those that were
+    /// waited for.
     pub managed_cpu_s: f64,
+    /// What taking samples cost the managed threads, s of CPU time; estimated.
+    pub sampling_s: f64,
     /// Threads that ended before they could be looked at.
     pub short_lived: u64,
     /// Samples over the run.
@@ -134,23 +143,39 @@ impl Live {
     /// Puts every mask back and tells how the run ended.
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start.elapsed().as_secs_f64();
+        let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
         let restoration = self.enactor.close();
         for (thread, errno) in &restoration.failed {
             let text = format!("the mask of thread {thread} could not be put back: {errno}");
             self.warnings.insert(text);
         }
-        let counts = self
-            .sampling
-            .as_ref()
-            .map_or_else(SampleCounts::default, |s| s.counts);
+        let sampling = self.sampling.as_ref();
+        let counts = sampling.map_or_else(SampleCounts::default, |s| s.counts);
+        let cost_ns = sampling.map_or(0, |s| s.cost_ns);
         Finished {
             exit_code: self.ending.map_or(0, |ending| ending.exit_code),
             duration_s,
-            managed_cpu_s: relay::children_cpu_s(),
+            tier,
+            managed_cpu_s,
+            sampling_s: (counts.taken * cost_ns) as f64 / 1e9,
             short_lived: self.discovery.short_lived(),
             samples: counts,
             restored: restoration.complete,
             warnings: self.warnings.into_iter().collect(),
+        }
+    }
+
+    /// The richest tier that is in use.
+    pub fn tier(&self) -> Tier {
+        let tiers = self.offers.iter().map(|(_, tier)| tier);
+        tiers.max().unwrap_or(Tier::Proc)
+    }
+
+    /// The sampling events count everything that they follow; without them, rusage must do.
+    fn managed_cpu_s(&self) -> f64 {
+        match &self.sampling {
+            Some(sampling) => sampling.sampler.cpu_time_ns() as f64 / 1e9,
+            None => relay::children_cpu_s(),
         }
     }
 

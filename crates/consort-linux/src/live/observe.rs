@@ -20,6 +20,7 @@ impl Live {
             None => sampling.sampler.drain(),
         };
         sampling.counts.lost += batch.lost;
+        sampling.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
         sampling.profiler.apply(&batch);
         let events = self.discovery.apply(&batch);
         sampling.sampler.follow(&events);

@@ -37,6 +37,8 @@ pub(crate) struct Ending {
     pub(crate) unseen: Others,
     /// CPU time of Consort and its guardian, s.
     pub(crate) own_cpu_s: f64,
+    /// What taking samples cost the managed threads, s of CPU time; estimated.
+    pub(crate) sampling_s: f64,
     /// CPU time of the command and its descendants, s.
     pub(crate) managed_cpu_s: f64,
     pub(crate) peak_rss_kib: u64,
@@ -149,7 +151,9 @@ impl Ledger {
             undone: ending.undone,
             overhead: Overhead {
                 cpu_s: ending.own_cpu_s,
-                share_of_managed: ending.own_cpu_s / ending.managed_cpu_s.max(1e-9),
+                sampling_s_estimated: ending.sampling_s,
+                share_of_managed: (ending.own_cpu_s + ending.sampling_s)
+                    / ending.managed_cpu_s.max(1e-9),
                 peak_rss_kib: ending.peak_rss_kib,
             },
             sampling: ending.sampling,

@@ -1,9 +1,11 @@
 //! The report of a run: what was seen, what was done.
 
 mod account;
+mod file;
 mod ledger;
 mod render;
 
+pub(crate) use file::ReportFile;
 pub(crate) use ledger::{Ending, Ledger};
 pub(crate) use render::{COLUMNS, text};
 
@@ -89,7 +91,9 @@ pub(crate) struct Others {
 pub(crate) struct Overhead {
     /// CPU time of Consort and its guardian, s.
     pub(crate) cpu_s: f64,
-    /// That, as a share of the managed threads' CPU time.
+    /// What taking samples cost the managed threads, s of CPU time; estimated.
+    pub(crate) sampling_s_estimated: f64,
+    /// Both, as a share of the managed threads' CPU time.
     pub(crate) share_of_managed: f64,
     /// Largest resident memory, KiB.
     pub(crate) peak_rss_kib: u64,

@@ -96,8 +96,10 @@ fn foot(out: &mut String, report: &RunReport) {
     );
     let _ = writeln!(
         out,
-        "overhead: {:.3} s of CPU ({:.2} percent of the managed threads'), peak memory {} KiB",
+        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples: \
+         {:.2} percent of the managed threads'; peak memory {} KiB",
         report.overhead.cpu_s,
+        report.overhead.sampling_s_estimated,
         100.0 * report.overhead.share_of_managed,
         report.overhead.peak_rss_kib
     );

@@ -1,40 +1,27 @@
 //! `consort run`: a command under management.
 
+mod setup;
+
 use crate::cli::{Format, RunArgs};
-use crate::config::{self, RunConfig};
+use crate::config;
 use crate::failure::{as_bad_input, bad_input};
 use crate::output;
 use crate::progress::Progress;
-use crate::report::{self, COLUMNS, Ending, Ledger, Others, RunReport, SamplingCounts};
+use crate::report::{self, COLUMNS, Ending, Ledger, Others, ReportFile, RunReport, SamplingCounts};
 use anyhow::{Context, Result};
 use clap::Args;
-use consort_core::policy::{Policy, PolicySpec};
-use consort_core::{Backoff, ControlLoop, Offers, Topology, choose, hint, policies, requested};
+use consort_core::{ControlLoop, hint};
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
 use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
+use setup::Setup;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use tempfile::NamedTempFile;
-
-/// A fall of progress below this share of what it was is put down to the plan.
-const TOLERATED_FALL: f64 = 0.05;
 
 /// Hidden first argument of the process that becomes a guardian.
 pub(crate) const GUARDIAN: &str = "__guardian";
-
-/// Everything that was decided before anything is started.
-struct Setup {
-    spec: PolicySpec,
-    requested: String,
-    why: String,
-    interval: Duration,
-    seed: u64,
-    backoff: Backoff,
-    policy: Box<dyn Policy>,
-}
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
@@ -63,50 +50,9 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
-impl Setup {
-    fn new(
-        args: &RunArgs,
-        config: &RunConfig,
-        topology: &Topology,
-        offers: &Offers,
-    ) -> Result<Self> {
-        let requested = args.policy.clone().or_else(|| config.policy.clone());
-        let requested = requested.unwrap_or_else(|| "auto".to_owned());
-        let (spec, why) = resolve(&requested, topology, offers)?;
-        let info = policies::find(&spec.name).map_err(bad_input)?;
-        let interval = args.interval.or(config.interval);
-        let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
-        Ok(Self {
-            policy: policies::build(&spec).map_err(bad_input)?,
-            spec,
-            requested,
-            why,
-            interval: interval.unwrap_or(Duration::from_millis(info.quantum_ms)),
-            seed: args.seed.or(config.seed).unwrap_or(1),
-            backoff: if back_off {
-                Backoff::new(TOLERATED_FALL)
-            } else {
-                Backoff::off()
-            },
-        })
-    }
-}
-
-/// The policy to use and why: the one asked for, or the best that can be fed here.
-fn resolve(text: &str, topology: &Topology, offers: &Offers) -> Result<(PolicySpec, String)> {
-    let spec: PolicySpec = text.parse().map_err(bad_input)?;
-    if spec.name == "auto" {
-        let choice = choose(topology, offers);
-        let name = choice.name.to_owned();
-        return Ok((PolicySpec { name, ..spec }, choice.why));
-    }
-    requested(&spec.name, offers).map_err(bad_input)?;
-    Ok((spec, "as asked".to_owned()))
-}
-
 fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
-    let tier = host.best_tier();
     let machine = Live::launch(host, launch_spec(args, setup.interval)?).map_err(refused)?;
+    let setup = setup.with_what_is_left(&machine)?;
     let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
     let mut ledger = Ledger::default();
     let mut progress = Progress::new(args.quiet, &setup.spec.name);
@@ -119,7 +65,7 @@ fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
     let own = crate::own_cost::Cost::so_far(wheel.machine().guardian_pid());
     let finished = wheel.into_machine().finish();
     Ok(ledger.report(Ending {
-        tier,
+        tier: finished.tier,
         policy: setup.spec.name,
         policy_requested: setup.requested,
         policy_reason: setup.why,
@@ -128,6 +74,7 @@ fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
         exit_code: i32::from(finished.exit_code),
         unseen: unseen(&finished),
         own_cpu_s: own.cpu_s,
+        sampling_s: finished.sampling_s,
         managed_cpu_s: finished.managed_cpu_s,
         peak_rss_kib: own.peak_rss_kib,
         sampling: SamplingCounts {
@@ -193,38 +140,5 @@ fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
             std::io::stderr().lock().write_all(text.as_bytes())?;
             Ok(())
         }
-    }
-}
-
-/// A report file that is either whole or not there: written beside its place and moved into it.
-struct ReportFile {
-    file: NamedTempFile,
-    place: std::path::PathBuf,
-}
-
-impl ReportFile {
-    /// Opened before anything is started, so that a bad path changes nothing.
-    fn create(place: &Path) -> Result<Self> {
-        let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        if place.is_dir() {
-            return Err(bad_input(format!("report {} is a folder", place.display())));
-        }
-        let file = NamedTempFile::new_in(folder).map_err(|error| {
-            bad_input(format!("cannot write report {}: {error}", place.display()))
-        })?;
-        Ok(Self {
-            file,
-            place: place.to_owned(),
-        })
-    }
-
-    fn write(mut self, report: &RunReport) -> Result<()> {
-        output::json(&mut self.file, report)?;
-        let place = self.place.display().to_string();
-        self.file
-            .persist(&self.place)
-            .with_context(|| format!("cannot write report {place}"))?;
-        Ok(())
     }
 }

@@ -1,0 +1,81 @@
+//! What `consort run` decides before anything is started: the policy, its quantum, its seed.
+
+use crate::cli::RunArgs;
+use crate::config::RunConfig;
+use crate::failure::bad_input;
+use anyhow::Result;
+use consort_core::policy::{Policy, PolicySpec};
+use consort_core::{Backoff, Machine, Offers, Topology, choose, policies, requested};
+use std::time::Duration;
+
+/// The name that stands for the best policy that can be fed.
+const AUTO: &str = "auto";
+
+/// A fall of progress below this share of what it was is put down to the plan.
+const TOLERATED_FALL: f64 = 0.05;
+
+/// Everything that was decided before anything is started.
+pub(super) struct Setup {
+    pub(super) spec: PolicySpec,
+    pub(super) requested: String,
+    pub(super) why: String,
+    pub(super) interval: Duration,
+    pub(super) seed: u64,
+    pub(super) backoff: Backoff,
+    pub(super) policy: Box<dyn Policy>,
+}
+
+impl Setup {
+    pub(super) fn new(
+        args: &RunArgs,
+        config: &RunConfig,
+        topology: &Topology,
+        offers: &Offers,
+    ) -> Result<Self> {
+        let requested = args.policy.clone().or_else(|| config.policy.clone());
+        let requested = requested.unwrap_or_else(|| AUTO.to_owned());
+        let (spec, why) = resolve(&requested, topology, offers)?;
+        let info = policies::find(&spec.name).map_err(bad_input)?;
+        let interval = args.interval.or(config.interval);
+        let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
+        Ok(Self {
+            policy: policies::build(&spec).map_err(bad_input)?,
+            spec,
+            requested,
+            why,
+            interval: interval.unwrap_or(Duration::from_millis(info.quantum_ms)),
+            seed: args.seed.or(config.seed).unwrap_or(1),
+            backoff: if back_off {
+                Backoff::new(TOLERATED_FALL)
+            } else {
+                Backoff::off()
+            },
+        })
+    }
+
+    /// Chooses again where a tier that was there could not be set up for this command.
+    pub(super) fn with_what_is_left(self, machine: &impl Machine) -> Result<Self> {
+        if self.requested.split(':').next() != Some(AUTO) {
+            return Ok(self);
+        }
+        let (spec, why) = resolve(&self.requested, machine.topology(), machine.offers())?;
+        Ok(Self {
+            policy: policies::build(&spec).map_err(bad_input)?,
+            spec,
+            why,
+            ..self
+        })
+    }
+}
+
+/// The policy to use and why: the one asked for, or the best that can be fed here.
+fn resolve(text: &str, topology: &Topology, offers: &Offers) -> Result<(PolicySpec, String)> {
+    let spec: PolicySpec = text.parse().map_err(bad_input)?;
+    if spec.name == AUTO {
+        let choice = choose(topology, offers);
+        let name = choice.name.to_owned();
+        return Ok((PolicySpec { name, ..spec }, choice.why));
+    }
+    requested(&spec.name, offers).map_err(bad_input)?;
+    Ok((spec, "as asked".to_owned()))
+}
