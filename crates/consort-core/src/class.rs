@@ -123,7 +123,7 @@ mod tests {
         check(0.01, 0.5, 0.1, 0.0, Class::Blocked);
         check(1.0, 0.1, 0.1, 0.8, Class::Memory);
         check(1.0, 0.4, 0.1, 0.2, Class::Fp);
-        check(1.0, 0.05, 0.5, 0.2, Class::Int);
+        check(1.0, 0.04, 0.5, 0.2, Class::Int);
         check(1.0, 0.1, 0.3, 0.2, Class::Mixed);
     }
 

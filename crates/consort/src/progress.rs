@@ -44,7 +44,6 @@ impl Progress {
             self.moves
         );
         self.bar.set_message(line);
-        self.bar.tick();
     }
 
     /// Takes the line away.

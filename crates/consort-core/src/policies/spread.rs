@@ -3,8 +3,8 @@
 //! For hosts that offer nothing but activity and a topology: it knows which PUs
 //! share a core and nothing of what threads do. Threads are restricted to
 //! cores, not to PUs, so that the OS can still choose among siblings. With more
-//! active threads than PUs it restricts nobody: balancing run queues is then the
-//! OS' job, and a fixed share would only be in its way. Sources: the first two
+//! active threads than PUs the most active ones are placed and the rest is left to
+//! the OS, which balances run queues with what it may move. Sources: the first two
 //! levels of Linux' own wake-up placement (idle core, then idle PU), here kept
 //! for CPU hogs that never wake up.
 
@@ -46,6 +46,10 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
 /// that a thread near the threshold does not come and go.
 const STAYS_ACTIVE: f64 = 0.5;
 
+/// By how much a thread that has a core leads one of equal activity that has none; keeps equal
+/// threads from taking turns when PUs are short.
+const INCUMBENT: f64 = 1.1;
+
 struct Spread {
     active: f64,
     /// The core of each placed thread, by the core's PUs: indices change with hotplug.
@@ -55,12 +59,16 @@ struct Spread {
 impl Policy for Spread {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
-        let threads = self.active_threads(view);
+        let mut threads = self.active_threads(view);
         self.leave_inactive(view, &threads, &mut decision);
-        if threads.len() > view.topology.pus().len() {
-            self.core_of.clear();
-            leave_crowd(view, &threads, &mut decision);
-            return decision;
+        let beyond = threads.split_off(threads.len().min(view.topology.pus().len()));
+        for thread in beyond {
+            leave(
+                view,
+                thread,
+                "more active threads fill all PUs",
+                &mut decision,
+            );
         }
         let mut seats = Seats::new(view.topology, threads.len());
         let given = seats.give_all(&threads, &self.core_of);
@@ -81,7 +89,8 @@ impl Policy for Spread {
 }
 
 impl Spread {
-    /// Active threads, the most active first.
+    /// Active threads, the most active first; those that have a core before others that are about
+    /// as active.
     fn active_threads<'a>(&self, view: View<'a>) -> Vec<&'a ThreadObservation> {
         let is_active = |t: &&ThreadObservation| {
             let placed = self.core_of.contains_key(&t.id);
@@ -91,10 +100,11 @@ impl Spread {
         };
         let all = view.observation.managed();
         let mut threads: Vec<_> = all.filter(is_active).collect();
-        threads.sort_by(|a, b| {
-            let busy = |t: &ThreadObservation| t.sample.cpu_time_ns();
-            busy(b).total_cmp(&busy(a)).then(a.id.cmp(&b.id))
-        });
+        let busy = |t: &ThreadObservation| {
+            let placed = self.core_of.contains_key(&t.id);
+            t.sample.cpu_time_ns() * if placed { INCUMBENT } else { 1.0 }
+        };
+        threads.sort_by(|a, b| busy(b).total_cmp(&busy(a)).then(a.id.cmp(&b.id)));
         threads
     }
 
@@ -128,19 +138,6 @@ impl Spread {
         };
         self.core_of.insert(thread.id, whole);
         decision.place(thread.id, Placement::Restricted(pus), reason);
-    }
-}
-
-/// More active threads than PUs: nobody is restricted.
-fn leave_crowd(view: View<'_>, threads: &[&ThreadObservation], decision: &mut Decision) {
-    let note = format!(
-        "{} active threads on {} PUs: balancing run queues is left to the OS",
-        threads.len(),
-        view.topology.pus().len()
-    );
-    decision.report.notes.push(note);
-    for thread in threads {
-        leave(view, thread, "more active threads than PUs", decision);
     }
 }
 
@@ -296,11 +293,6 @@ mod tests {
         loads
     }
 
-    fn nobody_restricted(decision: &Decision) -> bool {
-        let mut placements = decision.placements.values();
-        placements.all(|placement| *placement == Placement::Unrestricted)
-    }
-
     #[test]
     fn idle_cores_first_then_idle_pus() {
         let topology = Topology::uniform(4, 2).unwrap();
@@ -319,11 +311,16 @@ mod tests {
     }
 
     #[test]
-    fn more_active_threads_than_pus_are_left_to_the_os() {
+    fn with_more_active_threads_than_pus_the_most_active_are_placed() {
         let topology = Topology::uniform(2, 1).unwrap();
-        let decision = decide(&mut *spread(), &topology, &busy(3));
-        assert!(nobody_restricted(&decision));
-        assert!(decision.report.notes[0].starts_with("3 active threads on 2 PUs"));
+        let mut policy = spread();
+        let threads = [(1, 0.0, 0.5), (2, 0.0, 0.8), (3, 0.0, 0.7)];
+        let decision = decide(&mut *policy, &topology, &threads);
+        assert_eq!(loads(&topology, &decision), [1, 1]);
+        assert_eq!(decision.placements[&thread_id(1)], Placement::Unrestricted);
+        let nearly_equal = [(1, 0.0, 0.72), (2, 0.0, 0.7), (3, 0.0, 0.68)];
+        let again = decide(&mut *policy, &topology, &nearly_equal);
+        assert_eq!(again.placements, decision.placements);
     }
 
     #[test]
@@ -389,12 +386,9 @@ mod tests {
             for tids in rounds {
                 let threads: Vec<_> = tids.iter().map(|&tid| (tid, 0.0, 1.0)).collect();
                 let decision = decide(&mut *policy, &topology, &threads);
-                if tids.len() > (cores * ways) as usize {
-                    prop_assert!(nobody_restricted(&decision));
-                    continue;
-                }
                 let loads = loads(&topology, &decision);
-                prop_assert_eq!(loads.iter().sum::<usize>(), tids.len());
+                let placed = tids.len().min((cores * ways) as usize);
+                prop_assert_eq!(loads.iter().sum::<usize>(), placed);
                 let spread = loads.iter().max().unwrap() - loads.iter().min().unwrap();
                 prop_assert!(spread <= 1, "{loads:?}");
             }
