@@ -74,7 +74,11 @@ impl Ledger {
             self.add_thread(thread, seen.interval_ns);
         }
         for thread in &seen.exited {
-            self.add_thread(thread, seen.interval_ns);
+            // One that was never seen alive has lived for an unknown part of the interval, but at
+            // least for its CPU time.
+            let known = self.accounts.contains_key(&thread.id);
+            let cpu_ns = thread.sample.cpu_time_ns() as u64;
+            self.add_thread(thread, if known { seen.interval_ns } else { cpu_ns });
             self.ended.insert(thread.id);
         }
     }
@@ -160,5 +164,113 @@ impl Ledger {
             restored: ending.restored,
             warnings: self.warnings,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::{Class, Mix, Reading, Sample, Signal};
+    use std::sync::Arc;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn thread(tid: u32, cpu_ns: u64, fp: f64) -> ThreadObservation {
+        let mut sample = Sample::default();
+        let reading = |value| Reading::whole(value, Tier::Sampling, SECOND_NS);
+        sample.set(Signal::CpuTime, reading(cpu_ns as f64));
+        sample.set(Signal::FpUsage, reading(fp));
+        sample.mix = Some(Mix {
+            fp,
+            int: 1.0 - fp,
+            ..Mix::default()
+        });
+        ThreadObservation {
+            id: ThreadId {
+                pid: 1,
+                tid,
+                start_ticks: 0,
+            },
+            name: format!("t{tid}").into(),
+            original: Arc::new("0-3".parse().unwrap()),
+            managed: true,
+            last_pu: None,
+            sample,
+        }
+    }
+
+    fn seen(threads: Vec<ThreadObservation>, exited: Vec<ThreadObservation>) -> Observation {
+        Observation {
+            time_ns: SECOND_NS,
+            interval_ns: SECOND_NS,
+            threads,
+            exited,
+        }
+    }
+
+    fn ending() -> Ending {
+        Ending {
+            tier: Tier::Sampling,
+            policy: "none".to_owned(),
+            policy_requested: "auto".to_owned(),
+            policy_reason: "as asked".to_owned(),
+            dry_run: false,
+            duration_s: 2.0,
+            exit_code: 0,
+            unseen: Others::default(),
+            own_cpu_s: 0.01,
+            sampling_s: 0.005,
+            managed_cpu_s: 1.5,
+            peak_rss_kib: 9000,
+            sampling: SamplingCounts::default(),
+            undone: 0,
+            restored: true,
+            warnings: vec!["once".to_owned(), "once".to_owned()],
+        }
+    }
+
+    #[test]
+    fn shares_are_weighted_by_cpu_time() {
+        let mut ledger = Ledger::default();
+        ledger.observe(&seen(vec![thread(1, SECOND_NS, 0.8)], vec![]));
+        ledger.observe(&seen(vec![thread(1, SECOND_NS / 4, 0.3)], vec![]));
+        let report = ledger.report(ending());
+        let row = &report.threads[0];
+        assert_eq!(row.cpu_s, 1.25);
+        assert!((row.fp_usage.unwrap() - 0.7).abs() < 1e-12);
+        assert_eq!(row.class, Class::Fp);
+        assert_eq!(report.overhead.share_of_managed, 0.01);
+        assert_eq!(report.warnings, ["once"]);
+    }
+
+    #[test]
+    fn a_thread_that_lived_a_moment_is_not_called_blocked() {
+        let mut ledger = Ledger::default();
+        ledger.observe(&seen(vec![], vec![thread(1, 20_000_000, 0.0)]));
+        assert_eq!(ledger.report(ending()).threads[0].class, Class::Int);
+    }
+
+    #[test]
+    fn thousands_of_ended_threads_take_bounded_memory_and_lose_no_time() {
+        let mut ledger = Ledger::default();
+        for round in 0..20 {
+            let ended = (0..1_000).map(|i| thread(1 + round * 1_000 + i, 1_000_000, 0.0));
+            ledger.observe(&seen(vec![], ended.collect()));
+            ledger.fold_small();
+            assert!(ledger.accounts.len() <= KEPT + 1_000);
+        }
+        let report = ledger.report(ending());
+        assert_eq!(report.threads.len(), LISTED);
+        assert_eq!(report.others.count, 19_000);
+        let total = report.others.cpu_s + report.threads.iter().map(|t| t.cpu_s).sum::<f64>();
+        assert!((total - 20.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_table_reads_well() {
+        let mut ledger = Ledger::default();
+        let threads = vec![thread(7, SECOND_NS, 0.6), thread(8, 1_000_000, 0.0)];
+        ledger.observe(&seen(threads, vec![]));
+        insta::assert_snapshot!(crate::report::text(&ledger.report(ending())));
     }
 }
