@@ -34,11 +34,23 @@ pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, Dec
     }
 }
 
-/// The length in bytes of the instruction at the start of `bytes`, if there is
-/// one: what [`decode`] would say, without the work on its operands.
-pub(crate) fn length(arch: Arch, bytes: &[u8], address: u64) -> Option<usize> {
+/// What there is to know of an instruction in passing: [`decode`] without the
+/// work on its operands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Length in bytes.
+    pub(crate) len: usize,
+    /// Where it branches to, if it says so itself.
+    pub(crate) target: Option<u64>,
+}
+
+/// The step over the instruction at the start of `bytes`, if there is one.
+pub(crate) fn step(arch: Arch, bytes: &[u8], address: u64) -> Option<Step> {
     match arch {
-        Arch::X86_64 | Arch::X86_32 => x86::length(arch, bytes, address),
-        Arch::Aarch64 => a64::decode(bytes, address).ok().map(|_| 4),
+        Arch::X86_64 | Arch::X86_32 => x86::step(arch, bytes, address),
+        Arch::Aarch64 => {
+            let target = a64::decode(bytes, address).ok()?.flow.target();
+            Some(Step { len: 4, target })
+        }
     }
 }

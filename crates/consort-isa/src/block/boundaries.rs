@@ -18,7 +18,7 @@
 
 use std::collections::HashSet;
 
-use crate::decode::length;
+use crate::decode::step;
 use crate::{Arch, Code};
 
 /// How far back boundaries are looked for, in bytes. Enough for the blocks of
@@ -105,7 +105,7 @@ fn ways_to_end(code: &Code<'_>, start: u64, len: usize) -> Vec<Option<usize>> {
 
 fn instruction_end(code: &Code<'_>, start: u64, offset: usize) -> Option<usize> {
     let address = start + offset as u64;
-    Some(offset + length(code.arch, code.from(address)?, address)?)
+    Some(offset + step(code.arch, code.from(address)?, address)?.len)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::suspicion::View;
 use super::{BlockError, BlockFacts, Entry, boundaries};
+use crate::decode::step;
 use crate::{Arch, Code, Flow, Instruction, decode};
 
 /// The most bytes decoded behind the sampled address, and again behind the end
@@ -165,15 +166,14 @@ fn next_of(code: &Code<'_>, instruction: &Instruction) -> Option<Instruction> {
 /// that closes a loop stands behind the blocks of the loop.
 fn targets_near(code: &Code<'_>, block: &[Instruction]) -> Vec<u64> {
     let mut targets: Vec<u64> = block.iter().filter_map(|i| i.flow.target()).collect();
-    let Some(mut last) = block.last().copied() else {
-        return targets;
-    };
-    let limit = last.end().saturating_add(LOOK_AHEAD_BYTES);
-    while last.end() < limit
-        && let Some(next) = next_of(code, &last)
+    let mut address = block.last().map_or(0, Instruction::end);
+    let limit = address.saturating_add(LOOK_AHEAD_BYTES);
+    while address < limit
+        && let Some(bytes) = code.from(address)
+        && let Some(next) = step(code.arch, bytes, address)
     {
-        targets.extend(next.flow.target());
-        last = next;
+        targets.extend(next.target);
+        address += next.len as u64;
     }
     targets
 }

@@ -5,36 +5,51 @@ mod mnemonics;
 mod operands;
 
 use iced_x86::{
-    Decoder, DecoderError, DecoderOptions, FlowControl, InstructionInfoFactory, OpKind,
+    Decoder, DecoderError, DecoderOptions, FlowControl, InstructionInfo, InstructionInfoFactory,
+    OpKind,
 };
 
+use std::cell::RefCell;
+
+use crate::decode::Step;
 use crate::{Arch, Class, DecodeError, Flow, Instruction};
+
+thread_local! {
+    /// Scratch space: a factory allocates, and there is one decode per instruction of every
+    /// new block.
+    static FACTORY: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new());
+}
 
 /// Decodes one x86 instruction.
 pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
     let raw = decode_raw(arch, bytes, address)?;
-    let mut factory = InstructionInfoFactory::new();
-    let info = factory.info(&raw);
-    let memory = operands::memory_use(&raw, info);
-    let class = class::of(&raw, memory);
-    Ok(Instruction {
+    FACTORY.with_borrow_mut(|factory| Ok(reduce(&raw, factory.info(&raw), address)))
+}
+
+fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> Instruction {
+    let memory = operands::memory_use(raw, info);
+    let class = class::of(raw, memory);
+    Instruction {
         address,
         len: u8::try_from(raw.len()).unwrap_or(15),
         class,
-        reads: operands::registers_read(&raw, info),
-        writes: operands::registers_written(&raw, info),
+        reads: operands::registers_read(raw, info),
+        writes: operands::registers_written(raw, info),
         address_registers: operands::address_registers(info),
         memory,
-        unit: class::unit_of(&raw, class),
-        serialising: is_serialising(&raw, memory.writes),
-        flow: flow_of(&raw, class),
-    })
+        unit: class::unit_of(raw, class),
+        serialising: is_serialising(raw, memory.writes),
+        flow: flow_of(raw, class),
+    }
 }
 
-/// The length of one x86 instruction.
-pub(crate) fn length(arch: Arch, bytes: &[u8], address: u64) -> Option<usize> {
+/// The length and direct target of one x86 instruction.
+pub(crate) fn step(arch: Arch, bytes: &[u8], address: u64) -> Option<Step> {
     let raw = decode_raw(arch, bytes, address).ok()?;
-    Some(raw.len())
+    Some(Step {
+        len: raw.len(),
+        target: direct_target(&raw),
+    })
 }
 
 fn decode_raw(

@@ -7,8 +7,8 @@ use consort_isa::{Arch, BlockFacts, Code};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most blocks kept; one takes about a kilobyte.
-const MAX_BLOCKS: usize = 8_192;
+/// Most addresses kept; a block takes about a kilobyte and has about five.
+const MAX_ADDRESSES: usize = 32_768;
 /// Most bytes of code pages kept.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
@@ -50,7 +50,7 @@ impl Blocks {
     pub(super) fn new(root: &Path) -> Self {
         Self {
             code: CodeMap::new(root, MAX_PAGE_BYTES),
-            blocks: Generations::new(MAX_BLOCKS),
+            blocks: Generations::new(MAX_ADDRESSES),
             round: 0,
         }
     }
@@ -75,9 +75,24 @@ impl Blocks {
             return entry.block.clone();
         }
         let entry = self.build(at, known);
+        self.share(key, &entry);
         let block = entry.block.clone();
         self.blocks.put(key, entry);
         block
+    }
+
+    /// Files a block of fixed code under every boundary that it has: samples fall on all of them,
+    /// and cutting a block out of code is by far the dearest step.
+    fn share(&mut self, (space, _): (SpaceId, u64), entry: &Entry) {
+        let (Some(block), Lasts::UntilMapped) = (&entry.block, &entry.lasts) else {
+            return;
+        };
+        for instruction in block.instructions() {
+            let key = (space, instruction.address);
+            if self.blocks.get(&key).is_none() {
+                self.blocks.put(key, entry.clone());
+            }
+        }
     }
 
     pub(super) fn counts(&self) -> CodeCounts {
