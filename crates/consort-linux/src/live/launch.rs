@@ -153,6 +153,7 @@ fn accept(
             cost_ns,
             profiler: Profiler::new(root),
             counts: SampleCounts::default(),
+            unsettled: (0, 0),
         }),
         Err(error) => {
             warnings.insert(format!("no sampling, so no instruction mix: {error}"));

@@ -62,6 +62,8 @@ struct Sampling {
     cost_ns: u64,
     profiler: Profiler,
     counts: SampleCounts,
+    /// Own CPU time for samples since the account was last settled, ns, and their number.
+    unsettled: (u64, u64),
 }
 
 /// Samples of instruction addresses over a run.

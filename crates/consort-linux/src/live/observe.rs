@@ -5,8 +5,9 @@ use super::threads::Thread;
 use crate::discovery::ProcSample;
 use crate::sampling::ThreadProfile;
 use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
+use nix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Live {
     /// Reads all rings: threads that came, went or were renamed, and samples.
@@ -14,6 +15,7 @@ impl Live {
         let Some(sampling) = &mut self.sampling else {
             return;
         };
+        let before_ns = own_cpu_ns();
         // Before the last look nothing is held back for the sake of order.
         let batch = match self.ending {
             Some(_) => sampling.sampler.drain_all(),
@@ -22,6 +24,8 @@ impl Live {
         sampling.counts.lost += batch.lost;
         sampling.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
         sampling.profiler.apply(&batch);
+        sampling.unsettled.0 += own_cpu_ns().saturating_sub(before_ns);
+        sampling.unsettled.1 += batch.samples() as u64;
         let events = self.discovery.apply(&batch);
         sampling.sampler.follow(&events);
         self.follow(events);
@@ -36,7 +40,7 @@ impl Live {
         let now = Instant::now();
         let interval_ns = nanos(now - self.clock.quantum);
         self.clock.quantum = now;
-        let profiles = self.profiles();
+        let profiles = self.profiles(interval_ns);
         let ids: Vec<ThreadId> = self.threads.keys().copied().collect();
         let looks = ids.into_iter();
         let threads = looks
@@ -55,11 +59,15 @@ impl Live {
     }
 
     /// What the samples of the interval tell, by pid and tid.
-    fn profiles(&mut self) -> Profiles {
+    fn profiles(&mut self, interval_ns: u64) -> Profiles {
         let Some(sampling) = &mut self.sampling else {
             return Profiles::new();
         };
+        let before_ns = own_cpu_ns();
         let profiled = sampling.profiler.interval();
+        let (own_ns, samples) = std::mem::take(&mut sampling.unsettled);
+        let own_ns = own_ns + own_cpu_ns().saturating_sub(before_ns);
+        sampling.sampler.settle(own_ns, samples, interval_ns);
         let discovery = &self.discovery;
         sampling.profiler.keep(|tid| discovery.id_of(tid).is_some());
         for thread in &profiled {
@@ -145,6 +153,12 @@ fn observed(
     }
 }
 
-fn nanos(time: std::time::Duration) -> u64 {
+/// CPU time of the calling thread, ns.
+fn own_cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    now.map_or(0, |time| nanos(Duration::from(time)))
+}
+
+fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -16,7 +16,9 @@ pub(super) struct Ending {
     pub(super) exit_code: u8,
 }
 
-/// Rings are read at least this often: code of short-lived processes must be fetched in time.
+/// Rings are read this often: code of short-lived processes must be fetched in time, and even the
+/// smallest ring holds what comes in between. Their descriptors are not polled, since those of
+/// threads that have exited report a hang-up for ever.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
 impl Live {
@@ -37,9 +39,7 @@ impl Live {
     }
 
     fn wait(&self, time: Duration) -> Result<(), LiveError> {
-        let rings = self.sampling.iter().flat_map(|s| s.sampler.poll_fds());
-        let fds = rings.chain([self.signals.as_fd()]);
-        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         // Rounded up: a timeout of 0 would spin through the last millisecond.
         let time = time + Duration::from_micros(999);
         let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);

@@ -8,6 +8,7 @@ use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
 use super::sampler::Sampler;
 use super::thinning::Thinning;
+use super::upkeep::Upkeep;
 use crate::discovery::threads_of;
 use crate::perf::attr::Follow;
 use crate::perf::record::Record;
@@ -85,6 +86,8 @@ impl Sampler {
             },
             burst: None,
             thinning: Thinning::new(config.max_samples_per_s),
+            upkeep: Upkeep::default(),
+            settled_ns: 0,
             held: Batch::default(),
         }
     }

@@ -25,6 +25,7 @@ mod profiler;
 mod sampler;
 mod thinning;
 mod total;
+mod upkeep;
 mod window;
 
 pub use batch::Batch;

@@ -23,10 +23,10 @@ use super::config::SamplerConfig;
 use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
 use super::thinning::Thinning;
+use super::upkeep::Upkeep;
 use crate::discovery::ThreadEvent;
 use crate::perf::record::Record;
 use nix::time::{ClockId, clock_gettime};
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// How long records are held back, ns; long beside the time that reading takes.
@@ -39,6 +39,9 @@ pub struct Sampler {
     pub(super) feeds: Feeds,
     pub(super) burst: Option<Burst>,
     pub(super) thinning: Thinning,
+    pub(super) upkeep: Upkeep,
+    /// CPU time of the managed threads when the account was last settled, ns.
+    pub(super) settled_ns: u64,
     /// Records read while attaching, handed out by the next round.
     pub(super) held: Batch,
 }
@@ -49,8 +52,7 @@ impl Sampler {
         matches!(self.feeds, Feeds::Inherited(_))
     }
 
-    /// Reads all rings. Call it at least every 100 ms; sooner when one of
-    /// [`Sampler::poll_fds`] becomes readable.
+    /// Reads all rings. Call it at least every 100 ms.
     ///
     /// The rings are read one after another, so records of the last millisecond
     /// are held back until the next round: what is handed out is in order.
@@ -80,6 +82,20 @@ impl Sampler {
         batch
     }
 
+    /// Settles what looking at samples has cost over `interval_ns`: `own_ns` of Consort's CPU time
+    /// for so many samples. Beyond the budget fewer are looked at from now on.
+    pub fn settle(&mut self, own_ns: u64, samples: u64, interval_ns: u64) {
+        let managed_ns = self.cpu_time_ns();
+        let delta_ns = managed_ns.saturating_sub(self.settled_ns);
+        self.settled_ns = managed_ns;
+        self.upkeep.enter(own_ns, delta_ns, samples);
+        let busy = delta_ns as f64 / interval_ns.max(1) as f64;
+        let most = self.config.max_samples_per_s;
+        let limit = self.upkeep.limit_per_cpu_s();
+        self.thinning
+            .set_max_per_s(limit.map_or(most, |limit| most.min((limit * busy) as u64)));
+    }
+
     /// Attaches to threads that have appeared and lets go of those that have
     /// exited, where the kernel does not do it. Threads that cannot be sampled
     /// are left out; the number left out is returned.
@@ -89,12 +105,6 @@ impl Sampler {
         }
         let left_out = events.iter().filter(|e| !self.follow_one(e));
         left_out.count()
-    }
-
-    /// Descriptors that become readable when a ring is a quarter full. One whose
-    /// threads have all exited reports a hang-up for ever: stop polling it then.
-    pub fn poll_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.feeds.iter().map(Feed::fd)
     }
 
     /// CPU time of all that was sampled, threads that have exited included, ns.

@@ -35,6 +35,11 @@ impl Thinning {
         self.keep_one_in == 1 || mix(self.seen).is_multiple_of(self.keep_one_in)
     }
 
+    /// Changes the budget from the next round on.
+    pub(crate) fn set_max_per_s(&mut self, max_per_s: u64) {
+        self.max_per_s = max_per_s.max(1);
+    }
+
     /// How many samples a kept one stands for.
     pub(crate) fn factor(&self) -> u64 {
         self.keep_one_in
