@@ -4,8 +4,8 @@
 //! quantum; on a change discover again. A poll reads three small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 
-use super::cpuset::{self, Place};
 use super::pus;
+use crate::cgroup::{self, Place};
 use consort_core::PuSet;
 use std::path::{Path, PathBuf};
 
@@ -63,13 +63,13 @@ impl Watch {
     }
 
     fn read_cpuset(&mut self) -> Option<PuSet> {
-        let cgroup = cpuset::membership_text(&self.root);
+        let cgroup = cgroup::membership_text(&self.root);
         if cgroup == self.cgroup
             && let Some(pus) = self.place.as_ref().and_then(Place::read)
         {
             return Some(pus);
         }
-        let found = cpuset::cpuset(&self.root);
+        let found = cgroup::cpuset(&self.root);
         self.cgroup = cgroup;
         self.place = found.as_ref().map(|c| c.place.clone());
         found.map(|c| c.pus)
