@@ -18,3 +18,7 @@ mod proc;
 mod read;
 pub mod sampling;
 pub mod topology;
+
+#[cfg(test)]
+#[path = "../tests/skip/mod.rs"]
+mod skip;

@@ -82,11 +82,6 @@ impl Discovery {
         Some(self.known.get(&tid)?.id)
     }
 
-    /// The known threads, by tid.
-    pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Arc<str>)> {
-        self.known.values().map(|known| (known.id, &known.name))
-    }
-
     /// Threads that ended before they could be looked up.
     pub fn short_lived(&self) -> u64 {
         self.short_lived

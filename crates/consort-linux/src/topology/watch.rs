@@ -40,11 +40,6 @@ impl Watch {
         watch
     }
 
-    /// The limits that were last seen.
-    pub fn limits(&self) -> &Limits {
-        &self.last
-    }
-
     /// Reads again; the new limits if they differ from the last.
     pub fn poll(&mut self) -> Option<&Limits> {
         let now = self.read();
@@ -123,6 +118,5 @@ mod tests {
 
         fs::remove_dir_all(root.join("sys/fs/cgroup")).unwrap();
         assert_eq!(watch.poll().unwrap().cpuset, None);
-        assert_eq!(watch.limits().cpuset, None);
     }
 }

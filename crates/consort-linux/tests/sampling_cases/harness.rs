@@ -1,5 +1,6 @@
 //! Starting a program that waits for its sampler, and following it to its end.
 
+use crate::skip::skipped;
 use consort_core::{Mix, PuId, PuSet};
 use consort_linux::discovery::{Discovery, ThreadEvent};
 use consort_linux::sampling::{
@@ -117,7 +118,7 @@ pub(crate) fn can_sample() -> bool {
     match Sampler::attach_launch(child.pid(), &all_pus(), SamplerConfig::default()) {
         Ok(_) => true,
         Err(error) => {
-            println!("skipped: {error}");
+            skipped(error);
             false
         }
     }

@@ -3,6 +3,7 @@
 use super::harness::{
     Held, all_pus, attach, can_sample, launch, launch_with, one_pu, pin, sampled,
 };
+use crate::skip::skipped;
 use consort_linux::discovery::ThreadEvent;
 use consort_linux::perf::PerfError;
 use consort_linux::sampling::{Sampler, SamplerConfig, SamplerError};
@@ -169,7 +170,7 @@ fn a_process_that_is_gone_is_an_error() {
             error: PerfError::NotPermitted,
             ..
         } => {
-            println!("skipped: no permission to sample");
+            skipped("no permission to sample");
         }
         error => assert_eq!(
             error,
