@@ -119,7 +119,7 @@ impl PolicyInfo {
     ///
     /// # Errors
     /// [`PolicyError::Unfed`], naming both sides.
-    pub fn check_fed(&self, offers: &Offers) -> Result<(), PolicyError> {
+    pub(crate) fn check_fed(&self, offers: &Offers) -> Result<(), PolicyError> {
         let missing = offers.missing(self.needs);
         if missing.is_empty() {
             return Ok(());

@@ -31,11 +31,6 @@ impl Tier {
             Self::Counters => "counters",
         }
     }
-
-    /// Whether values of this tier are estimates rather than counts.
-    pub fn is_estimate(self) -> bool {
-        self == Self::Sampling
-    }
 }
 
 impl fmt::Display for Tier {

@@ -14,16 +14,6 @@ pub enum Arch {
     Aarch64,
 }
 
-impl Arch {
-    /// The most bytes that one instruction can take.
-    pub const fn max_instruction_bytes(self) -> usize {
-        match self {
-            Self::X86_64 | Self::X86_32 => 15,
-            Self::Aarch64 => 4,
-        }
-    }
-}
-
 /// Code bytes as they lie in the memory of the sampled program.
 #[derive(Clone, Copy, Debug)]
 pub struct Code<'a> {

@@ -60,11 +60,6 @@ impl Flow {
             Self::Next | Self::Return | Self::Stop => None,
         }
     }
-
-    /// Whether the next instruction in memory is never reached from here.
-    pub const fn is_unconditional(self) -> bool {
-        matches!(self, Self::Jump(_) | Self::Return | Self::Stop)
-    }
 }
 
 /// One decoded instruction.

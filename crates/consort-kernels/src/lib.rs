@@ -70,3 +70,7 @@ mod tally;
 pub use error::KernelError;
 pub use kernel::{Class, Entry, Kernel, Seat, Setup};
 pub use tally::PERIOD;
+
+#[cfg(test)]
+#[path = "../tests/skip/mod.rs"]
+mod skip;

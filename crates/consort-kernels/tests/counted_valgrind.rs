@@ -9,7 +9,10 @@
     reason = "tests may fail loudly, their helpers too"
 )]
 
+mod skip;
+
 use consort_kernels::counted::{self, CountedLoop, KnownCounts};
+use skip::skipped;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -93,7 +96,7 @@ fn difference(more: KnownCounts, less: KnownCounts) -> KnownCounts {
 #[test]
 fn callgrind_counts_what_is_known() {
     if callgrind_missing() {
-        println!("skipped: valgrind is not installed");
+        skipped("valgrind is not installed");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -5,9 +5,12 @@
     reason = "tests may fail loudly, their helpers too"
 )]
 
+mod skip;
+
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use consort_kernels::kernels;
+use skip::skipped;
 
 fn demo(args: &str) -> Assert {
     Command::cargo_bin("consort-demo")
@@ -38,7 +41,7 @@ fn cannot_run(kernel: &str) -> bool {
 fn every_kernel_runs_on_two_threads() {
     for entry in kernels::REGISTRY {
         if cannot_run(entry.name) {
-            println!("skipped: {} cannot run on this host", entry.name);
+            skipped(format!("{} cannot run on this host", entry.name));
             continue;
         }
         let run = demo(&format!(

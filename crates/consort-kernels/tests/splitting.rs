@@ -3,9 +3,12 @@
 
 #![expect(clippy::panic, reason = "tests may fail loudly, their helpers too")]
 
+mod skip;
+
 use consort_kernels::caches::CacheSizes;
 use consort_kernels::{Entry, Kernel, KernelError, Setup, kernels};
 use proptest::prelude::*;
+use skip::skipped;
 
 /// Small caches make small regions, so that tests are quick.
 fn setup() -> Setup {
@@ -24,7 +27,7 @@ fn build(entry: &Entry) -> Option<Box<dyn Kernel>> {
     match entry.one(&setup()) {
         Ok(kernel) => Some(kernel),
         Err(error @ (KernelError::Unsupported { .. } | KernelError::Mapping { .. })) => {
-            println!("skipped: {error}");
+            skipped(error);
             None
         }
         Err(error) => panic!("{}: {error}", entry.name),

@@ -1,17 +1,24 @@
 //! The live machine: a Linux host as a `Machine`.
 //!
-//! Each module is named after what it reads or writes: `topology` (sysfs,
-//! cpusets), `perf` (the perf_event system call and its ring buffers),
+//! Each module is named after what it reads or writes: `topology` (sysfs),
+//! `cgroup` (cpusets), `proc` (threads' files), `perf` (the perf_event system call and its ring buffers),
 //! `sampling` (instruction pointers to instruction mix), `discovery` (which
 //! threads exist), `events` (event files by microarchitecture), `counters`
 //! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
 //! journal, guardian). `live` puts them together.
 
+mod cgroup;
 pub mod counters;
 pub mod discovery;
 pub mod enact;
 pub mod events;
 pub mod live;
 pub mod perf;
+mod proc;
+mod read;
 pub mod sampling;
 pub mod topology;
+
+#[cfg(test)]
+#[path = "../tests/skip/mod.rs"]
+mod skip;

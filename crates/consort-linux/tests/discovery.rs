@@ -1,7 +1,10 @@
 //! Thread discovery on the live host, without records: the `/proc` scan.
 
+mod skip;
+
 use consort_linux::discovery::{Discovery, ProcReader, ThreadEvent, Unmanageable, threads_of};
 use consort_linux::sampling::Batch;
+use skip::skipped;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -73,7 +76,7 @@ fn kernel_threads_are_let_alone() {
     const KTHREADD: u32 = 2;
     let comm = std::fs::read_to_string("/proc/2/comm").unwrap_or_default();
     if comm.trim() != "kthreadd" {
-        println!("skipped: no kernel threads in this PID namespace");
+        skipped("no kernel threads in this PID namespace");
         return;
     }
     let mut discovery = Discovery::new(root(), &[KTHREADD]).unwrap();

@@ -2,9 +2,12 @@
 //! threads get their turn when others are gone. In a file of its own because it
 //! lowers the limit of the whole process.
 
+mod skip;
+
 use consort_core::ThreadId;
 use consort_linux::counters::{Notice, SoftwareEvents, ThreadGroups};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use skip::skipped;
 use std::path::Path;
 
 fn descriptors_in_use() -> u64 {
@@ -15,7 +18,7 @@ fn descriptors_in_use() -> u64 {
 #[test]
 fn exhaustion_is_told_once_and_passes() {
     let Ok(events) = SoftwareEvents::probe(Path::new("/")) else {
-        println!("skipped: software events cannot be counted");
+        skipped("software events cannot be counted");
         return;
     };
     let per_thread = events.layout()[0].len();

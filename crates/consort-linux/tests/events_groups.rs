@@ -1,9 +1,12 @@
 //! Promise: groups count what threads do, for real, with the events that every
 //! kernel has; what may not be counted is not offered.
 
+mod skip;
+
 use consort_core::{Sample, Signal, ThreadId};
 use consort_linux::counters::{Notice, SoftwareEvents, ThreadGroups};
 use consort_linux::perf::{CounterGroup, EventSpec, PerfError, Target, paranoid};
+use skip::skipped;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -19,15 +22,11 @@ fn busy() {
     std::hint::black_box(sum);
 }
 
-fn skipped(reason: &str) {
-    println!("skipped: {reason}");
-}
-
 fn software() -> Option<SoftwareEvents> {
     match SoftwareEvents::probe(Path::new("/")) {
         Ok(events) => Some(events),
         Err(error) => {
-            skipped(&error.to_string());
+            skipped(error);
             None
         }
     }
@@ -38,7 +37,7 @@ fn reads_are_deltas_and_times_are_whole() {
     let specs = [TASK_CLOCK, PAGE_FAULTS].map(|c| EventSpec::software(c, true));
     let mut group = match CounterGroup::open(&specs, SELF) {
         Ok(group) => group,
-        Err(error) => return skipped(&error.to_string()),
+        Err(error) => return skipped(error),
     };
     group.read().unwrap();
     busy();
@@ -200,7 +199,7 @@ fn again(mut command: Command, test: &str, mark: &str) {
             );
             println!("{text}");
         }
-        Err(error) => skipped(&format!("cannot start the test again: {error}")),
+        Err(error) => skipped(format!("cannot start the test again: {error}")),
     }
 }
 
@@ -278,7 +277,7 @@ fn futex_returns_are_counted() {
 fn count_futex_returns() {
     let Some(events) = software() else { return };
     if !events.signals().contains(&Signal::FutexReturns) {
-        return skipped(&events.notes.join("; "));
+        return skipped(events.notes.join("; "));
     }
     let mut group = events.open(SELF).expect("what is offered can be opened");
     group.read().expect("an open group can be read");

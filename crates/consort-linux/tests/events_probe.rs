@@ -1,6 +1,8 @@
 //! Promise: the probe tells for every tier whether it is there and why not, and
 //! the self-test runs where it can and says why where it cannot.
 
+mod skip;
+
 use consort_core::{Signal, Tier};
 use consort_linux::counters::Verdict;
 use consort_linux::counters::{
@@ -8,6 +10,7 @@ use consort_linux::counters::{
 };
 use consort_linux::events::{event_file_for, parse_event_file};
 use consort_linux::topology::CpuIdentity;
+use skip::skipped;
 use std::path::Path;
 
 fn zen4() -> CpuIdentity {
@@ -93,7 +96,7 @@ fn software_rows_run_and_hardware_rows_say_why_not() {
         assert!(!matches!(row.verdict, Verdict::Wrong(_)), "{row:?}");
     }
     if !core_pmus(Path::new("/")).is_empty() {
-        println!("skipped: this host has a PMU; its rows depend on the CPU");
+        skipped("this host has a PMU; its rows depend on the CPU");
         return;
     }
     let hardware: Vec<&CheckRow> = rows.iter().skip(software.len()).collect();
@@ -178,12 +181,12 @@ fn dressed_verdict(faults_per_page: u64) -> Option<Verdict> {
 #[test]
 fn a_halved_count_is_found() {
     if huge_pages() {
-        println!("skipped: every mapping gets huge pages here");
+        skipped("every mapping gets huge pages here");
         return;
     }
     let right = dressed_verdict(1);
     if matches!(right, Some(Verdict::Skipped(_))) {
-        println!("skipped: software events cannot be counted");
+        skipped("software events cannot be counted");
         return;
     }
     assert_eq!(right, Some(Verdict::Ok));

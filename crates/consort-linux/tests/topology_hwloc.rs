@@ -5,9 +5,12 @@
 //! hides something are left out: hwloc and Consort then assume different things,
 //! and Consort says so in its notes.
 
+mod skip;
+
 use consort_core::topology::{Domain, Topology};
 use consort_core::{PuId, PuSet};
 use consort_linux::topology::discover;
+use skip::skipped;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -128,13 +131,13 @@ fn described_machines_look_the_same_to_hwloc() {
     for (name, machine) in machines::all() {
         let hides_sysfs = machine.expect.notes > usize::from(machine.expect.hidden_topology);
         if hides_sysfs {
-            eprintln!("skipped: {name} hides a part of sysfs");
+            skipped(format!("{name} hides a part of sysfs"));
             continue;
         }
         let dir = machines::temp_dir();
         machine.write(dir.path());
         let Some(xml) = lstopo(dir.path()) else {
-            eprintln!("skipped: hwloc is not installed (package hwloc or hwloc-nox)");
+            skipped("hwloc is not installed (package hwloc or hwloc-nox)");
             return;
         };
         compare(&name, &discover(dir.path()).unwrap().topology, &xml);
@@ -146,12 +149,12 @@ fn described_machines_look_the_same_to_hwloc() {
 #[test]
 fn the_host_looks_the_same_to_hwloc() {
     let Some(xml) = lstopo(Path::new("/")) else {
-        eprintln!("skipped: hwloc is not installed (package hwloc or hwloc-nox)");
+        skipped("hwloc is not installed (package hwloc or hwloc-nox)");
         return;
     };
     let d = discover(Path::new("/")).unwrap();
     if d.notes.len() > usize::from(d.hidden_topology) {
-        eprintln!("skipped: this host hides a part of sysfs: {:?}", d.notes);
+        skipped(format!("this host hides a part of sysfs: {:?}", d.notes));
         return;
     }
     compare("host", &d.topology, &xml);

@@ -90,6 +90,7 @@ fn parse(text: &str) -> Result<Config> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn every_key_is_read() {
@@ -103,6 +104,15 @@ mod tests {
     #[test]
     fn an_empty_file_changes_nothing() {
         assert_eq!(parse("").unwrap(), Config::default());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_in_one_line(text in "([\\[\\]={}\"'\n#. ]|run|policy|seed|[0-9a-z-]|\\PC){0,60}") {
+            if let Err(error) = parse(&text) {
+                prop_assert_eq!(error.to_string().lines().count(), 1);
+            }
+        }
     }
 
     #[test]

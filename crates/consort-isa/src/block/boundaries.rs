@@ -21,6 +21,9 @@ use std::collections::HashSet;
 use crate::decode::step;
 use crate::{Arch, Code};
 
+/// The most bytes that one x86 instruction can take.
+const MAX_INSTRUCTION_BYTES: usize = 15;
+
 /// How far back boundaries are looked for, in bytes. Enough for the blocks of
 /// ordinary code (a compiler emits about five instructions of four bytes per
 /// block) and for eight of the longest instructions.
@@ -86,7 +89,7 @@ impl Window {
 
     /// The start of an instruction that ends at `end` with the most votes.
     fn best_before(&self, end: usize) -> Option<usize> {
-        let nearest = end.saturating_sub(Arch::X86_64.max_instruction_bytes());
+        let nearest = end.saturating_sub(MAX_INSTRUCTION_BYTES);
         (nearest..end)
             .filter(|&offset| self.next[offset] == Some(end))
             .filter(|&offset| self.votes[offset] >= ENOUGH_VOTES)

@@ -60,6 +60,7 @@ pub(crate) fn supported(kernel: &'static str) -> Result<(), KernelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skip::skipped;
     use proptest::prelude::*;
 
     fn bodies() -> impl Strategy<Value = Body> {
@@ -75,7 +76,7 @@ mod tests {
             rounds in prop::collection::vec((bodies(), 1_u64..2_000), 1..8),
         ) {
             if supported("test").is_err() {
-                println!("skipped: no code for this processor");
+                skipped("no code for this processor");
                 return Ok(());
             }
             let mut page = CodePage::new().unwrap();

@@ -69,12 +69,6 @@ impl CounterPlan {
     pub fn rounds(&self) -> usize {
         self.groups.iter().map(|g| g.round + 1).max().unwrap_or(0)
     }
-
-    /// Whether some PMU has more groups than can be on at once.
-    pub fn is_shared(&self) -> bool {
-        let pmus: BTreeSet<&str> = self.groups.iter().map(|g| g.pmu.as_str()).collect();
-        self.groups.len() > pmus.len()
-    }
 }
 
 /// A PMU of this host with its events.

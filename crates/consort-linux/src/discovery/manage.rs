@@ -1,7 +1,6 @@
 //! Which threads must be let alone, and why.
 
-use super::error::ProcError;
-use super::stat::Stat;
+use crate::proc::{ProcError, Stat, Status};
 use std::path::Path;
 use thiserror::Error;
 
@@ -43,15 +42,17 @@ impl Caller {
     /// When the file cannot be read.
     pub fn read(root: &Path) -> Result<Self, ProcError> {
         let status = Status::read(&root.join("proc/self/status"))?;
+        let capabilities = status.field("CapEff").unwrap_or_default();
+        let capabilities = u64::from_str_radix(capabilities, 16).unwrap_or(0);
         Ok(Self {
-            uid: status.effective_uid,
-            may_place_others: status.capabilities & (1 << CAP_SYS_NICE) != 0,
+            uid: Owner::of(&status).effective_uid,
+            may_place_others: capabilities & (1 << CAP_SYS_NICE) != 0,
         })
     }
 
     /// Why the thread must be let alone, if it must. `sched_setaffinity(2)`
     /// wants the caller's effective user to be the thread's real or effective one.
-    pub(crate) fn refuses(self, stat: &Stat, owner: Status) -> Option<Unmanageable> {
+    pub(crate) fn refuses(self, stat: &Stat, owner: Owner) -> Option<Unmanageable> {
         if stat.flags & KERNEL_THREAD != 0 {
             return Some(Unmanageable::KernelThread);
         }
@@ -74,49 +75,36 @@ fn real_time(policy: u32) -> Option<&'static str> {
     }
 }
 
-/// The credentials in `/proc/<pid>/status` (`proc_pid_status(5)`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
-    pub(crate) real_uid: u32,
-    pub(crate) effective_uid: u32,
-    pub(crate) capabilities: u64,
+/// The users that a thread acts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    real_uid: u32,
+    effective_uid: u32,
 }
 
-impl Status {
-    pub(crate) fn read(path: &Path) -> Result<Self, ProcError> {
-        let text = std::fs::read(path).map_err(|e| ProcError::io(path, &e))?;
-        Ok(Self::parse(&String::from_utf8_lossy(&text)))
-    }
-
-    /// Unknown users and no capabilities where a line is missing. A name cannot
-    /// feign a line: the kernel escapes newlines in this file.
-    fn parse(text: &str) -> Self {
+impl Owner {
+    /// From a thread's status; nobody where it does not tell.
+    pub(crate) fn of(status: &Status) -> Self {
         let nobody = u32::MAX;
-        let uids = line(text, "Uid:").unwrap_or_default();
+        let uids = status.field("Uid").unwrap_or_default();
         let mut uids = uids.split_ascii_whitespace().map(|f| f.parse().ok());
         let mut uid = || uids.next().flatten().unwrap_or(nobody);
-        let capabilities = line(text, "CapEff:").unwrap_or_default().trim();
         Self {
             real_uid: uid(),
             effective_uid: uid(),
-            capabilities: u64::from_str_radix(capabilities, 16).unwrap_or(0),
         }
     }
 }
 
-fn line<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.strip_prefix(key))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::stat::tests::line_of;
     use super::*;
+    use crate::proc::line_of;
 
     fn verdict(flags: u64, policy: u32, owner_uid: u32, caller: Caller) -> Option<Unmanageable> {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, flags, policy)).unwrap();
-        let owner = Status::parse(&format!("Name:\tx\nUid:\t{owner_uid}\t{owner_uid}\t0\t0\n"));
-        caller.refuses(&stat, owner)
+        let owner = format!("Name:\tx\nUid:\t{owner_uid}\t{owner_uid}\t0\t0\n");
+        caller.refuses(&stat, Owner::of(&Status::from(owner.as_str())))
     }
 
     #[test]

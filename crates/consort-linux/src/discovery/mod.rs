@@ -10,19 +10,14 @@
 //! `/proc` are in. Kernels reuse tids; a [`consort_core::ThreadId`] has the
 //! start time, and every reader checks it.
 
-mod error;
 mod events;
 mod manage;
 mod pending;
 mod reader;
-mod scan;
-mod stat;
 mod tracker;
 
-pub use error::ProcError;
+pub use crate::proc::{ProcError, RunState, Stat, StatError, children_of, threads_of};
 pub use events::ThreadEvent;
 pub use manage::{Caller, Unmanageable};
 pub use reader::{ProcReader, ProcSample};
-pub use scan::{children_of, threads_of};
-pub use stat::{RunState, Stat, StatError};
 pub use tracker::Discovery;

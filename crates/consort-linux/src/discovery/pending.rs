@@ -4,9 +4,8 @@
 //! before the ring is read are never looked up, and of the others only so many
 //! at a time: a fork bomb must not become the discoverer's bomb.
 
-use super::error::ProcError;
-use super::manage::{Caller, Status, Unmanageable};
-use super::scan::{read_stat, thread_dir};
+use super::manage::{Caller, Owner, Unmanageable};
+use crate::proc::{ProcError, Status, read_stat, thread_dir};
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -89,14 +88,14 @@ impl Pending {
 /// Looks a thread up in `/proc`.
 pub(crate) fn look_up(root: &Path, me: Caller, pid: u32, tid: u32) -> Result<Found, ProcError> {
     let stat = read_stat(root, pid, tid)?;
-    let owner = Status::read(&thread_dir(root, pid, tid).join("status"))?;
+    let status = Status::read(&thread_dir(root, pid, tid).join("status"))?;
     Ok(Found {
         id: ThreadId {
             pid,
             tid,
             start_ticks: stat.start_ticks,
         },
-        unmanageable: me.refuses(&stat, owner),
+        unmanageable: me.refuses(&stat, Owner::of(&status)),
         name: stat.comm,
     })
 }

@@ -5,9 +5,7 @@
 //! same tid does not appear in an old descriptor. The number kept open is
 //! bounded; threads beyond it are read by opening and closing.
 
-use super::error::ProcError;
-use super::scan::thread_dir;
-use super::stat::{RunState, Stat};
+use crate::proc::{ProcError, RunState, Stat, thread_dir};
 use consort_core::{PuId, ThreadId};
 use std::collections::HashMap;
 use std::fs::File;
@@ -118,7 +116,7 @@ impl ProcReader {
         let path = dir.join("stat");
         let text = read_at_start(&files.stat, &mut buffer, &path)?;
         let stat = Stat::parse(text).map_err(|e| ProcError::malformed(&path, e))?;
-        if stat.start_ticks != id.start_ticks || stat.state == RunState::Dead {
+        if stat.start_ticks != id.start_ticks || !stat.is_alive() {
             return Err(ProcError::Gone);
         }
         let schedstat = files.schedstat.as_ref().and_then(|file| {
@@ -180,8 +178,8 @@ fn parse_schedstat(text: &[u8]) -> Option<[u64; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scan::tests::process;
     use super::*;
+    use crate::proc::process;
 
     const ID: ThreadId = ThreadId {
         pid: 10,
@@ -238,7 +236,7 @@ mod tests {
     fn this_thread_has_consumed_something() {
         let tid = nix::unistd::gettid().as_raw() as u32;
         let pid = std::process::id();
-        let stat = super::super::scan::read_stat(Path::new("/"), pid, tid).unwrap();
+        let stat = crate::proc::read_stat(Path::new("/"), pid, tid).unwrap();
         let id = ThreadId {
             pid,
             tid,

@@ -1,11 +1,10 @@
 //! The set of managed threads, kept up to date from records and scans.
 
-use super::error::ProcError;
 use super::events::ThreadEvent;
 use super::manage::Caller;
 use super::pending::{Announced, Found, Pending, look_up};
-use super::scan::{children_of, threads_of};
 use crate::perf::record::{Record, Task};
+use crate::proc::{ProcError, children_of, threads_of};
 use crate::sampling::Batch;
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,11 +80,6 @@ impl Discovery {
     /// The thread that has this tid now.
     pub fn id_of(&self, tid: u32) -> Option<ThreadId> {
         Some(self.known.get(&tid)?.id)
-    }
-
-    /// The known threads, by tid.
-    pub fn threads(&self) -> impl Iterator<Item = (ThreadId, &Arc<str>)> {
-        self.known.values().map(|known| (known.id, &known.name))
     }
 
     /// Threads that ended before they could be looked up.

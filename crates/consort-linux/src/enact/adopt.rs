@@ -7,8 +7,8 @@ use super::enactor::{Enactor, Left, Managed, ThreadState};
 use super::host::AllowedPus;
 use super::journal::JournalError;
 use super::original::Original;
-use super::proc_stat::Stat;
 use super::record::{Program, Record};
+use crate::proc::Stat;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use thiserror::Error;
@@ -197,7 +197,7 @@ impl Enactor {
             pid,
             start_ticks,
             root,
-            pgrp: stat.pgrp,
+            pgrp: stat.group,
             session: stat.session,
             original: original.clone(),
         };

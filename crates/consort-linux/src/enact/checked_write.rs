@@ -7,7 +7,7 @@
 
 use super::affinity::{self, Mask};
 use super::host::Host;
-use super::proc_stat::Stat;
+use crate::proc::Stat;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 

@@ -10,8 +10,7 @@ use super::runtime_dir::RuntimeDir;
 use std::path::Path;
 
 /// The pid of the other run's owner, if its live journal in the same folder
-/// names the program and the program still has a thread that it restricted or
-/// may restrict.
+/// names the program.
 pub(crate) fn owner_of(host: &Host, own_journal: &Path, pid: u32, start_ticks: u64) -> Option<u32> {
     let folder = own_journal.parent()?;
     let names = std::fs::read_dir(folder).ok()?;

@@ -72,7 +72,7 @@ fn founder(ledger: &Ledger, process: &Process, starts: &BTreeMap<u32, u64>) -> O
         (*start == program.start_ticks).then_some(id)
     };
     founded(process.stat.session, |p| p.session == p.pid)
-        .or_else(|| founded(process.stat.pgrp, |p| p.pgrp == p.pid && p.root != p.pid))
+        .or_else(|| founded(process.stat.group, |p| p.pgrp == p.pid && p.root != p.pid))
 }
 
 fn add_descendants(processes: &[Process], family: &mut Family) {
@@ -80,7 +80,7 @@ fn add_descendants(processes: &[Process], family: &mut Family) {
     while grown {
         grown = false;
         for process in processes {
-            let Some(&owner) = family.get(&process.stat.ppid) else {
+            let Some(&owner) = family.get(&process.stat.parent_pid) else {
                 continue;
             };
             if let Entry::Vacant(place) = family.entry(process.pid) {
@@ -94,18 +94,16 @@ fn add_descendants(processes: &[Process], family: &mut Family) {
 #[cfg(test)]
 mod tests {
     use super::super::original::Original;
-    use super::super::proc_stat::Stat;
     use super::super::record::Record;
     use super::*;
+    use crate::proc::{Stat, line_of};
 
-    fn process(pid: u32, ppid: u32, pgrp: u32, session: u32) -> Process {
+    fn process(pid: u32, parent: u32, group: u32, session: u32) -> Process {
+        let line = line_of(pid, "x", parent, u64::from(pid), 0, 0);
         let stat = Stat {
-            state: b'S',
-            ppid,
-            pgrp,
+            group,
             session,
-            start_ticks: u64::from(pid),
-            start_stack: 0,
+            ..Stat::parse(&line).unwrap()
         };
         Process { pid, stat }
     }

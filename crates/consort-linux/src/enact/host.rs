@@ -2,15 +2,15 @@
 //! PUs that they are allowed.
 
 use super::affinity;
-use super::cpuset::CpusetMounts;
-use super::proc_stat::Stat;
+use crate::cgroup::Hierarchies;
+use crate::proc::{Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A process as the table of processes shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub pid: u32,
     pub stat: Stat,
@@ -20,14 +20,14 @@ pub(crate) struct Process {
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     root: PathBuf,
-    mounts: CpusetMounts,
+    hierarchies: Hierarchies,
 }
 
 impl Host {
     pub(crate) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            mounts: CpusetMounts::read(root),
+            hierarchies: Hierarchies::read(root),
         }
     }
 
@@ -38,8 +38,7 @@ impl Host {
 
     /// One thread's line of `stat`; none when it is gone.
     pub(crate) fn stat(&self, pid: u32, tid: u32) -> Option<Stat> {
-        let path = format!("proc/{pid}/task/{tid}/stat");
-        Stat::parse(&std::fs::read(self.root.join(path)).ok()?)
+        read_stat(&self.root, pid, tid).ok()
     }
 
     /// The thread's line of `stat` if it is still the same thread and alive.
@@ -67,12 +66,12 @@ impl Host {
 
     /// The tids of a process.
     pub(crate) fn tids(&self, pid: u32) -> Vec<u32> {
-        numbers_in(&self.root.join(format!("proc/{pid}/task")))
+        threads_of(&self.root, pid).unwrap_or_default()
     }
 
     /// Every process.
     pub(crate) fn processes(&self) -> Vec<Process> {
-        let pids = numbers_in(&self.root.join("proc"));
+        let pids = numbers_in(&self.root.join("proc")).unwrap_or_default();
         pids.into_iter()
             .filter_map(|pid| self.stat(pid, pid).map(|stat| Process { pid, stat }))
             .collect()
@@ -92,12 +91,8 @@ impl Host {
 
     /// The process that a tid belongs to now, and that process' parent.
     pub(crate) fn group_and_parent(&self, tid: u32) -> Option<(u32, u32)> {
-        let status = std::fs::read_to_string(self.root.join(format!("proc/{tid}/status"))).ok()?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.trim().parse().ok()
-        };
-        Some((field("Tgid:")?, field("PPid:")?))
+        let status = Status::read(&self.root.join(format!("proc/{tid}/status"))).ok()?;
+        Some((status.value("Tgid")?, status.value("PPid")?))
     }
 
     /// A line of text that identifies something about this boot or namespace.
@@ -160,25 +155,16 @@ impl<'a> AllowedPus<'a> {
     /// What a thread's cpuset and the online PUs allow; all online PUs where the
     /// cpuset cannot be read.
     pub(crate) fn of(&mut self, pid: u32, tid: u32) -> PuSet {
-        let path = format!("proc/{pid}/task/{tid}/cgroup");
-        let cgroup = std::fs::read(self.host.root.join(path)).unwrap_or_default();
+        let path = thread_dir(&self.host.root, pid, tid).join("cgroup");
+        let cgroup = std::fs::read(path).unwrap_or_default();
         let (host, online) = (self.host, &self.online);
         let pus = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
             let text = String::from_utf8_lossy(cgroup);
-            let cpuset = host.mounts.allowed(&host.root, &text);
-            cpuset.map_or_else(|| online.clone(), |pus| pus.intersection(online))
+            let cpuset = host.hierarchies.cpuset_of(&text);
+            cpuset.map_or_else(|| online.clone(), |cpuset| cpuset.pus.intersection(online))
         });
         pus.clone()
     }
-}
-
-fn numbers_in(dir: &Path) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::counters::{
     fill, nmi_watchdog, plan,
 };
 use crate::events::PmuEvents;
+use crate::perf::GroupDelta;
 use consort_core::{Sample, Signal, ThreadId, Tier};
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ struct Hardware {
     programs: Vec<PmuProgram>,
     groups: ThreadGroups,
     rates: BTreeMap<ThreadId, Vec<Rates>>,
+    /// What was read in this quantum, of all threads.
+    read: Vec<GroupDelta>,
 }
 
 #[derive(Debug)]
@@ -60,10 +63,12 @@ impl Counting {
         }
     }
 
-    /// Opens groups on threads that wait for it. At the start of a quantum, so that the next read
-    /// covers the whole of it.
-    pub(super) fn attach(&mut self) -> Vec<Notice> {
-        self.groups().flat_map(ThreadGroups::attach_some).collect()
+    /// Begins a quantum, after all threads were read: opens groups on threads that wait for it,
+    /// so that the next read covers the whole quantum. Tells what the user should know.
+    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
+        let losses = self.hardware.as_mut().and_then(Hardware::note_losses);
+        let attached = self.groups().flat_map(ThreadGroups::attach_some);
+        losses.into_iter().chain(attached).collect()
     }
 
     /// Adds what was counted of a thread since the last quantum.
@@ -91,7 +96,15 @@ impl Hardware {
             groups: ThreadGroups::new(layout, OPENS_PER_QUANTUM),
             programs,
             rates: BTreeMap::new(),
+            read: Vec::new(),
         }
+    }
+
+    /// Tells when somebody else takes the counters away, and when they are back.
+    fn note_losses(&mut self) -> Option<Notice> {
+        let notice = self.groups.note_losses(&self.read);
+        self.read.clear();
+        notice
     }
 
     fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
@@ -101,6 +114,7 @@ impl Hardware {
         let rates = self.rates.entry(id).or_default();
         rates.resize(self.programs.len(), Rates::default());
         fill(sample, &self.programs, rates, &deltas);
+        self.read.extend(deltas);
     }
 }
 

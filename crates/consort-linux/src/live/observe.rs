@@ -47,7 +47,7 @@ impl Live {
             .filter_map(|id| self.look_at(id, interval_ns, &profiles))
             .collect();
         let exited = self.last_looks(interval_ns, &profiles);
-        let notices = self.counting.attach();
+        let notices = self.counting.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
         Observation {

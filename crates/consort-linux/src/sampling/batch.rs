@@ -13,17 +13,15 @@ pub struct Batch {
     pub lost: u64,
     /// Samples left out on purpose, to stay within the sampler's budget.
     pub thinned: u64,
-    /// How often the kernel paused sampling.
-    pub throttled: u64,
 }
 
 impl Batch {
-    /// Puts a record in its place: counters are counted, the rest is kept.
+    /// Puts a record in its place: losses are counted, what tells nothing of a thread is dropped,
+    /// the rest is kept.
     pub(crate) fn push(&mut self, record: Record) {
         match record {
             Record::Lost { count } => self.lost += count,
-            Record::Throttle { paused } => self.throttled += u64::from(paused),
-            Record::Other { .. } => {}
+            Record::Throttle { .. } | Record::Other { .. } => {}
             kept => self.records.push(kept),
         }
     }

@@ -15,11 +15,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Samples whose code is unknown.
-    pub fn unknown(self) -> u64 {
-        self.samples - self.decoded
-    }
-
     pub(super) fn add(&mut self, other: Self) {
         self.samples += other.samples;
         self.decoded += other.decoded;

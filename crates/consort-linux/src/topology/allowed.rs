@@ -3,8 +3,8 @@
 //! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main
 //! thread, which is what children inherit unless the caller narrowed its own.
 
-use super::cpuset::{self, CgroupVersion};
-use super::read;
+use crate::cgroup::{self, CgroupVersion};
+use crate::proc::Status;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub struct Allowed {
 pub fn allowed(root: &Path, online: &PuSet, affinity: Option<&PuSet>) -> Allowed {
     let by_affinity = affinity.cloned().or_else(|| own_affinity(root));
     let by_affinity = by_affinity.unwrap_or_else(|| online.clone());
-    let cpuset = cpuset::cpuset(root);
+    let cpuset = cgroup::cpuset(root);
     let mut pus = online.intersection(&by_affinity);
     if let Some(cpuset) = &cpuset {
         pus = pus.intersection(&cpuset.pus);
@@ -41,11 +41,10 @@ pub fn allowed(root: &Path, online: &PuSet, affinity: Option<&PuSet>) -> Allowed
 
 /// `Cpus_allowed_list`: unlike `sched_getaffinity` of any length and below an injectable root.
 fn own_affinity(root: &Path) -> Option<PuSet> {
-    let status = read::text(&root.join("proc/self/status"))?;
-    let list = status
-        .lines()
-        .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
-    list.parse().ok().filter(|set: &PuSet| !set.is_empty())
+    let status = Status::read(&root.join("proc/self/status")).ok()?;
+    status
+        .value("Cpus_allowed_list")
+        .filter(|set: &PuSet| !set.is_empty())
 }
 
 #[cfg(test)]

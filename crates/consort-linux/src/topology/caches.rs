@@ -7,7 +7,7 @@
 //! cache its package stands in.
 
 use super::notes::Notes;
-use super::read;
+use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -139,7 +139,7 @@ fn hides(hypervisor: Option<&Hypervisor>, machine: &Topology, notes: &mut Notes)
     hidden
 }
 
-/// The types' names and the PUs of each, for people: `P 0-15, E 16-23`.
+/// The core types and the PUs of each.
 pub fn core_type_members(topology: &Topology) -> Vec<(&CoreType, PuSet)> {
     let members = |index: usize| {
         let cores = topology.cores().iter().filter(|c| c.core_type == index);

@@ -5,7 +5,8 @@
 //! strings also appear on their bare-metal machines, so without the flag they
 //! count for nothing on x86; a name is what the hypervisor chooses to show.
 
-use super::{cpuinfo, read};
+use super::cpuinfo;
+use crate::read;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;

@@ -5,7 +5,7 @@
 //! all their cores; the core types tell them apart).
 
 use super::cpuinfo::{self, Keys, Processor};
-use super::read;
+use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

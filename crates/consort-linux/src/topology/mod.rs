@@ -12,28 +12,24 @@
 
 mod allowed;
 mod caches;
-mod cgroup;
 mod core_types;
 mod cpuinfo;
-mod cpuset;
 mod discover;
 mod draw;
 mod groups;
 mod hypervisor;
 mod identity;
-mod mountinfo;
 mod nodes;
 mod notes;
 mod partition;
 mod place;
 mod pus;
-mod read;
 mod watch;
 
+pub use crate::cgroup::CgroupVersion;
 pub use allowed::{Allowed, allowed};
 pub use caches::{Cache, CacheKind};
 pub use core_types::CoreTypeSource;
-pub use cpuset::CgroupVersion;
 pub use discover::{Discovery, TopologyError, core_type_members, discover, discover_with};
 pub use draw::draw;
 pub use hypervisor::{Hypervisor, hypervisor};

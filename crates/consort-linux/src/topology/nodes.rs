@@ -5,7 +5,7 @@
 //! local, as in ACPI's SLIT.
 
 use super::notes::Notes;
-use super::read;
+use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! on some Arm machines only within its cluster.
 
 use super::notes::Notes;
-use super::read;
+use crate::read;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 use std::path::Path;

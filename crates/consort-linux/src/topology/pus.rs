@@ -1,7 +1,7 @@
 //! Which PUs exist and which are online.
 
 use super::notes::Notes;
-use super::read;
+use crate::read;
 use consort_core::{PuId, PuSet};
 use std::path::Path;
 

@@ -4,8 +4,8 @@
 //! quantum; on a change discover again. A poll reads three small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 
-use super::cpuset::{self, Place};
 use super::pus;
+use crate::cgroup::{self, Place};
 use consort_core::PuSet;
 use std::path::{Path, PathBuf};
 
@@ -40,11 +40,6 @@ impl Watch {
         watch
     }
 
-    /// The limits that were last seen.
-    pub fn limits(&self) -> &Limits {
-        &self.last
-    }
-
     /// Reads again; the new limits if they differ from the last.
     pub fn poll(&mut self) -> Option<&Limits> {
         let now = self.read();
@@ -63,13 +58,13 @@ impl Watch {
     }
 
     fn read_cpuset(&mut self) -> Option<PuSet> {
-        let cgroup = cpuset::membership_text(&self.root);
+        let cgroup = cgroup::membership_text(&self.root);
         if cgroup == self.cgroup
             && let Some(pus) = self.place.as_ref().and_then(Place::read)
         {
             return Some(pus);
         }
-        let found = cpuset::cpuset(&self.root);
+        let found = cgroup::cpuset(&self.root);
         self.cgroup = cgroup;
         self.place = found.as_ref().map(|c| c.place.clone());
         found.map(|c| c.pus)
@@ -123,6 +118,5 @@ mod tests {
 
         fs::remove_dir_all(root.join("sys/fs/cgroup")).unwrap();
         assert_eq!(watch.poll().unwrap().cpuset, None);
-        assert_eq!(watch.limits().cpuset, None);
     }
 }

@@ -3,6 +3,7 @@
 //! Needs root and a writable version 1 cpuset hierarchy.
 
 use super::support::{first_two, has_two_pus, only, own_pus, sleeper, start};
+use crate::skip::skipped;
 use consort_linux::enact::{Refusal, ThreadState, Wanted};
 use libtest_mimic::{Failed, Trial};
 use std::path::PathBuf;
@@ -61,7 +62,9 @@ fn cpuset(name: &str) -> Option<Cpuset> {
     }
     let set = Cpuset::make(name);
     if set.is_none() {
-        println!("skipped: no writable version 1 cpuset hierarchy at {HIERARCHY}");
+        skipped(format!(
+            "no writable version 1 cpuset hierarchy at {HIERARCHY}"
+        ));
     }
     set
 }

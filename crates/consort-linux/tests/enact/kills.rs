@@ -3,6 +3,7 @@
 use super::support::{
     Process, apart, astray, busy, files_in, has_two_pus, own_pus, part, spawn, text, wait_for,
 };
+use crate::skip::skipped;
 use consort_linux::enact::recover_stale;
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::Signal;
@@ -105,7 +106,7 @@ fn public_copy(dir: &Path) -> std::path::PathBuf {
 
 fn as_nobody() -> Result<(), Failed> {
     if !Uid::effective().is_root() {
-        println!("skipped: not root, so the other tests are those of an ordinary user");
+        skipped("not root, so the other tests are those of an ordinary user");
         return Ok(());
     }
     if !has_two_pus() {

@@ -4,6 +4,7 @@ use super::support::{
     Process, apart, busy, first_two, has_two_pus, mask, only, own_pus, part, set_mask, sleeper,
     spawn, start, tasks, text, wait_for,
 };
+use crate::skip::skipped;
 use consort_core::ThreadId;
 use consort_linux::enact::{AdoptError, ChildStatus, Refusal, ThreadState, Wanted, identify};
 use libtest_mimic::{Failed, Trial};
@@ -207,7 +208,7 @@ fn reused() -> Result<(), Failed> {
     // The new thread must differ in its start time, which counts 10 ms.
     std::thread::sleep(std::time::Duration::from_millis(30));
     let Some(stranger) = with_pid(thread.tid) else {
-        println!("skipped: /proc/sys/kernel/ns_last_pid cannot be written, or the pid was taken");
+        skipped("/proc/sys/kernel/ns_last_pid cannot be written, or the pid was taken");
         return Ok(());
     };
     set_mask(stranger.pid(), &only(a));

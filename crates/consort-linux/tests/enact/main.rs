@@ -24,6 +24,8 @@ mod launching;
 mod letting_go;
 #[cfg(test)]
 mod parts;
+#[path = "../skip/mod.rs"]
+mod skip;
 #[cfg(test)]
 mod support;
 

@@ -1,5 +1,6 @@
 //! What the tests and their parts share.
 
+use crate::skip::skipped;
 use consort_core::{PuId, PuSet, ThreadId};
 use consort_linux::enact::{EnactConfig, Enactor, current_mask, identify};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -174,7 +175,7 @@ pub fn first_two() -> [u32; 2] {
 pub fn has_two_pus() -> bool {
     let two = own_pus().len() > 1;
     if !two {
-        println!("skipped: only one PU is allowed here, so no mask is narrower");
+        skipped("only one PU is allowed here, so no mask is narrower");
     }
     two
 }

@@ -2,6 +2,7 @@
 
 use super::elf::{Elf, FP_64, INT_32};
 use super::harness::{Held, Story, attach, can_sample, launch, sampled};
+use crate::skip::skipped;
 use consort_linux::sampling::SamplerConfig;
 use std::path::Path;
 
@@ -121,7 +122,7 @@ fn a_running_process_is_attached_to() {
 #[test]
 fn a_stripped_static_program_is_read() {
     if !cfg!(target_arch = "x86_64") {
-        println!("skipped: the program is written in x86 machine code");
+        skipped("the program is written in x86 machine code");
     } else if can_sample() {
         let elf = Elf::class_64(FP_64);
         assert_fp(&launch(&elf.path, &[]));
@@ -131,9 +132,9 @@ fn a_stripped_static_program_is_read() {
 #[test]
 fn a_32_bit_program_is_decoded_as_one() {
     if !cfg!(target_arch = "x86_64") {
-        println!("skipped: the program is written in x86 machine code");
+        skipped("the program is written in x86 machine code");
     } else if !Path::new("/proc/sys/abi/vsyscall32").exists() {
-        println!("skipped: the kernel does not run 32-bit programs");
+        skipped("the kernel does not run 32-bit programs");
     } else if can_sample() {
         let elf = Elf::class_32(INT_32);
         assert_int(&launch(&elf.path, &[]));

@@ -1,5 +1,6 @@
 //! Starting a program that waits for its sampler, and following it to its end.
 
+use crate::skip::skipped;
 use consort_core::{Mix, PuId, PuSet};
 use consort_linux::discovery::{Discovery, ThreadEvent};
 use consort_linux::sampling::{
@@ -100,6 +101,13 @@ impl Story {
         (mix.normalised(), decoded as f64 / samples as f64)
     }
 
+    /// Time that the samples stand for, as a share of the CPU time.
+    pub(crate) fn sampled_share(&self) -> f64 {
+        let rounds = self.rounds.iter();
+        let sampled_ns: u64 = rounds.map(|r| r.interval.counts.sampled_ns).sum();
+        sampled_ns as f64 / self.cpu_time_ns as f64
+    }
+
     /// The last total of the thread with a name.
     pub(crate) fn named(&self, wanted: &str) -> ProfiledThread {
         let tid = self.events.iter().find_map(|event| match event {
@@ -117,7 +125,7 @@ pub(crate) fn can_sample() -> bool {
     match Sampler::attach_launch(child.pid(), &all_pus(), SamplerConfig::default()) {
         Ok(_) => true,
         Err(error) => {
-            println!("skipped: {error}");
+            skipped(error);
             false
         }
     }

@@ -3,6 +3,7 @@
 use super::harness::{
     Held, all_pus, attach, can_sample, launch, launch_with, one_pu, pin, sampled,
 };
+use crate::skip::skipped;
 use consort_linux::discovery::ThreadEvent;
 use consort_linux::perf::PerfError;
 use consort_linux::sampling::{Sampler, SamplerConfig, SamplerError};
@@ -46,12 +47,7 @@ fn cpu_time_of_everything_is_known() {
         return;
     }
     let story = launch(&sampled(), &["forks", "500"]);
-    let sampled_ns: u64 = story
-        .rounds
-        .iter()
-        .map(|r| r.interval.counts.sampled_ns)
-        .sum();
-    let share = sampled_ns as f64 / story.cpu_time_ns as f64;
+    let share = story.sampled_share();
     // The rest of the time is spent in the kernel, starting processes.
     assert!(share > 0.3 && share < 1.2, "{share}");
 }
@@ -148,12 +144,7 @@ fn surplus_samples_are_left_out_and_the_others_stand_for_them() {
         "{}",
         story.samples
     );
-    let sampled_ns: u64 = story
-        .rounds
-        .iter()
-        .map(|r| r.interval.counts.sampled_ns)
-        .sum();
-    let share = sampled_ns as f64 / story.cpu_time_ns as f64;
+    let share = story.sampled_share();
     assert!(share > 0.5 && share < 1.5, "{share}");
 }
 
@@ -169,7 +160,7 @@ fn a_process_that_is_gone_is_an_error() {
             error: PerfError::NotPermitted,
             ..
         } => {
-            println!("skipped: no permission to sample");
+            skipped("no permission to sample");
         }
         error => assert_eq!(
             error,

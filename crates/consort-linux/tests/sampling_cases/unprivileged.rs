@@ -1,6 +1,7 @@
 //! All of it works for an ordinary user at `kernel.perf_event_paranoid` 2.
 
 use super::harness::sampled;
+use crate::skip::skipped;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -13,7 +14,7 @@ const NOBODY: u32 = 65_534;
 #[test]
 fn everything_works_without_privilege() {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: already without privilege");
+        skipped("already without privilege");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use consort_core::topology::{Domain, PuFacts};
 use consort_core::{PuSet, Topology};
 use consort_linux::counters::TierStatus;
 use consort_linux::live::Host;
-use consort_linux::topology::draw;
+use consort_linux::topology::{core_type_members, draw};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -148,21 +148,16 @@ fn domain_row(host: &Host, domain: &Domain) -> DomainRow {
 }
 
 fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {
-    let row = |(index, kind): (usize, &consort_core::topology::CoreType)| {
-        let cores: Vec<_> = topology
-            .cores()
-            .iter()
-            .filter(|c| c.core_type == index)
-            .collect();
-        CoreTypeRow {
-            name: kind.name.clone(),
-            capacity: kind.capacity,
-            cores: cores.len(),
-            pus: cores
-                .iter()
-                .flat_map(|core| core.pus.iter().copied())
-                .collect(),
-        }
+    let cores_in = |pus: &PuSet| {
+        let cores = topology.cores().iter();
+        cores.filter(|core| core.pus.is_subset(pus)).count()
     };
-    topology.core_types().iter().enumerate().map(row).collect()
+    let members = core_type_members(topology).into_iter();
+    let rows = members.map(|(kind, pus)| CoreTypeRow {
+        name: kind.name.clone(),
+        capacity: kind.capacity,
+        cores: cores_in(&pus),
+        pus,
+    });
+    rows.collect()
 }

@@ -106,6 +106,6 @@ pub(crate) struct SamplingCounts {
     pub(crate) samples: u64,
     /// Of these, decoded to an instruction.
     pub(crate) decoded: u64,
-    /// Samples that the kernel dropped because a ring buffer was full.
+    /// Records, mostly samples, that the kernel dropped because a ring buffer was full.
     pub(crate) lost: u64,
 }

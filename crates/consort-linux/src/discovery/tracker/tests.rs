@@ -1,5 +1,5 @@
-use super::super::scan::tests::process;
 use super::*;
+use crate::proc::process;
 use std::fs;
 use tempfile::TempDir;
 

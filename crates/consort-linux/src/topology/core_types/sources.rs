@@ -1,6 +1,6 @@
 //! Where core types can be read.
 
-use crate::topology::read;
+use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -6,6 +6,7 @@ use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{Backoff, Machine, Offers, Topology, choose, policies, requested};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The name that stands for the best policy that can be fed.
@@ -59,6 +60,7 @@ impl Setup {
             return Ok(self);
         }
         let (spec, why) = resolve(&self.requested, machine.topology(), machine.offers())?;
+        let spec = without_foreign_options(spec);
         Ok(Self {
             policy: policies::build(&spec).map_err(bad_input)?,
             spec,
@@ -66,6 +68,14 @@ impl Setup {
             ..self
         })
     }
+}
+
+/// Options that fitted the first choice may not fit the second, and the command runs already: it
+/// is too late to refuse them.
+fn without_foreign_options(spec: PolicySpec) -> PolicySpec {
+    let fits = policies::build(&spec).is_ok();
+    let options = if fits { spec.options } else { BTreeMap::new() };
+    PolicySpec { options, ..spec }
 }
 
 /// The policy to use and why: the one asked for, or the best that can be fed here.
@@ -78,4 +88,16 @@ fn resolve(text: &str, topology: &Topology, offers: &Offers) -> Result<(PolicySp
     }
     requested(&spec.name, offers).map_err(bad_input)?;
     Ok((spec, "as asked".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_first_choice_do_not_stop_the_second() {
+        let kept = |text: &str| without_foreign_options(text.parse().unwrap()).options.len();
+        assert_eq!(kept("workover:margin=0.1"), 1);
+        assert_eq!(kept("none:margin=0.1"), 0);
+    }
 }

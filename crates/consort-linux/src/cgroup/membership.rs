@@ -1,4 +1,4 @@
-//! Parsing `/proc/self/cgroup` (cgroups(7)).
+//! Parsing `/proc/<pid>/cgroup` (cgroups(7)).
 
 /// One line: a hierarchy and the process's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,7 +56,8 @@ fn closure(pids: &BTreeSet<u32>, children: &BTreeMap<u32, Vec<u32>>) -> BTreeSet
     found
 }
 
-fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
+/// The numbers among the names in a directory, in order.
+pub(crate) fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
     let entries = std::fs::read_dir(dir).map_err(|e| ProcError::io(dir, &e))?;
     let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     let mut numbers: Vec<u32> = entries.flatten().filter_map(number).collect();

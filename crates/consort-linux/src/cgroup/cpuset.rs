@@ -1,4 +1,4 @@
-//! The file that tells which PUs the process's cgroup may use.
+//! The file that tells which PUs a cgroup may use.
 //!
 //! Version 1 (`cpuset.effective_cpus`, before Linux 3.17 `cpuset.cpus`), version 2
 //! (`cpuset.cpus.effective`), both mounted beside each other, cgroup namespaces,
@@ -11,14 +11,14 @@
 //! mounted. A process outside its cgroup namespace sees a path with `..`, whose
 //! files it cannot reach; its affinity still reflects them.
 
-use super::cgroup::{self, Membership};
-use super::mountinfo::{self, Mount};
-use super::read;
+use super::membership::{Membership, memberships};
+use super::mountinfo::{Mount, mounts};
+use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
-/// Which version of cgroups limits the process's PUs.
+/// Which version of cgroups limits PUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CgroupVersion {
@@ -28,7 +28,7 @@ pub enum CgroupVersion {
     V2,
 }
 
-/// The cpuset that holds for this process.
+/// The cpuset that holds for a cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cpuset {
     pub(crate) pus: PuSet,
@@ -61,32 +61,54 @@ impl Place {
     }
 }
 
-/// Finds and reads the process's cpuset; none where no hierarchy has one.
+/// The mounted hierarchies that can hold a cpuset.
+#[derive(Clone, Debug)]
+pub(crate) struct Hierarchies {
+    root: PathBuf,
+    version_1: Vec<Mount>,
+    version_2: Vec<Mount>,
+}
+
+impl Hierarchies {
+    /// As `/proc/self/mountinfo` tells; none where it cannot be read.
+    pub(crate) fn read(root: &Path) -> Self {
+        let text = read::text(&root.join("proc/self/mountinfo")).unwrap_or_default();
+        let kind = |kind: &'static str| mounts(&text).into_iter().filter(move |m| m.kind == kind);
+        Self {
+            root: root.to_owned(),
+            version_1: kind("cgroup").filter(|m| has_cpuset(&m.options)).collect(),
+            version_2: kind("cgroup2").collect(),
+        }
+    }
+
+    /// The cpuset of a thread, given what its `cgroup` file says; none where no
+    /// hierarchy has one.
+    pub(crate) fn cpuset_of(&self, cgroup: &str) -> Option<Cpuset> {
+        let all = memberships(cgroup);
+        let v1 = all.iter().find(|m| has_cpuset(&m.controllers));
+        let v2 = all.iter().find(|m| m.unified);
+        let v1 = v1.and_then(|m| self.among(&self.version_1, m, CgroupVersion::V1));
+        v1.or_else(|| self.among(&self.version_2, v2?, CgroupVersion::V2))
+    }
+
+    fn among(&self, mounts: &[Mount], of: &Membership, version: CgroupVersion) -> Option<Cpuset> {
+        let mut mounts = mounts.iter();
+        mounts.find_map(|mount| of_mount(&self.root, mount, &of.path, version))
+    }
+}
+
+fn has_cpuset(names: &[String]) -> bool {
+    names.iter().any(|name| name == "cpuset")
+}
+
+/// Finds and reads the process's own cpuset.
 pub(crate) fn cpuset(root: &Path) -> Option<Cpuset> {
-    let memberships = cgroup::memberships(&membership_text(root)?);
-    let mounts = mountinfo::mounts(&read::text(&root.join("proc/self/mountinfo"))?);
-    version_1(root, &memberships, &mounts).or_else(|| version_2(root, &memberships, &mounts))
+    Hierarchies::read(root).cpuset_of(&membership_text(root)?)
 }
 
 /// `/proc/self/cgroup` as it is now.
 pub(crate) fn membership_text(root: &Path) -> Option<String> {
     read::text(&root.join("proc/self/cgroup"))
-}
-
-fn version_1(root: &Path, memberships: &[Membership], mounts: &[Mount]) -> Option<Cpuset> {
-    let is_cpuset = |name: &String| name == "cpuset";
-    let member = memberships
-        .iter()
-        .find(|m| m.controllers.iter().any(is_cpuset))?;
-    let mounts = mounts.iter();
-    let mut mounts = mounts.filter(|m| m.kind == "cgroup" && m.options.iter().any(is_cpuset));
-    mounts.find_map(|mount| of_mount(root, mount, &member.path, CgroupVersion::V1))
-}
-
-fn version_2(root: &Path, memberships: &[Membership], mounts: &[Mount]) -> Option<Cpuset> {
-    let member = memberships.iter().find(|m| m.unified)?;
-    let mut mounts = mounts.iter().filter(|m| m.kind == "cgroup2");
-    mounts.find_map(|mount| of_mount(root, mount, &member.path, CgroupVersion::V2))
 }
 
 fn of_mount(root: &Path, mount: &Mount, cgroup: &str, version: CgroupVersion) -> Option<Cpuset> {

@@ -10,24 +10,26 @@ pub enum RunState {
     Runnable,
     /// Asleep until something happens.
     Sleeping,
-    /// Asleep and not to be woken by signals, mostly for a disk.
+    /// Asleep and not to be woken by ordinary signals, mostly for a disk.
     Blocked,
     /// Stopped by a signal, a debugger or a freezer.
     Stopped,
     /// Ended, or about to.
     Dead,
+    /// Alive, in a way that the manual page does not list.
+    Unlisted,
 }
 
 impl RunState {
-    fn of(letter: u8) -> Option<Self> {
-        Some(match letter {
+    fn of(letter: u8) -> Self {
+        match letter {
             b'R' | b'W' => Self::Runnable,
             b'S' | b'I' | b'P' => Self::Sleeping,
-            b'D' => Self::Blocked,
+            b'D' | b'K' => Self::Blocked,
             b'T' | b't' => Self::Stopped,
             b'Z' | b'X' | b'x' => Self::Dead,
-            _ => return None,
-        })
+            _ => Self::Unlisted,
+        }
     }
 }
 
@@ -38,14 +40,21 @@ pub struct Stat {
     pub comm: String,
     /// What it is doing.
     pub state: RunState,
-    /// Process id of the parent.
+    /// Process id of the parent; 0 when it lies outside the PID namespace.
     pub parent_pid: u32,
+    /// Process group; 0 when it lies outside the PID namespace.
+    pub group: u32,
+    /// Session; 0 when it lies outside the PID namespace.
+    pub session: u32,
     /// Kernel flags (`PF_*`).
     pub flags: u64,
     /// CPU time in user and kernel mode, clock ticks.
     pub cpu_ticks: u64,
     /// Start, clock ticks since boot.
     pub start_ticks: u64,
+    /// Address of the bottom of the stack: another one after each exec, 0 when
+    /// it may not be read.
+    pub start_stack: u64,
     /// The PU that it runs on or ran on last.
     pub last_pu: PuId,
     /// Scheduling policy (`SCHED_*`).
@@ -61,12 +70,14 @@ pub enum StatError {
     /// A field is missing or no number.
     #[error("field {0} is missing or not a number")]
     Field(usize),
-    /// The state letter is unknown.
-    #[error("the state letter is unknown")]
-    State,
 }
 
 impl Stat {
+    /// Whether the thread can still run.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.state != RunState::Dead
+    }
+
     /// Parses the file's content.
     ///
     /// The name may hold anything, parentheses, spaces and newlines too; it ends
@@ -88,14 +99,18 @@ impl Stat {
 
     fn of_fields(comm: String, fields: &[&str]) -> Result<Self, StatError> {
         let letter = fields.first().and_then(|f| f.bytes().next());
+        let letter = letter.ok_or(StatError::Field(3))?;
         let number = |field| number(fields, field);
         Ok(Self {
             comm,
-            state: letter.and_then(RunState::of).ok_or(StatError::State)?,
+            state: RunState::of(letter),
             parent_pid: small(number(4)?, 4)?,
+            group: id(fields, 5)?,
+            session: id(fields, 6)?,
             flags: number(9)?,
             cpu_ticks: number(14)?.saturating_add(number(15)?),
             start_ticks: number(22)?,
+            start_stack: number(28)?,
             last_pu: PuId(small(number(39)?, 39)?),
             policy: small(number(41)?, 41)?,
         })
@@ -106,6 +121,13 @@ impl Stat {
 fn number(fields: &[&str], field: usize) -> Result<u64, StatError> {
     let text = fields.get(field - 3).ok_or(StatError::Field(field))?;
     text.parse().map_err(|_| StatError::Field(field))
+}
+
+/// A process group or session; the kernel writes -1 for one that it cannot tell.
+fn id(fields: &[&str], field: usize) -> Result<u32, StatError> {
+    let text = fields.get(field - 3).ok_or(StatError::Field(field))?;
+    let id: i64 = text.parse().map_err(|_| StatError::Field(field))?;
+    Ok(u32::try_from(id).unwrap_or(0))
 }
 
 fn small(number: u64, field: usize) -> Result<u32, StatError> {
@@ -133,11 +155,14 @@ pub(crate) mod tests {
         let mut fields = vec!["0".to_owned(); 50];
         fields[0] = "R".into();
         fields[1] = parent.to_string();
+        fields[2] = "40".into();
+        fields[3] = "-1".into();
         fields[5] = "-1".into();
         fields[6] = flags.to_string();
         fields[11] = "7".into();
         fields[12] = "5".into();
         fields[19] = start.to_string();
+        fields[25] = "140000".into();
         fields[36] = "3".into();
         fields[38] = policy.to_string();
         format!("{tid} ({comm}) {}\n", fields.join(" ")).into_bytes()
@@ -163,9 +188,12 @@ pub(crate) mod tests {
             comm: "x".into(),
             state: RunState::Runnable,
             parent_pid: 1,
+            group: 40,
+            session: 0,
             flags: 0x20_0000,
             cpu_ticks: 12,
             start_ticks: 2,
+            start_stack: 140_000,
             last_pu: PuId(3),
             policy: 6,
         };
@@ -175,7 +203,19 @@ pub(crate) mod tests {
     #[test]
     fn a_cut_line_names_the_field() {
         let line = line(5, "x", 1, 2);
-        assert_eq!(Stat::parse(&line[..20]), Err(StatError::Field(14)));
+        assert_eq!(Stat::parse(&line[..24]), Err(StatError::Field(14)));
+        assert_eq!(Stat::parse(b"5 (x)"), Err(StatError::Field(3)));
         assert_eq!(Stat::parse(b"5 x"), Err(StatError::NoName));
+    }
+
+    #[test]
+    fn only_the_letters_of_the_dead_are_dead() {
+        let alive = |letter| {
+            let mut line = line(5, "x", 1, 2);
+            line[6] = letter;
+            Stat::parse(&line).unwrap().is_alive()
+        };
+        let dead: Vec<u8> = (b'!'..=b'~').filter(|&letter| !alive(letter)).collect();
+        assert_eq!(dead, b"XZx");
     }
 }

@@ -1,0 +1,23 @@
+//! Threads as `/proc` tells of them: who they are, what they do, whose they are.
+//!
+//! Discovery and enactment both read these files, and must agree on who a thread
+//! is. Every reader takes the directory that `/proc` is below.
+//!
+//! Pitfall: a thread may end between any two reads. [`ProcError::Gone`] is an
+//! answer like any other.
+
+mod error;
+mod list;
+mod stat;
+mod status;
+
+#[cfg(test)]
+pub(crate) use list::tests::process;
+#[cfg(test)]
+pub(crate) use stat::tests::line_of;
+
+pub use error::ProcError;
+pub use list::{children_of, threads_of};
+pub(crate) use list::{numbers_in, read_stat, thread_dir};
+pub use stat::{RunState, Stat, StatError};
+pub(crate) use status::Status;

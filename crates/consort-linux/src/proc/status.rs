@@ -1,0 +1,57 @@
+//! `/proc/<pid>/status` (`proc_pid_status(5)`).
+
+use super::error::ProcError;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The text of a status file. A thread's name cannot feign a line: the kernel
+/// escapes newlines in this file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Status(String);
+
+impl Status {
+    pub(crate) fn read(path: &Path) -> Result<Self, ProcError> {
+        let text = std::fs::read(path).map_err(|e| ProcError::io(path, &e))?;
+        Ok(Self(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// What stands behind a name and its colon, without surrounding blanks.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let mut lines = self.0.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(value.trim())
+    }
+
+    /// A field that holds one value.
+    pub(crate) fn value<T: FromStr>(&self, name: &str) -> Option<T> {
+        self.field(name)?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+impl From<&str> for Status {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let status = Status::from("Name:\tx\nNStgid:\t1\nTgid:\t42\nGroups:\t\n");
+        assert_eq!(status.value::<u32>("Tgid"), Some(42));
+        assert_eq!(status.value::<u32>("Name"), None);
+        assert_eq!(status.field("Groups"), Some(""));
+        assert_eq!(status.field("Tg"), None);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let status = Status::read(&dir.path().join("status"));
+        assert_eq!(status, Err(ProcError::Gone));
+    }
+}
