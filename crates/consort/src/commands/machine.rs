@@ -150,7 +150,9 @@ fn domain_row(host: &Host, domain: &Domain) -> DomainRow {
 fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {
     let cores_in = |pus: &PuSet| {
         let cores = topology.cores().iter();
-        cores.filter(|core| core.pus.is_subset(pus)).count()
+        cores
+            .filter(|core| core.pus.iter().all(|pu| pus.contains(*pu)))
+            .count()
     };
     let members = core_type_members(topology).into_iter();
     let rows = members.map(|(kind, pus)| CoreTypeRow {
