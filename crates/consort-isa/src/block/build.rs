@@ -173,7 +173,7 @@ fn targets_near(code: &Code<'_>, block: &[Instruction]) -> Vec<u64> {
         && let Some(next) = step(code.arch, bytes, address)
     {
         targets.extend(next.target);
-        address += next.len as u64;
+        address = address.saturating_add(next.len as u64);
     }
     targets
 }
