@@ -4,6 +4,7 @@ use crate::cli::Cli;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::fmt;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What `consort` alone says.
@@ -33,7 +34,7 @@ pub(crate) fn as_bad_input(error: &anyhow::Error) -> anyhow::Error {
 
 /// Prints an error as one line and gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("consort: {}", one_line(&format!("{error:#}")));
+    say(&one_line(&format!("{error:#}")));
     let is_input = error.downcast_ref::<BadInput>().is_some();
     ExitCode::from(if is_input { 2 } else { 1 })
 }
@@ -51,8 +52,13 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
         ErrorKind::InvalidSubcommand => unknown_verb(error),
         _ => usage_line(&error.to_string()),
     };
-    eprintln!("consort: {line}");
+    say(&line);
     ExitCode::from(2)
+}
+
+/// Where nobody can be told, as on a full disk, the exit code must do.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "consort: {line}");
 }
 
 fn unknown_verb(error: &clap::Error) -> String {

@@ -54,10 +54,12 @@ struct Attached {
 pub struct ThreadGroups {
     layout: Vec<Vec<EventSpec>>,
     opens_per_interval: usize,
+    fd_budget: usize,
     attached: BTreeMap<ThreadId, Attached>,
     queue: VecDeque<ThreadId>,
     waiting: BTreeSet<ThreadId>,
     exhausted: bool,
+    exhaustion_told: bool,
     refused: Option<PerfError>,
     lost: bool,
 }
@@ -70,13 +72,20 @@ impl ThreadGroups {
         Self {
             layout,
             opens_per_interval,
+            fd_budget: usize::MAX,
             attached: BTreeMap::new(),
             queue: VecDeque::new(),
             waiting: BTreeSet::new(),
             exhausted: false,
+            exhaustion_told: false,
             refused: None,
             lost: false,
         }
+    }
+
+    /// The same, with at most so many descriptors: whoever takes the last one blinds all others.
+    pub fn within(self, fd_budget: usize) -> Self {
+        Self { fd_budget, ..self }
     }
 
     /// Puts a thread into the queue, unless it is known.
@@ -123,6 +132,10 @@ impl ThreadGroups {
     }
 
     fn attach(&mut self, id: ThreadId) -> Option<Notice> {
+        let per_thread: usize = self.layout.iter().map(Vec::len).sum();
+        if (self.attached.len() + 1) * per_thread > self.fd_budget {
+            return self.exhaust(id);
+        }
         let target = Target::Thread { tid: id.tid };
         let open = |specs: &Vec<EventSpec>| CounterGroup::open(specs, target);
         match self.layout.iter().map(open).collect::<Result<_, _>>() {
@@ -131,19 +144,21 @@ impl ThreadGroups {
                 None
             }
             Err(PerfError::Gone) => None,
-            Err(PerfError::NoFds) => Some(self.exhaust(id)),
+            Err(PerfError::NoFds) => self.exhaust(id),
             Err(error) => self.refuse(error),
         }
     }
 
-    fn exhaust(&mut self, id: ThreadId) -> Notice {
+    /// Puts a thread back until others have gone; said once.
+    fn exhaust(&mut self, id: ThreadId) -> Option<Notice> {
         self.waiting.insert(id);
         self.queue.push_front(id);
         self.exhausted = true;
-        Notice::FdsExhausted {
+        let known = std::mem::replace(&mut self.exhaustion_told, true);
+        (!known).then_some(Notice::FdsExhausted {
             attached: self.attached.len(),
             waiting: self.waiting.len(),
-        }
+        })
     }
 
     /// Each kind of refusal is told once.
@@ -207,6 +222,26 @@ mod tests {
             enabled_ns,
             running_ns,
         }
+    }
+
+    #[test]
+    fn a_budget_of_descriptors_is_kept_and_its_end_told_once() {
+        let events = vec![EventSpec::software(1, true), EventSpec::software(2, true)];
+        let mut set = ThreadGroups::new(vec![events], 64).within(1);
+        let thread = |tid| ThreadId {
+            pid: 1,
+            tid,
+            start_ticks: 0,
+        };
+        set.want(thread(1));
+        set.want(thread(2));
+        let told = Notice::FdsExhausted {
+            attached: 0,
+            waiting: 2,
+        };
+        assert_eq!(set.attach_some(), [told]);
+        set.forget(thread(1));
+        assert_eq!(set.attach_some(), []);
     }
 
     #[test]

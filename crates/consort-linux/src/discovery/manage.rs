@@ -21,6 +21,9 @@ pub enum Unmanageable {
         /// The owner's effective user id.
         uid: u32,
     },
+    /// It has capabilities that Consort lacks, as after executing a setuid file.
+    #[error("it has privileges that consort lacks, as setuid programs have")]
+    Privileged,
     /// Its scheduling policy is a real-time one.
     #[error("its scheduling policy is {0}")]
     RealTime(&'static str),
@@ -33,6 +36,8 @@ pub struct Caller {
     pub uid: u32,
     /// Whether it may place threads of other users.
     pub may_place_others: bool,
+    /// Its permitted capabilities, one bit each.
+    pub permitted: u64,
 }
 
 impl Caller {
@@ -42,16 +47,17 @@ impl Caller {
     /// When the file cannot be read.
     pub fn read(root: &Path) -> Result<Self, ProcError> {
         let status = Status::read(&root.join("proc/self/status"))?;
-        let capabilities = status.field("CapEff").unwrap_or_default();
-        let capabilities = u64::from_str_radix(capabilities, 16).unwrap_or(0);
         Ok(Self {
             uid: Owner::of(&status).effective_uid,
-            may_place_others: capabilities & (1 << CAP_SYS_NICE) != 0,
+            may_place_others: capabilities(&status, "CapEff") & (1 << CAP_SYS_NICE) != 0,
+            permitted: capabilities(&status, "CapPrm"),
         })
     }
 
     /// Why the thread must be let alone, if it must. `sched_setaffinity(2)`
-    /// wants the caller's effective user to be the thread's real or effective one.
+    /// wants the caller's effective user to be the thread's real or effective one, and the
+    /// thread's permitted capabilities to be among the caller's (`cap_safe_nice` in the kernel's
+    /// `security/commoncap.c`).
     pub(crate) fn refuses(self, stat: &Stat, owner: Owner) -> Option<Unmanageable> {
         if stat.flags & KERNEL_THREAD != 0 {
             return Some(Unmanageable::KernelThread);
@@ -61,7 +67,12 @@ impl Caller {
         }
         let own = self.uid == owner.real_uid || self.uid == owner.effective_uid;
         let uid = owner.effective_uid;
-        (!own && !self.may_place_others).then_some(Unmanageable::OtherUser { uid })
+        match owner.permitted & !self.permitted {
+            _ if self.may_place_others => None,
+            _ if !own => Some(Unmanageable::OtherUser { uid }),
+            0 => None,
+            _ => Some(Unmanageable::Privileged),
+        }
     }
 }
 
@@ -75,11 +86,18 @@ fn real_time(policy: u32) -> Option<&'static str> {
     }
 }
 
-/// The users that a thread acts for.
+/// A set of capabilities, one bit each; none where it is not told.
+fn capabilities(status: &Status, name: &str) -> u64 {
+    let mask = status.field(name).unwrap_or_default();
+    u64::from_str_radix(mask, 16).unwrap_or(0)
+}
+
+/// The users that a thread acts for, and the capabilities that it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     real_uid: u32,
     effective_uid: u32,
+    permitted: u64,
 }
 
 impl Owner {
@@ -92,6 +110,7 @@ impl Owner {
         Self {
             real_uid: uid(),
             effective_uid: uid(),
+            permitted: capabilities(status, "CapPrm"),
         }
     }
 }
@@ -112,10 +131,12 @@ mod tests {
         let me = Caller {
             uid: 7,
             may_place_others: false,
+            permitted: 0,
         };
         let root = Caller {
             uid: 0,
             may_place_others: true,
+            permitted: u64::MAX,
         };
         assert_eq!(verdict(0, 0, 7, me), None);
         assert_eq!(verdict(0, 0, 8, root), None);
@@ -125,6 +146,21 @@ mod tests {
         assert_eq!(verdict(0, 1, 7, root), Some(real_time));
         let kernel = Unmanageable::KernelThread;
         assert_eq!(verdict(KERNEL_THREAD, 0, 0, root), Some(kernel));
+    }
+
+    #[test]
+    fn a_setuid_program_of_the_same_real_user_is_let_alone() {
+        let stat = Stat::parse(&line_of(1, "x", 0, 0, 0, 0)).unwrap();
+        let status = "Uid:\t7\t0\t0\t0\nCapPrm:\t00000000000000ff\n";
+        let owner = Owner::of(&Status::from(status));
+        let caller = |permitted| Caller {
+            uid: 7,
+            may_place_others: false,
+            permitted,
+        };
+        let refused = Some(Unmanageable::Privileged);
+        assert_eq!(caller(0xf).refuses(&stat, owner), refused);
+        assert_eq!(caller(0xff).refuses(&stat, owner), None);
     }
 
     #[test]

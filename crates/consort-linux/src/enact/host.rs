@@ -101,6 +101,12 @@ impl Host {
         Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
     }
 
+    /// The caller's pid in the namespace that `/proc` was mounted for.
+    pub(crate) fn own_pid(&self) -> Option<u32> {
+        let link = std::fs::read_link(self.root.join("proc/self")).ok()?;
+        link.to_str()?.parse().ok()
+    }
+
     /// The PID namespace of the caller: pids mean nothing outside it.
     pub(crate) fn pid_namespace(&self) -> Option<String> {
         let link = std::fs::read_link(self.root.join("proc/self/ns/pid")).ok()?;

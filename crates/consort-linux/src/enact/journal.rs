@@ -44,7 +44,10 @@ pub enum JournalError {
         source: io::Error,
     },
     /// `/proc` does not tell who the caller is.
-    #[error("/proc does not show this process and boot; mount it to manage threads")]
+    #[error(
+        "/proc does not show this process and boot, or that of another PID namespace; \
+         mount it to manage threads (unshare --mount-proc)"
+    )]
     NoProc,
 }
 
@@ -252,7 +255,10 @@ fn parse(bytes: &[u8]) -> Result<(Header, Vec<Record>), RecordError> {
 
 fn own_header(host: &Host, run: u32) -> Result<Header, JournalError> {
     let pid = std::process::id();
-    let stat = host.stat(pid, pid).ok_or(JournalError::NoProc)?;
+    // In the `/proc` of another PID namespace the same number is somebody else.
+    let is_here = host.own_pid() == Some(pid);
+    let stat = host.stat(pid, pid).filter(|_| is_here);
+    let stat = stat.ok_or(JournalError::NoProc)?;
     Ok(Header {
         run: format!("{pid}-{}-{run}", stat.start_ticks),
         boot_id: host.boot_id().ok_or(JournalError::NoProc)?,

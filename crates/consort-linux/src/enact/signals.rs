@@ -28,6 +28,10 @@ const TAKEN: [Signal; 9] = [
     Signal::SIGCHLD,
 ];
 
+/// Blocked and never read: with it blocked, a file that grows beyond the limit is an error to be
+/// told, not the end.
+const UNREAD: Signal = Signal::SIGXFSZ;
+
 /// A signal that has come, and where from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalEvent {
@@ -74,6 +78,7 @@ impl Signals {
         let set: SigSet = TAKEN.into_iter().collect();
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         set.thread_block()?;
+        SigSet::from_iter([UNREAD]).thread_block()?;
         Ok(Self { fd })
     }
 

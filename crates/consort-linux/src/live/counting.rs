@@ -37,12 +37,15 @@ struct Software {
 }
 
 impl Counting {
-    /// Readies every counting tier that the host has.
-    pub(super) fn new(host: &Host) -> Self {
+    /// Readies every counting tier that the host has, within so many descriptors.
+    pub(super) fn new(host: &Host, fd_budget: usize) -> Self {
         let has = |tier: Tier| host.tiers.iter().any(|t| t.tier == tier && t.available);
+        let both = has(Tier::Counters) && has(Tier::Software);
+        let share = fd_budget / if both { 2 } else { 1 };
+        let software = || Software::new(host, share);
         Self {
-            hardware: has(Tier::Counters).then(|| Hardware::new(host)),
-            software: has(Tier::Software).then(|| Software::new(host)).flatten(),
+            hardware: has(Tier::Counters).then(|| Hardware::new(host, share)),
+            software: has(Tier::Software).then(software).flatten(),
         }
     }
 
@@ -89,11 +92,11 @@ impl Counting {
 }
 
 impl Hardware {
-    fn new(host: &Host) -> Self {
+    fn new(host: &Host, fd_budget: usize) -> Self {
         let programs = programs(host);
         let layout = programs.iter().flat_map(PmuProgram::specs).collect();
         Self {
-            groups: ThreadGroups::new(layout, OPENS_PER_QUANTUM),
+            groups: ThreadGroups::new(layout, OPENS_PER_QUANTUM).within(fd_budget),
             programs,
             rates: BTreeMap::new(),
             read: Vec::new(),
@@ -119,10 +122,10 @@ impl Hardware {
 }
 
 impl Software {
-    fn new(host: &Host) -> Option<Self> {
+    fn new(host: &Host, fd_budget: usize) -> Option<Self> {
         let events = SoftwareEvents::probe(&host.root).ok()?;
         Some(Self {
-            groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM),
+            groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM).within(fd_budget),
             events,
         })
     }

@@ -1,6 +1,7 @@
 //! Starting a command under management.
 
 use super::counting::Counting;
+use super::descriptors::Descriptors;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
@@ -54,9 +55,6 @@ pub enum LiveError {
     },
 }
 
-/// Descriptors that may be kept open for reading `/proc`.
-const PROC_FDS: usize = 4_096;
-
 impl Live {
     /// Starts the command. It is held before its first instruction until everything watches it.
     ///
@@ -88,12 +86,13 @@ impl Live {
         };
         let sampling = accept(sampler, &host.root, cost_ns, &mut warnings);
         let offers = offers(&host, sampling.is_some());
+        let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
         Ok(Self {
-            counting: Counting::new(&host),
+            counting: Counting::new(&host, descriptors.counting),
             sampling,
             discovery: Discovery::new(&host.root, &[child.pid()])?,
-            reader: ProcReader::new(&host.root, PROC_FDS),
+            reader: ProcReader::new(&host.root, descriptors.proc),
             watch: Watch::new(&host.root),
             offers,
             topology: host.discovery.topology,
@@ -104,6 +103,7 @@ impl Live {
             clock: Clock {
                 start: now,
                 quantum: now,
+                next_scan: now,
             },
             enactor,
             child,

@@ -8,6 +8,7 @@
 //! process, and it must be started before other threads are.
 
 mod counting;
+mod descriptors;
 mod host;
 mod launch;
 mod observe;
@@ -79,10 +80,12 @@ pub struct SampleCounts {
     pub lost: u64,
 }
 
-/// When the run and the current quantum began.
+/// When the run and the current quantum began, and what comes next.
 struct Clock {
     start: Instant,
     quantum: Instant,
+    /// When `/proc` is compared with what records have told.
+    next_scan: Instant,
 }
 
 /// How a run ended.
@@ -173,12 +176,14 @@ impl Live {
         tiers.max().unwrap_or(Tier::Proc)
     }
 
-    /// The sampling events count everything that they follow; without them, rusage must do.
+    /// The sampling events count everything that they follow, but nothing of setuid programs;
+    /// rusage counts whatever was waited for.
     fn managed_cpu_s(&self) -> f64 {
-        match &self.sampling {
-            Some(sampling) => sampling.sampler.cpu_time_ns() as f64 / 1e9,
-            None => relay::children_cpu_s(),
-        }
+        let sampled_ns = self
+            .sampling
+            .as_ref()
+            .map_or(0, |s| s.sampler.cpu_time_ns());
+        relay::children_cpu_s().max(sampled_ns as f64 / 1e9)
     }
 
     /// Process id of the guardian.

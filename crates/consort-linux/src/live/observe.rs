@@ -9,6 +9,12 @@ use nix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+/// Between two scans of `/proc` that only complete what records tell.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause as a multiple of what the scan took, so that crowds of processes cost no more than
+/// half a percent of one PU.
+const PAUSE_PER_SCAN: u32 = 200;
+
 impl Live {
     /// Reads all rings: threads that came, went or were renamed, and samples.
     pub(super) fn take_records(&mut self) {
@@ -31,12 +37,25 @@ impl Live {
         self.follow(events);
     }
 
+    /// Compares with `/proc`: always where there are no records, and now and then where there are.
+    /// The kernel ends the records of a program that executes a setuid file, as if it had exited
+    /// (`begin_new_exec` in `fs/exec.c`), and tells nothing of what that starts.
+    fn scan_if_due(&mut self) {
+        let begun = Instant::now();
+        if self.sampling.is_some() && begun < self.clock.next_scan {
+            return;
+        }
+        let events = self.discovery.scan();
+        if let Some(sampling) = &mut self.sampling {
+            sampling.sampler.follow(&events);
+        }
+        self.follow(events);
+        self.clock.next_scan = begun + LEAST_PAUSE.max(begun.elapsed() * PAUSE_PER_SCAN);
+    }
+
     /// What each thread did since the last observation.
     pub(super) fn observation(&mut self) -> Observation {
-        if self.sampling.is_none() {
-            let events = self.discovery.scan();
-            self.follow(events);
-        }
+        self.scan_if_due();
         let now = Instant::now();
         let interval_ns = nanos(now - self.clock.quantum);
         self.clock.quantum = now;

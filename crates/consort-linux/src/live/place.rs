@@ -57,7 +57,6 @@ impl Live {
             last: None,
         };
         self.threads.insert(id, thread);
-        self.counting.want(id);
     }
 
     /// Takes a thread in. One that a managed thread has started may have inherited a mask that
@@ -72,6 +71,7 @@ impl Live {
             Ok(_) => {
                 let original = self.enactor.original(id).unwrap_or_default();
                 self.enter(id, name, original, true);
+                self.counting.want(id);
             }
             Err(AdoptError::Gone(_)) => {}
             Err(error) => self.let_alone(id, name, &error.to_string()),
@@ -96,6 +96,7 @@ impl Live {
 
     /// Somebody has chosen this thread's affinity on purpose.
     fn meet_foreign(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
+        self.counting.want(id);
         if self.override_affinity && self.enactor.adopt(id, mask.clone()).is_ok() {
             return self.enter(id, name, mask, true);
         }

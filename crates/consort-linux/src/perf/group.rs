@@ -68,6 +68,16 @@ impl EventSpec {
     }
 }
 
+/// Why an event was refused. A thread that ends between two opens takes its group's leader with
+/// it, and the kernel refuses members of such a leader with `ENODEV` (seen on Linux 6.18); asking
+/// for a leader anew tells.
+fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
+    match open(&mut leader.attr(), target, None) {
+        Err(PerfError::Gone) => PerfError::Gone,
+        _ => error,
+    }
+}
+
 /// What a group counted over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupDelta {
@@ -110,8 +120,8 @@ impl CounterGroup {
         let mut fds: Vec<OwnedFd> = Vec::with_capacity(specs.len());
         for spec in specs {
             let leader = fds.first().map(AsFd::as_fd);
-            let fd = open(&mut spec.attr(), target, leader)?;
-            fds.push(fd);
+            let opened = open(&mut spec.attr(), target, leader);
+            fds.push(opened.map_err(|error| cause(error, &specs[0], target))?);
         }
         if fds.is_empty() {
             return Err(PerfError::NoSuchEvent);

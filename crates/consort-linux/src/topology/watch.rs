@@ -40,10 +40,11 @@ impl Watch {
         watch
     }
 
-    /// Reads again; the new limits if they differ from the last.
+    /// Reads again; the new limits if they differ from the last. Where nothing can be read, as
+    /// without free descriptors, nothing is said to have changed: some PU is always online.
     pub fn poll(&mut self) -> Option<&Limits> {
         let now = self.read();
-        if now == self.last {
+        if now == self.last || now.online.is_empty() {
             return None;
         }
         self.last = now;
@@ -118,5 +119,8 @@ mod tests {
 
         fs::remove_dir_all(root.join("sys/fs/cgroup")).unwrap();
         assert_eq!(watch.poll().unwrap().cpuset, None);
+
+        fs::remove_dir_all(root.join("sys")).unwrap();
+        assert_eq!(watch.poll(), None, "unreadable is not changed");
     }
 }

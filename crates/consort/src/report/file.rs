@@ -1,41 +1,88 @@
 //! The report as a file.
+//!
+//! Pitfall: only ordinary files are replaced. A device, a pipe or `/dev/stdout`
+//! is written to; replacing `/dev/null` by a file would harm the whole host.
 
 use super::RunReport;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result};
+use std::fmt;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A report file that is either whole or not there: written beside its place and moved into it.
+/// What files are made with; the umask takes its part away.
+const MODE: u32 = 0o666;
+
+/// Where the report will go.
 pub(crate) struct ReportFile {
-    file: NamedTempFile,
-    place: PathBuf,
+    sink: Sink,
+    /// As the user named it.
+    name: PathBuf,
+}
+
+enum Sink {
+    /// Written beside its place and moved into it, so that it is either whole or not there.
+    Replace { file: NamedTempFile, place: PathBuf },
+    /// Something that must stay what it is.
+    Into(File),
 }
 
 impl ReportFile {
     /// Opened before anything is started, so that a bad path changes nothing.
-    pub(crate) fn create(place: &Path) -> Result<Self> {
-        let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        if place.is_dir() {
-            return Err(bad_input(format!("report {} is a folder", place.display())));
-        }
-        let file = NamedTempFile::new_in(folder).map_err(|error| {
-            bad_input(format!("cannot write report {}: {error}", place.display()))
-        })?;
-        Ok(Self {
-            file,
-            place: place.to_owned(),
-        })
+    pub(crate) fn create(name: &Path) -> Result<Self> {
+        let sink = Sink::open(name).map_err(|error| bad_input(cannot_write(name, &error)))?;
+        let name = name.to_owned();
+        Ok(Self { sink, name })
     }
 
-    pub(crate) fn write(mut self, report: &RunReport) -> Result<()> {
-        output::json(&mut self.file, report)?;
-        let place = self.place.display().to_string();
-        self.file
-            .persist(&self.place)
-            .with_context(|| format!("cannot write report {place}"))?;
-        Ok(())
+    pub(crate) fn write(self, report: &RunReport) -> Result<()> {
+        let name = self.name;
+        let mut text = Vec::new();
+        output::json(&mut text, report)?;
+        self.sink
+            .write(&text)
+            .with_context(|| format!("cannot write report {}", name.display()))
+    }
+}
+
+fn cannot_write(name: &Path, error: &dyn fmt::Display) -> String {
+    format!("cannot write report {}: {error}", name.display())
+}
+
+impl Sink {
+    fn open(name: &Path) -> std::io::Result<Self> {
+        // Through links, so that the file behind a link is replaced and the link stays.
+        let place = name.canonicalize().unwrap_or_else(|_| name.to_owned());
+        match place.metadata() {
+            Ok(there) if there.is_dir() => Err(std::io::Error::other("it is a folder")),
+            Ok(there) if !there.is_file() => {
+                let sink = OpenOptions::new().write(true).open(name)?;
+                Ok(Self::Into(sink))
+            }
+            _ => Self::beside(place),
+        }
+    }
+
+    fn beside(place: PathBuf) -> std::io::Result<Self> {
+        let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(MODE))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        Ok(Self::Replace { file, place })
+    }
+
+    fn write(self, text: &[u8]) -> std::io::Result<()> {
+        match self {
+            Self::Into(mut sink) => sink.write_all(text),
+            Self::Replace { file, place } => {
+                // By the descriptor: the name that a temporary file adds to errors helps nobody.
+                file.as_file().write_all(text)?;
+                file.persist(place).map_err(|error| error.error).map(drop)
+            }
+        }
     }
 }

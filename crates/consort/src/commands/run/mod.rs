@@ -131,14 +131,14 @@ fn refused(error: LiveError) -> anyhow::Error {
 
 fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match args.format {
+    let shown = match args.format {
         Format::Json => output::json(&mut out, report),
         Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
         Format::Table if args.quiet => Ok(()),
         Format::Table => {
             let text = report::text(report);
-            std::io::stderr().lock().write_all(text.as_bytes())?;
-            Ok(())
+            Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
         }
-    }
+    };
+    shown.context("cannot write the report")
 }

@@ -1,0 +1,81 @@
+//! What may be used up or forbidden: descriptors, perf events, space on disk.
+
+use super::common::{pus, stderr};
+use super::compiled::compiled;
+use super::under::{RUN, complaints, moves, report, scene, warnings};
+
+#[test]
+fn without_descriptors_for_sampling_threads_are_still_placed() {
+    let Some(program) = compiled("whoami", &[]) else {
+        return;
+    };
+    let script = format!("ulimit -n 13; exec \"$C\" {RUN} --format json -- \"$P\"");
+    let report = report(&scene(&script, program.path().to_str().unwrap()), 0);
+    let sampling = |w: &&&str| w.contains("no sampling");
+    assert_eq!(
+        warnings(&report).iter().filter(sampling).count(),
+        1,
+        "{report:#}"
+    );
+    let topology = |w: &&str| w.contains("topology") || w.contains("usable PUs");
+    assert!(
+        !warnings(&report).iter().any(topology),
+        "{:?}",
+        warnings(&report)
+    );
+    assert!(moves(&report) > 0 || pus() < 2, "{report:#}");
+}
+
+#[test]
+fn without_descriptors_for_a_guardian_nothing_is_started() {
+    let script = format!("ulimit -n 8; exec \"$C\" {RUN} -- sh -c 'echo started'");
+    let output = scene(&script, "");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(complaints(&output).len(), 1, "{}", stderr(&output));
+    assert_eq!(output.stdout, b"");
+}
+
+#[test]
+fn where_perf_is_forbidden_proc_must_do_and_is_said_to() {
+    let (Some(filter), Some(program)) = (compiled("no_perf", &[]), compiled("whoami", &[])) else {
+        return;
+    };
+    let filter = filter.path().display().to_string();
+    let script = format!("exec {filter} \"$C\" {RUN} --format json -- \"$P\"");
+    let report = report(&scene(&script, program.path().to_str().unwrap()), 0);
+    assert_eq!(report["tier"], "proc");
+    assert!(warnings(&report).len() <= 1, "{:?}", warnings(&report));
+    assert!(moves(&report) > 0 || pus() < 2, "{report:#}");
+    assert!(
+        report["threads"][0]["cpu_s"].as_f64().unwrap() > 0.05,
+        "{report:#}"
+    );
+    assert!(report["threads"][0]["mix"].is_null(), "{report:#}");
+}
+
+#[test]
+fn where_no_journal_can_be_written_nothing_is_started() {
+    let script = format!("ulimit -f 0; exec \"$C\" {RUN} -- sh -c 'echo started'");
+    let output = scene(&script, "");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(complaints(&output).len(), 1, "{}", stderr(&output));
+    assert!(
+        complaints(&output)[0].contains("journal"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(output.stdout, b"");
+}
+
+#[test]
+fn the_command_meets_a_limit_on_file_size_as_it_would_alone() {
+    let command = "head -c 100000 /dev/zero >\"$T\"";
+    let script = format!(
+        "T=$(mktemp); export T; ulimit -f 40; \"$C\" {RUN} -q -- sh -c '{command}'; \
+         s=$?; sh -c '{command}'; echo $s $?; rm \"$T\""
+    );
+    let output = scene(&script, "");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let codes: Vec<&str> = said.split_whitespace().collect();
+    assert!(codes[0] == codes[1] && codes[0] != "0", "{said}");
+}

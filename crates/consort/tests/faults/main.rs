@@ -1,0 +1,16 @@
+//! Faults that a run must survive: its command unharmed, every mask as before,
+//! and one plain line about what is missing.
+
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/compiled.rs"]
+mod compiled;
+mod crowds;
+mod limits;
+mod namespaces;
+mod outputs;
+mod relayed;
+mod states;
+mod under;

@@ -1,0 +1,86 @@
+//! Full disks, devices and closed descriptors where the report should go.
+
+use super::common::{folder, stderr};
+use super::under::{RUN, complaints, scene};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+/// A command that leaves a trace of its own end.
+const COMMAND: &str = "sh -c 'sleep 0.2; touch \"$P\"'";
+
+/// Runs the scene and checks that the command came to its end all the same.
+fn fails_in_one_line(script: &str) {
+    let folder = folder();
+    let trace = folder.path().join("trace");
+    let output = scene(script, trace.to_str().unwrap());
+    assert!(trace.exists(), "{script}: {}", stderr(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{script}: {}",
+        stderr(&output)
+    );
+    let complaints = complaints(&output);
+    let lines: Vec<&String> = complaints
+        .iter()
+        .filter(|l| l.contains("cannot write"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{script}: {}", stderr(&output));
+}
+
+#[test]
+fn a_full_disk_under_the_report_is_told_in_one_line() {
+    fails_in_one_line(&format!("\"$C\" {RUN} -q --report /dev/full -- {COMMAND}"));
+    fails_in_one_line(&format!(
+        "\"$C\" {RUN} --format json -- {COMMAND} >/dev/full"
+    ));
+    fails_in_one_line(&format!(
+        "cd \"${{P%/*}}\"; ulimit -f 1; \"$C\" {RUN} -q --report r.json -- {COMMAND} && exit; \
+         s=$?; [ -e r.json ] && exit 3; exit $s"
+    ));
+}
+
+#[test]
+fn a_full_disk_under_stderr_is_an_exit_code() {
+    let output = scene(&format!("\"$C\" {RUN} -- true 2>/dev/full"), "");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_report_to_a_device_leaves_the_device_in_place() {
+    let folder = folder();
+    let link = folder.path().join("null");
+    symlink("/dev/null", &link).unwrap();
+    let output = scene(
+        &format!("\"$C\" {RUN} -q --report \"$P\" -- true"),
+        link.to_str().unwrap(),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(link.is_symlink());
+    let null = std::fs::metadata("/dev/null").unwrap();
+    assert!(null.file_type().is_char_device());
+    let output = scene(&format!("\"$C\" {RUN} -q --report /dev/stdout -- true"), "");
+    assert_eq!(super::common::json(&output)["exit_code"], 0);
+}
+
+#[test]
+fn a_report_behind_a_link_replaces_the_file_not_the_link() {
+    let folder = folder();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    std::fs::write(&file, "old").unwrap();
+    symlink("file", &link).unwrap();
+    let script = format!("umask 022; \"$C\" {RUN} -q --report \"$P\" -- true");
+    let output = scene(&script, link.to_str().unwrap());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(link.is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'));
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644, "as any file that a command writes");
+}
+
+#[test]
+fn closed_descriptors_do_no_harm() {
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let script = format!("\"$C\" {RUN} -- sh -c 'exit 4' {closed}");
+        assert_eq!(scene(&script, "").status.code(), Some(4), "{closed}");
+    }
+}
