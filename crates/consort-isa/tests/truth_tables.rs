@@ -76,7 +76,10 @@ fn disassembled() -> Result<Vec<Line>, String> {
         let text = String::from_utf8_lossy(&output.stdout);
         lines.extend(text.lines().filter_map(parse));
     }
-    Ok(lines.into_iter().map(|(text, bytes)| (bytes, text)).collect())
+    Ok(lines
+        .into_iter()
+        .map(|(text, bytes)| (bytes, text))
+        .collect())
 }
 
 fn find(library: &str) -> Option<PathBuf> {
