@@ -9,7 +9,7 @@ import inputs
 
 HERE = pathlib.Path(__file__).parent
 REPOSITORY = HERE.parent.parent
-SUFFIXES = {"audio": ".wav", "picture": ".ppm", "query": ".sql", "text": ".txt"}
+SUFFIXES = {"audio": ".wav", "model": ".mod", "picture": ".ppm", "query": ".sql", "text": ".txt"}
 
 
 class Missing(Exception):

@@ -8,10 +8,13 @@ arithmetic, address arithmetic, moves between registers; load and store = moves 
 push and pop, vector loads and stores, prefetches; branch = jumps, calls, returns; other = the
 rest. Arithmetic with an operand in memory is arithmetic.
 
+Run by itself it reads texts, one per line, and prints their classes.
+
 Pitfall: a mnemonic that no table knows is `other` and is told by `is_known`, never silently lost.
 """
 
 import re
+import sys
 
 CLASSES = ("fp", "vector", "int", "load", "store", "branch", "other")
 
@@ -43,7 +46,7 @@ INTEGER = re.compile(
     r"^(add|adc|adcx|adox|sub|sbb|inc|dec|neg|not|and|andn|or|xor|cmp|test|imul|mul|mulx|idiv|div|"
     r"lea|sh[lr]|sh[lr]d|sa[lr]|sa[lr]x|sh[lr]x|ro[lr]|rorx|rc[lr]|bt[csr]?|bs[fr]|bswap|lzcnt|tzcnt|"
     r"popcnt|blsr|blsi|blsmsk|bextr|bzhi|pdep|pext|crc32[bwlq]?|set[a-z]+|cmov[a-z]+|xchg|xadd|"
-    r"cmpxchg(8b|16b)?|cbw|cwde|cdqe|cwd|cdq|cqo|clc|stc|cmc|cld|std|lahf|sahf|movz[xb][wlq]?|"
+    r"cmpxchg(8b|16b)?|cbw|cwde|cdqe|cwd|cdq|cqo|clc|stc|cmc|lahf|sahf|movz[xb][wlq]?|"
     r"movsxd?|cmps|scas)$"
 )
 MOVE = re.compile(r"^(mov|movabs|movzx|movsxd?|movbe|movnti)$")
@@ -62,16 +65,16 @@ VECTOR = re.compile(
     r"tern|test|unpck|xor|sh[lr]d|broadcast)\w*|"
     r"v?(and|andn|or|xor)p[sd]|v?(shuf|unpck[lh]|blendv?|perm\w*|test|movmsk)p[sd]|v?perm2[fi]128|"
     r"v?insertps|v?extractps|v?mov(hl|lh)ps|v?mov(dq2q|q2dq)|v?aes\w+|sha(1|256)\w+|"
-    r"v?gf2p8\w+|v?mpsadbw|v?dbpsadbw|valign[dq]|vshuf[fi]\d+x\d|"
+    r"v?gf2p8\w+|vzero(upper|all)|v?mpsadbw|v?dbpsadbw|valign[dq]|vshuf[fi]\d+x\d|"
     r"k(mov|and|andn|or|xor|xnor|not|shift[lr]|ortest|test|add|unpck)\w*)$"
 )
 
 PREFETCH = re.compile(r"^prefetch")
 OTHER = re.compile(
     r"^(nop[wlq]?|endbr(64|32)|pause|hlt|int3?|ud[0-2]|cpuid|rdtscp?|rdpid|xgetbv|xsetbv|syscall|"
-    r"sysenter|sysret|[lsm]fence|v?zero(upper|all)|v?(ld|st)mxcsr|xsavec?(64|opt)?|xrstor(64)?|"
+    r"sysenter|sysret|[lsm]fence|v?(ld|st)mxcsr|xsavec?(64|opt)?|xrstor(64)?|"
     r"rdrand|rdseed|clflush(opt)?|clwb|cldemote|emms|rd[fg]sbase|wr[fg]sbase|rdssp[dq]|incssp[dq]|"
-    r"serialize|tpause|umwait|umonitor|xbegin|xend|xabort|xtest|rdpkru|wrpkru|in|out|sti|cli)$"
+    r"serialize|tpause|umwait|umonitor|xbegin|xend|xabort|xtest|rdpkru|wrpkru|in|out|sti|cli|cld|std)$"
 )
 
 
@@ -155,3 +158,8 @@ def in_memory(operand):
 def split_operands(operands):
     """Operands in Intel syntax hold no comma within themselves."""
     return operands.split(",")
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(classify(line.strip()))

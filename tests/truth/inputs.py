@@ -55,10 +55,20 @@ def picture(path, width):
 
 def query(path, rows):
     """The queries over a table of so many rows."""
-    path.write_text((FOLDER / "orders.sql").read_text().replace("{scale}", str(rows)))
+    fill("orders.sql", path, rows)
 
 
-MAKERS = {"text": text, "audio": audio, "picture": picture, "query": query}
+def model(path, places):
+    """The linear programme with so many places."""
+    fill("transport.mod", path, places)
+
+
+def fill(template, path, scale):
+    """Writes a file of the folder of inputs with its {scale} filled in."""
+    path.write_text((FOLDER / template).read_text().replace("{scale}", str(scale)))
+
+
+MAKERS = {"text": text, "audio": audio, "picture": picture, "query": query, "model": model}
 
 
 def make(kind, path, scale):

@@ -9,7 +9,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Floating-point arithmetic, comparison and conversion, scalar or packed.
+    /// Floating-point arithmetic, comparison and conversion, scalar or packed;
+    /// x87 with its moves between registers.
     Fp,
     /// Work on vector registers that is not floating-point arithmetic: integer
     /// SIMD, moves between registers, shuffles, logic, cryptography, masks.

@@ -79,7 +79,8 @@ fn x87_arithmetic_moves_and_control() {
     check(Class::Fp, "r", |a| a.fild(dword_ptr(rax)));
     check(Class::Load, "r", |a| a.fld(qword_ptr(rax)));
     check(Class::Store, "w", |a| a.fstp(qword_ptr(rax)));
-    check(Class::Vector, "", |a| a.fxch(st0, st1));
+    check(Class::Fp, "", |a| a.fxch(st0, st1));
+    check(Class::Fp, "", |a| a.fld(st1));
     check(Class::Other, "r", |a| a.fldcw(word_ptr(rax)));
 }
 

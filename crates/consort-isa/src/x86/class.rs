@@ -53,7 +53,10 @@ fn movement(raw: &iced_x86::Instruction, memory: MemoryUse) -> Class {
         Class::Store
     } else if memory.reads {
         Class::Load
-    } else if is_x87(raw) || touches_vectors(raw) {
+    } else if is_x87(raw) {
+        // The x87 stack is no vector register, and shuffling it is part of computing on it.
+        Class::Fp
+    } else if touches_vectors(raw) {
         Class::Vector
     } else {
         Class::Int
