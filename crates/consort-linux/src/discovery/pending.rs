@@ -48,9 +48,11 @@ impl Pending {
         alive
     }
 
-    /// Takes a thread out that has ended; false when it was not announced.
+    /// Takes a thread out that has ended; false when no record had announced it. Records that
+    /// come late may name a thread again that was looked up in vain and counted.
     pub(crate) fn end(&mut self, tid: u32) -> bool {
-        self.announced.remove(&tid).is_some()
+        let announced = self.announced.remove(&tid);
+        announced.is_some_and(|thread| thread.parent.is_some())
     }
 
     pub(crate) fn remember_end(&mut self, tid: u32, time_ns: u64) {
@@ -88,6 +90,10 @@ impl Pending {
 /// Looks a thread up in `/proc`.
 pub(crate) fn look_up(root: &Path, me: Caller, pid: u32, tid: u32) -> Result<Found, ProcError> {
     let stat = read_stat(root, pid, tid)?;
+    if !stat.is_alive() {
+        // It waits for its parent to take note; there is nothing left to manage.
+        return Err(ProcError::Gone);
+    }
     let status = Status::read(&thread_dir(root, pid, tid).join("status"))?;
     Ok(Found {
         id: ThreadId {

@@ -4,7 +4,7 @@ use super::events::ThreadEvent;
 use super::manage::Caller;
 use super::pending::{Announced, Found, Pending, look_up};
 use crate::perf::record::{Record, Task};
-use crate::proc::{ProcError, children_of, threads_of};
+use crate::proc::{ProcError, children_of, read_stat, threads_of};
 use crate::sampling::Batch;
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +34,8 @@ pub struct Discovery {
 struct Known {
     id: ThreadId,
     name: Arc<str>,
+    /// Whether a record told of its beginning; a scan may be ahead of the records.
+    recorded: bool,
 }
 
 impl Discovery {
@@ -110,6 +112,9 @@ impl Discovery {
     }
 
     fn begin(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
+        if self.was_found_before(task.tid) {
+            return;
+        }
         self.drop_known(task.tid, events);
         let thread = Announced {
             pid: task.pid,
@@ -118,6 +123,16 @@ impl Discovery {
         if !self.pending.announce(task.tid, thread, task.time_ns) {
             self.short_lived += 1;
         }
+    }
+
+    /// Whether a scan has already found the thread whose beginning is only now told.
+    fn was_found_before(&mut self, tid: u32) -> bool {
+        let Some(known) = self.known.get_mut(&tid) else {
+            return false;
+        };
+        let now = read_stat(&self.root, known.id.pid, tid);
+        let is_another = now.is_ok_and(|stat| stat.start_ticks != known.id.start_ticks);
+        !std::mem::replace(&mut known.recorded, true) && !is_another
     }
 
     fn end(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
@@ -171,7 +186,8 @@ impl Discovery {
                 Err(ProcError::NoFds) => {
                     self.pending.announce(tid, thread, u64::MAX);
                 }
-                Err(_) => self.short_lived += 1,
+                // One without a parent may have been looked up in vain before.
+                Err(_) => self.short_lived += u64::from(thread.parent.is_some()),
             }
         }
     }
@@ -181,6 +197,7 @@ impl Discovery {
         let known = Known {
             id: found.id,
             name: name.clone(),
+            recorded: parent.is_some(),
         };
         self.known.insert(found.id.tid, known);
         ThreadEvent::Appeared {

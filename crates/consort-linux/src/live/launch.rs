@@ -110,6 +110,7 @@ impl Live {
             signals,
             threads: BTreeMap::new(),
             exited: Vec::new(),
+            gone_at_once: 0,
             ending: None,
             warnings,
             generation: 0,

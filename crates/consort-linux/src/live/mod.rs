@@ -51,6 +51,8 @@ pub struct Live {
     threads: Threads,
     /// Threads that have exited since the last observation.
     exited: Vec<(ThreadId, Thread)>,
+    /// Threads that ended between being found and being taken in.
+    gone_at_once: u64,
     ending: Option<Ending>,
     warnings: BTreeSet<String>,
     generation: u64,
@@ -163,7 +165,7 @@ impl Live {
             tier,
             managed_cpu_s,
             sampling_s: (counts.taken * cost_ns) as f64 / 1e9,
-            short_lived: self.discovery.short_lived(),
+            short_lived: self.discovery.short_lived() + self.gone_at_once,
             samples: counts,
             restored: restoration.complete,
             warnings: self.warnings.into_iter().collect(),

@@ -73,7 +73,7 @@ impl Live {
                 self.enter(id, name, original, true);
                 self.counting.want(id);
             }
-            Err(AdoptError::Gone(_)) => {}
+            Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
             Err(error) => self.let_alone(id, name, &error.to_string()),
         }
     }

@@ -24,6 +24,9 @@ fn assert_seen(report: &serde_json::Value, count: u64) {
     let lost = report["sampling"]["lost"].as_u64().unwrap();
     let least = if lost > 0 { count / 2 } else { count };
     assert!(seen >= least, "{seen} seen, {lost} records lost");
+    // The first thread comes on top, and a few that were found twice while records were late.
+    let most = count + 1 + count / 20;
+    assert!(seen <= most, "{seen} seen, {lost} records lost");
 }
 
 #[test]

@@ -102,6 +102,18 @@ fn lost_records_are_made_good_by_a_scan() {
 }
 
 #[test]
+fn a_scan_that_is_ahead_of_the_records_counts_nobody_twice() {
+    let dir = tree();
+    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
+    process(dir.path(), 10, 1, &[(11, "a", 4)]);
+    discovery.apply(&Batch::default());
+    let late = vec![Record::Fork(task(11, 5)), Record::Exit(task(11, 6))];
+    let events = discovery.apply(&batch(late));
+    assert_eq!((exited(&events), appeared(&events)), (vec![11], vec![]));
+    assert_eq!(discovery.short_lived(), 0);
+}
+
+#[test]
 fn a_reused_tid_is_another_thread() {
     let dir = tree();
     let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
