@@ -1,6 +1,6 @@
 //! Which PUs a cgroup's cpuset allows.
 //!
-//! Usage: [`cpuset`] for this process, [`Hierarchies::cpuset_of`] for any thread
+//! Usage: [`cpuset()`] for this process, [`Hierarchies::cpuset_of`] for any thread
 //! whose `cgroup` file the caller has read.
 
 mod cpuset;

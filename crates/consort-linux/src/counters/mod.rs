@@ -2,11 +2,11 @@
 //!
 //! # Usage
 //!
-//! [`probe`] tells which tiers this host has. For the counters tier, [`plan`]
+//! [`probe()`] tells which tiers this host has. For the counters tier, [`plan()`]
 //! makes groups from an event file, [`PmuProgram`] readies them for a PMU,
 //! [`ThreadGroups`] opens and reads them on threads, and [`fill`] turns counts
 //! into signals. For the software tier, [`SoftwareEvents`] gives the one group.
-//! [`check`] holds every event against loops of known counts.
+//! [`check()`] holds every event against loops of known counts.
 //!
 //! # Pitfalls
 //!

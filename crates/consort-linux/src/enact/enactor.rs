@@ -24,7 +24,7 @@ const LEAST_REWRITE_BYTES: u64 = 1 << 20;
 /// What a run needs to know before it may touch a thread.
 #[derive(Clone, Debug)]
 pub struct EnactConfig {
-    /// Words that make `/proc/self/exe` call [`guardian_main`](super::guardian_main)
+    /// Words that make `/proc/self/exe` call [`guardian_main`](super::guardian_main())
     /// with the words that follow them.
     pub guardian_args: Vec<OsString>,
     /// Folders for the journal, best first; usually [`runtime_dirs`](super::runtime_dirs).

@@ -53,7 +53,7 @@ pub enum Health {
 /// What a guardian is started with.
 #[derive(Debug)]
 pub(crate) struct GuardianSpec<'a> {
-    /// Words that make the program call [`guardian_main`](super::guardian_main).
+    /// Words that make the program call [`guardian_main`](super::guardian_main()).
     pub args: &'a [OsString],
     /// The open journal.
     pub journal: &'a File,

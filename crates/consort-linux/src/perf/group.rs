@@ -69,7 +69,7 @@ impl EventSpec {
 }
 
 /// Why an event was refused. A thread that ends between two opens takes its group's leader with
-/// it, and the kernel refuses members of such a leader with `ENODEV` (seen on Linux 6.18); asking
+/// it, and the kernel refuses members of such a leader with `ENODEV` (inferred on Linux 6.18, not traced); asking
 /// for a leader anew tells.
 fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
     match open(&mut leader.attr(), target, None) {

@@ -1,7 +1,7 @@
 //! Topology, allowed PUs and identity of the host, from sysfs and procfs.
 //!
-//! Usage: [`discover`] once at the start, [`Watch::poll`] once per quantum, and
-//! [`discover`] again when it tells of a change. Every reader takes the root
+//! Usage: [`discover()`] once at the start, [`Watch::poll`] once per quantum, and
+//! [`discover()`] again when it tells of a change. Every reader takes the root
 //! that `/sys` and `/proc` are below: `/` for the host, another directory in
 //! containers and tests.
 //!
