@@ -7,39 +7,44 @@ use nix::sys::time::TimeValLike;
 pub(crate) struct Cost {
     /// CPU time, s.
     pub(crate) cpu_s: f64,
-    /// Largest resident memory of Consort plus that of the guardian now, KiB.
+    /// Largest resident memory of both, KiB.
     pub(crate) peak_rss_kib: u64,
 }
 
 impl Cost {
-    /// Up to now; of the guardian, what `/proc` tells.
+    /// Up to now.
     pub(crate) fn so_far(guardian: u32) -> Self {
-        let (cpu_s, rss_kib) = own();
-        let (guardian_s, guardian_kib) = of_process(guardian).unwrap_or_default();
+        let guardian = guardian.to_string();
+        let of_guardian = guardian_cpu_s(&guardian).unwrap_or(0.0);
+        let peak = |process: &str| peak_rss_kib(process).unwrap_or(0);
         Self {
-            cpu_s: cpu_s + guardian_s,
-            peak_rss_kib: rss_kib + guardian_kib,
+            cpu_s: own_cpu_s() + of_guardian,
+            peak_rss_kib: peak("self") + peak(&guardian),
         }
     }
 }
 
-fn own() -> (f64, u64) {
+fn own_cpu_s() -> f64 {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return (0.0, 0);
+        return 0.0;
     };
     let cpu = usage.user_time() + usage.system_time();
-    let rss = u64::try_from(usage.max_rss()).unwrap_or(0);
-    (cpu.num_microseconds() as f64 / 1e6, rss)
+    cpu.num_microseconds() as f64 / 1e6
 }
 
-/// CPU time, s (from schedstat, in ns), and peak resident memory, KiB, of another process.
-fn of_process(pid: u32) -> Option<(f64, u64)> {
+/// From schedstat, which tells nanoseconds.
+fn guardian_cpu_s(pid: &str) -> Option<f64> {
     let schedstat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let cpu_ns: f64 = schedstat.split_whitespace().next()?.parse().ok()?;
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(cpu_ns / 1e9)
+}
+
+/// `VmHWM`; unlike the maximum of `getrusage` it does not outlive an `exec`, so it is not that of
+/// whoever started Consort.
+fn peak_rss_kib(process: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let peak = status
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib = peak.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some((cpu_ns / 1e9, kib))
+    peak.trim().trim_end_matches("kB").trim().parse().ok()
 }
