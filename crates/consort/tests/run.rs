@@ -46,6 +46,18 @@ fn the_command_s_status_and_output_pass_through() {
 }
 
 #[test]
+fn a_command_that_ends_within_the_first_interval_is_in_the_report() {
+    let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let report = report_of(&["--interval", "1h"], &["sh", "-c", script]);
+    if report["tier"] != "sampling" && report["tier"] != "counters" {
+        return skipped("no tier here tells of threads that have ended");
+    }
+    let shell = thread(&report, "sh");
+    assert!(shell["cpu_s"].as_f64().unwrap() > 0.0, "{report:#}");
+    assert_eq!(shell["class"], "int", "{report:#}");
+}
+
+#[test]
 fn arguments_and_stdin_reach_the_command() {
     let mut child = consort()
         .args([

@@ -88,7 +88,7 @@ impl Live {
         let offers = offers(&host, sampling.is_some());
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
-        Ok(Self {
+        let mut live = Self {
             counting: Counting::new(&host, descriptors.counting),
             sampling,
             discovery: Discovery::new(&host.root, &[child.pid()])?,
@@ -114,7 +114,10 @@ impl Live {
             ending: None,
             warnings,
             generation: 0,
-        })
+        };
+        // At once, so that a command that ends within the first moments has been seen.
+        live.take_records();
+        Ok(live)
     }
 }
 
