@@ -25,6 +25,9 @@ pub enum VmError {
         /// What `ldd` wrote.
         message: String,
     },
+    /// A program of the workspace is missing.
+    #[error("{0} is not built, and cargo could not build it")]
+    NotBuilt(String),
     /// The guest was still running after its time and has been killed.
     #[error("the guest was killed after {limit:?}; its console ended with:\n{tail}")]
     Timeout {

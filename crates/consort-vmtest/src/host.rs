@@ -1,5 +1,6 @@
 //! What the host needs to run guests: qemu, a static busybox and a kernel.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -37,7 +38,7 @@ impl Host {
     #[must_use]
     pub fn find_or_skip() -> Option<Self> {
         Self::find()
-            .inspect_err(|missing| println!("skipped: {missing}"))
+            .inspect_err(|missing| skipped(&missing.to_string()))
             .ok()
     }
 
@@ -48,6 +49,12 @@ impl Host {
             kernel: existing("kernel", kernel.to_owned())?,
         })
     }
+}
+
+/// Says why a test did nothing, past the capture of the test harness.
+fn skipped(reason: &str) {
+    // Without a stderr there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
 
 fn tool(folders: &[PathBuf], name: &'static str) -> Result<PathBuf, Missing> {

@@ -10,7 +10,7 @@ mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /run
 mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-echo "+cpuset" > /sys/fs/cgroup/cgroup.subtree_control
+echo "+cpuset +cpu" > /sys/fs/cgroup/cgroup.subtree_control
 for step in /steps/*; do
     name=${step#/steps/*-}
     echo "@@begin $name"

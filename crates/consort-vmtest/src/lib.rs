@@ -29,6 +29,7 @@ mod built_program;
 mod console;
 mod cpio;
 mod error;
+mod guest_place;
 mod guest_topology;
 mod host;
 mod initramfs;
@@ -43,7 +44,7 @@ pub use error::VmError;
 pub use guest_topology::GuestTopology;
 pub use host::{Host, Missing};
 pub use placement::{
-    PlacementScenario, ThreadMask, each_fp_paired_with_light, fp_threads_on_different_cores,
+    Scenario, Story, ThreadMask, each_fp_paired_with_light, fp_threads_on_different_cores,
     same_masks, thread_masks,
 };
 pub use vm::Vm;

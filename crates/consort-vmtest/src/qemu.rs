@@ -2,6 +2,7 @@
 
 use crate::console::Outcome;
 use crate::error::VmError;
+use crate::guest_place;
 use crate::guest_topology::GuestTopology;
 use crate::host::Host;
 use std::fs::File;
@@ -25,6 +26,7 @@ pub(crate) fn run(
     initramfs: &Path,
     limit: Duration,
 ) -> Result<Outcome, VmError> {
+    let _place = guest_place::take();
     let complaints = initramfs.with_extension("stderr");
     let mut child = spawn(host, topology, initramfs, &complaints)?;
     let consoles = read_in_background(child.stdout.take());

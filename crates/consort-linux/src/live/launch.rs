@@ -72,7 +72,9 @@ impl Live {
             0
         };
         // Up to 20 times dearer in some virtual machines than on bare metal.
-        let config = SamplerConfig::default().for_cost(cost_ns);
+        let config = SamplerConfig::default()
+            .for_cost(cost_ns)
+            .permitted(&host.root);
         let mut sampler = None;
         let child = launch(spec.command, enactor.run_id(), |pid| {
             sampler = wanted.then(|| Sampler::attach_launch(pid, pus, config));

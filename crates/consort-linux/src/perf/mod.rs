@@ -9,6 +9,7 @@ mod tracepoint;
 mod walk;
 
 pub use group::{CounterGroup, EventSpec, GroupDelta};
+pub(crate) use open::max_sample_rate_hz;
 pub use open::{PerfError, Target, open, paranoid};
 pub use ring::Ring;
 pub(crate) use ring::page_bytes;

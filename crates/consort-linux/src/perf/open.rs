@@ -98,6 +98,13 @@ pub fn open(
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// The host's `kernel.perf_event_max_sample_rate`, if it can be read: events that ask for more
+/// samples per second are refused. The kernel itself lowers it where sampling takes too long.
+pub(crate) fn max_sample_rate_hz(root: &Path) -> Option<u64> {
+    let file = root.join("proc/sys/kernel/perf_event_max_sample_rate");
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
 /// The host's `kernel.perf_event_paranoid`, if it can be read.
 pub fn paranoid(root: &Path) -> Option<i32> {
     let path = root.join("proc/sys/kernel/perf_event_paranoid");

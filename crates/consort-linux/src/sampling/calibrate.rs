@@ -26,8 +26,13 @@ const TRIAL_HZ: u64 = 9_973;
 /// Slices with and without sampling, in turn. The fastest of each counts, since
 /// disturbances only ever add.
 const TRIALS: usize = 5;
-/// Work of one slice, steps; about two milliseconds.
-const STEPS: u64 = 1_000_000;
+/// CPU time of one slice to aim for.
+const SLICE: Duration = Duration::from_millis(2);
+/// Work that tells how much of it fills a slice, steps: a build without optimisation takes ten
+/// times as long for a step as one with, and an emulated PU a hundred times.
+const PROBE_STEPS: u64 = 5_000;
+/// Most work of a slice, in probes.
+const MAX_PROBES: u128 = 400;
 const RING_BYTES: usize = 16 << 10;
 
 /// CPU time that one sample takes from the thread it hits, ns; measured on the
@@ -36,11 +41,12 @@ const RING_BYTES: usize = 16 << 10;
 /// # Errors
 /// When this host does not let us sample ourselves.
 pub fn sample_cost_ns() -> Result<u64, PerfError> {
+    let steps = steps();
     let mut plain = Duration::MAX;
     let mut sampled = Duration::MAX;
     for _ in 0..TRIALS {
-        plain = plain.min(slice());
-        sampled = sampled.min(sampled_slice()?);
+        plain = plain.min(slice(steps));
+        sampled = sampled.min(sampled_slice(steps)?);
     }
     let extra_ns = sampled.saturating_sub(plain).as_nanos() as f64;
     let samples = sampled.as_secs_f64() * TRIAL_HZ as f64;
@@ -62,18 +68,27 @@ impl SamplerConfig {
     }
 }
 
-fn sampled_slice() -> Result<Duration, PerfError> {
+/// Steps that fill a slice, as the fastest of some probes tells.
+fn steps() -> u64 {
+    let probes = (0..TRIALS).map(|_| slice(PROBE_STEPS));
+    let fastest_ns = probes.map(|probe| probe.as_nanos()).min().unwrap_or(0);
+    let fitting = SLICE.as_nanos() / fastest_ns.max(1);
+    // Within 1 and `MAX_PROBES`, so it fits.
+    PROBE_STEPS * fitting.clamp(1, MAX_PROBES) as u64
+}
+
+fn sampled_slice(steps: u64) -> Result<Duration, PerfError> {
     let own = Target::Thread { tid: 0 };
     let mut feed = Feed::open(own, Follow::Thread, TRIAL_HZ, RING_BYTES)?;
-    let time = slice();
+    let time = slice(steps);
     feed.drain(&mut Batch::default(), &mut Thinning::new(u64::MAX));
     Ok(time)
 }
 
-fn slice() -> Duration {
+fn slice(steps: u64) -> Duration {
     let start = cpu_time();
     let step = |sum: u64, n| black_box(sum.wrapping_mul(31).wrapping_add(n));
-    black_box((0..STEPS).fold(1, step));
+    black_box((0..steps).fold(1, step));
     cpu_time().saturating_sub(start)
 }
 
@@ -96,6 +111,12 @@ mod tests {
             config.rate_hz
         });
         assert_eq!(rates, [499, 499, 250, MIN_RATE_HZ]);
+    }
+
+    #[test]
+    fn a_slice_has_work_whatever_the_speed() {
+        let steps = steps();
+        assert!((PROBE_STEPS..=PROBE_STEPS * MAX_PROBES as u64).contains(&steps));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! How much the sampler may take.
 
+use crate::perf::max_sample_rate_hz;
+use std::path::Path;
+
 /// Rates and limits of the sampler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplerConfig {
@@ -43,6 +46,18 @@ const MIN_RING_BYTES: usize = 16 << 10;
 const MAX_BURST_PUS: usize = 32;
 
 impl SamplerConfig {
+    /// This configuration with no rate above what the host permits
+    /// (`kernel.perf_event_max_sample_rate`), since the kernel would refuse it.
+    #[must_use]
+    pub fn permitted(self, root: &Path) -> Self {
+        let max_hz = max_sample_rate_hz(root).unwrap_or(u64::MAX).max(1);
+        Self {
+            rate_hz: self.rate_hz.min(max_hz),
+            burst_hz: self.burst_hz.min(max_hz),
+            ..self
+        }
+    }
+
     /// Ring size of one PU of `pus`, bytes.
     pub(crate) fn ring_bytes_per_pu(&self, pus: usize) -> usize {
         let share = self.ring_bytes / pus.max(1);
@@ -59,6 +74,30 @@ impl SamplerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_rate_is_above_what_the_host_permits() {
+        let root = tempfile::tempdir().unwrap();
+        let rates = || {
+            let config = SamplerConfig::default().permitted(root.path());
+            (config.rate_hz, config.burst_hz)
+        };
+        assert_eq!(rates(), (499, 1499));
+        let folder = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (limit, expect) in [
+            ("100000", (499, 1499)),
+            ("1000", (499, 1000)),
+            ("200", (200, 200)),
+        ] {
+            std::fs::write(
+                folder.join("perf_event_max_sample_rate"),
+                format!("{limit}\n"),
+            )
+            .unwrap();
+            assert_eq!(rates(), expect);
+        }
+    }
 
     #[test]
     fn rings_shrink_as_pus_grow() {

@@ -1,60 +1,126 @@
-//! The placement story of `scenarios/placement.sh`, with its parameters.
+//! The stories of `scenarios/`, with their parameters.
 
 use crate::vm::Vm;
 
-const PLACEMENT: &str = include_str!("../../scenarios/placement.sh");
-const WORKLOAD: &str = include_str!("../../scenarios/workload.sh");
-const MASKS: &str = include_str!("../../scenarios/masks.sh");
+/// What all stories need; each goes to `/scenario` in the guest.
+const FILES: [(&str, &str); 3] = [
+    ("masks.sh", include_str!("../../scenarios/masks.sh")),
+    ("story.sh", include_str!("../../scenarios/story.sh")),
+    ("load.sh", include_str!("../../scenarios/load.sh")),
+];
 
-/// Threads run alone, under `consort run`, after its clean end, under it again, and after it was
-/// killed. The sections `before`, `during`, `after`, `again` and `killed` hold the masks of each
-/// time and exit with 0 where the wait for them ended; `report` and `log` hold what consort wrote.
+/// What happens to a load of fp and int threads while `consort run` places it.
 ///
-/// The guest needs `/bin/consort` and `/bin/consort-demo`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacementScenario {
-    /// Programs of one fp thread.
-    pub fp: u32,
-    /// Programs of one int thread.
-    pub int: u32,
-    /// The policy for `consort run`.
-    pub policy: String,
-    /// Its quantum, in milliseconds of the guest.
-    pub interval_ms: u32,
-    /// Polls without a change after which a placement counts as settled.
-    pub stable_polls: u32,
-    /// Polls after which a wait is given up.
-    pub limit_polls: u32,
+/// Every story ends with the sections `ended` (Consort's output, with its exit status), `report`,
+/// `after` (the masks once it is gone) and `left` (what it has left behind), unless it is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Story {
+    /// `before` it, `during` a run, `after` it, during a run `again`, and once it was `killed`.
+    Placement,
+    /// `during` a run, and `after` it.
+    Brief,
+    /// `inside` a cpuset; then the cpuset has `shrunk`; `after` the run it is `lifted`.
+    Cpuset {
+        /// The PUs of the cpuset.
+        pus: &'static str,
+        /// What is left of them.
+        shrunk: &'static str,
+    },
+    /// `during` a run the first fp thread's PU is `taken` offline, threads are placed `without`
+    /// it, and `after` the run it comes `back`.
+    Offline,
 }
 
-impl PlacementScenario {
-    /// `fp` and `int` threads under a policy, with waits that suit a guest of 8 PUs.
+/// A story about a load under a policy. The guest needs `/bin/consort` and `/bin/consort-demo`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Begins the name of each section: `NAME-during`.
+    pub name: &'static str,
+    /// What happens.
+    pub story: Story,
+    /// The policy for `consort run`.
+    pub policy: &'static str,
+    /// Threads that mostly use the FPU.
+    pub fp: u32,
+    /// Threads that do not.
+    pub int: u32,
+    /// Whether all threads of a kind are one program's, rather than a program each.
+    pub one_program_per_kind: bool,
+    /// Percentage of a PU that each thread gets; one host thread emulates all PUs, so busy ones
+    /// would leave Consort next to nothing.
+    pub quota_percent: u32,
+}
+
+/// Quantum of the guest; a debug build under emulation needs a good part of it.
+const INTERVAL: &str = "500ms";
+/// Polls without a change after which a placement counts as settled.
+const STABLE_POLLS: u32 = 3;
+/// Polls after which a wait is given up.
+const LIMIT_POLLS: u32 = 90;
+
+impl Scenario {
+    /// A story with programs of one thread each.
     #[must_use]
-    pub fn new(policy: &str, fp: u32, int: u32) -> Self {
+    pub fn new(name: &'static str, story: Story, policy: &'static str, fp: u32, int: u32) -> Self {
         Self {
+            name,
+            story,
+            policy,
             fp,
             int,
-            policy: policy.to_owned(),
-            interval_ms: 200,
-            stable_polls: 4,
-            limit_polls: 30,
+            one_program_per_kind: false,
+            quota_percent: 10,
         }
     }
 
     /// Adds the story to a guest as its next command.
     #[must_use]
     pub fn add_to(&self, vm: Vm) -> Vm {
-        vm.file("/scenario/placement.sh", PLACEMENT)
-            .file("/scenario/workload.sh", WORKLOAD)
-            .file("/scenario/masks.sh", MASKS)
-            .command("placement", &self.call())
+        let (file, script) = self.story.script();
+        let vm = FILES.iter().fold(vm, |vm, (name, text)| {
+            vm.file(&format!("/scenario/{name}"), *text)
+        });
+        vm.file(&format!("/scenario/{file}"), script)
+            .command(self.name, &self.call(file))
     }
 
-    fn call(&self) -> String {
+    fn call(&self, file: &str) -> String {
+        let shape = if self.one_program_per_kind {
+            "threads"
+        } else {
+            "programs"
+        };
+        let Self {
+            name,
+            policy,
+            fp,
+            int,
+            quota_percent,
+            ..
+        } = self;
         format!(
-            "export FP={} INT={} POLICY='{}' INTERVAL={}ms STABLE={} LIMIT={}\n\
-             sh /scenario/placement.sh\n",
-            self.fp, self.int, self.policy, self.interval_ms, self.stable_polls, self.limit_polls
+            "export NAME={name} POLICY={policy} FP={fp} INT={int} SHAPE={shape} \
+             QUOTA={quota_percent} INTERVAL={INTERVAL} STABLE={STABLE_POLLS} LIMIT={LIMIT_POLLS}\n\
+             {}sh /scenario/{file}\n",
+            self.story.variables()
         )
+    }
+}
+
+impl Story {
+    fn script(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Placement => ("placement.sh", include_str!("../../scenarios/placement.sh")),
+            Self::Brief => ("brief.sh", include_str!("../../scenarios/brief.sh")),
+            Self::Cpuset { .. } => ("cpuset.sh", include_str!("../../scenarios/cpuset.sh")),
+            Self::Offline => ("offline.sh", include_str!("../../scenarios/offline.sh")),
+        }
+    }
+
+    fn variables(self) -> String {
+        match self {
+            Self::Cpuset { pus, shrunk } => format!("export CPUSET={pus} SHRUNK={shrunk}\n"),
+            _ => String::new(),
+        }
     }
 }

@@ -1,0 +1,144 @@
+//! What the tests share: guests with the workspace's programs, and checks on their sections.
+
+use consort_core::PuSet;
+use consort_core::topology::Topology;
+use consort_vmtest::{GuestTopology, Host, Outcome, ThreadMask, Vm, built_program, thread_masks};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Far above the usual minute, for a host that is busy with other things.
+pub const LIMIT: Duration = Duration::from_secs(600);
+
+/// The policies' options for threads that get little of a PU.
+pub const WORKOVER: &str = "workover:active=0.002";
+pub const AGGREGATE: &str = "aggregate:active=0.002";
+
+/// `PU siblings package l2-sharers llc-sharers node` for each PU.
+const SHOW_TOPOLOGY: &str = r#"
+cd /sys/devices/system/cpu
+for pu in cpu[0-9]*; do
+    node=$(echo $pu/node*)
+    echo "${pu#cpu} $(cat $pu/topology/thread_siblings_list $pu/topology/physical_package_id \
+        $pu/cache/index2/shared_cpu_list $pu/cache/index3/shared_cpu_list | tr '\n' ' ')${node##*node}"
+done | sort -n
+"#;
+
+/// A guest with `consort` and `consort-demo` that shows its topology first.
+pub fn guest(topology: GuestTopology) -> Vm {
+    let program = |vm: Vm, package, name: &str| {
+        let built = built_program(package, name).unwrap();
+        vm.program(&format!("/bin/{name}"), &built).unwrap()
+    };
+    let vm = program(Vm::new(topology), "consort", "consort");
+    program(vm, "consort-kernels", "consort-demo")
+        .command("topology", SHOW_TOPOLOGY)
+        .command("machine", "consort machine --format json")
+}
+
+/// Boots the guest, or says why there can be none here.
+pub fn boot(vm: &Vm) -> Option<Outcome> {
+    let host = Host::find_or_skip()?;
+    Some(vm.run(&host, LIMIT).unwrap())
+}
+
+/// The guest shows the topology that was asked for, and Consort sees it.
+pub fn check_topology(outcome: &Outcome, topology: &Topology) {
+    let shown: Vec<&str> = outcome.output("topology").unwrap().lines().collect();
+    assert_eq!(shown, expected(topology));
+    let machine = json(outcome, "machine");
+    let numbers = ["packages", "nodes", "cores", "pus", "smt"].map(|key| machine[key].as_u64());
+    let expected = [
+        topology.packages().len(),
+        topology.nodes().len(),
+        topology.cores().len(),
+        topology.pus().len(),
+        topology.smt(),
+    ];
+    assert_eq!(numbers, expected.map(|n| Some(n as u64)));
+    assert_eq!(machine["allowed_pus"], topology.pus().to_string());
+    assert_eq!(machine["hidden_topology"], false);
+    let llcs = machine["llc_domains"].as_array().unwrap().iter();
+    let llcs: Vec<&str> = llcs.filter_map(|llc| llc["pus"].as_str()).collect();
+    let expected: Vec<String> = topology
+        .llcs()
+        .iter()
+        .map(|llc| llc.pus.to_string())
+        .collect();
+    assert_eq!(llcs, expected);
+}
+
+/// The lines of `SHOW_TOPOLOGY`, from what the guest was asked to be.
+fn expected(topology: &Topology) -> Vec<String> {
+    let facts = topology.facts();
+    let sharers = |same: &dyn Fn(usize) -> bool| -> String {
+        let pus = (0..facts.len()).filter(|&i| same(i)).map(|i| facts[i].pu);
+        pus.collect::<PuSet>().to_string()
+    };
+    let line = |at: usize| {
+        let fact = &facts[at];
+        format!(
+            "{} {} {} {} {} {}",
+            fact.pu,
+            sharers(&|i| facts[i].core == fact.core),
+            fact.package,
+            sharers(&|i| facts[i].l2 == fact.l2),
+            sharers(&|i| facts[i].llc == fact.llc),
+            fact.node
+        )
+    };
+    (0..facts.len()).map(line).collect()
+}
+
+/// The load's masks in a section whose wait has ended in time.
+pub fn masks(outcome: &Outcome, section: &str) -> Vec<ThreadMask> {
+    thread_masks(outcome.output(section).unwrap()).unwrap()
+}
+
+/// All threads may use exactly these PUs.
+pub fn check_free(outcome: &Outcome, section: &str, threads: usize, pus: &str) {
+    let masks = masks(outcome, section);
+    assert_eq!(masks.len(), threads, "{section}");
+    let all: PuSet = pus.parse().unwrap();
+    assert!(
+        masks.iter().all(|thread| thread.mask == all),
+        "{section}: {masks:?}"
+    );
+}
+
+/// No thread may leave these PUs.
+pub fn check_inside(masks: &[ThreadMask], pus: &str) {
+    let all: PuSet = pus.parse().unwrap();
+    assert!(
+        masks.iter().all(|thread| thread.mask.is_subset(&all)),
+        "{masks:?}"
+    );
+}
+
+/// The run ended well: nobody was let go, every mask was put back, nothing was left behind.
+pub fn check_ended(outcome: &Outcome, name: &str) {
+    outcome.output(&format!("{name}-ended")).unwrap();
+    let report = json(outcome, &format!("{name}-report"));
+    assert_eq!(report["restored"], true, "{report}");
+    assert_eq!(report["tier"], "sampling", "{report}");
+    // That a plan was overtaken by a shrinking cpuset is a warning; that somebody else set a mask
+    // would mean that Consort took the kernel's own change for it.
+    let warnings = report["warnings"].to_string();
+    assert!(!warnings.contains("let go"), "{warnings}");
+    check_nothing_left(outcome, name);
+}
+
+/// No journal and no process of Consort is there, each time that this was looked at.
+pub fn check_nothing_left(outcome: &Outcome, name: &str) {
+    let section = format!("{name}-left");
+    let looks = outcome.sections.iter().filter(|s| s.name == section);
+    let left: Vec<&str> = looks.map(|look| look.text.as_str()).collect();
+    assert!(
+        !left.is_empty() && left.iter().all(|text| text.is_empty()),
+        "{name}: {left:?}"
+    );
+}
+
+/// A section that is one JSON document.
+pub fn json(outcome: &Outcome, section: &str) -> Value {
+    serde_json::from_str(outcome.output(section).unwrap()).unwrap()
+}
