@@ -3,9 +3,10 @@
 #
 # Parameters (environment): NAME begins the name of each section. FP, INT: threads
 # of each kind. SHAPE: `programs` of one thread each, or `threads` of one program
-# per kind. POLICY, INTERVAL: given to consort. STABLE: polls without a change that
-# count as settled. LIMIT: polls after which waiting is given up. QUOTA: share of
-# one PU that each thread of the load gets, in percent.
+# per kind. POLICY, INTERVAL: given to consort. POLL: seconds from one poll to the
+# next. STABLE: polls without a change that count as settled. LIMIT: polls after
+# which waiting is given up. QUOTA: share of one PU that each thread of the load
+# gets, in percent.
 #
 # Emulated time means nothing, so every wait ends by a count of polls. Where a
 # wait is given up the section still shows the masks as they are then.
@@ -45,7 +46,7 @@ free() {
 wait_until() {
     last='' same=0 polls=0
     while [ $polls -lt "$LIMIT" ] && [ $same -lt "$STABLE" ]; do
-        sleep 1
+        sleep "$POLL"
         polls=$((polls + 1))
         now=$(masks)
         if [ "$now" = "$last" ] && "$1" "$now"; then same=$((same + 1)); else same=0; fi

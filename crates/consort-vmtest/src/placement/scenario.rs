@@ -49,10 +49,11 @@ pub struct Scenario {
     /// Percentage of a PU that each thread gets; one host thread emulates all PUs, so busy ones
     /// would leave Consort next to nothing.
     pub quota_percent: u32,
+    /// Consort's quantum, ms of the guest. A throttled thread must get its turn within one, or it
+    /// counts as inactive and loses its place.
+    pub interval_ms: u32,
 }
 
-/// Quantum of the guest; a debug build under emulation needs a good part of it.
-const INTERVAL: &str = "500ms";
 /// Polls without a change after which a placement counts as settled.
 const STABLE_POLLS: u32 = 3;
 /// Polls after which a wait is given up.
@@ -70,6 +71,7 @@ impl Scenario {
             int,
             one_program_per_kind: false,
             quota_percent: 10,
+            interval_ms: 1000,
         }
     }
 
@@ -90,17 +92,19 @@ impl Scenario {
         } else {
             "programs"
         };
+        let poll_s = self.interval_ms.div_ceil(1000);
         let Self {
             name,
             policy,
             fp,
             int,
             quota_percent,
+            interval_ms,
             ..
         } = self;
         format!(
             "export NAME={name} POLICY={policy} FP={fp} INT={int} SHAPE={shape} \
-             QUOTA={quota_percent} INTERVAL={INTERVAL} STABLE={STABLE_POLLS} LIMIT={LIMIT_POLLS}\n\
+             QUOTA={quota_percent} INTERVAL={interval_ms}ms POLL={poll_s} STABLE={STABLE_POLLS} LIMIT={LIMIT_POLLS}\n\
              {}sh /scenario/{file}\n",
             self.story.variables()
         )

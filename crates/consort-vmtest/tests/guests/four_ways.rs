@@ -10,7 +10,8 @@ fn eight_fp_threads_get_a_core_each() {
     let guest_topology = GuestTopology::smt(8, 4);
     let scenario = Scenario {
         one_program_per_kind: true,
-        quota_percent: 3,
+        quota_percent: 6,
+        interval_ms: 2000,
         ..Scenario::new("workover", Story::Brief, WORKOVER, 8, 24)
     };
     let Some(outcome) = boot(&scenario.add_to(guest(guest_topology))) else {
