@@ -25,9 +25,9 @@ const MIN_RATE_HZ: u64 = 97;
 const TRIAL_HZ: u64 = 9_973;
 /// Slices with and without sampling, in turn. The fastest of each counts, since
 /// disturbances only ever add.
-const TRIALS: usize = 5;
+const TRIALS: usize = 4;
 /// CPU time of one slice to aim for.
-const SLICE: Duration = Duration::from_millis(2);
+const SLICE: Duration = Duration::from_millis(1);
 /// Work that tells how much of it fills a slice, steps: a build without optimisation takes ten
 /// times as long for a step as one with, and an emulated PU a hundred times.
 const PROBE_STEPS: u64 = 5_000;
@@ -36,7 +36,7 @@ const MAX_PROBES: u128 = 400;
 const RING_BYTES: usize = 16 << 10;
 
 /// CPU time that one sample takes from the thread it hits, ns; measured on the
-/// calling thread in about 20 ms of its CPU time.
+/// calling thread in about 8 ms of its CPU time.
 ///
 /// # Errors
 /// When this host does not let us sample ourselves.
@@ -54,15 +54,16 @@ pub fn sample_cost_ns() -> Result<u64, PerfError> {
 }
 
 impl SamplerConfig {
-    /// This configuration with its steady rate lowered, if need be, so that
-    /// samples of `cost_ns` each take no more than half a percent of the sampled
-    /// threads' CPU time.
+    /// This configuration with its rates lowered, if need be, so that samples of
+    /// `cost_ns` each take no more than half a percent of the sampled threads' CPU
+    /// time, and no more than one percent at the start.
     #[must_use]
     pub fn for_cost(self, cost_ns: u64) -> Self {
         let affordable = SAMPLES_SHARE * 1e9 / cost_ns.max(1) as f64;
         let affordable = (affordable as u64).max(MIN_RATE_HZ);
         Self {
             rate_hz: self.rate_hz.min(affordable),
+            burst_hz: self.burst_hz.min(affordable),
             ..self
         }
     }
