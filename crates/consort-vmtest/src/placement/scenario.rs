@@ -26,7 +26,7 @@ pub enum Story {
         /// What is left of them.
         shrunk: &'static str,
     },
-    /// `during` a run the first fp thread's PU is `taken` offline, threads are placed `without`
+    /// `during` a run an fp thread's PU is `taken` offline, threads are placed `without`
     /// it, and `after` the run it comes `back`.
     Offline,
 }
