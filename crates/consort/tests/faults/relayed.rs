@@ -102,8 +102,11 @@ fn keys_on_the_terminal_reach_the_command_once() {
             .chain(bare.get_args())
             .collect();
         let words: Vec<_> = words.iter().map(|w| w.to_str().unwrap()).collect();
+        // Without `exec` some shells stay, die of the keys, and hang the terminal up.
+        let line = format!("exec {}", words.join(" "));
         let mut script = Command::new("script");
-        script.args(["-qec", &words.join(" "), "/dev/null"]);
+        script.args(["-qec", &line, "/dev/null"]);
+        script.env("SHELL", "/bin/sh");
         script
     };
     let Some(mut catcher) = Catcher::start(in_terminal) else {
