@@ -20,6 +20,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort",
         &["consort-core", "consort-kernels", "consort-linux"],
     ),
+    ("consort-sim", &["consort-core"]),
     ("consort-vmtest", &["consort-core"]),
 ];
 

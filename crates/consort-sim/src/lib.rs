@@ -1,0 +1,12 @@
+//! The simulated machine: chips, programs, contention, operating system, energy.
+//!
+//! Interval simulation: between two events the set of running threads and
+//! their places is constant, so every thread's rate is constant. The rates are
+//! solved once ([`contention`]), the simulation advances to the next event, and
+//! instructions, counters and energy are accounted for exactly.
+
+pub mod describe;
+pub mod machine;
+#[expect(dead_code, reason = "the contention solver comes next")]
+mod math;
+pub mod program;

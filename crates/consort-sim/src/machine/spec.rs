@@ -1,0 +1,459 @@
+//! The format of a machine file (`machines/*.toml`).
+//!
+//! Every key has its unit in its name. Unknown keys are errors. Ranges are
+//! checked by `validate.rs`, which names file, line, key and the valid range.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A chip (or several, with their memory) and the events that its PMU counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MachineSpec {
+    /// Name on the command line; the file's name without `.toml`.
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Sources by the key with which comments behind the numbers cite them.
+    pub sources: BTreeMap<String, String>,
+    /// How packages, nodes, LLC domains, L2 domains and cores nest.
+    pub layout: Layout,
+    /// Core types by name; [`Layout::cluster`] refers to them.
+    #[serde(rename = "core_type")]
+    pub core_types: BTreeMap<String, CoreSpec>,
+    /// The last-level cache, one per LLC domain.
+    pub llc: LlcSpec,
+    /// What joins LLC domains to each other and to memory, one per package.
+    pub interconnect: InterconnectSpec,
+    /// Memory, one part per node.
+    pub memory: MemorySpec,
+    /// What lies between nodes; needed when there are several.
+    #[serde(default)]
+    pub numa: Option<NumaSpec>,
+    /// Power of what is not a core, per package.
+    pub uncore_power: UncorePower,
+    /// What switching and moving threads costs.
+    pub os: OsCosts,
+    /// The performance monitoring unit of each PU.
+    pub pmu: PmuSpec,
+}
+
+/// How the chip nests: every package, node and LLC domain is like every other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Sockets.
+    pub packages: u32,
+    /// NUMA nodes per package.
+    pub nodes_per_package: u32,
+    /// LLC domains per node.
+    pub llc_domains_per_node: u32,
+    /// The L2 domains that make up one LLC domain, in order.
+    pub cluster: Vec<L2Group>,
+}
+
+/// A run of like L2 domains inside an LLC domain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct L2Group {
+    /// Name of a core type.
+    pub core_type: String,
+    /// How many L2 domains.
+    pub l2_domains: u32,
+    /// Cores that share each L2; 1 where it is private or where there is none.
+    pub cores_per_l2: u32,
+}
+
+/// How a core works through instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pipeline {
+    /// Instructions issue in program order and stop at the first that must wait.
+    InOrder,
+    /// Instructions issue when their operands are there, within the reorder buffer.
+    OutOfOrder,
+}
+
+/// How SMT threads divide the reorder buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RobSharing {
+    /// One pool; a thread that waits for memory can fill it.
+    Shared,
+    /// Equal parts among the PUs that run something.
+    Partitioned,
+    /// Every PU has a whole one of its own.
+    Private,
+}
+
+/// A kind of core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoreSpec {
+    /// In order or out of order.
+    pub pipeline: Pipeline,
+    /// Clock, GHz.
+    pub frequency_ghz: f64,
+    /// Instructions that can be dispatched per cycle, over all PUs of the core.
+    pub dispatch_width: f64,
+    /// Reorder-buffer entries (out-of-order cores), of one buffer.
+    #[serde(default)]
+    pub rob_entries: Option<u32>,
+    /// How SMT threads divide it.
+    #[serde(default = "shared")]
+    pub rob_sharing: RobSharing,
+    /// Stages from fetch to execution: what refilling after a mispredicted branch takes, cycles.
+    pub pipeline_depth_cycles: f64,
+    /// Most misses to beyond the L2 (LLC or memory) that one core can have outstanding.
+    pub outstanding_misses: u32,
+    /// SMT modes, by how many PUs of the core run something; at least the one with `ways = 1`.
+    pub smt: Vec<SmtMode>,
+    /// Functional units.
+    pub units: UnitsSpec,
+    /// L1 instruction cache.
+    pub l1i: CacheSpec,
+    /// L1 data cache.
+    pub l1d: CacheSpec,
+    /// L2 cache, one per L2 domain; none where the LLC comes next.
+    #[serde(default)]
+    pub l2: Option<CacheSpec>,
+    /// Data TLB, the last level of it.
+    pub tlb: TlbSpec,
+    /// Branch predictor.
+    pub branch_predictor: PredictorSpec,
+    /// Prefetchers that fetch from beyond the L2 (or into the LLC).
+    #[serde(default)]
+    pub prefetcher: Option<PrefetcherSpec>,
+    /// Power and energy.
+    pub power: CorePower,
+}
+
+fn shared() -> RobSharing {
+    RobSharing::Shared
+}
+
+/// What a core does with `ways` of its PUs running.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SmtMode {
+    /// PUs that run something, at most; the mode with the smallest sufficient `ways` applies.
+    pub ways: u32,
+    /// Instructions per cycle that one thread can dispatch in this mode (POWER8: a group of 8
+    /// alone, one of two groups of 4 in SMT2).
+    pub thread_dispatch_width: f64,
+}
+
+/// Functional units by class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitsSpec {
+    /// Integer arithmetic and logic.
+    pub int: UnitSpec,
+    /// Floating point.
+    pub fp: UnitSpec,
+    /// Loads and stores.
+    pub load_store: UnitSpec,
+    /// Branches; none where integer units resolve them.
+    #[serde(default)]
+    pub branch: Option<UnitSpec>,
+    /// Integer SIMD; none where the floating-point units do it.
+    #[serde(default)]
+    pub vector: Option<UnitSpec>,
+}
+
+/// Whose something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Every PU has its own.
+    Pu,
+    /// All PUs of a core share it.
+    Core,
+}
+
+/// The units of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitSpec {
+    /// How many there are per PU or per core; see `per`.
+    pub count: u32,
+    /// Cycles from operands to result.
+    pub latency_cycles: f64,
+    /// Cycles until a unit can take the next operation: 1 when fully pipelined.
+    pub interval_cycles: f64,
+    /// Whose they are.
+    pub per: Scope,
+}
+
+/// A cache of a core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSpec {
+    /// Capacity, KiB.
+    pub size_kib: f64,
+    /// Associativity.
+    pub ways: u32,
+    /// Load-to-use latency of a hit, cycles of the core.
+    pub latency_cycles: f64,
+    /// Whose it is; an L2 is the L2 domain's whatever this says.
+    #[serde(default = "core")]
+    pub per: Scope,
+}
+
+fn core() -> Scope {
+    Scope::Core
+}
+
+/// The last level of a data TLB.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlbSpec {
+    /// Entries.
+    pub entries: u32,
+    /// Bytes that an entry maps, KiB.
+    pub page_kib: f64,
+    /// Cycles of a page walk that finds its entries in caches.
+    pub walk_cycles: f64,
+    /// Whose it is.
+    #[serde(default = "core")]
+    pub per: Scope,
+}
+
+/// A branch predictor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PredictorSpec {
+    /// Storage, KiB.
+    pub size_kib: f64,
+    /// Whose it is.
+    #[serde(default = "core")]
+    pub per: Scope,
+}
+
+/// The prefetchers of a core taken together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrefetcherSpec {
+    /// Share of what a program's `prefetch.effectiveness` promises that these achieve, 0 to 1.
+    pub coverage: f64,
+    /// Prefetched lines that can be on their way at once: how far queueing is hidden.
+    pub depth_lines: u32,
+    /// Whose they are: of each core, or of all cores of an L2 or LLC domain.
+    pub per: PrefetchScope,
+}
+
+/// Whose prefetchers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefetchScope {
+    /// Of each core.
+    Core,
+    /// Of the cores that share an L2.
+    L2,
+    /// Of the cores that share an LLC.
+    Llc,
+}
+
+/// Power of a core and energy of what it does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CorePower {
+    /// Watts while any of its PUs runs something, without the work itself.
+    pub static_w: f64,
+    /// Share of `static_w` that an idle core draws, 0 to 1.
+    pub idle_fraction: f64,
+    /// Energy per instruction by class, nJ.
+    pub instruction_nj: InstructionEnergy,
+    /// Energy of an L1 access, nJ.
+    pub l1_nj: f64,
+    /// Energy of an L2 access, nJ; 0 where there is none.
+    pub l2_nj: f64,
+}
+
+/// Energy per instruction by class, nJ: fetch, rename, execution, commit; caches apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InstructionEnergy {
+    /// Integer.
+    pub int: f64,
+    /// Floating point.
+    pub fp: f64,
+    /// Integer SIMD.
+    pub vector: f64,
+    /// Loads.
+    pub load: f64,
+    /// Stores.
+    pub store: f64,
+    /// Branches.
+    pub branch: f64,
+}
+
+/// The last-level cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LlcSpec {
+    /// Capacity per LLC domain, KiB.
+    pub size_kib: f64,
+    /// Associativity.
+    pub ways: u32,
+    /// Load-to-use latency of a hit, ns.
+    pub latency_ns: f64,
+    /// Latency of a hit in another LLC domain of the package, ns, where evicted lines are kept
+    /// there (POWER7's remote regions); none where other domains do not help.
+    #[serde(default)]
+    pub remote_latency_ns: Option<f64>,
+    /// Energy of an access, nJ.
+    pub access_nj: f64,
+}
+
+/// Kinds of interconnect; for people, the numbers decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterconnectKind {
+    /// One bus for all.
+    FrontSideBus,
+    /// A ring.
+    Ring,
+    /// A mesh.
+    Mesh,
+    /// A crossbar.
+    Crossbar,
+}
+
+/// What joins LLC domains and memory controllers of a package.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterconnectSpec {
+    /// Its kind.
+    pub kind: InterconnectKind,
+    /// Bytes per ns (GB/s) that it can carry in all, per package.
+    pub bandwidth_gb_s: f64,
+}
+
+/// Memory of a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySpec {
+    /// Latency from the LLC's miss to data in an idle system, ns.
+    pub latency_ns: f64,
+    /// Bandwidth that can be had of one controller, GB/s.
+    pub bandwidth_gb_s: f64,
+    /// Controllers per node.
+    pub controllers_per_node: u32,
+    /// Bytes per line.
+    pub line_bytes: u32,
+    /// Energy of a line's transfer, nJ.
+    pub access_nj: f64,
+}
+
+/// What lies between nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NumaSpec {
+    /// Latency that a miss to another node of the same package adds, ns.
+    pub same_package_ns: f64,
+    /// Latency that a miss to a node of another package adds, ns.
+    pub other_package_ns: f64,
+    /// Bandwidth out of one node to all others, GB/s.
+    pub link_bandwidth_gb_s: f64,
+}
+
+/// Power of the uncore.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UncorePower {
+    /// Watts per package, always.
+    pub static_w: f64,
+}
+
+/// What the operating system's handling of threads costs on this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OsCosts {
+    /// Time slice of the default scheduler, ms.
+    pub slice_ms: f64,
+    /// Saving and restoring a thread's registers, with the kernel's way there, cycles.
+    pub switch_cycles: f64,
+}
+
+/// The performance monitoring unit of a PU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PmuSpec {
+    /// Events that can be counted at once besides the fixed ones.
+    pub programmable: u32,
+    /// Standard deviation of a count's relative error.
+    pub read_noise: f64,
+    /// What can be counted.
+    pub events: Vec<EventSpec>,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventSpec {
+    /// The vendor's name, for example `PM_CYC`.
+    pub name: String,
+    /// What it counts.
+    pub counts: Quantity,
+    /// Whether it has a counter of its own.
+    #[serde(default)]
+    pub fixed: bool,
+}
+
+/// What an event counts: a quantity that the simulation accounts for.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Core cycles in which the thread was on a PU.
+    Cycles,
+    /// Instructions completed.
+    Instructions,
+    /// Cycles in which no floating-point operation of the thread was in the FPU.
+    FpuEmptyCycles,
+    /// Floating-point operations completed.
+    FpOperations,
+    /// Accesses to the L1 data cache.
+    L1dAccesses,
+    /// Misses of the L1 data cache.
+    L1dMisses,
+    /// Misses of the L1 instruction cache.
+    L1iMisses,
+    /// Data misses of the L2.
+    L2Misses,
+    /// Demand misses of the LLC.
+    LlcMisses,
+    /// Accesses to the LLC by demand.
+    LlcAccesses,
+    /// Lines fetched by prefetchers from memory.
+    PrefetchedLines,
+    /// Lines to and from memory: demand, prefetched, written back.
+    MemoryLines,
+    /// Cycles in which memory's data moved over the bus for this thread.
+    BusBusyCycles,
+    /// Cycles that this thread's requests waited for the bus or the controller.
+    BusQueueCycles,
+    /// Branches completed.
+    Branches,
+    /// Branches mispredicted.
+    BranchMisses,
+    /// Data TLB misses that took a page walk.
+    TlbMisses,
+    /// Cycles of page walks.
+    TlbWalkCycles,
+    /// Cycles of the stack: work.
+    StackBase,
+    /// Cycles of the stack: waiting for functional units.
+    StackUnits,
+    /// Cycles of the stack: instruction fetch.
+    StackFetch,
+    /// Cycles of the stack: mispredicted branches.
+    StackBranch,
+    /// Cycles of the stack: data from L2, LLC, memory, page walks.
+    StackData,
+    /// Cycles of the stack: dispatch or commit taken by co-runners.
+    StackCoRunners,
+}

@@ -1,0 +1,5 @@
+//! Program profiles: what a program asks of a chip.
+
+mod spec;
+
+pub use spec::*;
