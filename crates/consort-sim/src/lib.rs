@@ -5,8 +5,9 @@
 //! solved once ([`contention`]), the simulation advances to the next event, and
 //! instructions, counters and energy are accounted for exactly.
 
+pub mod chip;
+pub mod contention;
 pub mod describe;
 pub mod machine;
-#[expect(dead_code, reason = "the contention solver comes next")]
 mod math;
 pub mod program;

@@ -1,0 +1,199 @@
+//! A machine description laid out: every PU with what it shares, by index.
+
+use crate::machine::{CacheSpec, CoreSpec, MachineSpec};
+use consort_core::topology::{CoreType, PuFacts, TopologyError};
+use consort_core::{PuId, Topology};
+
+/// Bytes per KiB.
+pub(crate) const KIB: f64 = 1024.0;
+
+/// A machine ready to be simulated: PU `core·ways + way` is way `way` of core `core`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chip {
+    spec: MachineSpec,
+    core_types: Vec<CoreSpec>,
+    topology: Topology,
+    pus: Vec<Place>,
+    domains: Domains,
+}
+
+/// Where a PU is: indices that count over the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Core.
+    pub core: usize,
+    /// L2 domain.
+    pub l2: usize,
+    /// LLC domain.
+    pub llc: usize,
+    /// NUMA node.
+    pub node: usize,
+    /// Package.
+    pub package: usize,
+    /// Index into [`Chip::core_types`].
+    pub core_type: usize,
+}
+
+/// How many of each there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Domains {
+    /// Cores.
+    pub cores: usize,
+    /// L2 domains.
+    pub l2s: usize,
+    /// LLC domains.
+    pub llcs: usize,
+    /// NUMA nodes.
+    pub nodes: usize,
+    /// Packages.
+    pub packages: usize,
+}
+
+impl Chip {
+    /// Lays a machine out with at most `smt` PUs per core.
+    ///
+    /// # Errors
+    /// A layout without PUs.
+    pub fn new(spec: &MachineSpec, smt: Option<u32>) -> Result<Self, TopologyError> {
+        let mut layout = LayOut::new(spec, smt.unwrap_or(u32::MAX));
+        layout.packages();
+        let topology = Topology::new(layout.facts, core_types(spec))?;
+        Ok(Self {
+            core_types: spec.core_types.values().cloned().collect(),
+            spec: spec.clone(),
+            topology,
+            pus: layout.pus,
+            domains: layout.domains,
+        })
+    }
+
+    /// The description.
+    pub fn spec(&self) -> &MachineSpec {
+        &self.spec
+    }
+
+    /// The topology that policies see.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Every PU's place; the index is the PU's number.
+    pub fn places(&self) -> &[Place] {
+        &self.pus
+    }
+
+    /// How many of each domain there are.
+    pub fn domains(&self) -> Domains {
+        self.domains
+    }
+
+    /// Core types in the order of their names.
+    pub fn core_types(&self) -> &[CoreSpec] {
+        &self.core_types
+    }
+
+    /// The core type of a place.
+    pub fn core_spec(&self, place: Place) -> &CoreSpec {
+        &self.core_types[place.core_type]
+    }
+
+    /// Clock of a place, Hz.
+    pub fn frequency_hz(&self, place: Place) -> f64 {
+        self.core_spec(place).frequency_ghz * 1e9
+    }
+}
+
+/// Core types as policies see them: capacity from width and clock, relative to the best.
+fn core_types(spec: &MachineSpec) -> Vec<CoreType> {
+    let raw = |core: &CoreSpec| core.frequency_ghz * core.dispatch_width;
+    let best = spec.core_types.values().map(raw).fold(0.0, f64::max);
+    let capacity = |core: &CoreSpec| (1024.0 * raw(core) / best).round().max(1.0) as u32;
+    let types = spec.core_types.iter();
+    types
+        .map(|(name, core)| CoreType {
+            name: name.clone(),
+            capacity: capacity(core),
+        })
+        .collect()
+}
+
+/// The layout as far as it is done.
+struct LayOut<'a> {
+    spec: &'a MachineSpec,
+    smt: u32,
+    facts: Vec<PuFacts>,
+    pus: Vec<Place>,
+    domains: Domains,
+}
+
+impl<'a> LayOut<'a> {
+    fn new(spec: &'a MachineSpec, smt: u32) -> Self {
+        Self {
+            spec,
+            smt,
+            facts: Vec::new(),
+            pus: Vec::new(),
+            domains: Domains::default(),
+        }
+    }
+
+    fn packages(&mut self) {
+        let layout = &self.spec.layout;
+        for _ in 0..layout.packages {
+            for _ in 0..layout.nodes_per_package {
+                for _ in 0..layout.llc_domains_per_node {
+                    self.cluster();
+                }
+                self.domains.nodes += 1;
+            }
+            self.domains.packages += 1;
+        }
+    }
+
+    fn cluster(&mut self) {
+        for group in &self.spec.layout.cluster {
+            let names = self.spec.core_types.keys();
+            let Some(core_type) = names.clone().position(|n| *n == group.core_type) else {
+                continue;
+            };
+            for _ in 0..group.l2_domains {
+                for _ in 0..group.cores_per_l2 {
+                    self.core(core_type, &group.core_type);
+                }
+                self.domains.l2s += 1;
+            }
+        }
+        self.domains.llcs += 1;
+    }
+
+    fn core(&mut self, core_type: usize, name: &str) {
+        let core = &self.spec.core_types[name];
+        let ways = core.smt.iter().map(|mode| mode.ways).max().unwrap_or(1);
+        for _ in 0..ways.min(self.smt) {
+            let place = Place {
+                core: self.domains.cores,
+                l2: self.domains.l2s,
+                llc: self.domains.llcs,
+                node: self.domains.nodes,
+                package: self.domains.packages,
+                core_type,
+            };
+            let pu = PuId(self.pus.len() as u32);
+            self.facts.push(facts(pu, place, core.l2.as_ref()));
+            self.pus.push(place);
+        }
+        self.domains.cores += 1;
+    }
+}
+
+fn facts(pu: PuId, place: Place, l2: Option<&CacheSpec>) -> PuFacts {
+    PuFacts {
+        pu,
+        package: place.package as u32,
+        node: place.node as u32,
+        core: place.core as u32,
+        llc: place.llc as u32,
+        l2: l2.map(|_| place.l2 as u32),
+        core_type: place.core_type,
+    }
+}

@@ -1,0 +1,9 @@
+//! Contention: at what rate each running thread runs, given who runs where.
+//!
+//! [`Solver::solve`] takes the threads that are on PUs and gives each its rate
+//! and its cycle stack, by a damped fixed point over the shared structures.
+//! The answer depends on the argument alone, not on earlier calls.
+
+mod types;
+
+pub use types::{Demand, Flow, Running, Solution, Stack, ThreadRates};

@@ -1,0 +1,159 @@
+//! What goes into the solver and what comes out.
+
+use crate::program::{LockSpec, Phase};
+use std::sync::Arc;
+
+/// What a thread asks of the PU that it runs on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// The phase that it is in.
+    pub phase: Arc<Phase>,
+    /// Factor on misses per instruction and on the length of dependence chains; 1 on average.
+    pub intensity: f64,
+    /// Threads with the same number are siblings.
+    pub program: u32,
+    /// Share of the data that siblings share, 0 to 1.
+    pub shared_data: f64,
+    /// Share of the code that siblings share, 0 to 1.
+    pub shared_code: f64,
+    /// Locks that siblings contend for.
+    pub lock: Option<LockSpec>,
+    /// The node that its memory is on.
+    pub home_node: usize,
+}
+
+/// A thread on a PU. No PU has two.
+#[derive(Clone, Copy, Debug)]
+pub struct Running<'a> {
+    /// Number of the PU.
+    pub pu: usize,
+    /// What the thread asks for.
+    pub demand: &'a Demand,
+}
+
+/// Rates of all running threads, in the order in which they were given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// Per thread.
+    pub threads: Vec<ThreadRates>,
+    /// Whether the last iteration changed every rate by less than 10⁻⁶ of itself.
+    pub converged: bool,
+    /// Largest relative change of a rate in the last iteration.
+    pub residual: f64,
+    /// Iterations taken.
+    pub iterations: u32,
+    /// Utilisation of the memory controllers of each node, 0 to 1.
+    pub memory_utilisation: Vec<f64>,
+    /// Utilisation of each package's interconnect, 0 to 1.
+    pub interconnect_utilisation: Vec<f64>,
+}
+
+/// How one thread runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadRates {
+    /// Instructions per second.
+    pub ips: f64,
+    /// Cycles per instruction; the sum of `stack`.
+    pub cpi: f64,
+    /// Where the cycles go, per instruction.
+    pub stack: Stack,
+    /// What it moves and counts, per instruction.
+    pub flow: Flow,
+    /// Window that it has, instructions.
+    pub window: f64,
+    /// Long misses that overlap.
+    pub mlp: f64,
+    /// Bytes that it holds of its L1D.
+    pub l1d_bytes: f64,
+    /// Bytes that it holds of its L2; 0 where there is none.
+    pub l2_bytes: f64,
+    /// Bytes that it holds of its LLC.
+    pub llc_bytes: f64,
+}
+
+/// Cycles per instruction by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stack {
+    /// Dispatch of the instructions at the rate that width and dependences allow.
+    pub base: f64,
+    /// Functional units too few or too slow, one's own use and others'.
+    pub units: f64,
+    /// Instruction fetch.
+    pub fetch: f64,
+    /// Mispredicted branches.
+    pub branch: f64,
+    /// Data from the L2.
+    pub l2: f64,
+    /// Data from the LLC, here or in another domain.
+    pub llc: f64,
+    /// Data from memory, were it idle.
+    pub memory: f64,
+    /// Queueing for memory, interconnect and links.
+    pub queue: f64,
+    /// Page walks.
+    pub tlb: f64,
+    /// Window held by co-runners.
+    pub window: f64,
+    /// Dispatch slots taken by co-runners.
+    pub dispatch: f64,
+    /// Waiting for locks.
+    pub lock: f64,
+}
+
+impl Stack {
+    /// Names of the components in the order of [`Stack::to_array`].
+    pub const NAMES: [&'static str; 12] = [
+        "base", "units", "fetch", "branch", "l2", "llc", "memory", "queue", "tlb", "window",
+        "dispatch", "lock",
+    ];
+
+    /// The components in the order of [`Stack::NAMES`], cycles per instruction.
+    pub fn to_array(self) -> [f64; 12] {
+        [
+            self.base,
+            self.units,
+            self.fetch,
+            self.branch,
+            self.l2,
+            self.llc,
+            self.memory,
+            self.queue,
+            self.tlb,
+            self.window,
+            self.dispatch,
+            self.lock,
+        ]
+    }
+
+    /// Cycles per instruction in all.
+    pub fn total(self) -> f64 {
+        self.to_array().iter().sum()
+    }
+}
+
+/// What one instruction does on average; events that counters and energy are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Accesses to the L1D.
+    pub l1d_accesses: f64,
+    /// Misses of the L1D.
+    pub l1d_misses: f64,
+    /// Misses of the L1I.
+    pub l1i_misses: f64,
+    /// Data misses of the L2 (of the L1D where there is no L2).
+    pub l2_misses: f64,
+    /// Accesses to the LLC: data and instructions.
+    pub llc_accesses: f64,
+    /// Misses of the LLC that the thread waits for; prefetched ones apart.
+    pub llc_misses: f64,
+    /// Lines prefetched from memory, in vain or not.
+    pub prefetched_lines: f64,
+    /// Lines to and from memory in all.
+    pub memory_lines: f64,
+    /// Mispredicted branches.
+    pub branch_misses: f64,
+    /// TLB misses.
+    pub tlb_misses: f64,
+    /// Cycles in which a floating-point operation of the thread is in the FPU.
+    pub fpu_busy_cycles: f64,
+}

@@ -1,0 +1,184 @@
+//! Miss curves: misses per kilo-instruction against capacity, and what they
+//! say about how fast a program fills a cache.
+
+use super::spec::CURVE_KIB;
+use crate::chip::KIB;
+use crate::math::log2;
+
+/// Bytes per line in the curves.
+const LINE_BYTES: f64 = 64.0;
+/// Capacity below which every access misses: one line, as a power of two.
+const FIRST_LOG2: f64 = 6.0;
+/// The first point of [`CURVE_KIB`], as a power of two of bytes.
+const CURVE_LOG2: f64 = 13.0;
+/// Steps per doubling at which the time to fill is tabulated.
+const STEPS: usize = 8;
+/// Doublings from one line to the last point of the curve.
+const OCTAVES: usize = 20;
+/// Misses that stand for none, so that every cache fills in some time, per kilo-instruction.
+const NONE_MPKI: f64 = 1e-6;
+
+/// Misses per kilo-instruction as a function of capacity, linear in the logarithm of the
+/// capacity between the given points and constant beyond them.
+///
+/// Under LRU a program that has just begun on an empty cache holds the capacity `c` after
+/// `fill(c) = ∫₀ᶜ dx / (misses(x)·line)` instructions; [`MissCurve::held_after`] is the
+/// inverse. Both are tabulated, monotone, and exact for each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MissCurve {
+    accesses: f64,
+    points: [f64; 14],
+    /// Capacity of each step, bytes.
+    capacity: Vec<f64>,
+    /// Instructions after which it is held.
+    fill: Vec<f64>,
+}
+
+impl MissCurve {
+    /// A curve from its accesses per kilo-instruction and its misses at each of [`CURVE_KIB`];
+    /// what rises is cut to what the smaller capacity has.
+    pub fn new(accesses_pki: f64, mpki: &[f64]) -> Self {
+        let mut points = [0.0; CURVE_KIB.len()];
+        let mut least = accesses_pki.max(0.0);
+        for (point, &given) in points.iter_mut().zip(mpki) {
+            least = least.min(given.max(0.0));
+            *point = least;
+        }
+        let mut curve = Self {
+            accesses: accesses_pki.max(0.0),
+            points,
+            capacity: Vec::new(),
+            fill: Vec::new(),
+        };
+        curve.tabulate();
+        curve
+    }
+
+    fn tabulate(&mut self) {
+        self.capacity.push(0.0);
+        self.fill.push(0.0);
+        let mut before = (0.0, self.cost(LINE_BYTES));
+        for step in 0..=OCTAVES * STEPS {
+            let exponent = FIRST_LOG2 + step as f64 / STEPS as f64;
+            let here = libm::exp2(exponent);
+            let cost = self.cost(here);
+            let last = self.fill.last().copied().unwrap_or(0.0);
+            self.capacity.push(here);
+            self.fill
+                .push(last + (here - before.0) * 0.5 * (cost + before.1));
+            before = (here, cost);
+        }
+    }
+
+    /// Instructions per byte brought in when holding a capacity.
+    fn cost(&self, bytes: f64) -> f64 {
+        1000.0 / (self.mpki(bytes).max(NONE_MPKI) * LINE_BYTES)
+    }
+
+    /// Accesses per kilo-instruction.
+    pub fn accesses_pki(&self) -> f64 {
+        self.accesses
+    }
+
+    /// Whether it ever misses a cache of the smallest capacity.
+    pub fn is_flat_zero(&self) -> bool {
+        self.points[0] == 0.0
+    }
+
+    /// Misses per kilo-instruction when `bytes` are held.
+    pub fn mpki(&self, bytes: f64) -> f64 {
+        if bytes <= LINE_BYTES {
+            return self.accesses;
+        }
+        let at = log2(bytes);
+        if at < CURVE_LOG2 {
+            let share = (at - FIRST_LOG2) / (CURVE_LOG2 - FIRST_LOG2);
+            return self.accesses + share * (self.points[0] - self.accesses);
+        }
+        let position = at - CURVE_LOG2;
+        let index = position as usize;
+        let last = self.points.len() - 1;
+        if index >= last {
+            return self.points[last];
+        }
+        let (low, high) = (self.points[index], self.points[index + 1]);
+        low + (position - index as f64) * (high - low)
+    }
+
+    /// Bytes held after `instructions` from empty, and the bytes that one more instruction adds.
+    pub fn held_after(&self, instructions: f64) -> (f64, f64) {
+        let above = self.fill.partition_point(|&fill| fill <= instructions);
+        let high = above.min(self.fill.len() - 1).max(1);
+        let low = high - 1;
+        let slope = (self.capacity[high] - self.capacity[low]) / (self.fill[high] - self.fill[low]);
+        let held = self.capacity[low] + (instructions - self.fill[low]) * slope;
+        (held, slope)
+    }
+
+    /// The curve's points, misses per kilo-instruction at each of [`CURVE_KIB`].
+    pub fn points(&self) -> &[f64] {
+        &self.points
+    }
+
+    /// Capacity, bytes, of the last point.
+    pub fn last_bytes() -> f64 {
+        CURVE_KIB[CURVE_KIB.len() - 1] * KIB
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn curve(points: &[f64]) -> MissCurve {
+        MissCurve::new(400.0, points)
+    }
+
+    #[test]
+    fn the_given_points_are_met_and_between_them_it_is_linear_in_the_logarithm() {
+        let mut points = [10.0; 14];
+        points[1..].fill(2.0);
+        let c = curve(&points);
+        assert_eq!(c.mpki(8.0 * KIB), 10.0);
+        assert_eq!(c.mpki(16.0 * KIB), 2.0);
+        let middle = c.mpki(8.0 * KIB * core::f64::consts::SQRT_2);
+        assert!((middle - 6.0).abs() < 1e-9);
+        assert_eq!(c.mpki(1e12), 2.0);
+        assert_eq!(c.mpki(0.0), 400.0);
+    }
+
+    #[test]
+    fn a_stream_fills_a_cache_at_its_miss_rate() {
+        let c = curve(&[15.625; 14]);
+        // 15.625 lines per 1000 instructions are one byte per instruction.
+        let (small, _) = c.held_after(1e6);
+        let (large, slope) = c.held_after(2e6);
+        assert!((large - small - 1e6).abs() < 1.0, "{small} {large}");
+        assert!((slope - 1.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn misses_never_rise_with_capacity(
+            raw in prop::collection::vec(0.0f64..100.0, 14),
+            bytes in 64.0f64..1e9,
+            factor in 1.0f64..10.0,
+        ) {
+            let c = curve(&raw);
+            prop_assert!(c.mpki(bytes * factor) <= c.mpki(bytes) + 1e-9);
+        }
+
+        #[test]
+        fn holding_grows_with_time_and_ever_slower(
+            raw in prop::collection::vec(0.0f64..100.0, 14),
+            n in 1.0f64..1e12,
+            factor in 1.0f64..10.0,
+        ) {
+            let c = curve(&raw);
+            let ((held, slope), (more, later)) = (c.held_after(n), c.held_after(n * factor));
+            prop_assert!(more >= held - 1e-6);
+            prop_assert!(later <= slope * (1.0 + 1e-9));
+        }
+    }
+}
