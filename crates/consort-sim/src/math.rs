@@ -3,7 +3,22 @@
 //! The standard library calls the host's libm, whose last bits differ between
 //! systems; these are computed by the same portable code everywhere.
 
+/// `e` to the power `x`.
+pub(crate) fn exp(x: f64) -> f64 {
+    libm::exp(x)
+}
+
+/// 2 to the power `x`.
+pub(crate) fn exp2(x: f64) -> f64 {
+    libm::exp2(x)
+}
+
 /// Logarithm to the base 2.
 pub(crate) fn log2(x: f64) -> f64 {
     libm::log2(x)
+}
+
+/// `base` to the power `exponent`.
+pub(crate) fn pow(base: f64, exponent: f64) -> f64 {
+    libm::pow(base, exponent)
 }

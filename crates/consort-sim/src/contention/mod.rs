@@ -4,6 +4,14 @@
 //! and its cycle stack, by a damped fixed point over the shared structures.
 //! The answer depends on the argument alone, not on earlier calls.
 
+mod caches;
+mod dispatch;
+mod layout;
+mod pipeline;
+mod solve;
+mod stations;
 mod types;
+mod window;
 
+pub use solve::Solver;
 pub use types::{Demand, Flow, Running, Solution, Stack, ThreadRates};

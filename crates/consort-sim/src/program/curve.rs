@@ -3,7 +3,7 @@
 
 use super::spec::CURVE_KIB;
 use crate::chip::KIB;
-use crate::math::log2;
+use crate::math::{exp2, log2};
 
 /// Bytes per line in the curves.
 const LINE_BYTES: f64 = 64.0;
@@ -60,7 +60,7 @@ impl MissCurve {
         let mut before = (0.0, self.cost(LINE_BYTES));
         for step in 0..=OCTAVES * STEPS {
             let exponent = FIRST_LOG2 + step as f64 / STEPS as f64;
-            let here = libm::exp2(exponent);
+            let here = exp2(exponent);
             let cost = self.cost(here);
             let last = self.fill.last().copied().unwrap_or(0.0);
             self.capacity.push(here);
@@ -115,6 +115,16 @@ impl MissCurve {
         (held, slope)
     }
 
+    /// Instructions from empty until `bytes` are held; the inverse of [`MissCurve::held_after`].
+    pub fn fill_for(&self, bytes: f64) -> f64 {
+        let steps = (log2(bytes.max(LINE_BYTES)) - FIRST_LOG2) * STEPS as f64;
+        let guess = (steps as usize + 1).min(self.capacity.len() - 2);
+        let low = if bytes < LINE_BYTES { 0 } else { guess };
+        let slope =
+            (self.fill[low + 1] - self.fill[low]) / (self.capacity[low + 1] - self.capacity[low]);
+        self.fill[low] + (bytes - self.capacity[low]) * slope
+    }
+
     /// The curve's points, misses per kilo-instruction at each of [`CURVE_KIB`].
     pub fn points(&self) -> &[f64] {
         &self.points
@@ -159,6 +169,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn filling_and_holding_are_inverse(
+            raw in prop::collection::vec(0.0f64..100.0, 14),
+            bytes in 1.0f64..1e9,
+        ) {
+            let c = curve(&raw);
+            let (held, _) = c.held_after(c.fill_for(bytes));
+            prop_assert!((held - bytes).abs() <= bytes * 1e-6, "{held} {bytes}");
+        }
+
         #[test]
         fn misses_never_rise_with_capacity(
             raw in prop::collection::vec(0.0f64..100.0, 14),

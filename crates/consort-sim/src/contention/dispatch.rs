@@ -1,0 +1,222 @@
+//! Dispatch under SMT: who gets the slots, and the units behind them.
+//!
+//! Each thread is either active (it could dispatch) or stalled. Over every set
+//! of simultaneously active threads the slots and the shared units are divided
+//! max-min fairly by progressive filling: all rates rise together until a
+//! thread has what it could use alone, or the width or a shared unit is
+//! exhausted. A thread's rate while active is the mean over the sets, weighted
+//! by how likely the others are active: a thread competes only with the share
+//! of time in which the others can dispatch.
+//!
+//! Against plain max-min over mean rates this gives the same where threads
+//! never stall or hardly ever run, and in between charges a thread for the
+//! moments in which both want to dispatch.
+
+/// Unit classes that a core's PUs can share.
+pub(crate) const CLASSES: usize = 5;
+/// PUs of a core at most.
+pub(crate) const MAX_WAYS: usize = 8;
+
+/// What a thread wants of its core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Claim {
+    /// Instructions per cycle that it could dispatch while active and alone.
+    pub(crate) rate: f64,
+    /// Share of time in which it is active, 0 to 1.
+    pub(crate) active: f64,
+    /// Unit-cycles of each shared class per instruction.
+    pub(crate) use_of: [f64; CLASSES],
+}
+
+/// What a core has to give per cycle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Supply {
+    /// Dispatch slots.
+    pub(crate) width: f64,
+    /// Units of each shared class; infinite where the class is not shared.
+    pub(crate) units: [f64; CLASSES],
+}
+
+/// Mean rate of each thread while it is active, instructions per cycle.
+pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
+    let mut mean = [0.0; MAX_WAYS];
+    if let [only] = claims {
+        mean[0] = fill(supply, claims, 1)[0].min(only.rate);
+        return mean;
+    }
+    let mut weight = [0.0; MAX_WAYS];
+    for set in 1..1u32 << claims.len() {
+        let rates = fill(supply, claims, set);
+        for i in members(set, claims.len()) {
+            let likely = likelihood(claims, set, i);
+            mean[i] += likely * rates[i];
+            weight[i] += likely;
+        }
+    }
+    for (m, w) in mean.iter_mut().zip(weight) {
+        *m = if w > 0.0 { *m / w } else { 0.0 };
+    }
+    mean
+}
+
+fn members(set: u32, n: usize) -> impl Iterator<Item = usize> {
+    (0..n).filter(move |i| set >> i & 1 == 1)
+}
+
+/// Likelihood that exactly the others of `set` are active.
+fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
+    let of = |(j, c): (usize, &Claim)| match (j == but, set >> j & 1 == 1) {
+        (true, _) => 1.0,
+        (false, true) => c.active,
+        (false, false) => 1.0 - c.active,
+    };
+    claims.iter().enumerate().map(of).product()
+}
+
+/// Max-min fair rates of the threads in `set`; 0 for the others.
+fn fill(supply: &Supply, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
+    let mut rates = [0.0; MAX_WAYS];
+    let mut rising = set;
+    let mut left = *supply;
+    while rising != 0 {
+        let step = room(&left, claims, &rates, rising);
+        take(&mut left, claims, &mut rates, rising, step);
+        rising = still_rising(&left, claims, &rates, rising);
+    }
+    rates
+}
+
+/// How far all rising threads can rise together.
+fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> f64 {
+    let n = claims.len();
+    let own = members(rising, n).map(|i| claims[i].rate - rates[i]);
+    let slots = left.width / f64::from(rising.count_ones());
+    let units = (0..CLASSES).map(|u| {
+        let each: f64 = members(rising, n).map(|i| claims[i].use_of[u]).sum();
+        if each > 0.0 {
+            left.units[u] / each
+        } else {
+            f64::INFINITY
+        }
+    });
+    own.chain(units).fold(slots, f64::min).max(0.0)
+}
+
+fn take(left: &mut Supply, claims: &[Claim], rates: &mut [f64; MAX_WAYS], rising: u32, step: f64) {
+    for i in members(rising, claims.len()) {
+        rates[i] += step;
+        left.width -= step;
+        for (unit, used) in left.units.iter_mut().zip(claims[i].use_of) {
+            *unit -= step * used;
+        }
+    }
+}
+
+/// Those that are not yet stopped by themselves, the width or a unit that they use.
+fn still_rising(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> u32 {
+    const SPENT: f64 = 1e-12;
+    if left.width <= SPENT {
+        return 0;
+    }
+    let goes_on = |&i: &usize| {
+        let claim = &claims[i];
+        let starved = (0..CLASSES).any(|u| claim.use_of[u] > 0.0 && left.units[u] <= SPENT);
+        claim.rate - rates[i] > SPENT && !starved
+    };
+    members(rising, claims.len())
+        .filter(goes_on)
+        .fold(0, |set, i| set | 1 << i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NO_UNITS: [f64; CLASSES] = [f64::INFINITY; CLASSES];
+
+    fn four_wide() -> Supply {
+        Supply {
+            width: 4.0,
+            units: NO_UNITS,
+        }
+    }
+
+    fn claim(rate: f64, active: f64) -> Claim {
+        Claim {
+            rate,
+            active,
+            use_of: [0.0; CLASSES],
+        }
+    }
+
+    #[test]
+    fn two_that_could_fill_the_width_get_half_each() {
+        let rates = share(&four_wide(), &[claim(3.67, 1.0), claim(4.0, 1.0)]);
+        assert!((rates[0] - 2.0).abs() < 1e-9);
+        assert!((rates[1] - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_one_leaves_the_other_takes() {
+        let rates = share(&four_wide(), &[claim(4.0, 1.0), claim(0.128, 1.0)]);
+        assert!((rates[0] - 3.872).abs() < 1e-9);
+        assert!((rates[1] - 0.128).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_shared_unit_stops_its_users_only() {
+        let mut supply = four_wide();
+        supply.units[1] = 1.0;
+        let mut fp = claim(4.0, 1.0);
+        fp.use_of[1] = 1.0;
+        let rates = share(&supply, &[fp, claim(4.0, 1.0), fp]);
+        assert!((rates[0] - 0.5).abs() < 1e-9);
+        assert!((rates[1] - 3.0).abs() < 1e-9);
+    }
+
+    fn claims() -> impl Strategy<Value = Vec<Claim>> {
+        let one = (
+            0.01f64..8.0,
+            0.0f64..=1.0,
+            prop::array::uniform5(0.0f64..1.0),
+        );
+        let claim = one.prop_map(|(rate, active, use_of)| Claim {
+            rate,
+            active,
+            use_of,
+        });
+        prop::collection::vec(claim, 1..6)
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_given_twice(
+            claims in claims(),
+            width in 1.0f64..10.0,
+            units in prop::array::uniform5(0.5f64..4.0),
+        ) {
+            let supply = Supply { width, units };
+            let rates = share(&supply, &claims);
+            let used: f64 = claims.iter().zip(rates).map(|(c, r)| c.active * r).sum();
+            prop_assert!(used <= width * (1.0 + 1e-9));
+            for (u, unit) in units.iter().enumerate() {
+                let used = claims.iter().zip(rates).map(|(c, r)| c.active * r * c.use_of[u]);
+                prop_assert!(used.sum::<f64>() <= unit * (1.0 + 1e-9));
+            }
+            for (c, r) in claims.iter().zip(rates) {
+                prop_assert!(r <= c.rate + 1e-9 && r >= 0.0);
+            }
+        }
+
+        #[test]
+        fn company_never_helps(claims in claims(), units in prop::array::uniform5(0.5f64..4.0)) {
+            let supply = Supply { width: 4.0, units };
+            let rates = share(&supply, &claims);
+            for (c, r) in claims.iter().zip(rates) {
+                let alone = share(&supply, &[*c])[0];
+                prop_assert!(r <= alone + 1e-9);
+            }
+        }
+    }
+}

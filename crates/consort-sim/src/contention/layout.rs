@@ -1,0 +1,362 @@
+//! Who shares what, for one set of running threads.
+
+use super::dispatch::{CLASSES, Supply};
+use super::pipeline::{Setting, memory_latency_ns, unit_use};
+use super::stations::Station;
+use super::types::Running;
+use crate::chip::{Chip, KIB, Place};
+use crate::machine::{PrefetchScope, Scope};
+
+/// Bytes per ns are GB/s; per second, this many.
+const GB: f64 = 1e9;
+
+/// A cache and the streams into it.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedCache {
+    /// Capacity, bytes.
+    pub(crate) bytes: f64,
+    /// Level: 0 for L1 to 3 for all LLC domains of a package together.
+    pub(crate) level: usize,
+    /// Who brings lines in.
+    pub(crate) users: Vec<CacheUser>,
+}
+
+/// A thread's data or code in a cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheUser {
+    /// Index of the thread.
+    pub(crate) thread: usize,
+    /// Whether it is code.
+    pub(crate) code: bool,
+    /// Share of what is held that is charged to this thread.
+    pub(crate) charge: f64,
+}
+
+/// A station and who visits it.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedStation {
+    /// The station.
+    pub(crate) station: Station,
+    /// Threads that visit it, and whether hits in remote LLC domains do so too.
+    pub(crate) visitors: Vec<usize>,
+    /// Whether it carries what LLC domains send each other.
+    pub(crate) carries_llc: bool,
+}
+
+/// Everything shared by the running threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Sharing<'a> {
+    /// Per thread.
+    pub(crate) settings: Vec<Setting<'a>>,
+    /// Threads of each core that runs any.
+    pub(crate) cores: Vec<Vec<usize>>,
+    /// What each of those cores has to give.
+    pub(crate) supplies: Vec<Supply>,
+    /// Caches that run any thread, L1 first.
+    pub(crate) caches: Vec<SharedCache>,
+    /// Branch predictors: threads, and KiB.
+    pub(crate) predictors: Vec<(Vec<usize>, f64)>,
+    /// Stations: memory of each node, then interconnect of each package, then links of each node.
+    pub(crate) stations: Vec<SharedStation>,
+    /// Indices of the stations that each thread visits.
+    pub(crate) visits: Vec<Vec<usize>>,
+    /// Threads of each program that contend for locks.
+    pub(crate) lockers: Vec<Vec<usize>>,
+}
+
+/// Groups `0..n` by a key; groups in the order of their first member.
+pub(crate) fn groups<K: PartialEq>(n: usize, key: impl Fn(usize) -> Option<K>) -> Vec<Vec<usize>> {
+    let mut found: Vec<(K, Vec<usize>)> = Vec::new();
+    for i in 0..n {
+        let Some(k) = key(i) else { continue };
+        match found.iter_mut().rev().find(|(other, _)| *other == k) {
+            Some((_, members)) => members.push(i),
+            None => found.push((k, vec![i])),
+        }
+    }
+    found.into_iter().map(|(_, members)| members).collect()
+}
+
+impl<'a> Sharing<'a> {
+    /// Works out what the threads share.
+    pub(crate) fn new(chip: &'a Chip, running: &[Running<'a>]) -> Self {
+        let places: Vec<Place> = running.iter().map(|r| chip.places()[r.pu]).collect();
+        let cores = by(chip.domains().cores, &places, |p| p.core);
+        let settings = settings(chip, running, &places, &cores);
+        let supplies = cores
+            .iter()
+            .map(|members| supply(&settings, members))
+            .collect();
+        let stations = stations(chip, running, &places);
+        let mut visits = vec![Vec::new(); running.len()];
+        for (at, station) in stations.iter().enumerate() {
+            for &i in &station.visitors {
+                visits[i].push(at);
+            }
+        }
+        Self {
+            supplies,
+            visits,
+            caches: caches(chip, running, &places),
+            predictors: predictors(&settings, running, &cores),
+            stations,
+            lockers: lockers(running),
+            settings,
+            cores,
+        }
+    }
+}
+
+/// Threads by an index of their place; only domains with threads.
+fn by(count: usize, places: &[Place], index: impl Fn(&Place) -> usize) -> Vec<Vec<usize>> {
+    let mut slots = vec![Vec::new(); count];
+    for (i, place) in places.iter().enumerate() {
+        slots[index(place)].push(i);
+    }
+    slots.retain(|members| !members.is_empty());
+    slots
+}
+
+fn settings<'a>(
+    chip: &'a Chip,
+    running: &[Running<'a>],
+    places: &[Place],
+    cores: &[Vec<usize>],
+) -> Vec<Setting<'a>> {
+    let mut on_core = vec![1; running.len()];
+    for members in cores {
+        for &i in members {
+            on_core[i] = members.len();
+        }
+    }
+    let prefetching = prefetch_shares(chip, running, places);
+    let each = running.iter().zip(places).enumerate();
+    each.map(|(i, (r, &place))| setting(chip, *r, place, on_core[i], prefetching[i]))
+        .collect()
+}
+
+fn setting<'a>(
+    chip: &'a Chip,
+    running: Running<'a>,
+    place: Place,
+    on_core: usize,
+    prefetch_share: f64,
+) -> Setting<'a> {
+    let core = chip.core_spec(place);
+    let hz = chip.frequency_hz(place);
+    let cycles = |ns: f64| ns * 1e-9 * hz;
+    let llc = &chip.spec().llc;
+    let modes = core.smt.iter();
+    let mode = modes
+        .filter(|mode| mode.ways as usize >= on_core)
+        .min_by_key(|mode| mode.ways);
+    Setting {
+        demand: running.demand,
+        core,
+        hz,
+        width: mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width),
+        on_core: on_core as f64,
+        llc_cycles: cycles(llc.latency_ns),
+        remote_cycles: llc.remote_latency_ns.map(cycles),
+        memory_cycles: cycles(memory_latency_ns(chip, place, running.demand.home_node)),
+        prefetch_share,
+        units: unit_use(core, &running.demand.phase.spec.mix),
+    }
+}
+
+/// What siblings on one prefetcher save each other: shared data is fetched once.
+fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<f64> {
+    let group = |i: usize| {
+        let scope = chip.core_spec(places[i]).prefetcher.as_ref()?.per;
+        let index = match scope {
+            PrefetchScope::Core => places[i].core,
+            PrefetchScope::L2 => places[i].l2,
+            PrefetchScope::Llc => places[i].llc,
+        };
+        Some((running[i].demand.program, index))
+    };
+    let mut shares = vec![1.0; running.len()];
+    if running.iter().all(|r| r.demand.shared_data == 0.0) {
+        return shares;
+    }
+    for members in groups(running.len(), group) {
+        for &i in &members {
+            shares[i] = charge(running[i].demand.shared_data, members.len());
+        }
+    }
+    shares
+}
+
+/// What one of `siblings` is charged for when a share of it is common to all.
+fn charge(shared: f64, siblings: usize) -> f64 {
+    1.0 - shared + shared / siblings as f64
+}
+
+/// What a core has for the threads on it; units that are not shared limit each thread apart.
+fn supply(settings: &[Setting<'_>], members: &[usize]) -> Supply {
+    let first = &settings[members[0]];
+    let units: [f64; CLASSES] = core::array::from_fn(|u| {
+        let unit = &first.units[u];
+        if unit.shared {
+            unit.count
+        } else {
+            f64::INFINITY
+        }
+    });
+    Supply {
+        width: first.core.dispatch_width,
+        units,
+    }
+}
+
+fn caches(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<SharedCache> {
+    let domains = chip.domains();
+    let mut all = Vec::new();
+    first_level(chip, running, places, &mut all);
+    for members in by(domains.l2s, places, |p| p.l2) {
+        if let Some(l2) = &chip.core_spec(places[members[0]]).l2 {
+            all.push(unified(1, l2.size_kib * KIB, running, &members));
+        }
+    }
+    let llc = &chip.spec().llc;
+    for members in by(domains.llcs, places, |p| p.llc) {
+        all.push(unified(2, llc.size_kib * KIB, running, &members));
+    }
+    if llc.remote_latency_ns.is_some() {
+        let regions = (domains.llcs / domains.packages.max(1)) as f64;
+        for members in by(domains.packages, places, |p| p.package) {
+            all.push(unified(3, llc.size_kib * KIB * regions, running, &members));
+        }
+    }
+    all
+}
+
+/// L1 caches for data and for instructions.
+fn first_level(chip: &Chip, running: &[Running<'_>], places: &[Place], all: &mut Vec<SharedCache>) {
+    for code in [false, true] {
+        let owner = |i: usize| {
+            let core = chip.core_spec(places[i]);
+            let cache = if code { &core.l1i } else { &core.l1d };
+            match cache.per {
+                Scope::Pu => (true, running[i].pu),
+                Scope::Core => (false, places[i].core),
+            }
+        };
+        for members in groups(running.len(), |i| Some(owner(i))) {
+            let core = chip.core_spec(places[members[0]]);
+            let cache = if code { &core.l1i } else { &core.l1d };
+            all.push(SharedCache {
+                bytes: cache.size_kib * KIB,
+                level: 0,
+                users: users(running, &members, code),
+            });
+        }
+    }
+}
+
+/// A cache for data and instructions.
+fn unified(level: usize, bytes: f64, running: &[Running<'_>], members: &[usize]) -> SharedCache {
+    let mut all = users(running, members, false);
+    let with_code: Vec<usize> = members
+        .iter()
+        .copied()
+        .filter(|&i| !running[i].demand.phase.code.is_flat_zero())
+        .collect();
+    all.extend(users(running, &with_code, true));
+    SharedCache {
+        bytes,
+        level,
+        users: all,
+    }
+}
+
+fn users(running: &[Running<'_>], members: &[usize], code: bool) -> Vec<CacheUser> {
+    let share = |i: usize| {
+        let demand = running[i].demand;
+        if code {
+            demand.shared_code
+        } else {
+            demand.shared_data
+        }
+    };
+    let siblings = |i: usize| {
+        let same = |&&j: &&usize| running[j].demand.program == running[i].demand.program;
+        members.iter().filter(same).count()
+    };
+    let user = |&i: &usize| CacheUser {
+        thread: i,
+        code,
+        charge: if share(i) > 0.0 {
+            charge(share(i), siblings(i))
+        } else {
+            1.0
+        },
+    };
+    members.iter().map(user).collect()
+}
+
+fn predictors(
+    settings: &[Setting<'_>],
+    running: &[Running<'_>],
+    cores: &[Vec<usize>],
+) -> Vec<(Vec<usize>, f64)> {
+    let mut all = Vec::new();
+    for members in cores {
+        let predictor = &settings[members[0]].core.branch_predictor;
+        match predictor.per {
+            Scope::Core => all.push((members.clone(), predictor.size_kib)),
+            Scope::Pu => all.extend(members.iter().map(|&i| (vec![i], predictor.size_kib))),
+        }
+    }
+    debug_assert!(all.iter().map(|(m, _)| m.len()).sum::<usize>() == running.len());
+    all
+}
+
+fn stations(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<SharedStation> {
+    let spec = chip.spec();
+    let line = f64::from(spec.memory.line_bytes);
+    let home = |i: usize| running[i].demand.home_node;
+    let station = |bandwidth_gb_s: f64, servers: f64| Station {
+        lines_per_s: bandwidth_gb_s * servers * GB / line,
+        service_s: line / (bandwidth_gb_s * GB),
+    };
+    let all = 0..running.len();
+    let controllers = f64::from(spec.memory.controllers_per_node);
+    let mut stations: Vec<_> = (0..chip.domains().nodes)
+        .map(|node| SharedStation {
+            station: station(spec.memory.bandwidth_gb_s, controllers),
+            visitors: all.clone().filter(|&i| home(i) == node).collect(),
+            carries_llc: false,
+        })
+        .collect();
+    stations.extend((0..chip.domains().packages).map(|package| {
+        SharedStation {
+            station: station(spec.interconnect.bandwidth_gb_s, 1.0),
+            visitors: all
+                .clone()
+                .filter(|&i| places[i].package == package)
+                .collect(),
+            carries_llc: true,
+        }
+    }));
+    if let Some(numa) = &spec.numa {
+        stations.extend((0..chip.domains().nodes).map(|node| {
+            SharedStation {
+                station: station(numa.link_bandwidth_gb_s, 1.0),
+                visitors: all
+                    .clone()
+                    .filter(|&i| home(i) == node && places[i].node != node)
+                    .collect(),
+                carries_llc: false,
+            }
+        }));
+    }
+    stations
+}
+
+fn lockers(running: &[Running<'_>]) -> Vec<Vec<usize>> {
+    let program = |i: usize| running[i].demand.lock.map(|_| running[i].demand.program);
+    let mut all = groups(running.len(), program);
+    all.retain(|members| members.len() > 1);
+    all
+}

@@ -1,0 +1,450 @@
+//! One thread's cycles per instruction, given what it holds of every shared structure.
+//!
+//! Out of order (Eyerman, Eeckhout, Karkhanis, Smith, TOCS 2009, section 4):
+//! dispatch at `min(width, a·w^b / l)` instructions per cycle, where `a·w^b` is
+//! the parallelism in a window of w instructions and `l` their mean latency,
+//! hits in L2 and LLC included; plus the time that nothing is dispatched:
+//! mispredicted branches, instruction misses, page walks, and misses to memory,
+//! of which MLP(w) overlap.
+//!
+//! In order: dispatch at the width; an instruction stops at an operand that is
+//! not there. The distance from a value to its first use is exponentially
+//! distributed with mean d, so at D instructions per cycle a latency L costs
+//! `L − (d/D)(1 − e^(−L·D/d))` cycles.
+
+use super::dispatch::CLASSES;
+use super::types::Demand;
+use crate::chip::{Chip, KIB, Place};
+use crate::machine::{CoreSpec, Pipeline, RobSharing, Scope, UnitSpec};
+use crate::math::{exp, pow};
+use crate::program::{MixSpec, REFERENCE_PREDICTOR_KIB, REFERENCE_WINDOW};
+
+/// What does not change while the set of running threads stays the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<'a> {
+    /// What the thread asks for.
+    pub(crate) demand: &'a Demand,
+    /// The core there.
+    pub(crate) core: &'a CoreSpec,
+    /// Clock, Hz.
+    pub(crate) hz: f64,
+    /// Instructions per cycle that it may dispatch in the core's present SMT mode.
+    pub(crate) width: f64,
+    /// Threads on the core, itself included.
+    pub(crate) on_core: f64,
+    /// Latency of an LLC hit, cycles.
+    pub(crate) llc_cycles: f64,
+    /// Latency of a hit in another LLC domain, cycles, where there is such a thing.
+    pub(crate) remote_cycles: Option<f64>,
+    /// Latency of memory behind the LLC, idle, cycles.
+    pub(crate) memory_cycles: f64,
+    /// Share of prefetchers' work that siblings have not done already, 0 to 1.
+    pub(crate) prefetch_share: f64,
+    /// Unit-cycles per instruction and units, by class.
+    pub(crate) units: [UnitUse; CLASSES],
+}
+
+/// A thread's use of one class of units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct UnitUse {
+    /// Operations per instruction.
+    pub(crate) operations: f64,
+    /// The units.
+    pub(crate) count: f64,
+    /// Cycles until a unit takes the next operation.
+    pub(crate) interval: f64,
+    /// Cycles from operands to result.
+    pub(crate) latency: f64,
+    /// Whether co-runners use the same ones.
+    pub(crate) shared: bool,
+}
+
+/// What a thread holds at the moment, as far as the iteration knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Held {
+    /// Bytes of data in L1D, L2, LLC, and over all LLC domains.
+    pub(crate) data: [f64; 4],
+    /// Bytes of code in L1I, L2, LLC, and over all LLC domains.
+    pub(crate) code: [f64; 4],
+    /// Window, instructions.
+    pub(crate) window: f64,
+    /// Branch predictor, KiB.
+    pub(crate) predictor_kib: f64,
+    /// TLB reach, bytes.
+    pub(crate) tlb_bytes: f64,
+    /// Cycles that an operation waits for co-runners' operations, by unit class.
+    pub(crate) unit_wait: [f64; CLASSES],
+}
+
+/// Cycles per instruction and what causes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Terms {
+    /// Active cycles: width and dependences.
+    pub(crate) base: f64,
+    /// Active cycles: units.
+    pub(crate) units: f64,
+    /// Hits in the L2; active cycles out of order, stalls in order.
+    pub(crate) l2: f64,
+    /// Hits in the LLC or another domain's; likewise.
+    pub(crate) llc: f64,
+    /// Active cycles: a window made smaller by co-runners.
+    pub(crate) window: f64,
+    /// Active cycles in all.
+    pub(crate) active: f64,
+    /// Stall: instruction fetch.
+    pub(crate) fetch: f64,
+    /// Stall: branches.
+    pub(crate) branch: f64,
+    /// Stall: memory, were it idle.
+    pub(crate) memory: f64,
+    /// Stall: page walks.
+    pub(crate) tlb: f64,
+    /// Stalls in all, without queueing and locks.
+    pub(crate) stall: f64,
+    /// Waits for a line that are felt, per instruction.
+    pub(crate) felt_lines: f64,
+    /// Overlap of long misses.
+    pub(crate) mlp: f64,
+    /// Smallest window that sustains the dispatch rate, instructions.
+    pub(crate) window_need: f64,
+    /// Misses per instruction.
+    pub(crate) misses: Misses,
+}
+
+/// Misses per instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Misses {
+    /// Of data: L1D, L2, LLC, all LLC domains.
+    pub(crate) data: [f64; 4],
+    /// Of code: L1I, L2, LLC, all LLC domains.
+    pub(crate) code: [f64; 4],
+    /// Memory misses that are waited for.
+    pub(crate) demand: f64,
+    /// Lines prefetched.
+    pub(crate) prefetched: f64,
+    /// Lines to and from memory.
+    pub(crate) lines: f64,
+    /// Branches.
+    pub(crate) branch: f64,
+    /// TLB.
+    pub(crate) tlb: f64,
+}
+
+/// Index of the floating-point units among the classes.
+pub(crate) const FP: usize = 1;
+
+/// The use of units by a mix on a core, in the order int, fp, load/store, branch, vector.
+pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitUse; CLASSES] {
+    let u = &core.units;
+    let int = mix.int + if u.branch.is_none() { mix.branch } else { 0.0 };
+    let fp = mix.fp + if u.vector.is_none() { mix.vector } else { 0.0 };
+    let of = |operations: f64, spec: &UnitSpec| UnitUse {
+        operations,
+        count: f64::from(spec.count),
+        interval: spec.interval_cycles,
+        latency: spec.latency_cycles,
+        shared: spec.per == Scope::Core,
+    };
+    let optional = |operations: f64, spec: Option<&UnitSpec>| match spec {
+        Some(spec) => of(operations, spec),
+        None => of(0.0, &u.int),
+    };
+    [
+        of(int, &u.int),
+        of(fp, &u.fp),
+        of(mix.load + mix.store, &u.load_store),
+        optional(mix.branch, u.branch.as_ref()),
+        optional(mix.vector, u.vector.as_ref()),
+    ]
+}
+
+impl Setting<'_> {
+    /// Entries of the reorder buffer that the core has for this thread and its co-runners.
+    pub(crate) fn rob(&self) -> f64 {
+        self.core.rob_entries.map_or(1.0, f64::from)
+    }
+
+    /// Window when nothing of it is clogged: all of it, or the fixed part.
+    pub(crate) fn window_alone(&self) -> f64 {
+        match (self.core.pipeline, self.core.rob_sharing) {
+            (Pipeline::InOrder, _) => self.demand.phase.spec.ilp.use_distance,
+            (_, RobSharing::Shared | RobSharing::Private) => self.rob(),
+            (_, RobSharing::Partitioned) => self.rob() / self.on_core,
+        }
+    }
+
+    /// Whether co-runners can clog this thread's window.
+    pub(crate) fn shares_window(&self) -> bool {
+        self.core.pipeline == Pipeline::OutOfOrder && self.core.rob_sharing == RobSharing::Shared
+    }
+
+    fn mix(&self) -> &MixSpec {
+        &self.demand.phase.spec.mix
+    }
+
+    /// Instructions per cycle that the units sustain for this thread alone.
+    fn unit_limit(&self) -> f64 {
+        let limits = self.units.iter().map(|u| {
+            let cycles = u.operations * u.interval;
+            if cycles > 0.0 {
+                u.count / cycles
+            } else {
+                f64::INFINITY
+            }
+        });
+        limits.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Mean latency of an instruction when all data is in the L1, cycles.
+    fn mean_latency(&self) -> f64 {
+        const LOAD_STORE: usize = 2;
+        let of = |(class, u): (usize, &UnitUse)| match class {
+            LOAD_STORE => self.mix().load * self.core.l1d.latency_cycles + self.mix().store,
+            _ => u.operations * u.latency,
+        };
+        self.units.iter().enumerate().map(of).sum::<f64>().max(1.0)
+    }
+
+    fn unit_queueing(&self, held: &Held) -> f64 {
+        let waits = self.units.iter().zip(held.unit_wait);
+        waits.map(|(u, wait)| u.operations * wait).sum()
+    }
+
+    /// Cycles of an L2 hit; where there is no L2, of an LLC hit.
+    fn l2_cycles(&self) -> f64 {
+        self.core
+            .l2
+            .as_ref()
+            .map_or(self.llc_cycles, |l2| l2.latency_cycles)
+    }
+
+    /// The thread's cycles per instruction.
+    pub(crate) fn terms(&self, held: &Held) -> Terms {
+        let mut terms = Terms {
+            misses: self.misses(held),
+            ..Terms::default()
+        };
+        terms.mlp = self.mlp(held.window);
+        match self.core.pipeline {
+            Pipeline::OutOfOrder => self.out_of_order(held, &mut terms),
+            Pipeline::InOrder => self.in_order(held, &mut terms),
+        }
+        self.stalls(&mut terms);
+        terms
+    }
+
+    /// Parallelism of a window, instructions per cycle of mean latency 1.
+    fn parallelism(&self, window: f64) -> f64 {
+        let ilp = &self.demand.phase.spec.ilp;
+        ilp.a * pow(window, ilp.b) / self.demand.intensity
+    }
+
+    fn out_of_order(&self, held: &Held, terms: &mut Terms) {
+        let whole = self.parallelism(self.rob());
+        let limit = self.width.min(self.unit_limit());
+        let cycles = |latency: f64, parallelism: f64| (1.0 / limit).max(latency / parallelism);
+        let l1 = self.mean_latency();
+        let base = (1.0 / self.width).max(l1 / whole);
+        let with_units = cycles(l1, whole);
+        let latency_l2 = l1 + self.l2_latency(&terms.misses);
+        let with_l2 = cycles(latency_l2, whole);
+        let latency_llc = latency_l2 + self.llc_latency(&terms.misses);
+        let with_llc = cycles(latency_llc, whole);
+        let own = self.parallelism(held.window);
+        let with_window = cycles(latency_llc, own);
+        let latency = latency_llc + self.unit_queueing(held);
+        terms.active = cycles(latency, own);
+        terms.base = base;
+        terms.units = with_units - base + terms.active - with_window;
+        terms.l2 = with_l2 - with_units;
+        terms.llc = with_llc - with_l2;
+        terms.window = with_window - with_llc;
+        terms.window_need = self.window_need(latency, limit);
+        terms.branch = terms.misses.branch
+            * (self.core.pipeline_depth_cycles + self.resolution(held, &terms.misses, latency));
+    }
+
+    /// Latency that L2 hits add to the mean instruction, cycles.
+    fn l2_latency(&self, misses: &Misses) -> f64 {
+        let Some(l2) = &self.core.l2 else {
+            return 0.0;
+        };
+        (misses.data[0] - misses.data[1]) * (l2.latency_cycles - self.core.l1d.latency_cycles)
+    }
+
+    /// Latency that LLC hits, here or in another domain, add to the mean instruction, cycles.
+    fn llc_latency(&self, misses: &Misses) -> f64 {
+        let exposed = 1.0 - self.prefetched_share();
+        let l1 = self.core.l1d.latency_cycles;
+        let here = (misses.data[1] - misses.data[2]) * (self.llc_cycles - l1);
+        let remote = self.remote_cycles.map_or(0.0, |cycles| {
+            (misses.data[2] - misses.data[3]) * (cycles - l1)
+        });
+        exposed * (here + remote)
+    }
+
+    /// Smallest window in which the rate that width and units allow can be sustained.
+    fn window_need(&self, latency: f64, limit: f64) -> f64 {
+        let ilp = &self.demand.phase.spec.ilp;
+        let ratio = limit * latency * self.demand.intensity / ilp.a;
+        let rob = self.rob();
+        if ilp.b <= 0.0 || ratio >= pow(rob, ilp.b) {
+            return rob;
+        }
+        pow(ratio.max(1e-9), 1.0 / ilp.b).clamp(1.0, rob)
+    }
+
+    /// Cycles from the dispatch of a mispredicted branch until it is resolved: what the
+    /// instructions before it in the window take, but no more than refilling the window does.
+    fn resolution(&self, held: &Held, misses: &Misses, latency: f64) -> f64 {
+        if misses.branch <= 0.0 {
+            return 0.0;
+        }
+        let before = held.window.min(1.0 / misses.branch).max(1.0);
+        let drain = before * latency / self.parallelism(before);
+        drain.min(held.window / self.width)
+    }
+
+    fn in_order(&self, held: &Held, terms: &mut Terms) {
+        let limit = self.width.min(self.unit_limit());
+        terms.base = 1.0 / self.width;
+        terms.units = 1.0 / limit - terms.base;
+        terms.active = 1.0 / limit;
+        let wait = |latency: f64| self.exposed(latency, limit);
+        let l1 = wait(self.core.l1d.latency_cycles);
+        let mix = self.mix();
+        let classes = self.units.iter().zip(held.unit_wait).enumerate();
+        let own: f64 = classes
+            .filter(|(class, _)| *class != 2)
+            .map(|(_, (u, queue))| u.operations * wait(u.latency + queue))
+            .sum();
+        let dependences = own + mix.load * l1;
+        terms.base += dependences;
+        terms.stall += dependences;
+        terms.l2 = if self.core.l2.is_some() {
+            (terms.misses.data[0] - terms.misses.data[1]) * (wait(self.l2_cycles()) - l1)
+        } else {
+            0.0
+        };
+        let exposed = 1.0 - self.prefetched_share();
+        let here = (terms.misses.data[1] - terms.misses.data[2]) * (wait(self.llc_cycles) - l1);
+        let remote = self.remote_cycles.map_or(0.0, |cycles| {
+            (terms.misses.data[2] - terms.misses.data[3]) * (wait(cycles) - l1)
+        });
+        terms.llc = exposed * (here + remote);
+        terms.stall += terms.l2 + terms.llc;
+        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
+    }
+
+    /// Cycles that an in-order pipe waits for a result of some latency.
+    fn exposed(&self, latency: f64, rate: f64) -> f64 {
+        let distance = self.demand.phase.spec.ilp.use_distance / self.demand.intensity / rate;
+        let late = (latency - 1.0).max(0.0);
+        late - distance * (1.0 - exp(-late / distance))
+    }
+
+    fn stalls(&self, terms: &mut Terms) {
+        let misses = &terms.misses;
+        let code = &misses.code;
+        let remote = self.remote_cycles.unwrap_or(0.0);
+        terms.fetch = (code[0] - code[1]) * self.l2_cycles()
+            + (code[1] - code[2]) * self.llc_cycles
+            + (code[2] - code[3]) * remote
+            + code[3] * (self.llc_cycles + self.memory_cycles);
+        let latency = self.llc_cycles + self.memory_cycles;
+        terms.memory = misses.demand * latency / terms.mlp;
+        terms.tlb = misses.tlb * self.core.tlb.walk_cycles / terms.mlp;
+        let depth = self.prefetch_depth().max(terms.mlp);
+        terms.felt_lines = misses.demand / terms.mlp + misses.prefetched / depth + code[3];
+        terms.stall += terms.fetch + terms.branch + terms.memory + terms.tlb;
+    }
+
+    fn prefetch_depth(&self) -> f64 {
+        let prefetcher = self.core.prefetcher.as_ref();
+        prefetcher.map_or(1.0, |p| f64::from(p.depth_lines))
+    }
+
+    fn coverage(&self) -> f64 {
+        self.core.prefetcher.as_ref().map_or(0.0, |p| p.coverage)
+    }
+
+    /// Share of misses that prefetching removes, 0 to 1.
+    fn prefetched_share(&self) -> f64 {
+        let prefetch = &self.demand.phase.spec.prefetch;
+        (prefetch.effectiveness * self.coverage()).clamp(0.0, 1.0)
+    }
+
+    /// Long misses that overlap in a window, at most what the core can have outstanding.
+    fn mlp(&self, window: f64) -> f64 {
+        let mlp = &self.demand.phase.spec.mlp;
+        let outstanding = f64::from(self.core.outstanding_misses) / self.on_core;
+        let wanted = mlp.value * pow(window / REFERENCE_WINDOW, mlp.window_exponent);
+        wanted.min(outstanding).max(1.0)
+    }
+
+    fn misses(&self, held: &Held) -> Misses {
+        let phase = &self.demand.phase;
+        let data = falling(&phase.data, held.data, self.demand.intensity);
+        let code = falling(&phase.code, held.code, 1.0);
+        let spec = &phase.spec;
+        let coverage = self.coverage();
+        let effect = spec.prefetch.effectiveness * coverage;
+        let beyond = data[3];
+        let demand = beyond * (1.0 - effect).max(0.0);
+        let excess = beyond * spec.prefetch.excess * coverage * self.prefetch_share;
+        let prefetched = beyond * effect.max(0.0) * self.prefetch_share + excess;
+        let fetched = demand + prefetched + code[3];
+        let shrink = REFERENCE_PREDICTOR_KIB / held.predictor_kib.max(1e-3);
+        let branch = spec.branch.mpki * pow(shrink, spec.branch.capacity_exponent);
+        let per_branch = self.mix().branch;
+        Misses {
+            data,
+            code,
+            demand,
+            prefetched,
+            lines: fetched + spec.writeback_share * (demand + prefetched - excess),
+            branch: (branch * self.demand.intensity / 1000.0).min(per_branch),
+            tlb: phase.data.mpki(held.tlb_bytes) * self.demand.intensity * spec.page_spread
+                / 1000.0,
+        }
+    }
+
+    /// Cycles per instruction in which a floating-point operation is in the FPU: operations
+    /// arrive at random and stay for their latency, so the FPU is empty with e^(−load).
+    pub(crate) fn fpu_busy_cycles(&self, cpi: f64) -> f64 {
+        let fp = &self.units[FP];
+        cpi * (1.0 - exp(-fp.operations * fp.latency / cpi))
+    }
+}
+
+/// Misses per instruction at rising capacities; a larger level never misses more.
+fn falling(curve: &crate::program::MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4] {
+    let mut largest: f64 = 0.0;
+    held.map(|bytes| {
+        largest = largest.max(bytes);
+        curve.mpki(largest) * intensity / 1000.0
+    })
+}
+
+/// TLB reach of one of `sharers` PUs, bytes.
+pub(crate) fn tlb_bytes(core: &CoreSpec, on_core: f64) -> f64 {
+    let sharers = match core.tlb.per {
+        Scope::Pu => 1.0,
+        Scope::Core => on_core,
+    };
+    f64::from(core.tlb.entries) * core.tlb.page_kib * KIB / sharers
+}
+
+/// Latency of memory from a place to a node, behind the LLC and idle, ns.
+pub(crate) fn memory_latency_ns(chip: &Chip, place: Place, home: usize) -> f64 {
+    let spec = chip.spec();
+    let hop = spec.numa.as_ref().map_or(0.0, |numa| {
+        let package = home / spec.layout.nodes_per_package.max(1) as usize;
+        match (place.node == home, place.package == package) {
+            (true, _) => 0.0,
+            (false, true) => numa.same_package_ns,
+            (false, false) => numa.other_package_ns,
+        }
+    });
+    spec.memory.latency_ns + hop
+}

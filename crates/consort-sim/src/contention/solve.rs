@@ -1,0 +1,465 @@
+//! The fixed point over all shared structures.
+
+use super::caches::{Stream, divide};
+use super::dispatch::{CLASSES, Claim, MAX_WAYS, share};
+use super::layout::{SharedCache, Sharing};
+use super::pipeline::{Held, Setting, Terms, tlb_bytes};
+use super::stations::{Station, Visitor, wait};
+use super::types::{Flow, Running, Solution, Stack, ThreadRates};
+use super::window::{Pressure, shared};
+use crate::chip::Chip;
+use crate::machine::Pipeline;
+use std::sync::Arc;
+
+/// Relative change of every rate below which the iteration has converged.
+const TOLERANCE: f64 = 1e-6;
+/// Iterations at most.
+const MOST_ITERATIONS: u32 = 400;
+/// Share of the new value in each step, at first.
+const STEP: f64 = 0.8;
+/// Iterations after which the step is halved, for sets that oscillate.
+const PATIENCE: u32 = 40;
+
+/// Solves sets of running threads on one chip.
+#[derive(Clone, Debug)]
+pub struct Solver {
+    chip: Arc<Chip>,
+}
+
+impl Solver {
+    /// A solver for a chip.
+    pub fn new(chip: Arc<Chip>) -> Self {
+        Self { chip }
+    }
+
+    /// The chip.
+    pub fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// The rates of all running threads.
+    ///
+    /// The order of `running` decides nothing but the order of the answer. A thread alone runs at
+    /// its ST rate. Where the iteration does not settle, `converged` is false and the last state
+    /// is given, which still respects every capacity.
+    pub fn solve(&self, running: &[Running<'_>]) -> Solution {
+        let sharing = Sharing::new(&self.chip, running);
+        let mut state = State::new(&sharing);
+        let mut residual = f64::INFINITY;
+        let mut iterations = 0;
+        let mut step = STEP;
+        while residual > TOLERANCE && iterations < MOST_ITERATIONS {
+            iterations += 1;
+            if iterations % PATIENCE == 0 {
+                step *= 0.5;
+            }
+            state.update(&sharing);
+            residual = state.step(step);
+        }
+        state.solution(&sharing, &self.chip, residual, iterations)
+    }
+}
+
+/// What one thread is doing, as far as the iteration knows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Guess {
+    /// Time per instruction, s.
+    time_s: f64,
+    /// Share of time in which it can dispatch.
+    active: f64,
+    /// Share of time in which it waits for memory.
+    waits: f64,
+    /// Waiting for locks, s per instruction.
+    lock_s: f64,
+}
+
+/// The iteration's state.
+struct State {
+    guess: Vec<Guess>,
+    next: Vec<Guess>,
+    held: Vec<Held>,
+    terms: Vec<Terms>,
+    /// Instructions per cycle while active.
+    rate: Vec<f64>,
+    /// Time per instruction without queueing and locks, s.
+    unqueued_s: Vec<f64>,
+    /// Wait at each station, s.
+    waits: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl State {
+    fn new(sharing: &Sharing<'_>) -> Self {
+        let n = sharing.settings.len();
+        let mut state = Self {
+            guess: vec![Guess::default(); n],
+            next: vec![Guess::default(); n],
+            held: sharing.settings.iter().map(first_held).collect(),
+            terms: vec![Terms::default(); n],
+            rate: vec![0.0; n],
+            unqueued_s: vec![0.0; n],
+            waits: vec![0.0; sharing.stations.len()],
+            scratch: Vec::new(),
+        };
+        state.first_guess(sharing);
+        state
+    }
+
+    /// Every thread as if it had all to itself.
+    fn first_guess(&mut self, sharing: &Sharing<'_>) {
+        for cache in &sharing.caches {
+            for user in &cache.users {
+                self.hold(cache.level, user.thread, user.code, cache.bytes);
+            }
+        }
+        for (i, setting) in sharing.settings.iter().enumerate() {
+            let terms = setting.terms(&self.held[i]);
+            let cpi = terms.active + terms.stall;
+            self.guess[i] = Guess {
+                time_s: cpi / setting.hz,
+                active: terms.active / cpi,
+                waits: terms.memory / cpi,
+                lock_s: 0.0,
+            };
+            self.terms[i] = terms;
+            self.rate[i] = 1.0 / terms.active;
+        }
+    }
+
+    /// Levels that a chip lacks hold nothing; misses fall with the largest level below.
+    fn hold(&mut self, level: usize, i: usize, code: bool, bytes: f64) {
+        let held = &mut self.held[i];
+        if code {
+            held.code[level] = bytes;
+        } else {
+            held.data[level] = bytes;
+        }
+    }
+
+    /// One pass over every shared structure.
+    fn update(&mut self, sharing: &Sharing<'_>) {
+        for cache in &sharing.caches {
+            self.divide_cache(cache, sharing);
+        }
+        self.divide_predictors(sharing);
+        self.divide_windows(sharing);
+        self.queue_for_units(sharing);
+        for (i, setting) in sharing.settings.iter().enumerate() {
+            self.terms[i] = setting.terms(&self.held[i]);
+        }
+        self.dispatch(sharing);
+        self.queue_for_stations(sharing);
+        self.new_guess(sharing);
+        self.queue_for_locks(sharing);
+    }
+
+    fn divide_cache(&mut self, cache: &SharedCache, sharing: &Sharing<'_>) {
+        let mut streams = Vec::with_capacity(cache.users.len());
+        for user in &cache.users {
+            let demand = sharing.settings[user.thread].demand;
+            let speed = 1.0 / self.guess[user.thread].time_s;
+            streams.push(Stream {
+                curve: if user.code {
+                    &demand.phase.code
+                } else {
+                    &demand.phase.data
+                },
+                speed: if user.code {
+                    speed
+                } else {
+                    speed * demand.intensity
+                },
+                charge: user.charge,
+            });
+        }
+        let mut held = core::mem::take(&mut self.scratch);
+        divide(cache.bytes, &streams, &mut held);
+        for (user, &bytes) in cache.users.iter().zip(&held) {
+            self.hold(cache.level, user.thread, user.code, bytes);
+        }
+        self.scratch = held;
+    }
+
+    /// Predictor storage goes to programs in proportion to the branches that they run;
+    /// siblings that run the same code train it for each other.
+    fn divide_predictors(&mut self, sharing: &Sharing<'_>) {
+        for (members, kib) in &sharing.predictors {
+            let branches = |i: usize| {
+                let setting = &sharing.settings[i];
+                setting.demand.phase.spec.mix.branch / self.guess[i].time_s
+            };
+            let all: f64 = members.iter().map(|&i| branches(i)).sum();
+            for &i in members {
+                let demand = sharing.settings[i].demand;
+                let of = |&&j: &&usize| sharing.settings[j].demand.program == demand.program;
+                let siblings: f64 = members.iter().filter(of).map(|&j| branches(j)).sum();
+                let own = branches(i) + demand.shared_code * (siblings - branches(i));
+                let part = if all > 0.0 { own / all } else { 1.0 };
+                self.held[i].predictor_kib = kib * part;
+            }
+        }
+    }
+
+    fn divide_windows(&mut self, sharing: &Sharing<'_>) {
+        for members in &sharing.cores {
+            let pressures: Vec<Pressure> =
+                members.iter().map(|&i| self.pressure(sharing, i)).collect();
+            for (k, &i) in members.iter().enumerate() {
+                let setting = &sharing.settings[i];
+                self.held[i].window = if setting.shares_window() {
+                    shared(setting.rob(), &pressures, k)
+                } else {
+                    setting.window_alone()
+                };
+            }
+        }
+    }
+
+    fn pressure(&self, sharing: &Sharing<'_>, i: usize) -> Pressure {
+        let setting = &sharing.settings[i];
+        let terms = &self.terms[i];
+        let fair = setting.core.dispatch_width / setting.on_core;
+        let wait_cycles = setting.llc_cycles + setting.memory_cycles;
+        Pressure {
+            computing: terms.window_need,
+            waiting: fair * wait_cycles,
+            waits: self.guess[i].waits,
+        }
+    }
+
+    /// Operations wait for co-runners' operations on shared units: `ρI/(2(1−ρ))` cycles over
+    /// the class's units, with ρ the co-runners' utilisation and I the issue interval.
+    fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
+        const FULL: f64 = 0.95;
+        for members in &sharing.cores {
+            for u in 0..CLASSES {
+                let load = |i: usize| {
+                    let unit = &sharing.settings[i].units[u];
+                    let ipc = self.guess[i].active * self.rate[i];
+                    ipc * unit.operations * unit.interval / unit.count
+                };
+                let all: f64 = members.iter().map(|&i| load(i)).sum();
+                for &i in members {
+                    let unit = &sharing.settings[i].units[u];
+                    let others = (all - load(i)).clamp(0.0, FULL);
+                    let wait = others * unit.interval / (2.0 * (1.0 - others) * unit.count);
+                    self.held[i].unit_wait[u] = if unit.shared { wait } else { 0.0 };
+                }
+            }
+        }
+    }
+
+    fn dispatch(&mut self, sharing: &Sharing<'_>) {
+        for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
+            let mut claims = [Claim::default(); MAX_WAYS];
+            for (claim, &i) in claims.iter_mut().zip(members) {
+                *claim = Claim {
+                    rate: 1.0 / self.terms[i].active,
+                    active: self.guess[i].active,
+                    use_of: sharing.settings[i].units.map(|u| {
+                        if u.shared {
+                            u.operations * u.interval
+                        } else {
+                            0.0
+                        }
+                    }),
+                };
+            }
+            let n = members.len().min(MAX_WAYS);
+            let rates = share(supply, &claims[..n]);
+            for (&rate, &i) in rates.iter().zip(members) {
+                self.rate[i] = rate;
+                let cycles = 1.0 / rate + self.terms[i].stall;
+                self.unqueued_s[i] = cycles / sharing.settings[i].hz;
+            }
+        }
+    }
+
+    fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {
+        for (at, shared) in sharing.stations.iter().enumerate() {
+            let visitors: Vec<Visitor> = shared
+                .visitors
+                .iter()
+                .map(|&i| {
+                    let others = self.queue_s(sharing, i) - self.waits[at] * self.felt(i);
+                    let misses = &self.terms[i].misses;
+                    let between = misses.data[2] - misses.data[3];
+                    Visitor {
+                        time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
+                        lines: misses.lines + if shared.carries_llc { between } else { 0.0 },
+                        felt: self.felt(i),
+                    }
+                })
+                .collect();
+            self.waits[at] = wait(&shared.station, &visitors);
+        }
+    }
+
+    fn felt(&self, i: usize) -> f64 {
+        self.terms[i].felt_lines
+    }
+
+    /// Time per instruction that a thread waits at stations, s.
+    fn queue_s(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+        let waits = sharing.visits[i].iter().map(|&at| self.waits[at]);
+        waits.map(|wait| wait * self.felt(i)).sum()
+    }
+
+    fn new_guess(&mut self, sharing: &Sharing<'_>) {
+        for (i, setting) in sharing.settings.iter().enumerate() {
+            let queue = self.queue_s(sharing, i);
+            let lock_s = self.guess[i].lock_s;
+            let time_s = self.unqueued_s[i] + queue + lock_s;
+            let memory = self.terms[i].memory / setting.hz + queue;
+            self.next[i] = Guess {
+                time_s,
+                active: 1.0 / (self.rate[i] * setting.hz * time_s),
+                waits: memory / time_s,
+                lock_s,
+            };
+        }
+    }
+
+    /// Siblings wait for locks as for a server that each hold occupies: `ρh/(1−ρ)`, less one's
+    /// own share of the utilisation; the loop is closed as at the stations.
+    fn queue_for_locks(&mut self, sharing: &Sharing<'_>) {
+        for members in &sharing.lockers {
+            let n = members.len() as f64;
+            let Some(lock) = sharing.settings[members[0]].demand.lock else {
+                continue;
+            };
+            let per_instruction = lock.per_minstr / 1e6;
+            let without = |i: usize| self.next[i].time_s - self.next[i].lock_s;
+            let mean_time = members.iter().map(|&i| without(i)).sum::<f64>() / n;
+            let hold_s = lock.hold_instr * mean_time;
+            if hold_s <= 0.0 || per_instruction <= 0.0 {
+                continue;
+            }
+            let station = Station {
+                lines_per_s: f64::from(lock.count.max(1)) / hold_s,
+                service_s: 2.0 * hold_s * (n - 1.0) / n,
+            };
+            let visitors: Vec<Visitor> = members
+                .iter()
+                .map(|&i| Visitor {
+                    time_s: without(i),
+                    lines: per_instruction,
+                    felt: per_instruction,
+                })
+                .collect();
+            let wait_s = wait(&station, &visitors);
+            for &i in members {
+                let before = self.next[i].time_s - self.next[i].lock_s;
+                let scale = before / (before + per_instruction * wait_s);
+                let next = &mut self.next[i];
+                next.lock_s = per_instruction * wait_s;
+                next.time_s = before + next.lock_s;
+                next.active *= scale;
+                next.waits *= scale;
+            }
+        }
+    }
+
+    /// Moves the guess towards the new one; the largest relative change of a rate.
+    fn step(&mut self, share: f64) -> f64 {
+        let mut residual: f64 = 0.0;
+        for (guess, next) in self.guess.iter_mut().zip(&self.next) {
+            residual = residual.max((next.time_s - guess.time_s).abs() / next.time_s);
+            residual = residual.max((next.active - guess.active).abs());
+            residual = residual.max((next.waits - guess.waits).abs());
+            let mix = |old: f64, new: f64| old + share * (new - old);
+            guess.time_s = mix(guess.time_s, next.time_s);
+            guess.active = mix(guess.active, next.active);
+            guess.waits = mix(guess.waits, next.waits);
+            guess.lock_s = mix(guess.lock_s, next.lock_s);
+        }
+        residual
+    }
+
+    fn solution(
+        &self,
+        sharing: &Sharing<'_>,
+        chip: &Chip,
+        residual: f64,
+        iterations: u32,
+    ) -> Solution {
+        let threads: Vec<ThreadRates> = (0..self.next.len())
+            .map(|i| self.thread(sharing, i))
+            .collect();
+        let utilisation = |at: usize| sharing.stations[at].station.utilisation(self.waits[at]);
+        let nodes = chip.domains().nodes;
+        let packages = chip.domains().packages;
+        Solution {
+            threads,
+            converged: residual <= TOLERANCE,
+            residual: if residual.is_finite() { residual } else { 0.0 },
+            iterations,
+            memory_utilisation: (0..nodes).map(utilisation).collect(),
+            interconnect_utilisation: (nodes..nodes + packages).map(utilisation).collect(),
+        }
+    }
+
+    fn thread(&self, sharing: &Sharing<'_>, i: usize) -> ThreadRates {
+        let setting = &sharing.settings[i];
+        let (terms, held, next) = (&self.terms[i], &self.held[i], &self.next[i]);
+        let stack = Stack {
+            base: terms.base,
+            units: terms.units,
+            fetch: terms.fetch,
+            branch: terms.branch,
+            l2: terms.l2,
+            llc: terms.llc,
+            memory: terms.memory,
+            queue: self.queue_s(sharing, i) * setting.hz,
+            tlb: terms.tlb,
+            window: terms.window,
+            dispatch: 1.0 / self.rate[i] - terms.active,
+            lock: next.lock_s * setting.hz,
+        };
+        let cpi = stack.total();
+        ThreadRates {
+            ips: setting.hz / cpi,
+            cpi,
+            stack,
+            flow: flow(setting, terms, cpi),
+            window: held.window,
+            mlp: terms.mlp,
+            l1d_bytes: held.data[0],
+            l2_bytes: if setting.core.l2.is_some() {
+                held.data[1]
+            } else {
+                0.0
+            },
+            llc_bytes: held.data[2],
+        }
+    }
+}
+
+fn first_held(setting: &Setting<'_>) -> Held {
+    Held {
+        window: setting.window_alone(),
+        predictor_kib: setting.core.branch_predictor.size_kib,
+        tlb_bytes: tlb_bytes(setting.core, setting.on_core),
+        ..Held::default()
+    }
+}
+
+fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64) -> Flow {
+    let misses = &terms.misses;
+    let mix = &setting.demand.phase.spec.mix;
+    // A fetch group that misses the L1I looks in the L2 as data does.
+    debug_assert!(setting.core.pipeline == Pipeline::InOrder || terms.window_need > 0.0);
+    Flow {
+        l1d_accesses: mix.load + mix.store,
+        l1d_misses: misses.data[0],
+        l1i_misses: misses.code[0],
+        l2_misses: misses.data[1],
+        llc_accesses: misses.data[1] + misses.code[1],
+        llc_misses: misses.demand,
+        prefetched_lines: misses.prefetched,
+        memory_lines: misses.lines,
+        branch_misses: misses.branch,
+        tlb_misses: misses.tlb,
+        fpu_busy_cycles: setting.fpu_busy_cycles(cpi),
+    }
+}
