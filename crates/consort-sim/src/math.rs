@@ -13,6 +13,11 @@ pub(crate) fn exp2(x: f64) -> f64 {
     libm::exp2(x)
 }
 
+/// Natural logarithm.
+pub(crate) fn ln(x: f64) -> f64 {
+    libm::log(x)
+}
+
 /// Logarithm to the base 2.
 pub(crate) fn log2(x: f64) -> f64 {
     libm::log2(x)

@@ -9,8 +9,7 @@
 //!
 //! In order: dispatch at the width; an instruction stops at an operand that is
 //! not there. The distance from a value to its first use is exponentially
-//! distributed with mean d, so at D instructions per cycle a latency L costs
-//! `L − (d/D)(1 − e^(−L·D/d))` cycles.
+//! distributed; see [`Setting::dependences`].
 
 use super::dispatch::CLASSES;
 use super::types::Demand;
@@ -130,6 +129,14 @@ pub(crate) struct Misses {
     pub(crate) tlb: f64,
 }
 
+/// What hits beyond the L1 take, cycles per instruction; see [`Setting::hits`].
+struct Hits {
+    l2: f64,
+    l2_overlapped: f64,
+    llc: f64,
+    llc_overlapped: f64,
+}
+
 /// Index of the floating-point units among the classes.
 pub(crate) const FP: usize = 1;
 
@@ -241,46 +248,50 @@ impl Setting<'_> {
 
     fn out_of_order(&self, held: &Held, terms: &mut Terms) {
         let whole = self.parallelism(self.rob());
+        let own = self.parallelism(held.window);
         let limit = self.width.min(self.unit_limit());
         let cycles = |latency: f64, parallelism: f64| (1.0 / limit).max(latency / parallelism);
         let l1 = self.mean_latency();
-        let base = (1.0 / self.width).max(l1 / whole);
+        let queued = l1 + self.unit_queueing(held);
+        let computing = cycles(queued, own);
+        terms.base = (1.0 / self.width).max(l1 / whole);
         let with_units = cycles(l1, whole);
-        let latency_l2 = l1 + self.l2_latency(&terms.misses);
-        let with_l2 = cycles(latency_l2, whole);
-        let latency_llc = latency_l2 + self.llc_latency(&terms.misses);
-        let with_llc = cycles(latency_llc, whole);
-        let own = self.parallelism(held.window);
-        let with_window = cycles(latency_llc, own);
-        let latency = latency_llc + self.unit_queueing(held);
-        terms.active = cycles(latency, own);
-        terms.base = base;
-        terms.units = with_units - base + terms.active - with_window;
-        terms.l2 = with_l2 - with_units;
-        terms.llc = with_llc - with_l2;
-        terms.window = with_window - with_llc;
+        let with_window = cycles(l1, own);
+        terms.window = with_window - with_units;
+        terms.units = with_units - terms.base + computing - with_window;
+        let hits = self.hits(&terms.misses, terms.mlp);
+        let latency_l2 = queued + hits.l2;
+        let latency = latency_l2 + hits.llc;
+        let with_l2 = cycles(latency_l2, own);
+        terms.l2 = (with_l2 - computing).min(hits.l2_overlapped);
+        terms.llc = (cycles(latency, own) - with_l2).min(hits.llc_overlapped);
+        terms.active = computing + terms.l2 + terms.llc;
         terms.window_need = self.window_need(latency, limit);
         terms.branch = terms.misses.branch
-            * (self.core.pipeline_depth_cycles + self.resolution(held, &terms.misses, latency));
+            * (self.core.pipeline_depth_cycles + self.resolution(&terms.misses, latency_l2));
     }
 
-    /// Latency that L2 hits add to the mean instruction, cycles.
-    fn l2_latency(&self, misses: &Misses) -> f64 {
-        let Some(l2) = &self.core.l2 else {
-            return 0.0;
-        };
-        (misses.data[0] - misses.data[1]) * (l2.latency_cycles - self.core.l1d.latency_cycles)
-    }
-
-    /// Latency that LLC hits, here or in another domain, add to the mean instruction, cycles.
-    fn llc_latency(&self, misses: &Misses) -> f64 {
-        let exposed = 1.0 - self.prefetched_share();
+    /// Cycles per instruction that hits beyond the L1 take: added to the latency of the mean
+    /// instruction, and if they overlapped like misses to memory. The smaller of the two effects
+    /// is felt: loads that do not wait for each other are on no chain.
+    fn hits(&self, misses: &Misses, mlp: f64) -> Hits {
         let l1 = self.core.l1d.latency_cycles;
-        let here = (misses.data[1] - misses.data[2]) * (self.llc_cycles - l1);
-        let remote = self.remote_cycles.map_or(0.0, |cycles| {
-            (misses.data[2] - misses.data[3]) * (cycles - l1)
-        });
-        exposed * (here + remote)
+        let in_l2 = match &self.core.l2 {
+            Some(_) => misses.data[0] - misses.data[1],
+            None => 0.0,
+        };
+        let exposed = 1.0 - self.prefetched_share();
+        let in_llc = exposed * (misses.data[1] - misses.data[2]);
+        let (remote, far) = match self.remote_cycles {
+            Some(cycles) => (exposed * (misses.data[2] - misses.data[3]), cycles),
+            None => (0.0, self.llc_cycles),
+        };
+        Hits {
+            l2: in_l2 * (self.l2_cycles() - l1),
+            l2_overlapped: in_l2 * self.l2_cycles() / mlp,
+            llc: in_llc * (self.llc_cycles - l1) + remote * (far - l1),
+            llc_overlapped: (in_llc * self.llc_cycles + remote * far) / mlp,
+        }
     }
 
     /// Smallest window in which the rate that width and units allow can be sustained.
@@ -296,51 +307,69 @@ impl Setting<'_> {
 
     /// Cycles from the dispatch of a mispredicted branch until it is resolved: what the
     /// instructions before it in the window take, but no more than refilling the window does.
-    fn resolution(&self, held: &Held, misses: &Misses, latency: f64) -> f64 {
+    /// Data beyond the L2 counts as if it were in the LLC, wherever it is: waiting for memory
+    /// has a term of its own.
+    fn resolution(&self, misses: &Misses, latency_l2: f64) -> f64 {
         if misses.branch <= 0.0 {
             return 0.0;
         }
-        let before = held.window.min(1.0 / misses.branch).max(1.0);
+        let beyond = (1.0 - self.prefetched_share()) * misses.data[1];
+        let latency = latency_l2 + beyond * (self.llc_cycles - self.core.l1d.latency_cycles);
+        let before = self.rob().min(1.0 / misses.branch).max(1.0);
         let drain = before * latency / self.parallelism(before);
-        drain.min(held.window / self.width)
+        drain.min(self.rob() / self.width)
     }
 
     fn in_order(&self, held: &Held, terms: &mut Terms) {
         let limit = self.width.min(self.unit_limit());
-        terms.base = 1.0 / self.width;
-        terms.units = 1.0 / limit - terms.base;
         terms.active = 1.0 / limit;
-        let wait = |latency: f64| self.exposed(latency, limit);
-        let l1 = wait(self.core.l1d.latency_cycles);
-        let mix = self.mix();
-        let classes = self.units.iter().zip(held.unit_wait).enumerate();
-        let own: f64 = classes
-            .filter(|(class, _)| *class != 2)
-            .map(|(_, (u, queue))| u.operations * wait(u.latency + queue))
-            .sum();
-        let dependences = own + mix.load * l1;
-        terms.base += dependences;
-        terms.stall += dependences;
-        terms.l2 = if self.core.l2.is_some() {
-            (terms.misses.data[0] - terms.misses.data[1]) * (wait(self.l2_cycles()) - l1)
-        } else {
-            0.0
-        };
-        let exposed = 1.0 - self.prefetched_share();
-        let here = (terms.misses.data[1] - terms.misses.data[2]) * (wait(self.llc_cycles) - l1);
-        let remote = self.remote_cycles.map_or(0.0, |cycles| {
-            (terms.misses.data[2] - terms.misses.data[3]) * (wait(cycles) - l1)
-        });
-        terms.llc = exposed * (here + remote);
-        terms.stall += terms.l2 + terms.llc;
+        let dependences = self.dependences(held, terms.active);
+        terms.base = 1.0 / self.width + dependences;
+        terms.units = terms.active - 1.0 / self.width;
+        let hits = self.hits(&terms.misses, terms.mlp);
+        terms.l2 = hits.l2_overlapped.min(hits.l2);
+        terms.llc = hits.llc_overlapped.min(hits.llc);
+        terms.stall += dependences + terms.l2 + terms.llc;
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
     }
 
-    /// Cycles that an in-order pipe waits for a result of some latency.
-    fn exposed(&self, latency: f64, rate: f64) -> f64 {
-        let distance = self.demand.phase.spec.ilp.use_distance / self.demand.intensity / rate;
-        let late = (latency - 1.0).max(0.0);
-        late - distance * (1.0 - exp(-late / distance))
+    /// Cycles per instruction that an in-order pipe waits for results of units and L1.
+    ///
+    /// While a result is on its way, what lies between it and its use is dispatched, and waits in
+    /// turn: with τ cycles per instruction in all, `τ = 1/D + Σ m·(L − dτ(1 − e^(−L/(dτ))))` over
+    /// the classes' shares m and latencies L. The right side falls and is convex in τ, so
+    /// Newton's method climbs from 1/D to the root.
+    fn dependences(&self, held: &Held, dispatch: f64) -> f64 {
+        const STEPS: u32 = 20;
+        let mut time = dispatch;
+        for _ in 0..STEPS {
+            let (wait, slope) = self.waiting(held, time);
+            let step = (dispatch + wait - time) / (1.0 + slope);
+            time += step;
+            if step <= time * 1e-9 {
+                break;
+            }
+        }
+        time - dispatch
+    }
+
+    /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
+    fn waiting(&self, held: &Held, time: f64) -> (f64, f64) {
+        const LOAD_STORE: usize = 2;
+        let distance = self.demand.phase.spec.ilp.use_distance / self.demand.intensity;
+        let hidden = distance * time;
+        let mut sum = (0.0, 0.0);
+        for (class, (unit, queue)) in self.units.iter().zip(held.unit_wait).enumerate() {
+            let (share, latency) = match class {
+                LOAD_STORE => (self.mix().load, self.core.l1d.latency_cycles),
+                _ => (unit.operations, unit.latency),
+            };
+            let late = (latency + queue - 1.0).max(0.0);
+            let gone = exp(-late / hidden);
+            sum.0 += share * (late - hidden * (1.0 - gone));
+            sum.1 += share * distance * (1.0 - gone - late / hidden * gone);
+        }
+        sum
     }
 
     fn stalls(&self, terms: &mut Terms) {

@@ -3,7 +3,7 @@
 
 use super::spec::CURVE_KIB;
 use crate::chip::KIB;
-use crate::math::{exp2, log2};
+use crate::math::{exp2, ln, log2};
 
 /// Bytes per line in the curves.
 const LINE_BYTES: f64 = 64.0;
@@ -57,22 +57,21 @@ impl MissCurve {
     fn tabulate(&mut self) {
         self.capacity.push(0.0);
         self.fill.push(0.0);
-        let mut before = (0.0, self.cost(LINE_BYTES));
+        let mut before = (0.0, self.insertion(LINE_BYTES));
         for step in 0..=OCTAVES * STEPS {
-            let exponent = FIRST_LOG2 + step as f64 / STEPS as f64;
-            let here = exp2(exponent);
-            let cost = self.cost(here);
+            let bytes = exp2(FIRST_LOG2 + step as f64 / STEPS as f64);
+            let here = (bytes, self.insertion(bytes));
             let last = self.fill.last().copied().unwrap_or(0.0);
-            self.capacity.push(here);
+            self.capacity.push(bytes);
             self.fill
-                .push(last + (here - before.0) * 0.5 * (cost + before.1));
-            before = (here, cost);
+                .push(last + (here.0 - before.0) / mean(before.1, here.1));
+            before = here;
         }
     }
 
-    /// Instructions per byte brought in when holding a capacity.
-    fn cost(&self, bytes: f64) -> f64 {
-        1000.0 / (self.mpki(bytes).max(NONE_MPKI) * LINE_BYTES)
+    /// Bytes brought in per instruction when holding a capacity.
+    fn insertion(&self, bytes: f64) -> f64 {
+        self.mpki(bytes).max(NONE_MPKI) * LINE_BYTES / 1000.0
     }
 
     /// Accesses per kilo-instruction.
@@ -134,6 +133,15 @@ impl MissCurve {
     pub fn last_bytes() -> f64 {
         CURVE_KIB[CURVE_KIB.len() - 1] * KIB
     }
+}
+
+/// Logarithmic mean: what a rate that goes linearly from one value to another amounts to over
+/// the way.
+fn mean(from: f64, to: f64) -> f64 {
+    if (from - to).abs() <= 1e-9 * from {
+        return from;
+    }
+    (from - to) / ln(from / to)
 }
 
 #[cfg(test)]

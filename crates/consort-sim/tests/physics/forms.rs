@@ -1,0 +1,129 @@
+//! Forms that are known to hold, with their numbers.
+
+use super::build::{
+    alone, chaser, compute, in_order, machine, machine_with, phase, random_loads, slowdown, solve,
+    streamer,
+};
+use consort_sim::machine::RobSharing;
+use consort_sim::program::PhaseSpec;
+
+/// Within a tenth of what is expected.
+fn about(value: f64, expected: f64) {
+    assert!(
+        (value / expected - 1.0).abs() < 0.1,
+        "{value}, expected about {expected}"
+    );
+}
+
+fn parallel(a: f64) -> PhaseSpec {
+    phase(|p| {
+        p.ilp.a = a;
+        p.ilp.b = 0.5;
+    })
+}
+
+#[test]
+fn two_that_could_fill_the_width_share_it() {
+    let m = machine_with(|core| core.rob_sharing = RobSharing::Private);
+    let (slow, fast) = (parallel(0.4866), parallel(2.0));
+    about(alone(&m, &slow), 3.67);
+    about(alone(&m, &fast), 4.0);
+    let pair = solve(&m, &[(0, &slow), (1, &fast)]);
+    about(1.0 / pair.threads[0].cpi, 2.0);
+    about(1.0 / pair.threads[1].cpi, 2.0);
+}
+
+#[test]
+fn beside_one_that_hardly_dispatches_almost_nothing_is_lost() {
+    let m = machine_with(|core| core.rob_sharing = RobSharing::Private);
+    let slow = phase(|p| {
+        p.ilp.a = 0.128 * 1.5;
+        p.ilp.b = 0.0;
+    });
+    let pair = solve(&m, &[(0, &parallel(2.0)), (1, &slow)]);
+    let ipc = 1.0 / pair.threads[0].cpi;
+    assert!((3.83..=3.90).contains(&ipc), "{ipc}");
+}
+
+#[test]
+fn a_chaser_clogs_a_shared_window_and_not_a_partitioned_one() {
+    let shared = machine();
+    let halves = machine_with(|core| core.rob_sharing = RobSharing::Partitioned);
+    let clogged = slowdown(&shared, &compute(), &chaser());
+    assert!((1.5..=1.9).contains(&clogged), "{clogged}");
+    let apart = slowdown(&halves, &compute(), &chaser());
+    assert!((1.0..=1.05).contains(&apart), "{apart}");
+}
+
+#[test]
+fn two_chasers_do_not_hurt_each_other_through_the_core() {
+    let s = slowdown(&machine(), &chaser(), &chaser());
+    assert!((1.0..1.03).contains(&s), "{s}");
+}
+
+#[test]
+fn a_chase_gains_nothing_from_a_big_core_and_independent_loads_gain_much() {
+    let (big, small) = (machine(), in_order(4.0));
+    let gain = |p: &PhaseSpec| alone(&big, p) / alone(&small, p);
+    let chase = gain(&chaser());
+    assert!((0.95..=1.1).contains(&chase), "{chase}");
+    let independent = gain(&random_loads());
+    assert!((3.0..=4.0).contains(&independent), "{independent}");
+}
+
+#[test]
+fn parallel_compute_gains_by_width() {
+    let wide = machine();
+    let narrow = machine_with(|core| {
+        core.dispatch_width = 2.0;
+        core.smt[0].thread_dispatch_width = 2.0;
+    });
+    about(alone(&wide, &compute()) / alone(&narrow, &compute()), 2.0);
+}
+
+#[test]
+fn who_just_fits_the_llc_falls_off_a_cliff_beside_a_streamer() {
+    let fits = phase(|p| {
+        p.data_mpki = vec![20.0; 14];
+        p.data_mpki[10..].fill(0.2);
+        p.mlp.value = 2.0;
+        p.mlp.window_exponent = 0.5;
+    });
+    let m = machine();
+    let pair = solve(&m, &[(0, &fits), (2, &streamer())]);
+    let s = pair.threads[0].cpi * alone(&m, &fits);
+    assert!(s > 1.6, "{s}");
+}
+
+#[test]
+fn a_miss_costs_latency_over_overlap() {
+    let m = machine();
+    let cost = |mlp: f64| {
+        let with = |mpki: f64| {
+            phase(|p| {
+                p.data_mpki = vec![mpki; 14];
+                p.mlp.value = mlp;
+            })
+        };
+        let cpi = |mpki: f64| 1.0 / alone(&m, &with(mpki));
+        (cpi(2.0) - cpi(1.0)) * 1000.0
+    };
+    // 15 ns + 70 ns at 2 GHz are 170 cycles; a few cycles of queueing come on top.
+    about(cost(1.0), 170.0);
+    about(cost(2.27), 75.0);
+    about(cost(12.0), 14.0);
+}
+
+#[test]
+fn streams_share_bandwidth_and_no_more() {
+    let m = machine();
+    let s = streamer();
+    let all = solve(&m, &std::array::from_fn::<_, 8, _>(|pu| (pu, &s)));
+    let bytes: f64 = all
+        .threads
+        .iter()
+        .map(|t| t.ips * t.flow.memory_lines * 64.0)
+        .sum();
+    assert!(bytes < 20e9 && bytes > 0.9 * 20e9, "{bytes}");
+    assert!(all.memory_utilisation[0] < 1.0);
+}

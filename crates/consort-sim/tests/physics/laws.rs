@@ -1,0 +1,223 @@
+//! Laws that hold for every valid machine, program and placement.
+
+use super::build::demand;
+use super::random::{draw, machines, phases, placements};
+use consort_sim::chip::Chip;
+use consort_sim::contention::{Demand, Running, Solution, Solver};
+use consort_sim::machine::{MachineSpec, Scope};
+use consort_sim::program::PhaseSpec;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Relative slack: the solver's tolerance, with a margin for what it amplifies.
+const SLACK: f64 = 1e-4;
+
+struct Case {
+    chip: Arc<Chip>,
+    demands: Vec<Demand>,
+    pus: Vec<usize>,
+}
+
+impl Case {
+    fn new(machine: &MachineSpec, phases: &[PhaseSpec], seed: u64) -> Self {
+        let chip = Arc::new(Chip::new(machine, None).unwrap());
+        let pus = draw(chip.places().len(), phases.len(), seed);
+        let nodes = chip.domains().nodes;
+        let mut demands: Vec<Demand> = phases
+            .iter()
+            .enumerate()
+            .map(|(i, phase)| demand(phase, i as u32))
+            .collect();
+        for (i, demand) in demands.iter_mut().enumerate() {
+            demand.home_node = i % nodes;
+        }
+        Self { chip, demands, pus }
+    }
+
+    fn solve(&self, which: &[usize]) -> Solution {
+        let running: Vec<Running<'_>> = which
+            .iter()
+            .map(|&i| Running {
+                pu: self.pus[i],
+                demand: &self.demands[i],
+            })
+            .collect();
+        Solver::new(Arc::clone(&self.chip)).solve(&running)
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.pus.len()).collect()
+    }
+}
+
+/// More work than a core's width and units or a station's bandwidth can do.
+fn overload(case: &Case, solution: &Solution) -> Option<String> {
+    for core in 0..case.chip.domains().cores {
+        let members: Vec<usize> = case
+            .all()
+            .into_iter()
+            .filter(|&i| case.chip.places()[case.pus[i]].core == core)
+            .collect();
+        let Some(&first) = members.first() else {
+            continue;
+        };
+        let place = case.chip.places()[case.pus[first]];
+        let spec = case.chip.core_spec(place);
+        let per_cycle = |i: usize| solution.threads[i].ips / case.chip.frequency_hz(place);
+        let dispatched: f64 = members.iter().map(|&i| per_cycle(i)).sum();
+        if dispatched > spec.dispatch_width * (1.0 + SLACK) {
+            return Some(format!("core {core} dispatches {dispatched}"));
+        }
+        let fp: f64 = members
+            .iter()
+            .map(|&i| {
+                let mix = &case.demands[i].phase.spec.mix;
+                per_cycle(i) * (mix.fp + mix.vector) * spec.units.fp.interval_cycles
+            })
+            .sum();
+        let units = match spec.units.fp.per {
+            Scope::Core => f64::from(spec.units.fp.count),
+            Scope::Pu => f64::from(spec.units.fp.count) * members.len() as f64,
+        };
+        if fp > units * (1.0 + SLACK) {
+            return Some(format!("core {core} uses {fp} of {units} FPUs"));
+        }
+    }
+    let memory = &case.chip.spec().memory;
+    let capacity = memory.bandwidth_gb_s * 1e9 * f64::from(memory.controllers_per_node);
+    for node in 0..case.chip.domains().nodes {
+        let bytes: f64 = case
+            .all()
+            .into_iter()
+            .filter(|&i| case.demands[i].home_node == node)
+            .map(|i| &solution.threads[i])
+            .map(|t| t.ips * t.flow.memory_lines * f64::from(memory.line_bytes))
+            .sum();
+        if bytes > capacity * (1.0 + SLACK) {
+            return Some(format!("node {node} moves {bytes} of {capacity} B/s"));
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn solutions_are_finite_positive_and_within_capacity(
+        machine in machines(),
+        (phases, seed) in placements(),
+    ) {
+        let chip = Chip::new(&machine, None).unwrap();
+        let n = phases.len().min(chip.places().len());
+        let case = Case::new(&machine, &phases[..n], seed);
+        let solution = case.solve(&case.all());
+        for t in &solution.threads {
+            prop_assert!(t.ips.is_finite() && t.ips > 0.0);
+            for part in t.stack.to_array() {
+                prop_assert!(part.is_finite() && part > -1e-9, "{:?}", t.stack);
+            }
+        }
+        prop_assert_eq!(overload(&case, &solution), None);
+        prop_assert!(solution.converged, "residual {}", solution.residual);
+    }
+
+    #[test]
+    fn nobody_is_faster_in_company(
+        machine in machines(),
+        (phases, seed) in placements(),
+    ) {
+        let chip = Chip::new(&machine, None).unwrap();
+        let n = phases.len().min(chip.places().len());
+        let case = Case::new(&machine, &phases[..n], seed);
+        let together = case.solve(&case.all());
+        for i in 0..n {
+            let alone = case.solve(&[i]);
+            let (with, without) = (&together.threads[i], &alone.threads[0]);
+            prop_assert!(with.ips <= without.ips * (1.0 + SLACK), "{with:#?} {without:#?}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_threads_decides_nothing(
+        machine in machines(),
+        (phases, seed) in placements(),
+        shuffle in any::<u64>(),
+    ) {
+        let chip = Chip::new(&machine, None).unwrap();
+        let n = phases.len().min(chip.places().len());
+        let case = Case::new(&machine, &phases[..n], seed);
+        let straight = case.solve(&case.all());
+        let order = draw(n, n, shuffle);
+        let shuffled = case.solve(&order);
+        for (at, &i) in order.iter().enumerate() {
+            let ratio = shuffled.threads[at].ips / straight.threads[i].ips;
+            prop_assert!((ratio - 1.0).abs() < SLACK, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn identical_cores_can_be_exchanged(
+        machine in machines(),
+        (first, second) in (phases(), phases()),
+    ) {
+        let mut machine = machine;
+        machine.layout.cluster[0].l2_domains += 1;
+        let chip = Arc::new(Chip::new(&machine, None).unwrap());
+        let of = |core: usize| {
+            (0..chip.places().len()).find(|&pu| chip.places()[pu].core == core).unwrap()
+        };
+        let demands = [demand(&first, 0), demand(&second, 1)];
+        let solve = |pus: [usize; 2]| {
+            let running: Vec<_> = pus
+                .iter()
+                .zip(&demands)
+                .map(|(&pu, demand)| Running { pu, demand })
+                .collect();
+            Solver::new(Arc::clone(&chip)).solve(&running)
+        };
+        let group = machine.layout.cluster[0].cores_per_l2 as usize;
+        // One thread on each of two L2 domains of the first LLC domain, and the other way round.
+        let (one, other) = (solve([of(0), of(group)]), solve([of(group), of(0)]));
+        for (a, b) in one.threads.iter().zip(&other.threads) {
+            prop_assert!((a.ips / b.ips - 1.0).abs() < SLACK);
+        }
+    }
+
+    #[test]
+    fn a_bigger_llc_never_hurts_who_is_alone(
+        machine in machines(),
+        phase in phases(),
+        factor in 1.0f64..4.0,
+    ) {
+        let mut bigger = machine.clone();
+        bigger.llc.size_kib *= factor;
+        let ips = |m: &MachineSpec| Case::new(m, std::slice::from_ref(&phase), 0).solve(&[0]).threads[0].ips;
+        prop_assert!(ips(&bigger) >= ips(&machine) * (1.0 - SLACK));
+    }
+
+    #[test]
+    fn rates_are_continuous_in_the_profile(
+        machine in machines(),
+        (phases, seed) in placements(),
+        which in 0usize..5,
+    ) {
+        let chip = Chip::new(&machine, None).unwrap();
+        let n = phases.len().min(chip.places().len());
+        let case = Case::new(&machine, &phases[..n], seed);
+        let mut near = phases[..n].to_vec();
+        const NUDGE: f64 = 1.0 + 1e-5;
+        match which {
+            0 => near[0].data_mpki.iter_mut().for_each(|m| *m *= NUDGE),
+            1 => near[0].ilp.a *= NUDGE,
+            2 => near[0].mlp.value *= NUDGE,
+            3 => near[0].branch.mpki *= NUDGE,
+            _ => near[0].writeback_share = (near[0].writeback_share * NUDGE).min(1.0),
+        }
+        let nudged = Case::new(&machine, &near, seed);
+        let (a, b) = (case.solve(&case.all()), nudged.solve(&nudged.all()));
+        for (x, y) in a.threads.iter().zip(&b.threads) {
+            prop_assert!((x.ips / y.ips - 1.0).abs() < 1e-2, "{} {}", x.ips, y.ips);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The physics of the contention engine: known forms (`forms`) and laws that hold for every
+//! machine, program and placement (`laws`).
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod build;
+mod forms;
+mod laws;
+mod random;

@@ -1,0 +1,157 @@
+//! Random machines, programs and placements.
+
+use super::build::{compute, machine};
+use consort_sim::machine::{
+    CoreSpec, L2Group, MachineSpec, NumaSpec, Pipeline, RobSharing, Scope, SmtMode,
+};
+use consort_sim::program::{IlpSpec, MixSpec, PhaseSpec, PrefetchSpec};
+use proptest::prelude::*;
+
+fn scope() -> impl Strategy<Value = Scope> {
+    prop_oneof![Just(Scope::Pu), Just(Scope::Core)]
+}
+
+fn rob_sharing() -> impl Strategy<Value = RobSharing> {
+    prop_oneof![
+        Just(RobSharing::Shared),
+        Just(RobSharing::Partitioned),
+        Just(RobSharing::Private)
+    ]
+}
+
+prop_compose! {
+    fn cores()(
+        in_order in any::<bool>(),
+        hz in 0.5f64..5.0,
+        width in 1u32..9,
+        rob in 16u32..512,
+        rob_sharing in rob_sharing(),
+        depth in 4.0f64..25.0,
+        outstanding in 1u32..24,
+        ways in 1u32..5,
+        unit_counts in prop::array::uniform3(1u32..5),
+        unit_latency in 1.0f64..8.0,
+        scopes in prop::array::uniform5(scope()),
+        l1 in 8.0f64..64.0,
+        l2 in prop::option::of(64.0f64..2048.0),
+    ) -> CoreSpec {
+        let mut core = machine().core_types["big"].clone();
+            core.pipeline = if in_order { Pipeline::InOrder } else { Pipeline::OutOfOrder };
+            core.frequency_ghz = hz;
+            core.dispatch_width = f64::from(width);
+            core.rob_entries = (!in_order).then_some(rob);
+            core.rob_sharing = rob_sharing;
+            core.pipeline_depth_cycles = depth;
+            core.outstanding_misses = outstanding;
+            core.smt = (1..=ways)
+                .map(|w| SmtMode {
+                    ways: w,
+                    thread_dispatch_width: (f64::from(width) / f64::from(w.min(2))).max(1.0),
+                })
+                .collect();
+            core.units.int.count = unit_counts[0];
+            core.units.fp.count = unit_counts[1];
+            core.units.load_store.count = unit_counts[2];
+            core.units.fp.latency_cycles = unit_latency;
+            core.units.int.per = scopes[0];
+            core.units.fp.per = scopes[1];
+            core.units.load_store.per = scopes[2];
+            core.l1d.per = scopes[3];
+            core.branch_predictor.per = scopes[4];
+            core.l1d.size_kib = l1;
+            match l2 {
+                Some(kib) => core.l2.as_mut().unwrap().size_kib = kib,
+                None => core.l2 = None,
+            }
+        core
+    }
+}
+
+prop_compose! {
+    pub fn machines()(
+        core in cores(),
+        packages in 1u32..3,
+        nodes in 1u32..3,
+        domains in 1u32..3,
+        l2s in 1u32..4,
+        cores_per_l2 in 1u32..3,
+        llc in 1024.0f64..65536.0,
+        remote in any::<bool>(),
+        memory_ns in 30.0f64..200.0,
+        memory_gb_s in 0.5f64..50.0,
+        fabric_gb_s in 1.0f64..200.0,
+        link_gb_s in 0.5f64..50.0,
+    ) -> MachineSpec {
+        let mut m = machine();
+        m.core_types.insert("big".into(), core);
+        m.layout.packages = packages;
+        m.layout.nodes_per_package = nodes;
+        m.layout.llc_domains_per_node = domains;
+        m.layout.cluster = vec![L2Group { core_type: "big".into(), l2_domains: l2s, cores_per_l2 }];
+        m.llc.size_kib = llc;
+        m.llc.remote_latency_ns = (remote && domains > 1).then_some(40.0);
+        m.memory.latency_ns = memory_ns;
+        m.memory.bandwidth_gb_s = memory_gb_s;
+        m.interconnect.bandwidth_gb_s = fabric_gb_s;
+        m.numa = Some(NumaSpec {
+            same_package_ns: 30.0,
+            other_package_ns: 80.0,
+            link_bandwidth_gb_s: link_gb_s,
+        });
+        m
+    }
+}
+
+prop_compose! {
+    pub fn phases()(
+        shares in prop::array::uniform6(0.01f64..1.0),
+        a in 0.3f64..4.0,
+        b in 0.0f64..0.9,
+        use_distance in 1.0f64..10.0,
+        branch_mpki in 0.0f64..20.0,
+        exponent in 0.0f64..0.8,
+        data in prop::collection::vec(0.0f64..80.0, 14),
+        code in prop::collection::vec(0.0f64..20.0, 14),
+        mlp in 1.0f64..10.0,
+        mlp_exponent in 0.0f64..1.0,
+        effectiveness in -1.0f64..1.0,
+        excess in 0.0f64..2.0,
+        writeback in 0.0f64..1.0,
+        spread in 0.0f64..1.0,
+    ) -> PhaseSpec {
+        let sum: f64 = shares.iter().sum();
+        let [fp, vector, int, load, store, branch] = shares.map(|s| s / sum);
+        let falling = |mut points: Vec<f64>| {
+            points.sort_by(|x, y| y.total_cmp(x));
+            points
+        };
+        let mut p = compute();
+        p.mix = MixSpec { fp, vector, int, load, store, branch };
+        p.ilp = IlpSpec { a, b, use_distance };
+        p.branch.mpki = branch_mpki;
+        p.branch.capacity_exponent = exponent;
+        p.data_mpki = falling(data);
+        p.instruction_mpki = falling(code);
+        p.mlp.value = mlp;
+        p.mlp.window_exponent = mlp_exponent;
+        p.prefetch = PrefetchSpec { effectiveness, excess };
+        p.writeback_share = writeback;
+        p.page_spread = spread;
+        p
+    }
+}
+
+/// Between one thread per eight PUs and one per PU, each at a PU of its own.
+pub fn placements() -> impl Strategy<Value = (Vec<PhaseSpec>, u64)> {
+    (prop::collection::vec(phases(), 1..9), any::<u64>())
+}
+
+/// The first `n` of a shuffle of `0..pus`.
+pub fn draw(pus: usize, n: usize, seed: u64) -> Vec<usize> {
+    use rand::SeedableRng;
+    use rand::seq::SliceRandom;
+    let mut all: Vec<usize> = (0..pus).collect();
+    all.shuffle(&mut rand_pcg::Pcg64Mcg::seed_from_u64(seed));
+    all.truncate(n);
+    all
+}
