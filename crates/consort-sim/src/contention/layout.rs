@@ -6,6 +6,7 @@ use super::stations::Station;
 use super::types::Running;
 use crate::chip::{Chip, KIB, Place};
 use crate::machine::{PrefetchScope, Scope};
+use std::collections::BTreeMap;
 
 /// Bytes per ns are GB/s; per second, this many.
 const GB: f64 = 1e9;
@@ -64,17 +65,15 @@ pub(crate) struct Sharing<'a> {
     pub(crate) lockers: Vec<Vec<usize>>,
 }
 
-/// Groups `0..n` by a key; groups in the order of their first member.
-pub(crate) fn groups<K: PartialEq>(n: usize, key: impl Fn(usize) -> Option<K>) -> Vec<Vec<usize>> {
-    let mut found: Vec<(K, Vec<usize>)> = Vec::new();
+/// Groups `0..n` by a key, in the order of the keys.
+fn groups<K: Ord>(n: usize, key: impl Fn(usize) -> Option<K>) -> Vec<Vec<usize>> {
+    let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
     for i in 0..n {
-        let Some(k) = key(i) else { continue };
-        match found.iter_mut().rev().find(|(other, _)| *other == k) {
-            Some((_, members)) => members.push(i),
-            None => found.push((k, vec![i])),
+        if let Some(k) = key(i) {
+            found.entry(k).or_default().push(i);
         }
     }
-    found.into_iter().map(|(_, members)| members).collect()
+    found.into_values().collect()
 }
 
 impl<'a> Sharing<'a> {
