@@ -49,4 +49,22 @@ mod tests {
         assert!(write(folder.path(), "taken", b"x").is_err());
         assert_eq!(names(folder.path()), ["taken"]);
     }
+
+    #[test]
+    fn a_reader_sees_one_whole_file_or_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let contents = [vec![b'a'; 100_000], vec![b'b'; 70_000]];
+        write(folder.path(), "f", &contents[0]).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for round in 0..40 {
+                    write(folder.path(), "f", &contents[round % 2]).unwrap();
+                }
+            });
+            while !writer.is_finished() {
+                let seen = std::fs::read(folder.path().join("f")).unwrap();
+                assert!(contents.contains(&seen), "{} bytes", seen.len());
+            }
+        });
+    }
 }

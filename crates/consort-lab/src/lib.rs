@@ -4,7 +4,7 @@
 //! and notes; everything around that is here. Usage: pick studies from a
 //! [`Registry`], run them with [`runner::run`] against a [`Store`], so that
 //! what is finished is not run again, and write them out with
-//! [`report::write`]; [`reference`] sets published figures beside ours.
+//! [`report::write`]; [`mod@reference`] sets published figures beside ours.
 //! Pitfall: results depend on the seed and the scale, never on the number of
 //! workers or on time; a study that breaks this breaks resuming.
 

@@ -1,6 +1,7 @@
 //! Running a study, unless it is already done.
 
 use crate::context::{Context, Progress};
+use crate::report::{Figure, Table};
 use crate::store::{Store, StoreError, StoreKey};
 use crate::study::{Scale, Study, StudyError, StudyOutput, StudyReport};
 use std::collections::BTreeSet;
@@ -101,8 +102,8 @@ fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunE
 
 /// Keys become file names, so each must occur once.
 fn checked(output: StudyOutput) -> Result<StudyOutput, StudyError> {
-    unique("tables", output.tables.iter().map(|t| t.key()))?;
-    unique("figures", output.figures.iter().map(|f| f.key.as_str()))?;
+    unique("tables", output.tables.iter().map(Table::key))?;
+    unique("figures", output.figures.iter().map(Figure::key))?;
     Ok(output)
 }
 

@@ -12,6 +12,8 @@ use thiserror::Error;
 
 /// The page's file name.
 const PAGE: &str = "report.html";
+/// The comparison's file name.
+const COMPARISON: &str = "reference.csv";
 /// The page's title.
 const TITLE: &str = "Published experiments, run again by Consort";
 
@@ -35,8 +37,9 @@ pub enum WriteError {
 }
 
 /// Writes the tables of these studies as `W3-KEY.csv`, their figures as
-/// `W3-KEY.svg`, and `report.html` about all of them, into a folder that
-/// exists. Each file is whole or not there. Gives the paths, the page last.
+/// `W3-KEY.svg`, the comparison as `reference.csv`, and `report.html` about all
+/// of them, into a folder that exists. Each file is whole or not there. Gives
+/// the paths, the page last.
 ///
 /// # Errors
 /// When a figure cannot be drawn or a file cannot be written.
@@ -51,6 +54,9 @@ pub fn write(
             paths.push(write_one(folder, &name, &content)?);
         }
     }
+    if let Some(table) = comparison {
+        paths.push(write_one(folder, COMPARISON, &csv_bytes(table)?)?);
+    }
     let page = page(TITLE, reports, comparison)?;
     paths.push(write_one(folder, PAGE, page.as_bytes())?);
     Ok(paths)
@@ -61,15 +67,19 @@ fn files(report: &StudyReport) -> Result<Vec<(String, Vec<u8>)>, WriteError> {
     let id = &report.study;
     let mut files = Vec::new();
     for table in &report.output.tables {
-        let mut content = Vec::new();
-        write_csv(&mut content, table)?;
-        files.push((format!("{id}-{}.csv", table.key()), content));
+        files.push((format!("{id}-{}.csv", table.key()), csv_bytes(table)?));
     }
     for figure in &report.output.figures {
         let content = draw(figure)?.into_bytes();
-        files.push((format!("{id}-{}.svg", figure.key), content));
+        files.push((format!("{id}-{}.svg", figure.key()), content));
     }
     Ok(files)
+}
+
+fn csv_bytes(table: &Table) -> Result<Vec<u8>, CsvError> {
+    let mut content = Vec::new();
+    write_csv(&mut content, table)?;
+    Ok(content)
 }
 
 fn write_one(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, WriteError> {
@@ -103,6 +113,15 @@ mod tests {
         assert!(paths.iter().all(|path| path.is_file()));
         let page = std::fs::read_to_string(folder.path().join(PAGE)).unwrap();
         assert!(page.contains("id=\"T1\"") && page.contains("href=\"#T2\""));
+    }
+
+    #[test]
+    fn a_comparison_gets_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = report("T1").output.tables.remove(0);
+        write(folder.path(), &[], Some(&table)).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(COMPARISON)).unwrap();
+        assert!(text.starts_with("key,sum,sum_ci95,sum_n,kind\n"), "{text}");
     }
 
     #[test]

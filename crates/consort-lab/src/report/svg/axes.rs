@@ -140,7 +140,7 @@ impl Axes {
         let beside = (MARGIN_PX + TEXT_PX / 2, share(plane.rows, 1, 2));
         sheet
             .whole()
-            .draw_text(&self.y_title, &upwards(text), beside)
+            .draw_text(&self.y_title, &upwards(&text), beside)
     }
 }
 
@@ -181,7 +181,7 @@ pub(super) fn names_below(area: &Area<'_>, names: &[String], ends: [i32; 2], y: 
         &INK,
         if flat { HPos::Center } else { HPos::Right },
     );
-    let text = if flat { text } else { upwards(text) };
+    let text = if flat { text } else { upwards(&text) };
     let below = if flat { TICKS_PX / 2 } else { TICK_GAP_PX / 2 };
     for (index, name) in names.iter().enumerate() {
         let at = (share(ends, 2 * index + 1, 2 * names.len()), y + below);

@@ -1,18 +1,16 @@
 //! Grouped bars.
 
-use super::Chart;
 use super::axes::{Axes, Horizontal};
 use super::ink::{Drawn, INK, colour, fill, line, whisker};
 use super::sheet::Sheet;
 use super::span::Span;
+use super::{Chart, Mark};
 use crate::report::figure::{Bar, Bars};
 
 /// Height of the plane.
 const PLANE_PX: i32 = 320;
 /// Share of a group's width that its bars take.
 const FILLED: f64 = 0.8;
-/// Half the side of a legend's mark.
-const MARK_PX: i32 = 6;
 
 impl Bars {
     fn axes(&self) -> Axes {
@@ -33,10 +31,13 @@ fn ends(bar: Bar) -> [f64; 2] {
 }
 
 impl Chart for Bars {
-    fn legend(&self) -> Vec<&str> {
+    fn legend(&self) -> (Vec<&str>, Mark) {
         let named = self.series.len() > 1;
         let names = self.series.iter().filter(|_| named);
-        names.map(|series| series.name.as_str()).collect()
+        (
+            names.map(|series| series.name.as_str()).collect(),
+            Mark::Box,
+        )
     }
 
     fn height_px(&self) -> i32 {
@@ -55,16 +56,11 @@ impl Chart for Bars {
                 fill(sheet.whole(), corners, colour(index))?;
                 if bar.ci95.is_some() {
                     let ends = ends(*bar).map(|y| pixel(left + width / 2.0, y));
-                    whisker(sheet.whole(), ends[0].0, [ends[0].1, ends[1].1])?;
+                    whisker(sheet.whole(), ends[0].0, [ends[0].1, ends[1].1], INK)?;
                 }
             }
         }
         let base = [0.0, self.groups.len() as f64].map(|x| pixel(x, self.baseline));
         line(sheet.whole(), &base, INK, 1)
-    }
-
-    fn mark(&self, sheet: &Sheet<'_>, (x, y): (i32, i32), series: usize) -> Drawn<()> {
-        let corners = [(x - MARK_PX, y - MARK_PX), (x + MARK_PX, y + MARK_PX)];
-        fill(sheet.whole(), corners, colour(series))
     }
 }

@@ -1,10 +1,10 @@
 //! Heat maps.
 
-use super::Chart;
 use super::axes::{cut, longest_px, names_below, names_px, share};
 use super::ink::{Area, Drawn, INK, NOTHING, TEXT_PX, fill, line, style, upwards, width_px};
 use super::sheet::{MARGIN_PX, Sheet, WIDTH_PX};
 use super::span::Span;
+use super::{Chart, Mark};
 use crate::report::cell::number_text;
 use crate::report::figure::HeatMap;
 use plotters::prelude::{BLACK, RGBColor, ViridisRGB, WHITE};
@@ -80,7 +80,7 @@ impl HeatMap {
         let below = (share(field.columns, 1, 2), sheet.body()[1] - TITLE_PX / 2);
         sheet.whole().draw_text(&self.x, &text, below)?;
         let middle = share(field.rows, 1, 2);
-        let upright = upwards(text);
+        let upright = upwards(&text);
         let beside = (MARGIN_PX + TEXT_PX / 2, middle);
         sheet.whole().draw_text(&self.y, &upright, beside)?;
         let right = (WIDTH_PX - MARGIN_PX - TEXT_PX / 2, middle);
@@ -143,8 +143,8 @@ fn draw_scale(area: &Area<'_>, field: &Field) -> Drawn<()> {
 }
 
 impl Chart for HeatMap {
-    fn legend(&self) -> Vec<&str> {
-        vec![]
+    fn legend(&self) -> (Vec<&str>, Mark) {
+        (vec![], Mark::Box)
     }
 
     fn height_px(&self) -> i32 {
@@ -159,9 +159,5 @@ impl Chart for HeatMap {
         self.draw_names(sheet.whole(), &field)?;
         self.draw_titles(sheet, &field)?;
         draw_scale(sheet.whole(), &field)
-    }
-
-    fn mark(&self, _sheet: &Sheet<'_>, _at: (i32, i32), _series: usize) -> Drawn<()> {
-        Ok(())
     }
 }

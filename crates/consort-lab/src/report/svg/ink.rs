@@ -60,7 +60,7 @@ pub(super) fn style<'a>(size_px: i32, colour: &'a RGBColor, held: HPos) -> TextS
 }
 
 /// The same style, read from the bottom upwards.
-pub(super) fn upwards(style: TextStyle<'_>) -> TextStyle<'_> {
+pub(super) fn upwards<'a>(style: &TextStyle<'a>) -> TextStyle<'a> {
     style.transform(FontTransform::Rotate270)
 }
 
@@ -78,10 +78,10 @@ pub(super) fn fill(area: &Area<'_>, corners: [Pixel; 2], colour: RGBColor) -> Dr
 const WHISKER_PX: i32 = 4;
 
 /// A vertical interval with its two ends.
-pub(super) fn whisker(area: &Area<'_>, x: i32, ends: [i32; 2]) -> Drawn<()> {
-    line(area, &[(x, ends[0]), (x, ends[1])], INK, 1)?;
+pub(super) fn whisker(area: &Area<'_>, x: i32, ends: [i32; 2], ink: RGBColor) -> Drawn<()> {
+    line(area, &[(x, ends[0]), (x, ends[1])], ink, 1)?;
     for y in ends {
-        line(area, &[(x - WHISKER_PX, y), (x + WHISKER_PX, y)], INK, 1)?;
+        line(area, &[(x - WHISKER_PX, y), (x + WHISKER_PX, y)], ink, 1)?;
     }
     Ok(())
 }

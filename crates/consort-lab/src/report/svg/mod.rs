@@ -30,15 +30,21 @@ pub struct SvgError {
 
 /// One kind of figure on a sheet.
 trait Chart {
-    /// Names of the series, for the legend; none where there is nothing to tell
-    /// apart.
-    fn legend(&self) -> Vec<&str>;
+    /// Names of the series and their kind of mark; none where there is nothing
+    /// to tell apart.
+    fn legend(&self) -> (Vec<&str>, Mark);
     /// Height with axes and labels, in pixels.
     fn height_px(&self) -> i32;
-    /// Draws it, and the marks of its legend.
+    /// Draws it.
     fn draw(&self, sheet: &Sheet<'_>) -> Drawn<()>;
-    /// Draws the legend's mark of one series.
-    fn mark(&self, sheet: &Sheet<'_>, at: (i32, i32), series: usize) -> Drawn<()>;
+}
+
+/// How a series looks in the legend.
+#[derive(Clone, Copy)]
+enum Mark {
+    Box,
+    Point,
+    JoinedPoint,
 }
 
 /// Draws a figure as an SVG document, 900 pixels wide, on a white background.
@@ -47,14 +53,14 @@ trait Chart {
 /// When the drawing library refuses, which no checked figure makes it do.
 pub fn draw(figure: &Figure) -> Result<String, SvgError> {
     let mut text = String::new();
-    let drawn = match &figure.plot {
+    let drawn = match figure.plot() {
         Plot::Bars(bars) => draw_chart(&mut text, figure, bars),
         Plot::Lines(lines) => draw_chart(&mut text, figure, lines),
         Plot::Scatter(scatter) => draw_chart(&mut text, figure, scatter),
         Plot::HeatMap(map) => draw_chart(&mut text, figure, map),
     };
     drawn.map_err(|cause| SvgError {
-        figure: figure.key.clone(),
+        figure: figure.key().to_owned(),
         cause: cause.to_string(),
     })?;
     Ok(with_label(&text, figure))
@@ -65,14 +71,14 @@ fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> Drawn<()
     let root = SVGBackend::with_string(text, plan.size()).into_drawing_area();
     root.fill(&WHITE)?;
     let sheet = Sheet::on(root, &plan);
-    sheet.frame(figure, chart, &plan)?;
+    sheet.frame(figure, &plan)?;
     chart.draw(&sheet)?;
     sheet.present()
 }
 
 /// Says to those who do not see the figure what it is.
 fn with_label(svg: &str, figure: &Figure) -> String {
-    let label = super::html::escape(&figure.title);
+    let label = super::html::escape(figure.title());
     let opening = format!("<svg role=\"img\" aria-label=\"{label}\" ");
     svg.replacen("<svg ", &opening, 1)
 }

@@ -1,16 +1,14 @@
 //! Points, with or without lines between them.
 
-use super::Chart;
 use super::axes::{Axes, Horizontal};
 use super::ink::{Drawn, FAINT_INK, Pixel, colour, line, marker, whisker};
 use super::sheet::Sheet;
 use super::span::Span;
+use super::{Chart, Mark};
 use crate::report::figure::{Axis, Lines, Point, PointSeries, Scatter};
 
 /// Height of the plane.
 const PLANE_PX: i32 = 360;
-/// Half the length of a line in the legend.
-const DASH_PX: i32 = 10;
 
 fn axes(x: &Axis, y: &Axis, series: &[PointSeries], square: bool) -> Axes {
     let points = || series.iter().flat_map(|s| &s.points);
@@ -87,7 +85,7 @@ impl Pen<'_, '_> {
             if let Some((x, top)) = high {
                 // On a logarithmic axis an interval may reach below every tick.
                 let bottom = low.map_or(lowest, |(_, y)| y);
-                whisker(area, x, [bottom, top])?;
+                whisker(area, x, [bottom, top], colour(index))?;
             }
         }
         pixels
@@ -97,8 +95,8 @@ impl Pen<'_, '_> {
 }
 
 impl Chart for Lines {
-    fn legend(&self) -> Vec<&str> {
-        names(&self.series)
+    fn legend(&self) -> (Vec<&str>, Mark) {
+        (names(&self.series), Mark::JoinedPoint)
     }
 
     fn height_px(&self) -> i32 {
@@ -110,17 +108,11 @@ impl Chart for Lines {
         let joined = true;
         Pen { sheet, joined }.draw(&axes, &self.series, false)
     }
-
-    fn mark(&self, sheet: &Sheet<'_>, (x, y): (i32, i32), series: usize) -> Drawn<()> {
-        let ends = [(x - DASH_PX, y), (x + DASH_PX, y)];
-        line(sheet.whole(), &ends, colour(series), 2)?;
-        marker(sheet.whole(), (x, y), series)
-    }
 }
 
 impl Chart for Scatter {
-    fn legend(&self) -> Vec<&str> {
-        names(&self.series)
+    fn legend(&self) -> (Vec<&str>, Mark) {
+        (names(&self.series), Mark::Point)
     }
 
     fn height_px(&self) -> i32 {
@@ -131,9 +123,5 @@ impl Chart for Scatter {
         let axes = axes(&self.x, &self.y, &self.series, self.diagonal);
         let joined = false;
         Pen { sheet, joined }.draw(&axes, &self.series, self.diagonal)
-    }
-
-    fn mark(&self, sheet: &Sheet<'_>, at: (i32, i32), series: usize) -> Drawn<()> {
-        marker(sheet.whole(), at, series)
     }
 }

@@ -1,8 +1,10 @@
 //! The sheet that a figure is on: title and legend above, caption below, and
 //! between them the body.
 
-use super::Chart;
-use super::ink::{Area, Drawn, FAINT_INK, INK, Pixel, TEXT_PX, style, width_px};
+use super::ink::{
+    Area, Drawn, FAINT_INK, INK, Pixel, TEXT_PX, colour, fill, line, marker, style, width_px,
+};
+use super::{Chart, Mark};
 use crate::report::figure::Figure;
 use plotters::style::text_anchor::HPos;
 
@@ -19,12 +21,15 @@ const CAPTION_ROW_PX: i32 = 17;
 const ABOVE_CAPTION_PX: i32 = 10;
 /// From an entry's left edge to its text.
 const MARK_PX: i32 = 22;
+/// Half the width of a mark.
+const HALF_MARK_PX: i32 = 8;
 /// Between entries of the legend.
 const GAP_PX: i32 = 22;
 
 /// Where things go, known before drawing.
 pub(super) struct Plan {
     legend: Vec<Entry>,
+    mark: Mark,
     caption: Vec<String>,
     body: [i32; 2],
 }
@@ -36,11 +41,13 @@ struct Entry {
 
 impl Plan {
     pub(super) fn of(figure: &Figure, chart: &dyn Chart) -> Self {
-        let legend = entries(&chart.legend());
+        let (names, mark) = chart.legend();
+        let legend = entries(&names);
         let last = legend.iter().map(|entry| entry.at.1).max();
         let top = last.map_or(TITLE_HEIGHT_PX, |y| y + LEGEND_ROW_PX);
         Self {
             legend,
+            mark,
             caption: wrap(&figure.caption()),
             body: [top, top + chart.height_px()],
         }
@@ -112,11 +119,11 @@ impl<'a> Sheet<'a> {
     }
 
     /// Title, legend and caption.
-    pub(super) fn frame(&self, figure: &Figure, chart: &dyn Chart, plan: &Plan) -> Drawn<()> {
+    pub(super) fn frame(&self, figure: &Figure, plan: &Plan) -> Drawn<()> {
         let title = style(TITLE_PX, &INK, HPos::Left);
         let at = (MARGIN_PX, TITLE_HEIGHT_PX / 2 + 2);
-        self.root.draw_text(&figure.title, &title, at)?;
-        self.draw_legend(chart, plan)?;
+        self.root.draw_text(figure.title(), &title, at)?;
+        self.draw_legend(plan)?;
         let caption = style(CAPTION_PX, &FAINT_INK, HPos::Left);
         let mut y = self.body[1] + ABOVE_CAPTION_PX + CAPTION_ROW_PX / 2;
         for line in &plan.caption {
@@ -126,10 +133,10 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    fn draw_legend(&self, chart: &dyn Chart, plan: &Plan) -> Drawn<()> {
+    fn draw_legend(&self, plan: &Plan) -> Drawn<()> {
         let text = style(TEXT_PX, &INK, HPos::Left);
         for (series, Entry { name, at }) in plan.legend.iter().enumerate() {
-            chart.mark(self, (at.0 + MARK_PX / 3, at.1), series)?;
+            draw_mark(&self.root, plan.mark, (at.0 + HALF_MARK_PX, at.1), series)?;
             self.root.draw_text(name, &text, (at.0 + MARK_PX, at.1))?;
         }
         Ok(())
@@ -137,5 +144,24 @@ impl<'a> Sheet<'a> {
 
     pub(super) fn present(&self) -> Drawn<()> {
         self.root.present()
+    }
+}
+
+fn draw_mark(area: &Area<'_>, mark: Mark, (x, y): Pixel, series: usize) -> Drawn<()> {
+    match mark {
+        Mark::Box => {
+            let half = HALF_MARK_PX * 3 / 4;
+            fill(
+                area,
+                [(x - half, y - half), (x + half, y + half)],
+                colour(series),
+            )
+        }
+        Mark::Point => marker(area, (x, y), series),
+        Mark::JoinedPoint => {
+            let ends = [(x - HALF_MARK_PX, y), (x + HALF_MARK_PX, y)];
+            line(area, &ends, colour(series), 2)?;
+            marker(area, (x, y), series)
+        }
     }
 }

@@ -4,7 +4,13 @@
 const TICKS: f64 = 6.0;
 
 /// A logarithmic axis of fewer decades also gets ticks at 2 and 5.
-const FEW_DECADES: i32 = 3;
+const FEW_DECADES: f64 = 2.5;
+
+/// Difference of logarithms, or share of a value, that no drawing shows.
+const HAIR: f64 = 1e-9;
+
+/// Values below this are drawn as 0.
+const LEAST: f64 = 1e-100;
 
 /// The span of an axis. Positions are the values, or their decimal logarithms
 /// on a logarithmic axis.
@@ -35,7 +41,12 @@ impl Span {
     }
 
     fn linear((low, high): (f64, f64)) -> Self {
-        let (low, high) = if high > low { (low, high) } else { around(low) };
+        let size = low.abs().max(high.abs()).max(LEAST);
+        let (low, high) = if high - low > size * HAIR {
+            (low, high)
+        } else {
+            around(low)
+        };
         let (step, places) = nice_step((high - low) / TICKS);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let count = (last - first) as usize;
@@ -52,22 +63,24 @@ impl Span {
     }
 
     fn log((low, high): (f64, f64)) -> Self {
-        let first = libm::log10(low).floor() as i32;
-        let last = (libm::log10(high).ceil() as i32).max(first + 1);
-        let steps: &[i32] = if last - first < FEW_DECADES {
-            &[1, 2, 5]
-        } else {
-            &[1]
-        };
-        let all = (first..=last).flat_map(|decade| steps.iter().map(move |s| (*s, decade)));
-        let place = |(step, decade)| (log_position(step, decade), log_text(step, decade));
-        let top = f64::from(last);
-        let ticks = all.map(place).filter(|(at, _)| *at <= top).collect();
+        let (bottom, top) = (libm::log10(low), libm::log10(high));
+        let decades = bottom.floor() as i32 - 1..=top.ceil() as i32 + 1;
+        let all: Vec<LogTick> = decades.flat_map(LogTick::of_decade).collect();
+        // A value a hair off its own tick has that tick as its bound.
+        let first = all
+            .iter()
+            .rposition(|tick| tick.at() <= bottom + HAIR)
+            .unwrap_or(0);
+        let last = all.iter().position(|tick| tick.at() >= top - HAIR);
+        let last = last.unwrap_or(all.len() - 1).max(first + 1);
+        let bounds = &all[first..=last];
+        let few = top - bottom < FEW_DECADES;
+        let shown = bounds.iter().filter(|tick| few || tick.step == 1);
         Self {
-            low: f64::from(first),
-            high: top,
+            low: all[first].at(),
+            high: all[last].at(),
             log: true,
-            ticks,
+            ticks: shown.map(|tick| (tick.at(), tick.text())).collect(),
         }
     }
 
@@ -99,7 +112,11 @@ impl Span {
 
 /// A span about a single value.
 fn around(value: f64) -> (f64, f64) {
-    let reach = if value == 0.0 { 1.0 } else { value.abs() * 0.1 };
+    let reach = if value.abs() < LEAST {
+        1.0
+    } else {
+        value.abs() * 0.1
+    };
     (value - reach, value + reach)
 }
 
@@ -115,24 +132,37 @@ fn nice_step(rough: f64) -> (f64, usize) {
     (step * unit, (-power).max(0.0) as usize)
 }
 
-fn log_position(step: i32, decade: i32) -> f64 {
-    f64::from(decade)
-        + if step == 1 {
-            0.0
-        } else {
-            libm::log10(f64::from(step))
-        }
+/// A tick of a logarithmic axis, at `step` times ten to the power `decade`.
+struct LogTick {
+    step: i32,
+    decade: i32,
 }
 
-/// Plain digits near 1, an exponent elsewhere.
-fn log_text(step: i32, decade: i32) -> String {
-    match decade {
-        0..=4 => format!("{step}{}", "0".repeat(decade.unsigned_abs() as usize)),
-        -3..=-1 => format!(
-            "0.{}{step}",
-            "0".repeat((-decade - 1).unsigned_abs() as usize)
-        ),
-        _ => format!("{step}e{decade}"),
+impl LogTick {
+    fn of_decade(decade: i32) -> [Self; 3] {
+        [1, 2, 5].map(|step| Self { step, decade })
+    }
+
+    fn at(&self) -> f64 {
+        let digits = if self.step == 1 {
+            0.0
+        } else {
+            libm::log10(f64::from(self.step))
+        };
+        f64::from(self.decade) + digits
+    }
+
+    /// Plain digits near 1, an exponent elsewhere.
+    fn text(&self) -> String {
+        let Self { step, decade } = *self;
+        match decade {
+            0..=4 => format!("{step}{}", "0".repeat(decade.unsigned_abs() as usize)),
+            -3..=-1 => format!(
+                "0.{}{step}",
+                "0".repeat((-decade - 1).unsigned_abs() as usize)
+            ),
+            _ => format!("{step}e{decade}"),
+        }
     }
 }
 
@@ -159,12 +189,14 @@ mod tests {
             false,
             &["-40", "-20", "0", "20", "40", "60"],
         );
-        check(&[16.0, 1024.0], true, &["10", "100", "1000", "10000"]);
         check(
-            &[0.02, 0.3],
+            &[16.0, 1024.0],
             true,
-            &["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"],
+            &["10", "20", "50", "100", "200", "500", "1000", "2000"],
         );
+        check(&[1.0, 1000.0], true, &["1", "10", "100", "1000"]);
+        check(&[3.0], true, &["2", "5"]);
+        check(&[0.02, 0.3], true, &["0.02", "0.05", "0.1", "0.2", "0.5"]);
         check(
             &[1e-5, 1e7],
             true,
@@ -195,11 +227,18 @@ mod tests {
         }
 
         #[test]
+        fn equal_values_of_any_size_get_a_span(value in prop_oneof![-1e100..1e100, -1e-290..1e-290]) {
+            let span = Span::of([value, value].into_iter(), false);
+            prop_assert!(span.low <= value && value <= span.high && span.low < span.high);
+            prop_assert!((2..=14).contains(&span.ticks().len()));
+        }
+
+        #[test]
         fn every_positive_value_is_inside(values in prop::collection::vec(1e-12f64..1e12, 1..20)) {
             let span = Span::of(values.iter().copied(), true);
             for value in values {
                 let at = span.place(value).unwrap();
-                prop_assert!(span.low <= at && at <= span.high);
+                prop_assert!(span.low <= at + HAIR && at - HAIR <= span.high);
             }
         }
     }

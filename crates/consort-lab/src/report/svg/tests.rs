@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::report::figure::*;
+use proptest::prelude::*;
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -158,30 +159,132 @@ fn drawings_are_well_formed_and_the_same_each_time() {
         assert!(
             !svg.contains("NaN") && !svg.contains("inf"),
             "{}",
-            figure.key
+            figure.key()
         );
         assert_eq!(svg, draw(&figure).unwrap());
         if let Ok(folder) = std::env::var("CONSORT_FIGURES") {
-            let path = std::path::Path::new(&folder).join(format!("{}.svg", figure.key));
+            let path = std::path::Path::new(&folder).join(format!("{}.svg", figure.key()));
             std::fs::write(path, svg).unwrap();
         }
     }
 }
 
+/// Every text and box starts on the sheet.
+fn stays_inside(svg: &str) -> bool {
+    let height = attribute(svg, "<svg", "height").unwrap();
+    let on_sheet = |tag: &str| {
+        let x = attribute(tag, "", "x").unwrap();
+        let y = attribute(tag, "", "y").unwrap();
+        (0.0..=900.0).contains(&x) && (0.0..=height).contains(&y)
+    };
+    let mut tags = svg
+        .split('<')
+        .filter(|tag| tag.starts_with("text ") || tag.starts_with("rect "));
+    tags.all(on_sheet)
+}
+
 #[test]
 fn nothing_lies_outside_the_sheet() {
     for figure in all() {
-        let svg = draw(&figure).unwrap();
-        let height = attribute(&svg, "<svg", "height").unwrap();
-        for tag in svg.split('<').filter(|tag| tag.starts_with("text ")) {
-            let (x, y) = (attribute(tag, "text", "x"), attribute(tag, "text", "y"));
-            assert!((0.0..=900.0).contains(&x.unwrap()), "{}: {tag}", figure.key);
-            assert!(
-                (0.0..=height).contains(&y.unwrap()),
-                "{}: {tag}",
-                figure.key
-            );
+        assert!(stays_inside(&draw(&figure).unwrap()), "{}", figure.key());
+    }
+    assert!(!stays_inside(r#"<svg height="9"><text x="1" y="10">"#));
+}
+
+/// Numbers of every size that a figure takes, often equal or near each other.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        Just(1e100),
+        -10.0..10.0,
+        1e-300..1e-290,
+        1e15..1.000_1e15
+    ]
+}
+
+fn interval() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![Just(None), number().prop_map(|v| Some(v.abs()))]
+}
+
+fn some_bars() -> impl Strategy<Value = Plot> {
+    (1usize..30, 1..=MAX_SERIES, number()).prop_flat_map(|(groups, series, baseline)| {
+        let bar =
+            prop::option::of((number(), interval()).prop_map(|(value, ci95)| Bar { value, ci95 }));
+        let one = (".{0,40}", prop::collection::vec(bar, groups));
+        let one = one.prop_map(|(name, bars)| BarSeries { name, bars });
+        let series = prop::collection::vec(one, series);
+        let groups = prop::collection::vec(".{0,40}", groups);
+        (groups, series).prop_map(move |(groups, series)| {
+            let (category, value) = (String::new(), Axis::linear("v", None));
+            Plot::Bars(Bars {
+                category,
+                value,
+                baseline,
+                groups,
+                series,
+            })
+        })
+    })
+}
+
+fn some_points(joined: bool, log: bool) -> impl Strategy<Value = Plot> {
+    let value = move || number().prop_map(move |v| if log { v.abs() + 1e-300 } else { v });
+    let point = (value(), value(), interval()).prop_map(|(x, y, ci95)| Point { x, y, ci95 });
+    let one = (".{0,40}", prop::collection::vec(point, 1..10));
+    let one = one.prop_map(|(name, points)| PointSeries { name, points });
+    let axis = move |title| Axis {
+        log,
+        ..Axis::linear(title, None)
+    };
+    prop::collection::vec(one, 1..=MAX_SERIES).prop_map(move |series| {
+        let (x, y) = (axis("x"), axis("y"));
+        let diagonal = true;
+        if joined {
+            Plot::Lines(Lines { x, y, series })
+        } else {
+            Plot::Scatter(Scatter {
+                x,
+                y,
+                series,
+                diagonal,
+            })
         }
+    })
+}
+
+fn some_map() -> impl Strategy<Value = Plot> {
+    (1usize..12, 1usize..12).prop_flat_map(|(rows, columns)| {
+        let cells = prop::collection::vec(prop::option::of(number()), columns);
+        let cells = prop::collection::vec(cells, rows);
+        let names = |count| prop::collection::vec(".{0,40}", count);
+        (names(rows), names(columns), cells).prop_map(|(rows, columns, cells)| {
+            let (x, y, value) = (String::new(), String::new(), Axis::linear("v", None));
+            Plot::HeatMap(HeatMap {
+                x,
+                y,
+                value,
+                columns,
+                rows,
+                cells,
+            })
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn every_checked_figure_is_drawn_inside_its_sheet(
+        plot in prop_oneof![
+            some_bars(), some_map(), some_points(true, true), some_points(true, false),
+            some_points(false, true), some_points(false, false),
+        ],
+        title in ".{0,60}",
+    ) {
+        let figure = Figure::new("any", &title, &title, 3, plot).unwrap();
+        let svg = draw(&figure).unwrap();
+        prop_assert!(stays_inside(&svg));
+        prop_assert!(!svg.contains("=\"NaN") && !svg.contains("=\"inf"));
     }
 }
 
