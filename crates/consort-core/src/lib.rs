@@ -12,6 +12,7 @@ mod control;
 mod ids;
 pub mod lint;
 mod machine;
+pub mod metrics;
 mod mix;
 pub mod plan;
 pub mod policies;
@@ -20,6 +21,7 @@ mod pu_set;
 mod sample;
 mod signal;
 mod stack;
+pub mod stats;
 mod suggest;
 #[cfg(test)]
 mod testing;

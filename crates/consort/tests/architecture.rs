@@ -15,6 +15,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
     ("consort-isa", &[]),
     ("consort-kernels", &[]),
+    ("consort-lab", &["consort-core", "consort-sim"]),
     ("consort-linux", &["consort-core", "consort-isa"]),
     (
         "consort",

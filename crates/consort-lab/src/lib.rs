@@ -1,0 +1,26 @@
+//! Studies: published experiments run again, and the reports that they give.
+//!
+//! Purpose: a [`Study`] states what its source did and produces tables, figures
+//! and notes; everything around that is here. Usage: pick studies from a
+//! [`Registry`], run them with [`runner::run`] against a [`Store`], so that
+//! what is finished is not run again, and write them out with
+//! [`report::write`]; [`mod@reference`] sets published figures beside ours.
+//! Pitfall: results depend on the seed and the scale, never on the number of
+//! workers or on time; a study that breaks this breaks resuming.
+
+mod atomic;
+mod context;
+pub mod reference;
+mod registry;
+pub mod report;
+pub mod runner;
+mod store;
+pub mod studies;
+mod study;
+#[cfg(test)]
+mod testing;
+
+pub use context::{Context, Progress};
+pub use registry::{Registry, UnknownStudy};
+pub use store::{Store, StoreError, StoreKey};
+pub use study::{Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};

@@ -1,0 +1,238 @@
+//! Matching published figures with ours.
+
+use super::file::ReferenceLine;
+use crate::report::{Cell, Column, Table, TableError};
+use crate::study::StudyReport;
+use serde::Serialize;
+
+/// A published figure with ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// Id of the study.
+    pub study: String,
+    /// Key of the table.
+    pub table: String,
+    /// Key of the row.
+    pub row: String,
+    /// Key of the column.
+    pub column: String,
+    /// The column's unit.
+    pub unit: Option<String>,
+    /// Our figure, with its interval where it has one.
+    pub ours: Cell,
+    /// The published figure.
+    pub theirs: f64,
+    /// Ours less theirs.
+    pub difference: f64,
+    /// The difference over theirs; none where theirs is 0.
+    pub relative: Option<f64>,
+    /// Whether theirs lies in our 95 percent interval; none without one.
+    pub within_ci95: Option<bool>,
+}
+
+/// A reference line that nothing of ours answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unmatched {
+    /// Line in the reference file, from 1.
+    pub line: u64,
+    /// The study, row and column that it names.
+    pub names: [String; 3],
+    /// Why nothing answers it, and what might have been meant.
+    pub reason: String,
+}
+
+/// Published figures with ours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What could be compared, in the order of the reference.
+    pub compared: Vec<Compared>,
+    /// What could not.
+    pub unmatched: Vec<Unmatched>,
+}
+
+/// Sets each published figure beside ours.
+pub fn compare(reference: &[ReferenceLine], reports: &[&StudyReport]) -> Comparison {
+    let mut comparison = Comparison::default();
+    for line in reference {
+        match compare_one(line, reports) {
+            Ok(compared) => comparison.compared.push(compared),
+            Err(reason) => comparison.unmatched.push(Unmatched {
+                line: line.line,
+                names: [&line.study, &line.row, &line.column].map(String::clone),
+                reason,
+            }),
+        }
+    }
+    comparison
+}
+
+impl Comparison {
+    /// The comparison as a table, for the terminal, CSV and the page. Lines that
+    /// nothing answers are in it, as missing and with the reason.
+    ///
+    /// # Errors
+    /// None that can occur: the columns are fixed and rows are numbered.
+    pub fn table(&self) -> Result<Table, TableError> {
+        let mut table = Table::new("reference", "Ours and published figures", columns())?;
+        let rows = self.compared.iter().map(compared_cells);
+        let gaps = self.unmatched.iter().map(unmatched_cells);
+        for (number, cells) in rows.chain(gaps).enumerate() {
+            table.push(&(number + 1).to_string(), cells)?;
+        }
+        Ok(table)
+    }
+}
+
+fn columns() -> Vec<Column> {
+    let plain = [
+        ("study", "Study"),
+        ("table", "Table"),
+        ("row", "Row"),
+        ("column", "Column"),
+        ("unit", "Unit"),
+        ("ours", "Ours"),
+        ("theirs", "Published"),
+        ("difference", "Difference"),
+    ];
+    let plain = plain.map(|(key, title)| Column::plain(key, title));
+    let relative = Column::with_unit("relative_percent", "Relative difference", "%");
+    plain.into_iter().chain([relative]).collect()
+}
+
+fn compared_cells(one: &Compared) -> Vec<Cell> {
+    let undefined = || Cell::missing("the published figure is 0");
+    let percent = one.relative.map_or_else(undefined, |r| (r * 100.0).into());
+    let texts = [&one.study, &one.table, &one.row, &one.column];
+    let unit = one.unit.as_deref().unwrap_or("");
+    let numbers = [
+        one.ours.clone(),
+        one.theirs.into(),
+        one.difference.into(),
+        percent,
+    ];
+    let texts = texts.into_iter().map(|text| text.as_str().into());
+    texts.chain([unit.into()]).chain(numbers).collect()
+}
+
+fn unmatched_cells(one: &Unmatched) -> Vec<Cell> {
+    let [study, row, column] = one.names.each_ref().map(|name| name.as_str().into());
+    let gap = || Cell::missing("nothing of ours");
+    let why = Cell::missing(format!("line {}: {}", one.line, one.reason));
+    vec![
+        study,
+        gap(),
+        row,
+        column,
+        "".into(),
+        why,
+        gap(),
+        gap(),
+        gap(),
+    ]
+}
+
+fn compare_one(line: &ReferenceLine, reports: &[&StudyReport]) -> Result<Compared, String> {
+    let report = find_study(&line.study, reports)?;
+    let place = find_place(line, &report.output.tables)?;
+    let ours = place.cell();
+    let Some(value) = ours.value() else {
+        return Err(match ours {
+            Cell::Missing { missing } => format!("ours is missing: {missing}"),
+            other => format!("ours is the text '{}'", other.text()),
+        });
+    };
+    let difference = value - line.value;
+    Ok(Compared {
+        study: report.study.clone(),
+        table: place.table.key().to_owned(),
+        row: place.table.rows()[place.row].key.clone(),
+        column: place.table.columns()[place.column].key.clone(),
+        unit: place.table.columns()[place.column].unit.clone(),
+        ours: ours.clone(),
+        theirs: line.value,
+        difference,
+        relative: (line.value != 0.0).then(|| difference / line.value.abs()),
+        within_ci95: ours.ci95().map(|half| difference.abs() <= half),
+    })
+}
+
+/// A cell of a table. Row and column exist.
+struct Place<'a> {
+    table: &'a Table,
+    row: usize,
+    column: usize,
+}
+
+impl<'a> Place<'a> {
+    fn find(table: &'a Table, row: &str, column: &str) -> Option<Self> {
+        let mut rows = table.rows().iter();
+        let mut columns = table.columns().iter();
+        Some(Self {
+            table,
+            row: rows.position(|r| same(&r.key, row))?,
+            column: columns.position(|c| same(&c.key, column))?,
+        })
+    }
+
+    fn cell(&self) -> &'a Cell {
+        &self.table.rows()[self.row].cells[self.column]
+    }
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+fn find_study<'a>(id: &str, reports: &[&'a StudyReport]) -> Result<&'a StudyReport, String> {
+    let found = reports.iter().find(|report| same(&report.study, id));
+    found.copied().ok_or_else(|| {
+        let known = reports.iter().map(|report| report.study.as_str());
+        format!(
+            "study '{id}' was not run; {}",
+            consort_core::hint(id, known)
+        )
+    })
+}
+
+fn find_place<'a>(line: &ReferenceLine, tables: &'a [Table]) -> Result<Place<'a>, String> {
+    let (wanted, row) = match line.row.split_once(':') {
+        Some((table, row)) if tables.iter().any(|t| same(t.key(), table)) => (Some(table), row),
+        _ => (None, line.row.as_str()),
+    };
+    let searched = || {
+        tables
+            .iter()
+            .filter(|t| wanted.is_none_or(|key| same(t.key(), key)))
+    };
+    let mut places = searched().filter_map(|t| Place::find(t, row, &line.column));
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (Some(one), Some(other)) => {
+            let (one, other) = (one.table.key(), other.table.key());
+            Err(format!(
+                "tables '{one}' and '{other}' both have it; write '{one}:{row}'"
+            ))
+        }
+        (None, _) => Err(absent(row, &line.column, &searched().collect::<Vec<_>>())),
+    }
+}
+
+/// Which of row and column there is none of, and what might have been meant.
+fn absent(row: &str, column: &str, tables: &[&Table]) -> String {
+    let with_row = tables
+        .iter()
+        .filter(|t| t.rows().iter().any(|r| same(&r.key, row)));
+    let columns: Vec<&str> = with_row
+        .flat_map(|t| t.columns().iter().map(|c| c.key.as_str()))
+        .collect();
+    if columns.is_empty() {
+        let rows = tables.iter().flat_map(|t| t.rows().iter());
+        let hint = consort_core::hint(row, rows.map(|r| r.key.as_str()));
+        return format!("no row '{row}'; {hint}");
+    }
+    let hint = consort_core::hint(column, columns.into_iter());
+    format!("no column '{column}'; {hint}")
+}
+
+#[cfg(test)]
+mod tests;

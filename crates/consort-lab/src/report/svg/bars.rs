@@ -1,0 +1,66 @@
+//! Grouped bars.
+
+use super::axes::{Axes, Horizontal};
+use super::ink::{Drawn, INK, colour, fill, line, whisker};
+use super::sheet::Sheet;
+use super::span::Span;
+use super::{Chart, Mark};
+use crate::report::figure::{Bar, Bars};
+
+/// Height of the plane.
+const PLANE_PX: i32 = 320;
+/// Share of a group's width that its bars take.
+const FILLED: f64 = 0.8;
+
+impl Bars {
+    fn axes(&self) -> Axes {
+        let bars = self.series.iter().flat_map(|s| s.bars.iter().flatten());
+        let ends = bars.flat_map(|bar| ends(*bar));
+        Axes {
+            x: Horizontal::Names(self.groups.clone()),
+            y: Span::of(ends.chain([self.baseline]), false),
+            x_title: self.category.clone(),
+            y_title: self.value.heading(),
+        }
+    }
+}
+
+fn ends(bar: Bar) -> [f64; 2] {
+    let half = bar.ci95.unwrap_or(0.0);
+    [bar.value - half, bar.value + half]
+}
+
+impl Chart for Bars {
+    fn legend(&self) -> (Vec<&str>, Mark) {
+        let named = self.series.len() > 1;
+        let names = self.series.iter().filter(|_| named);
+        (
+            names.map(|series| series.name.as_str()).collect(),
+            Mark::Box,
+        )
+    }
+
+    fn height_px(&self) -> i32 {
+        PLANE_PX + self.axes().bottom_px()
+    }
+
+    fn draw(&self, sheet: &Sheet<'_>) -> Drawn<()> {
+        let plane = self.axes().draw(sheet)?;
+        let pixel = |x: f64, y: f64| plane.pixel(x, y);
+        let width = FILLED / self.series.len() as f64;
+        for (index, series) in self.series.iter().enumerate() {
+            for (group, bar) in series.bars.iter().enumerate() {
+                let Some(bar) = bar else { continue };
+                let left = group as f64 + (1.0 - FILLED) / 2.0 + index as f64 * width;
+                let corners = [pixel(left, bar.value), pixel(left + width, self.baseline)];
+                fill(sheet.whole(), corners, colour(index))?;
+                if bar.ci95.is_some() {
+                    let ends = ends(*bar).map(|y| pixel(left + width / 2.0, y));
+                    whisker(sheet.whole(), ends[0].0, [ends[0].1, ends[1].1], INK)?;
+                }
+            }
+        }
+        let base = [0.0, self.groups.len() as f64].map(|x| pixel(x, self.baseline));
+        line(sheet.whole(), &base, INK, 1)
+    }
+}

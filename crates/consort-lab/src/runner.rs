@@ -1,0 +1,192 @@
+//! Running a study, unless it is already done.
+
+use crate::context::{Context, Progress};
+use crate::report::{Figure, Table};
+use crate::store::{Store, StoreError, StoreKey};
+use crate::study::{Scale, Study, StudyError, StudyOutput, StudyReport};
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+use thiserror::Error;
+
+/// How to run studies.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Seed in place of each study's own.
+    pub seed: Option<u64>,
+    /// How much to run.
+    pub scale: Scale,
+    /// Threads to run on.
+    pub workers: NonZeroUsize,
+    /// See [`StoreKey::version`].
+    pub version: String,
+}
+
+/// A study's result, and whether it had to be run for it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It was run now.
+    Ran(StudyReport),
+    /// It was finished before, with the same seed, scale and version.
+    Loaded(StudyReport),
+}
+
+impl Outcome {
+    /// The result.
+    pub fn into_report(self) -> StudyReport {
+        match self {
+            Self::Ran(report) | Self::Loaded(report) => report,
+        }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The study failed.
+    #[error("study {id}: {cause}")]
+    Study {
+        /// Its id.
+        id: &'static str,
+        /// The cause.
+        cause: StudyError,
+    },
+    /// Results cannot be kept or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Runs a study, or loads what an earlier run kept. What is run is kept before
+/// this returns; an interruption leaves the store as it was.
+///
+/// # Errors
+/// When the study fails, gives two tables or figures of one key, or the store
+/// cannot be used.
+pub fn run(
+    study: &dyn Study,
+    settings: &Settings,
+    store: Option<&Store>,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Outcome, RunError> {
+    let key = key(study, settings);
+    if let Some(report) = store.map(|s| s.load(&key)).transpose()?.flatten() {
+        return Ok(Outcome::Loaded(report));
+    }
+    let context = Context::new(key.seed, key.scale, settings.workers, progress);
+    let report = run_now(study, &context)?;
+    if let Some(store) = store {
+        store.save(&key, &report)?;
+    }
+    Ok(Outcome::Ran(report))
+}
+
+fn key(study: &dyn Study, settings: &Settings) -> StoreKey {
+    let info = study.info();
+    StoreKey {
+        study: info.id.to_owned(),
+        seed: settings.seed.unwrap_or(info.default_seed),
+        scale: settings.scale,
+        version: settings.version.clone(),
+    }
+}
+
+fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunError> {
+    let info = study.info();
+    let start = Instant::now();
+    let output = study.run(context).and_then(checked);
+    let output = output.map_err(|cause| RunError::Study { id: info.id, cause })?;
+    let mut report = StudyReport::new(info, context, output);
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// Keys become file names, so each must occur once.
+fn checked(output: StudyOutput) -> Result<StudyOutput, StudyError> {
+    unique("tables", output.tables.iter().map(Table::key))?;
+    unique("figures", output.figures.iter().map(Figure::key))?;
+    Ok(output)
+}
+
+fn unique<'a>(what: &'static str, keys: impl Iterator<Item = &'a str>) -> Result<(), StudyError> {
+    let mut seen = BTreeSet::new();
+    for key in keys {
+        if !seen.insert(key) {
+            let key = key.to_owned();
+            return Err(StudyError::Twice { what, key });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::StudyInfo;
+    use crate::testing::{Sums, workers};
+
+    fn settings(count: usize) -> Settings {
+        Settings {
+            seed: None,
+            scale: Scale::Quick,
+            workers: workers(count),
+            version: "1".to_owned(),
+        }
+    }
+
+    fn run_quietly(study: &dyn Study, settings: &Settings, store: Option<&Store>) -> Outcome {
+        run(study, settings, store, &|_| ()).unwrap()
+    }
+
+    #[test]
+    fn a_finished_study_is_not_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let study = Sums::named("T1");
+        let first = run_quietly(&study, &settings(1), Some(&store));
+        let second = run_quietly(&study, &settings(4), Some(&store));
+        assert!(matches!(first, Outcome::Ran(_)));
+        assert!(matches!(second, Outcome::Loaded(_)));
+        assert_eq!(first.into_report(), second.into_report());
+        assert_eq!(study.times_run(), 1);
+        let other_seed = Settings {
+            seed: Some(8),
+            ..settings(1)
+        };
+        run_quietly(&study, &other_seed, Some(&store));
+        assert_eq!(study.times_run(), 2);
+    }
+
+    #[test]
+    fn any_number_of_workers_gives_the_same_output() {
+        let study = Sums::named("T1");
+        let one = run_quietly(&study, &settings(1), None).into_report();
+        let many = run_quietly(&study, &settings(5), None).into_report();
+        assert_eq!(one.output, many.output);
+        assert_eq!((one.seed, one.scale), (7, Scale::Quick));
+    }
+
+    struct Failing(Sums);
+
+    impl Study for Failing {
+        fn info(&self) -> &StudyInfo {
+            self.0.info()
+        }
+
+        fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+            let mut output = self.0.run(context)?;
+            output.tables.push(output.tables[0].clone());
+            Ok(output)
+        }
+    }
+
+    #[test]
+    fn a_failed_study_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let study = Failing(Sums::named("T1"));
+        let error = run(&study, &settings(1), Some(&store), &|_| ()).unwrap_err();
+        let expected = "study T1: two tables have the key 'sums'; each needs its own";
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,32 @@
+//! The studies, one per file.
+//!
+//! To add one: a file here that implements [`crate::Study`], and a line in
+//! [`REGISTRY`].
+
+use crate::registry::Registry;
+
+/// Every study, in the order of the list.
+pub const REGISTRY: Registry<'static> = Registry::new(&[]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// What must hold for ids: they are typed by people and become file names.
+    fn are_usable(registry: Registry<'_>) -> bool {
+        let ids: Vec<&str> = registry.list().map(|info| info.id).collect();
+        let lower: BTreeSet<String> = ids.iter().map(|id| id.to_lowercase()).collect();
+        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        lower.len() == ids.len() && ids.iter().all(|id| plain(id) && *id != "all")
+    }
+
+    #[test]
+    fn ids_are_unique_and_plain() {
+        use crate::testing::Sums;
+        assert!(are_usable(REGISTRY));
+        let (one, same, all) = (Sums::named("A1"), Sums::named("a1"), Sums::named("all"));
+        assert!(!are_usable(Registry::new(&[&one, &same])));
+        assert!(!are_usable(Registry::new(&[&all])));
+    }
+}

@@ -1,0 +1,94 @@
+//! A study for tests: sums of small numbers, counted.
+
+use crate::context::Context;
+use crate::report::{Axis, Bar, BarSeries, Bars, Column, Figure, Plot, Table};
+use crate::study::{Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};
+use consort_core::stats::Interval;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A number of workers.
+pub(crate) fn workers(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
+
+/// Sums a few numbers that follow from the seed; knows how often it was run.
+pub(crate) struct Sums {
+    info: StudyInfo,
+    pub(crate) times_run: AtomicUsize,
+}
+
+impl Sums {
+    pub(crate) const fn named(id: &'static str) -> Self {
+        let info = StudyInfo {
+            id,
+            title: "Sums <of> small numbers",
+            source: "A & B, \"On sums\"",
+            section: "section 1",
+            original: "Two sums on paper.",
+            differs: "Nothing.",
+            default_seed: 7,
+            full_seconds_hint: 1,
+        };
+        Self {
+            info,
+            times_run: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn times_run(&self) -> usize {
+        self.times_run.load(Ordering::Relaxed)
+    }
+}
+
+impl Study for Sums {
+    fn info(&self) -> &StudyInfo {
+        &self.info
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        self.times_run.fetch_add(1, Ordering::Relaxed);
+        let jobs: Vec<u64> = (1..=context.by_scale(3, 10)).collect();
+        let sums = context.map(&jobs, |job| (job * context.seed()) as f64 / 3.0)?;
+        Ok(StudyOutput {
+            tables: vec![table(&sums)?],
+            figures: vec![figure(&sums)?],
+            notes: vec!["a < b".to_owned()],
+            runs: jobs.len(),
+        })
+    }
+}
+
+fn table(sums: &[f64]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::with_unit("sum", "Sum", "units"),
+        Column::plain("kind", "Kind"),
+    ];
+    let mut table = Table::new("sums", "Sums & more", columns)?;
+    let all = Interval::of(sums).unwrap();
+    table.push("mean", vec![all.into(), "mean".into()])?;
+    table.push("first", vec![sums[0].into(), "<first>".into()])?;
+    Ok(table)
+}
+
+fn figure(sums: &[f64]) -> Result<Figure, StudyError> {
+    let bars = Bars {
+        category: "Number".to_owned(),
+        value: Axis::linear("Sum", Some("units")),
+        baseline: 0.0,
+        groups: (1..=sums.len()).map(|n| n.to_string()).collect(),
+        series: vec![BarSeries {
+            name: "sum".to_owned(),
+            bars: sums.iter().map(|v| Some(Bar::exact(*v))).collect(),
+        }],
+    };
+    Ok(Figure::new("sums", "Sums", "", 1, Plot::Bars(bars))?)
+}
+
+/// The report of a quick run of [`Sums`].
+pub(crate) fn report(id: &'static str) -> StudyReport {
+    let study = Sums::named(id);
+    let context = Context::new(7, Scale::Quick, workers(1), &|_| ());
+    let output = study.run(&context).unwrap();
+    StudyReport::new(study.info(), &context, output)
+}
