@@ -3,12 +3,14 @@
 use consort_core::stats::{Interval, RatioInterval};
 use serde::{Deserialize, Serialize};
 
-/// One value of a table. In JSON a number is a number, an interval is
+/// One value of a table. In JSON counts and numbers are numbers, an interval is
 /// `{mean, ci95, n}`, text is a string, and what is missing is `{missing}` with
 /// the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
+    /// A count, written without decimals.
+    Count(u64),
     /// A number in the column's unit.
     Number(f64),
     /// A mean over runs, in the column's unit.
@@ -30,9 +32,10 @@ impl Cell {
         }
     }
 
-    /// The number, or the mean of an interval.
+    /// The count, the number, or the mean of an interval.
     pub fn value(&self) -> Option<f64> {
         match self {
+            Self::Count(count) => Some(*count as f64),
             Self::Number(value) => Some(*value),
             Self::Interval(interval) => Some(interval.mean),
             Self::Missing { .. } | Self::Text(_) => None,
@@ -58,6 +61,7 @@ impl Cell {
     /// For people: `1.234 ± 0.012`, the text, or a dash.
     pub fn text(&self) -> String {
         match self {
+            Self::Count(count) => count.to_string(),
             Self::Number(value) => number_text(*value, decimals(*value)),
             Self::Interval(interval) => interval_text(interval),
             Self::Missing { .. } => "-".to_owned(),
@@ -74,6 +78,12 @@ impl Cell {
         } else {
             Self::missing("not a finite number")
         }
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
     }
 }
 
@@ -151,6 +161,7 @@ mod tests {
     fn numbers_show_four_digits() {
         check(0.0, "0");
         check(1.0, "1.000");
+        check(1, "1");
         check(-0.012_345, "-0.01235");
         check(0.000_012, "1.200e-5");
         check(123.456, "123.5");
@@ -173,6 +184,9 @@ mod tests {
         let single = Interval::of(&[0.1]).unwrap();
         let cells = [
             Cell::from(0.1 + 0.2),
+            Cell::from(10.0),
+            Cell::from(10),
+            Cell::from(u64::MAX),
             interval.into(),
             single.into(),
             "text".into(),

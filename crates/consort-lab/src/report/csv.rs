@@ -65,6 +65,7 @@ fn header(table: &Table, wide: &[bool]) -> Vec<String> {
 fn fields(cell: &Cell, wide: bool) -> Vec<String> {
     let value = match cell {
         Cell::Text(text) => text.clone(),
+        Cell::Count(count) => count.to_string(),
         other => plain(other.value()),
     };
     if wide {
@@ -91,13 +92,13 @@ mod tests {
         let stp = Interval::of(&[1.0, 3.0]).unwrap();
         let first = vec![stp.into(), 0.1.into(), "a, \"b\"".into()];
         table.push("linux", first).unwrap();
-        let second = vec![2.0.into(), Cell::missing("no"), "".into()];
+        let second = vec![u64::MAX.into(), Cell::missing("no"), "".into()];
         table.push("workover", second).unwrap();
         let mut out = Vec::new();
         write_csv(&mut out, &table).unwrap();
         let expected = "key,stp,stp_ci95,stp_n,antt,note\n\
                         linux,2,12.706,2,0.1,\"a, \"\"b\"\"\"\n\
-                        workover,2,,,,\n";
+                        workover,18446744073709551615,,,,\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

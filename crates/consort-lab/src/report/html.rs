@@ -130,7 +130,7 @@ fn cell(cell: &Cell) -> String {
                 escape(missing)
             )
         }
-        Cell::Number(_) => format!("<td class=\"number\">{text}</td>"),
+        Cell::Count(_) | Cell::Number(_) => format!("<td class=\"number\">{text}</td>"),
         Cell::Interval(interval) => {
             let n = interval.n;
             format!("<td class=\"number\">{text} <small>n={n}</small></td>")

@@ -7,6 +7,7 @@ impl Figure {
     /// the drawing mean that it does not say itself.
     pub fn caption(&self) -> String {
         let runs = match self.runs {
+            0 => "Computed without runs.".to_owned(),
             1 => "One run per value.".to_owned(),
             n => format!("Mean of {n} runs per value."),
         };
@@ -77,6 +78,7 @@ mod tests {
             Plot::Lines(Lines { x, y, series })
         };
         check("It rises.", 1, lines(point), "It rises. One run per value.");
+        check("", 0, lines(point), "Computed without runs.");
         point.ci95 = Some(0.1);
         let expect = "Mean of 10 runs per value. Whiskers are 95 percent intervals.";
         check("", 10, lines(point), expect);

@@ -17,7 +17,7 @@ pub struct Figure {
     title: String,
     /// What to see in it; may be empty.
     text: String,
-    /// Runs that each value stands on.
+    /// Runs that each value stands on; 0 for what is computed without runs.
     runs: usize,
     plot: Plot,
 }
