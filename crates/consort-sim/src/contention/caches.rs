@@ -26,24 +26,37 @@ pub(crate) struct Stream<'a> {
 /// Newton steps at most; the error after them is below rounding for every curve tried.
 const STEPS: u32 = 60;
 
-/// Divides `capacity` bytes and writes to `held` what each stream holds.
-pub(crate) fn divide(capacity: f64, streams: &[Stream<'_>], held: &mut Vec<f64>) {
+/// Divides `capacity` bytes and writes to `held` what each stream holds. `age` is a guess of the
+/// eviction age, s, where there is one, and the eviction age afterwards.
+pub(crate) fn divide(
+    capacity: f64,
+    streams: &[Stream<'_>],
+    age: &mut Option<f64>,
+    held: &mut Vec<f64>,
+) {
     held.clear();
     if let [only] = streams {
         held.push(capacity / only.charge);
         return;
     }
-    let age = eviction_age(capacity, streams);
-    held.extend(streams.iter().map(|s| s.curve.held_after(age * s.speed).0));
+    let guess = age.unwrap_or_else(|| lower_bound(capacity, streams));
+    let found = eviction_age(capacity, streams, guess);
+    held.extend(
+        streams
+            .iter()
+            .map(|s| s.curve.held_after(found * s.speed).0),
+    );
+    *age = Some(found);
 }
 
-/// The age, s, at which lines leave the cache.
-fn eviction_age(capacity: f64, streams: &[Stream<'_>]) -> f64 {
-    let mut age = lower_bound(capacity, streams);
+/// The age, s, at which lines leave the cache. From a guess too high, the first step leads below
+/// the root; from there on every step goes up.
+fn eviction_age(capacity: f64, streams: &[Stream<'_>], guess: f64) -> f64 {
+    let mut age = guess;
     for _ in 0..STEPS {
         let (held, slope) = held_at(age, streams);
         let lacking = capacity - held;
-        if lacking <= capacity * 1e-12 {
+        if lacking.abs() <= capacity * 1e-10 {
             break;
         }
         age += lacking / slope;
@@ -86,7 +99,7 @@ mod tests {
             })
             .collect();
         let mut held = Vec::new();
-        divide(capacity, &streams, &mut held);
+        divide(capacity, &streams, &mut None, &mut held);
         held
     }
 
@@ -119,6 +132,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_guess_does_not_matter(
+            raw in prop::collection::vec(
+                (prop::collection::vec(0.0f64..60.0, 14), 1e6f64..1e10), 2..6),
+            factor in 0.01f64..100.0,
+        ) {
+            let curves: Vec<_> = raw
+                .iter()
+                .map(|(points, speed)| (MissCurve::new(500.0, points), *speed))
+                .collect();
+            let streams: Vec<_> = curves
+                .iter()
+                .map(|(curve, speed)| Stream { curve, speed: *speed, charge: 1.0 })
+                .collect();
+            let (mut age, mut held) = (None, Vec::new());
+            divide(1e6, &streams, &mut age, &mut held);
+            let first = age.unwrap();
+            age = Some(first * factor);
+            divide(1e6, &streams, &mut age, &mut held);
+            prop_assert!((age.unwrap() / first - 1.0).abs() < 1e-9);
+        }
+
         #[test]
         fn parts_add_up_to_the_whole(
             capacity in 1e4f64..1e8,

@@ -160,7 +160,10 @@ fn setting<'a>(
         memory_cycles: cycles(memory_latency_ns(chip, place, running.demand.home_node)),
         prefetch_share,
         units: unit_use(core, &running.demand.phase.spec.mix),
+        whole: 0.0,
+        undisturbed: 0.0,
     }
+    .prepared()
 }
 
 /// What siblings on one prefetcher save each other: shared data is fetched once.

@@ -41,6 +41,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) prefetch_share: f64,
     /// Unit-cycles per instruction and units, by class.
     pub(crate) units: [UnitUse; CLASSES],
+    /// Parallelism of the whole reorder buffer; see [`Setting::parallelism`].
+    pub(crate) whole: f64,
+    /// [`Setting::dependences`] while no co-runner uses the units, cycles per instruction.
+    pub(crate) undisturbed: f64,
 }
 
 /// A thread's use of one class of units.
@@ -166,6 +170,16 @@ pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitUse; CLASSES] {
 }
 
 impl Setting<'_> {
+    /// Works out what stays the same over all iterations.
+    pub(crate) fn prepared(mut self) -> Self {
+        self.whole = self.parallelism(self.rob());
+        if self.core.pipeline == Pipeline::InOrder {
+            let limit = self.width.min(self.unit_limit());
+            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / limit);
+        }
+        self
+    }
+
     /// Entries of the reorder buffer that the core has for this thread and its co-runners.
     pub(crate) fn rob(&self) -> f64 {
         self.core.rob_entries.map_or(1.0, f64::from)
@@ -247,8 +261,12 @@ impl Setting<'_> {
     }
 
     fn out_of_order(&self, held: &Held, terms: &mut Terms) {
-        let whole = self.parallelism(self.rob());
-        let own = self.parallelism(held.window);
+        let whole = self.whole;
+        let own = if held.window == self.rob() {
+            whole
+        } else {
+            self.parallelism(held.window)
+        };
         let limit = self.width.min(self.unit_limit());
         let cycles = |latency: f64, parallelism: f64| (1.0 / limit).max(latency / parallelism);
         let l1 = self.mean_latency();
@@ -323,7 +341,11 @@ impl Setting<'_> {
     fn in_order(&self, held: &Held, terms: &mut Terms) {
         let limit = self.width.min(self.unit_limit());
         terms.active = 1.0 / limit;
-        let dependences = self.dependences(held, terms.active);
+        let dependences = if held.unit_wait == [0.0; CLASSES] {
+            self.undisturbed
+        } else {
+            self.dependences(&held.unit_wait, terms.active)
+        };
         terms.base = 1.0 / self.width + dependences;
         terms.units = terms.active - 1.0 / self.width;
         let hits = self.hits(&terms.misses, terms.mlp);
@@ -339,11 +361,11 @@ impl Setting<'_> {
     /// turn: with τ cycles per instruction in all, `τ = 1/D + Σ m·(L − dτ(1 − e^(−L/(dτ))))` over
     /// the classes' shares m and latencies L. The right side falls and is convex in τ, so
     /// Newton's method climbs from 1/D to the root.
-    fn dependences(&self, held: &Held, dispatch: f64) -> f64 {
+    fn dependences(&self, queues: &[f64; CLASSES], dispatch: f64) -> f64 {
         const STEPS: u32 = 20;
         let mut time = dispatch;
         for _ in 0..STEPS {
-            let (wait, slope) = self.waiting(held, time);
+            let (wait, slope) = self.waiting(queues, time);
             let step = (dispatch + wait - time) / (1.0 + slope);
             time += step;
             if step <= time * 1e-9 {
@@ -354,12 +376,12 @@ impl Setting<'_> {
     }
 
     /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
-    fn waiting(&self, held: &Held, time: f64) -> (f64, f64) {
+    fn waiting(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
         const LOAD_STORE: usize = 2;
         let distance = self.demand.phase.spec.ilp.use_distance / self.demand.intensity;
         let hidden = distance * time;
         let mut sum = (0.0, 0.0);
-        for (class, (unit, queue)) in self.units.iter().zip(held.unit_wait).enumerate() {
+        for (class, (unit, queue)) in self.units.iter().zip(queues).enumerate() {
             let (share, latency) = match class {
                 LOAD_STORE => (self.mix().load, self.core.l1d.latency_cycles),
                 _ => (unit.operations, unit.latency),

@@ -85,6 +85,8 @@ struct State {
     unqueued_s: Vec<f64>,
     /// Wait at each station, s.
     waits: Vec<f64>,
+    /// Eviction age of each cache, s, once known.
+    ages: Vec<Option<f64>>,
     scratch: Vec<f64>,
 }
 
@@ -99,6 +101,7 @@ impl State {
             rate: vec![0.0; n],
             unqueued_s: vec![0.0; n],
             waits: vec![0.0; sharing.stations.len()],
+            ages: vec![None; sharing.caches.len()],
             scratch: Vec::new(),
         };
         state.first_guess(sharing);
@@ -138,8 +141,8 @@ impl State {
 
     /// One pass over every shared structure.
     fn update(&mut self, sharing: &Sharing<'_>) {
-        for cache in &sharing.caches {
-            self.divide_cache(cache, sharing);
+        for (at, cache) in sharing.caches.iter().enumerate() {
+            self.divide_cache(at, cache, sharing);
         }
         self.divide_predictors(sharing);
         self.divide_windows(sharing);
@@ -153,7 +156,7 @@ impl State {
         self.queue_for_locks(sharing);
     }
 
-    fn divide_cache(&mut self, cache: &SharedCache, sharing: &Sharing<'_>) {
+    fn divide_cache(&mut self, at: usize, cache: &SharedCache, sharing: &Sharing<'_>) {
         let mut streams = Vec::with_capacity(cache.users.len());
         for user in &cache.users {
             let demand = sharing.settings[user.thread].demand;
@@ -173,7 +176,7 @@ impl State {
             });
         }
         let mut held = core::mem::take(&mut self.scratch);
-        divide(cache.bytes, &streams, &mut held);
+        divide(cache.bytes, &streams, &mut self.ages[at], &mut held);
         for (user, &bytes) in cache.users.iter().zip(&held) {
             self.hold(cache.level, user.thread, user.code, bytes);
         }
