@@ -2,7 +2,9 @@
 
 mod curve;
 mod phase;
+pub mod presets;
 mod spec;
+pub(crate) mod validate;
 
 pub use curve::MissCurve;
 pub use phase::Phase;
