@@ -1,5 +1,7 @@
 //! The program profiles that come with Consort: complete, valid, cited, and true to their rules.
 
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
 use consort_sim::program::presets::{find, names, suites};
 use consort_sim::program::{CURVE_KIB, ProgramSpec};
 use std::collections::BTreeSet;
