@@ -3,7 +3,7 @@
 use super::error::DescribeError;
 use super::locate::Locations;
 use super::message::Said;
-use super::problems::Problems;
+use super::problems::{Problem, Problems};
 use super::schema::meaning;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(
     let value = toml::from_str(text).map_err(|e| unreadable::<T>(file, text, &e))?;
     let mut problems = Problems::default();
     validate(&value, &mut problems);
-    match invalid(file, text, &problems) {
+    match invalid(file, text, problems.list()) {
         Some(error) => Err(error),
         None => Ok(value),
     }
@@ -59,12 +59,12 @@ fn below(parent: &str, key: &str) -> String {
     }
 }
 
-fn invalid(file: &str, text: &str, problems: &Problems) -> Option<DescribeError> {
+/// The first in the text of what was found; `None` when nothing was.
+fn invalid(file: &str, text: &str, found: &[Problem]) -> Option<DescribeError> {
+    let more = found.len().checked_sub(1)?;
     let at = Locations::new(text);
-    let line_of = |problem: &&super::Problem| at.line_of(&problem.key);
-    let first = problems.list().iter().min_by_key(line_of)?;
-    let more = problems.list().len() - 1;
-    let line = at.line_of(&first.key);
-    let error = DescribeError::new(file, line, &first.key, &first.message, more);
-    Some(error)
+    let lines = found.iter().map(|problem| at.line_of(&problem.key));
+    let (line, problem) = lines.zip(found).min_by_key(|(line, _)| *line)?;
+    let (key, message) = (&problem.key, &problem.message);
+    Some(DescribeError::new(file, line, key, message, more))
 }
