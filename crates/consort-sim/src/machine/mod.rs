@@ -1,5 +1,24 @@
 //! Machine descriptions: what a chip is made of.
+//!
+//! A [`MachineRef`] such as `power7:smt=2` names a file or one of the
+//! [`presets`]; [`MachineRef::load`] gives its description, validated.
 
+mod preset_files;
+pub mod presets;
+mod reference;
 mod spec;
+mod validate;
 
+pub use reference::{Loaded, MachineError, MachineRef, Source};
 pub use spec::*;
+pub use validate::{MAX_PUS, validate};
+
+use crate::describe::{self, DescribeError};
+
+/// Reads and validates a machine file's text; `file` is its name for messages.
+///
+/// # Errors
+/// The first thing wrong with it.
+pub fn parse(file: &str, text: &str) -> Result<MachineSpec, DescribeError> {
+    describe::parse(file, text, validate)
+}

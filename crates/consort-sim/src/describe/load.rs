@@ -1,0 +1,70 @@
+//! Reading a description: text to a validated value, or what is wrong where.
+
+use super::error::DescribeError;
+use super::locate::Locations;
+use super::message::Said;
+use super::problems::{Problem, Problems};
+use super::schema::meaning;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+/// Reads and validates a description.
+///
+/// `file` is the name for messages; `validate` notes what cannot be.
+///
+/// # Errors
+/// The first thing wrong in the order of lines, and how many more `validate` has found.
+pub fn parse<T: DeserializeOwned + JsonSchema>(
+    file: &str,
+    text: &str,
+    validate: fn(&T, &mut Problems),
+) -> Result<T, DescribeError> {
+    let value = toml::from_str(text).map_err(|e| unreadable::<T>(file, text, &e))?;
+    let mut problems = Problems::default();
+    validate(&value, &mut problems);
+    match invalid(file, text, problems.list()) {
+        Some(error) => Err(error),
+        None => Ok(value),
+    }
+}
+
+fn unreadable<T: JsonSchema>(file: &str, text: &str, error: &toml::de::Error) -> DescribeError {
+    let at = Locations::new(text);
+    let span = error.span().unwrap_or(0..0);
+    let line = at.line(span.start);
+    let (key, message) = match Said::new(error.message()) {
+        Said::Unknown { key, message } => (ending_in(at.path_at(span.start), &key), message),
+        Said::Missing { key } => {
+            let key = below(at.path_of(&span), &key);
+            let meaning = meaning::<T>(&key);
+            (key, format!("is missing; expected {meaning}"))
+        }
+        Said::Wrong { message } => (at.path_at(span.start).to_owned(), message),
+    };
+    DescribeError::new(file, line, &key, &message, 0)
+}
+
+/// The path of an unknown key; its own name is where the reader points.
+fn ending_in(path: &str, key: &str) -> String {
+    if path == key || path.ends_with(&format!(".{key}")) {
+        return path.to_owned();
+    }
+    below(path, key)
+}
+
+fn below(parent: &str, key: &str) -> String {
+    match parent {
+        "" => key.to_owned(),
+        _ => format!("{parent}.{key}"),
+    }
+}
+
+/// The first in the text of what was found; `None` when nothing was.
+fn invalid(file: &str, text: &str, found: &[Problem]) -> Option<DescribeError> {
+    let more = found.len().checked_sub(1)?;
+    let at = Locations::new(text);
+    let lines = found.iter().map(|problem| at.line_of(&problem.key));
+    let (line, problem) = lines.zip(found).min_by_key(|(line, _)| *line)?;
+    let (key, message) = (&problem.key, &problem.message);
+    Some(DescribeError::new(file, line, key, message, more))
+}

@@ -1,0 +1,134 @@
+//! Where in a text a key is, and which key is at a place.
+
+use core::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A key with its path.
+struct Entry {
+    path: String,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+/// All keys of a text by path, for example `core_type.big.smt[1].ways`.
+pub(crate) struct Locations<'a> {
+    text: &'a str,
+    entries: Vec<Entry>,
+}
+
+impl<'a> Locations<'a> {
+    /// Indexes a text; what is no TOML is left out.
+    pub(crate) fn new(text: &'a str) -> Self {
+        let (root, _) = DeTable::parse_recoverable(text);
+        let mut entries = Vec::new();
+        add_table(&mut entries, "", root.get_ref());
+        Self { text, entries }
+    }
+
+    /// Line, from 1, of a byte.
+    pub(crate) fn line(&self, byte: usize) -> usize {
+        let before = &self.text.as_bytes()[..byte.min(self.text.len())];
+        1 + before.iter().filter(|&&b| b == b'\n').count()
+    }
+
+    /// Line of a key, or of the nearest parent that the text has.
+    pub(crate) fn line_of(&self, path: &str) -> usize {
+        let parents = self.entries.iter().filter(|e| leads_to(&e.path, path));
+        let nearest = parents.max_by_key(|entry| entry.path.len());
+        self.line(nearest.map_or(0, |entry| entry.key.start))
+    }
+
+    /// Path of the innermost key whose name or value covers a byte, else of the last one before
+    /// it on its line; empty for none.
+    pub(crate) fn path_at(&self, byte: usize) -> &str {
+        let covers = |range: &Range<usize>| range.contains(&byte);
+        let around = self.entries.iter();
+        let around = around.filter(|e| covers(&e.key) || covers(&e.value));
+        let innermost = around.max_by_key(|entry| entry.path.len());
+        let found = innermost.or_else(|| self.before_on_line(byte));
+        found.map_or("", |entry| &entry.path)
+    }
+
+    fn before_on_line(&self, byte: usize) -> Option<&Entry> {
+        let line = self.line(byte);
+        let here = |e: &&Entry| e.key.start <= byte && self.line(e.key.start) == line;
+        self.entries
+            .iter()
+            .filter(here)
+            .max_by_key(|e| (e.key.start, e.path.len()))
+    }
+
+    /// Path of the table that spans exactly this; empty for the whole text.
+    pub(crate) fn path_of(&self, value: &Range<usize>) -> &str {
+        let entry = self.entries.iter().find(|entry| entry.value == *value);
+        entry.map_or("", |entry| &entry.path)
+    }
+}
+
+/// Whether `path` is `parent` or lies below it.
+fn leads_to(parent: &str, path: &str) -> bool {
+    path.strip_prefix(parent)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn add_table(entries: &mut Vec<Entry>, parent: &str, table: &DeTable<'_>) {
+    for (key, value) in table {
+        let path = match parent {
+            "" => key.get_ref().to_string(),
+            _ => format!("{parent}.{}", key.get_ref()),
+        };
+        add(entries, path, key.span(), value);
+    }
+}
+
+fn add(entries: &mut Vec<Entry>, path: String, key: Range<usize>, value: &Spanned<DeValue<'_>>) {
+    match value.get_ref() {
+        DeValue::Table(table) => add_table(entries, &path, table),
+        DeValue::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                add(entries, format!("{path}[{index}]"), item.span(), item);
+            }
+        }
+        _ => {}
+    }
+    let value = value.span();
+    entries.push(Entry { path, key, value });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a = 1\n\n[b.c]\nd = [\n  { e = 1 },\n  { e = 2 },\n]\n[[f]]\ng = 1\n[[f]]\ng = 2\n[b.h]\ni = 1\n";
+
+    #[test]
+    fn keys_are_found_and_missing_ones_give_their_parent() {
+        let at = Locations::new(TEXT);
+        let lines = [
+            ("a", 1),
+            ("b.c", 3),
+            ("b.c.d[1].e", 6),
+            ("b.c.d[1].none", 6),
+            ("b.c.d[7]", 4),
+            ("f[1].g", 11),
+            ("f[1].none", 10),
+            ("b.h.none", 12),
+            ("none", 1),
+        ];
+        for (path, line) in lines {
+            assert_eq!(at.line_of(path), line, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_byte_belongs_to_the_innermost_key() {
+        let at = Locations::new(TEXT);
+        let of = |needle: &str| at.path_at(TEXT.find(needle).expect("it is in the text"));
+        assert_eq!(of("a ="), "a");
+        assert_eq!(of("2 },"), "b.c.d[1].e");
+        assert_eq!(of("i = 1"), "b.h.i");
+        let broken = Locations::new("x = 1\ny = = 2\n");
+        assert_eq!(broken.path_at(10), "y");
+    }
+}

@@ -1,0 +1,43 @@
+//! Noting problems below one key.
+
+use super::problems::Problems;
+
+/// Problems of what lies below a key.
+pub(crate) struct Within<'a> {
+    problems: &'a mut Problems,
+    prefix: String,
+}
+
+impl<'a> Within<'a> {
+    /// Below `prefix`; at the top when it is empty.
+    pub(crate) fn new(problems: &'a mut Problems, prefix: impl Into<String>) -> Self {
+        Self {
+            problems,
+            prefix: prefix.into(),
+        }
+    }
+
+    /// Below `key` of here.
+    pub(crate) fn at(&mut self, key: &str) -> Within<'_> {
+        let prefix = self.path(key);
+        Within::new(self.problems, prefix)
+    }
+
+    /// Notes a value outside `min` to `max`.
+    pub(crate) fn range(&mut self, key: &str, value: impl Into<f64>, (min, max): (f64, f64)) {
+        self.problems.range(self.path(key), value.into(), min, max);
+    }
+
+    /// Notes the problem unless `holds`.
+    pub(crate) fn require(&mut self, holds: bool, key: &str, message: impl Into<String>) {
+        self.problems.require(holds, self.path(key), message);
+    }
+
+    fn path(&self, key: &str) -> String {
+        match (self.prefix.as_str(), key) {
+            ("", _) => key.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            (prefix, _) => format!("{prefix}.{key}"),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What caches, TLB, predictor and prefetchers of a core can be.
+
+use super::Range;
+use crate::describe::Within;
+use crate::machine::{CacheSpec, CoreSpec, PredictorSpec, PrefetcherSpec, TlbSpec};
+
+/// From a few lines to more than any chip has, KiB.
+pub(super) const SIZE_KIB: Range = (0.5, 8_388_608.0);
+pub(super) const WAYS: Range = (1.0, 4096.0);
+const LATENCY_CYCLES: Range = (1.0, 500.0);
+const TLB_ENTRIES: Range = (1.0, 1_048_576.0);
+/// From the smallest page of any processor to 16 GiB.
+const PAGE_KIB: Range = (0.5, 16_777_216.0);
+const WALK_CYCLES: Range = (1.0, 10_000.0);
+const PREDICTOR_KIB: Range = (0.01, 65_536.0);
+const COVERAGE: Range = (0.0, 1.0);
+const DEPTH_LINES: Range = (1.0, 4096.0);
+
+pub(super) fn check(core: &CoreSpec, at: &mut Within<'_>) {
+    check_cache(&core.l1i, at.at("l1i"));
+    check_cache(&core.l1d, at.at("l1d"));
+    if let Some(l2) = &core.l2 {
+        check_cache(l2, at.at("l2"));
+        larger(l2, core, at.at("l2"));
+    }
+    check_tlb(&core.tlb, at.at("tlb"));
+    check_predictor(&core.branch_predictor, at.at("branch_predictor"));
+    if let Some(prefetcher) = &core.prefetcher {
+        check_prefetcher(prefetcher, at.at("prefetcher"));
+    }
+}
+
+fn check_cache(cache: &CacheSpec, mut at: Within<'_>) {
+    at.range("size_kib", cache.size_kib, SIZE_KIB);
+    at.range("ways", cache.ways, WAYS);
+    at.range("latency_cycles", cache.latency_cycles, LATENCY_CYCLES);
+}
+
+/// An L2 smaller or faster than the L1 before it makes no sense of either.
+fn larger(l2: &CacheSpec, core: &CoreSpec, mut at: Within<'_>) {
+    let least = core.l1d.size_kib;
+    let message = format!("is {}; expected at least the L1D's, {least}", l2.size_kib);
+    at.require(l2.size_kib >= least, "size_kib", message);
+    let least = core.l1d.latency_cycles;
+    let message = format!(
+        "is {}; expected at least the L1D's, {least}",
+        l2.latency_cycles
+    );
+    at.require(l2.latency_cycles >= least, "latency_cycles", message);
+}
+
+fn check_tlb(tlb: &TlbSpec, mut at: Within<'_>) {
+    at.range("entries", tlb.entries, TLB_ENTRIES);
+    at.range("page_kib", tlb.page_kib, PAGE_KIB);
+    at.range("walk_cycles", tlb.walk_cycles, WALK_CYCLES);
+}
+
+fn check_predictor(predictor: &PredictorSpec, mut at: Within<'_>) {
+    at.range("size_kib", predictor.size_kib, PREDICTOR_KIB);
+}
+
+fn check_prefetcher(prefetcher: &PrefetcherSpec, mut at: Within<'_>) {
+    at.range("coverage", prefetcher.coverage, COVERAGE);
+    at.range("depth_lines", prefetcher.depth_lines, DEPTH_LINES);
+}

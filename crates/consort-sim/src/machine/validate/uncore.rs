@@ -1,0 +1,89 @@
+//! What lies outside the cores: LLC, interconnect, memory, links, the operating system's costs.
+
+use super::Range;
+use super::caches::{SIZE_KIB, WAYS};
+use super::power::{EVENT_NJ, STATIC_W};
+use crate::describe::Within;
+use crate::machine::{Layout, LlcSpec, MachineSpec, MemorySpec, NumaSpec, OsCosts};
+
+const LATENCY_NS: Range = (0.1, 10_000.0);
+const ADDED_NS: Range = (0.0, 10_000.0);
+const BANDWIDTH_GB_S: Range = (0.01, 100_000.0);
+const CONTROLLERS: Range = (1.0, 64.0);
+const LINE_BYTES: Range = (16.0, 1024.0);
+const SLICE_MS: Range = (0.01, 10_000.0);
+const SWITCH_CYCLES: Range = (0.0, 10_000_000.0);
+
+pub(super) fn check(spec: &MachineSpec, at: &mut Within<'_>) {
+    let layout = &spec.layout;
+    check_llc(&spec.llc, layout, at.at("llc"));
+    larger(spec, at.at("llc"));
+    let bandwidth = spec.interconnect.bandwidth_gb_s;
+    at.at("interconnect")
+        .range("bandwidth_gb_s", bandwidth, BANDWIDTH_GB_S);
+    check_memory(&spec.memory, at.at("memory"));
+    check_numa(spec.numa.as_ref(), layout, at);
+    let watts = spec.uncore_power.static_w;
+    at.at("uncore_power").range("static_w", watts, STATIC_W);
+    check_os(&spec.os, at.at("os"));
+}
+
+fn check_llc(llc: &LlcSpec, layout: &Layout, mut at: Within<'_>) {
+    at.range("size_kib", llc.size_kib, SIZE_KIB);
+    at.range("ways", llc.ways, WAYS);
+    at.range("latency_ns", llc.latency_ns, LATENCY_NS);
+    at.range("access_nj", llc.access_nj, EVENT_NJ);
+    let Some(remote) = llc.remote_latency_ns else {
+        return;
+    };
+    at.range("remote_latency_ns", remote, LATENCY_NS);
+    let local = llc.latency_ns;
+    let message = format!("is {remote}; expected at least latency_ns, {local}");
+    at.require(remote >= local, "remote_latency_ns", message);
+    let domains = u64::from(layout.nodes_per_package) * u64::from(layout.llc_domains_per_node);
+    let message = "is there with one LLC domain per package; expected no such key";
+    at.require(domains != 1, "remote_latency_ns", message);
+}
+
+/// An LLC below the L1 of a core type, or below its own cores' L2, cannot be the last level.
+fn larger(spec: &MachineSpec, mut at: Within<'_>) {
+    for (name, core) in &spec.core_types {
+        let l1d = core.l1d.size_kib;
+        let before = core.l2.as_ref().map_or(l1d, |l2| l2.size_kib);
+        let message = format!(
+            "is {}; expected at least that of the cache before it, {before} in core_type.{name}",
+            spec.llc.size_kib
+        );
+        at.require(spec.llc.size_kib >= before, "size_kib", message);
+    }
+}
+
+fn check_memory(memory: &MemorySpec, mut at: Within<'_>) {
+    at.range("latency_ns", memory.latency_ns, LATENCY_NS);
+    at.range("bandwidth_gb_s", memory.bandwidth_gb_s, BANDWIDTH_GB_S);
+    let controllers = memory.controllers_per_node;
+    at.range("controllers_per_node", controllers, CONTROLLERS);
+    at.range("line_bytes", memory.line_bytes, LINE_BYTES);
+    let message = format!("is {}; expected a power of two", memory.line_bytes);
+    at.require(memory.line_bytes.is_power_of_two(), "line_bytes", message);
+    at.range("access_nj", memory.access_nj, EVENT_NJ);
+}
+
+fn check_numa(numa: Option<&NumaSpec>, layout: &Layout, at: &mut Within<'_>) {
+    let nodes = u64::from(layout.packages) * u64::from(layout.nodes_per_package);
+    let message = format!("makes {nodes} nodes; expected [numa] to say what lies between them");
+    at.require(nodes <= 1 || numa.is_some(), "layout", message);
+    let message = "is there with a single node; expected no [numa]";
+    at.require(nodes != 1 || numa.is_none(), "numa", message);
+    let Some(numa) = numa else { return };
+    let mut at = at.at("numa");
+    at.range("same_package_ns", numa.same_package_ns, ADDED_NS);
+    at.range("other_package_ns", numa.other_package_ns, ADDED_NS);
+    let bandwidth = numa.link_bandwidth_gb_s;
+    at.range("link_bandwidth_gb_s", bandwidth, BANDWIDTH_GB_S);
+}
+
+fn check_os(os: &OsCosts, mut at: Within<'_>) {
+    at.range("slice_ms", os.slice_ms, SLICE_MS);
+    at.range("switch_cycles", os.switch_cycles, SWITCH_CYCLES);
+}
