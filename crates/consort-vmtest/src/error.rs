@@ -58,6 +58,23 @@ pub enum VmError {
     /// A line that should describe a thread does not.
     #[error("'{0}' is not 'thread PID TID MASK COMM'")]
     ThreadLine(String),
+    /// The topology that was asked for cannot be.
+    #[error("the guest's topology: {0}")]
+    Topology(#[from] consort_core::topology::TopologyError),
+    /// A measurement cannot be written down.
+    #[error("the measurement cannot be written as TOML: {0}")]
+    Document(#[from] toml::ser::Error),
+    /// A line that should be a look at spinning threads is not.
+    #[error("'{0}' is not 'look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS PU,PU'")]
+    LookLine(String),
+    /// A thread's file in `/proc` does not hold what it should.
+    #[error("{path} does not say where the thread is or how often it has moved: '{text}'", path = path.display())]
+    TaskFile {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        text: String,
+    },
 }
 
 impl VmError {

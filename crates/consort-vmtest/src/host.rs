@@ -1,7 +1,9 @@
 //! What the host needs to run guests: qemu, a static busybox and a kernel.
 
+use crate::error::VmError;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use thiserror::Error;
 
 /// The tools for guests, all of them found.
@@ -40,6 +42,21 @@ impl Host {
         Self::find()
             .inspect_err(|missing| skipped(&missing.to_string()))
             .ok()
+    }
+
+    /// What qemu calls itself.
+    pub(crate) fn qemu_version(&self) -> Result<String, VmError> {
+        let output = Command::new(&self.qemu).arg("--version").output();
+        let output = output.map_err(VmError::io("run", &self.qemu))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().next().unwrap_or_default().to_owned())
+    }
+
+    /// The kernel's ticks per second, where its configuration lies beside it as `config`.
+    pub(crate) fn tick_hz(&self) -> Option<u32> {
+        let config = std::fs::read_to_string(self.kernel.with_file_name("config")).ok()?;
+        let mut lines = config.lines();
+        lines.find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
     }
 
     fn locate(folders: &[PathBuf], kernel: &Path) -> Result<Self, Missing> {

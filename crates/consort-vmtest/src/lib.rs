@@ -36,6 +36,7 @@ mod initramfs;
 mod placement;
 mod qemu;
 mod shared_libraries;
+pub mod spread;
 mod vm;
 
 pub use built_program::built_program;

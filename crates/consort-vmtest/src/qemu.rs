@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// Emulation on several host threads makes some kernels oops while they patch their own code.
-const ACCELERATOR: &str = "tcg,thread=single";
+pub(crate) const ACCELERATOR: &str = "tcg,thread=single";
 /// A model whose L2 is private to the core; `max` would show it shared by the package.
 const PROCESSOR: &str = "Skylake-Server-v4";
 /// `loglevel=1` keeps kernel messages out of the sections; a panic is still printed.

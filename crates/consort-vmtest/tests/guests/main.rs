@@ -9,4 +9,5 @@ mod endings;
 mod four_by_two;
 mod four_ways;
 mod nodes;
+mod spread;
 mod support;

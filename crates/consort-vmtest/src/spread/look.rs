@@ -1,0 +1,96 @@
+//! One look at all spinning threads, as a line of a guest's console.
+
+use crate::error::VmError;
+use crate::spread::arrival::Arrival;
+use consort_core::PuId;
+use std::fmt::{Display, Formatter};
+
+/// Where the spinning threads of one repetition were at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// How the threads came into being.
+    pub arrival: Arrival,
+    /// When the look was due, ms of the guest after the last thread was started.
+    pub after_ms: u64,
+    /// When it was over, µs of the guest after the last thread was started.
+    pub elapsed_us: u64,
+    /// How often the threads together had moved since their births.
+    pub migrations: u64,
+    /// The PU of each thread.
+    pub pus: Vec<PuId>,
+}
+
+impl Display for Look {
+    /// `look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS PU,PU`
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let pus: Vec<String> = self.pus.iter().map(PuId::to_string).collect();
+        write!(
+            f,
+            "look {} {} {} {} {}",
+            self.arrival,
+            self.after_ms,
+            self.elapsed_us,
+            self.migrations,
+            pus.join(",")
+        )
+    }
+}
+
+/// Reads the looks of a section and passes over all other lines.
+///
+/// # Errors
+/// [`VmError::LookLine`] for a line that begins with `look` and then goes wrong.
+pub fn looks(section: &str) -> Result<Vec<Look>, VmError> {
+    let lines = section.lines().filter(|line| line.starts_with("look "));
+    lines
+        .map(|line| parse(line).ok_or_else(|| VmError::LookLine(line.to_owned())))
+        .collect()
+}
+
+fn parse(line: &str) -> Option<Look> {
+    let mut fields = line.split(' ').skip(1);
+    let look = Look {
+        arrival: fields.next()?.parse().ok()?,
+        after_ms: fields.next()?.parse().ok()?,
+        elapsed_us: fields.next()?.parse().ok()?,
+        migrations: fields.next()?.parse().ok()?,
+        pus: pus(fields.next()?)?,
+    };
+    fields.next().is_none().then_some(look)
+}
+
+fn pus(list: &str) -> Option<Vec<PuId>> {
+    let numbers = list.split(',');
+    numbers.map(|pu| Some(PuId(pu.parse().ok()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read(
+            arrival in prop::sample::select(&Arrival::ALL[..]),
+            (after_ms, elapsed_us, migrations) in any::<(u64, u64, u64)>(),
+            pus in prop::collection::vec(any::<u32>().prop_map(PuId), 1..9),
+        ) {
+            let look = Look { arrival, after_ms, elapsed_us, migrations, pus };
+            let console = format!("noise\n{look}\nmore noise\n");
+            prop_assert_eq!(looks(&console).unwrap(), [look]);
+        }
+    }
+
+    #[test]
+    fn a_broken_line_is_quoted() {
+        for line in [
+            "look threads 1 2 3 0,",
+            "look cows 1 2 3 0",
+            "look threads 1 2 3 0 9",
+        ] {
+            let error = looks(line).unwrap_err().to_string();
+            assert!(error.contains(line), "{error}");
+        }
+    }
+}

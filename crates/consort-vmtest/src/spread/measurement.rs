@@ -1,0 +1,113 @@
+//! The host's side: boots the guests, reads their looks and counts them.
+
+use crate::error::VmError;
+use crate::guest_topology::GuestTopology;
+use crate::host::Host;
+use crate::spread::look::looks;
+use crate::spread::tally::Tally;
+use crate::vm::Vm;
+use consort_core::topology::Topology;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::time::Duration;
+
+const PROGRAM: &str = "/bin/linux-placements";
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Guests to boot one after another, so that what differs between boots is in the counts too.
+    pub guests: NonZeroU64,
+    /// Repetitions of every number of threads and arrival in each guest.
+    pub repetitions: u64,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
+    /// Moments to look at, rising, ms of the guest after the last thread was started.
+    pub after_ms: Vec<u64>,
+    /// Time for one guest, of the host.
+    pub limit: Duration,
+}
+
+/// What a guest says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// The kernel's release and version (`uname -rv`).
+    pub kernel: String,
+    /// Year, month and day, UTC.
+    pub date: String,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measurement {
+    /// What was asked for.
+    pub extent: Extent,
+    /// The last guest.
+    pub guest: Guest,
+    /// The counts of all guests.
+    pub tally: Tally,
+}
+
+impl Measurement {
+    /// The machine that all guests show: four cores of two ways.
+    #[must_use]
+    pub fn topology() -> GuestTopology {
+        GuestTopology::smt(4, 2)
+    }
+
+    /// Measures. `program` is `linux-placements`, which is put into the guests.
+    ///
+    /// # Errors
+    /// Where a guest cannot be run or answers with something else than looks.
+    pub fn take(host: &Host, program: &Path, extent: Extent) -> Result<Self, VmError> {
+        let topology = Self::topology().topology()?;
+        let vm = guest(program, &extent)?;
+        let mut tally = Tally::default();
+        let mut guest = Guest::run(&vm, host, &extent, &topology, &mut tally)?;
+        for _ in 1..extent.guests.get() {
+            guest = Guest::run(&vm, host, &extent, &topology, &mut tally)?;
+        }
+        Ok(Self {
+            extent,
+            guest,
+            tally,
+        })
+    }
+}
+
+impl Guest {
+    /// Runs one guest and adds its looks.
+    fn run(
+        vm: &Vm,
+        host: &Host,
+        extent: &Extent,
+        topology: &Topology,
+        tally: &mut Tally,
+    ) -> Result<Self, VmError> {
+        let outcome = vm.run(host, extent.limit)?;
+        tally.add(topology, &looks(outcome.output("looks")?)?);
+        Ok(Self {
+            kernel: outcome.output("kernel")?.to_owned(),
+            date: outcome.output("date")?.to_owned(),
+        })
+    }
+}
+
+fn guest(program: &Path, extent: &Extent) -> Result<Vm, VmError> {
+    let inside = format!(
+        "linux-placements inside {} {} {}",
+        extent.repetitions,
+        list(&extent.threads),
+        list(&extent.after_ms)
+    );
+    Ok(Vm::new(Measurement::topology())
+        .program(PROGRAM, program)?
+        .command("kernel", "uname -rv")
+        .command("date", "date -u +%Y-%m-%d")
+        .command("looks", &inside))
+}
+
+fn list(numbers: &[impl ToString]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    numbers.join(",")
+}

@@ -1,0 +1,29 @@
+//! How the kernel spreads spinning threads over an idle machine: measured in a guest, counted on
+//! the host.
+//!
+//! Purpose: the placements that a real Linux scheduler makes, for comparing a model with them.
+//!
+//! Usage: [`Measurement::take`] boots guests in which [`measure_inside`] starts spinning threads
+//! again and again and prints one [`Look`] per look at them; the host sorts the looks into
+//! [`Spread`]s and counts them in a [`Tally`]. `linux-placements` is both sides in one program.
+//!
+//! Pitfalls: the thread that starts and looks needs a PU too. It sleeps between looks, but a look
+//! at a full machine puts it beside a spinning thread for a moment, which the balancer may act on.
+
+mod arrival;
+mod document;
+mod inside;
+mod look;
+mod measurement;
+mod spinners;
+mod tally;
+mod task;
+mod threads_per_pu;
+
+pub use arrival::Arrival;
+pub use document::document;
+pub use inside::measure_inside;
+pub use look::{Look, looks};
+pub use measurement::{Extent, Guest, Measurement};
+pub use tally::{Counts, Tally};
+pub use threads_per_pu::Spread;

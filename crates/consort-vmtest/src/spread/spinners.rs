@@ -1,0 +1,118 @@
+//! Threads that want a PU all the time.
+//!
+//! They execute `pause`, on which qemu turns to the next PU when one host thread emulates all of
+//! them. The guest's kernel still sees a thread that never gives up its PU.
+
+use crate::error::VmError;
+use crate::spread::arrival::Arrival;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Spinning threads, stopped and waited for when dropped.
+#[derive(Default)]
+pub(crate) struct Spinners {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    processes: Vec<Pid>,
+}
+
+impl Spinners {
+    /// Starts `count` spinning threads one after another. The calling process has one thread.
+    pub(crate) fn start(arrival: Arrival, count: usize) -> Result<Self, VmError> {
+        let mut spinners = Self::default();
+        for _ in 0..count {
+            match arrival {
+                Arrival::Threads => spinners.add_thread()?,
+                Arrival::Processes => spinners.add_process()?,
+            }
+        }
+        Ok(spinners)
+    }
+
+    /// Each one's folder below `proc`, whether or not it has run yet.
+    pub(crate) fn tasks(&self, proc: &Path) -> Result<Vec<PathBuf>, VmError> {
+        if self.threads.is_empty() {
+            let folder = |pid: &Pid| proc.join(pid.to_string());
+            return Ok(self.processes.iter().map(folder).collect());
+        }
+        other_tasks(&proc.join("self/task"))
+    }
+
+    fn add_thread(&mut self) -> Result<(), VmError> {
+        let stop = Arc::clone(&self.stop);
+        let spin = move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        let thread = std::thread::Builder::new().spawn(spin);
+        self.threads
+            .push(thread.map_err(VmError::io("start", "a thread"))?);
+        Ok(())
+    }
+
+    fn add_process(&mut self) -> Result<(), VmError> {
+        // SAFETY: the child spins until it is killed; it takes no lock and allocates nothing.
+        match unsafe { fork() } {
+            Ok(ForkResult::Parent { child }) => self.processes.push(child),
+            Ok(ForkResult::Child) => loop {
+                std::hint::spin_loop();
+            },
+            Err(errno) => return Err(VmError::io("fork", "a process")(errno.into())),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Spinners {
+    /// The calls fail only for what is gone already.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        for &process in &self.processes {
+            let _ = kill(process, Signal::SIGKILL);
+        }
+        for &process in &self.processes {
+            let _ = waitpid(process, None);
+        }
+    }
+}
+
+/// The tasks of a process other than its first, in the order of their ids.
+fn other_tasks(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
+    let main = std::process::id().to_string();
+    let entries = std::fs::read_dir(folder).map_err(VmError::io("list", folder))?;
+    let mut tasks = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(VmError::io("list", folder))?;
+        if entry.file_name().to_string_lossy() != main {
+            tasks.push(entry.path());
+        }
+    }
+    tasks.sort();
+    Ok(tasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tasks_but_the_first_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let main = std::process::id();
+        for id in [main, main + 1, main + 2] {
+            std::fs::create_dir(folder.path().join(id.to_string())).unwrap();
+        }
+        let tasks = other_tasks(folder.path()).unwrap();
+        let expected = [main + 1, main + 2].map(|id| folder.path().join(id.to_string()));
+        assert_eq!(tasks, expected);
+    }
+}
