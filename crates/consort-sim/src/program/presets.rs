@@ -67,20 +67,11 @@ pub fn find(name: &str) -> Result<ProgramSpec, PresetError> {
             hint: hint(name, names()),
         });
     };
-    parse(text).map_err(|message| PresetError::Broken {
+    let file = format!("{name}.toml (built in)");
+    super::parse(&file, text).map_err(|error| PresetError::Broken {
         name: (*name).to_owned(),
-        message,
+        message: error.to_string(),
     })
-}
-
-fn parse(text: &str) -> Result<ProgramSpec, String> {
-    let spec: ProgramSpec = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut problems = Problems::default();
-    validate(&spec, &mut problems);
-    match problems.list().first() {
-        Some(problem) => Err(format!("{} {}", problem.key, problem.message)),
-        None => Ok(spec),
-    }
 }
 
 /// Programs of each suite, both in alphabetical order.
