@@ -8,6 +8,7 @@
 pub mod chip;
 pub mod contention;
 pub mod describe;
+pub mod engine;
 pub mod machine;
 mod math;
 pub mod program;

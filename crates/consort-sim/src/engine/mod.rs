@@ -1,0 +1,5 @@
+//! Events: what happens when, and what each thread has done until then.
+
+mod counts;
+
+pub use counts::Counts;
