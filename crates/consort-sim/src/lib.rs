@@ -11,4 +11,5 @@ pub mod describe;
 pub mod engine;
 pub mod machine;
 mod math;
+pub mod os;
 pub mod program;
