@@ -13,3 +13,6 @@ pub mod machine;
 mod math;
 pub mod os;
 pub mod program;
+mod sim_machine;
+
+pub use sim_machine::{SimError, SimMachine};

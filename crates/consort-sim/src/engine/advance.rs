@@ -29,13 +29,15 @@ impl Thread {
 
     fn work(&mut self, next: u64, s: f64) {
         let left = self.left();
+        // From the anchor, not from the last step: the same whatever steps time is split into.
         // The point that it reaches is reached exactly, whatever the rounding of the time.
-        let done = if next >= self.deadline {
+        let passed = if next >= self.deadline {
             left
         } else {
-            (self.ips() * s).min(left)
+            (self.ips() * seconds(next - self.anchor)).min(left)
         };
-        self.pass(done);
+        let done = passed - self.passed;
+        self.passed = passed;
         let mix = self.demand.phase.spec.mix;
         self.counts.execute(done, &mix, &self.rates);
         self.counts.energy_j += done * self.instruction_j;

@@ -7,7 +7,7 @@
 use super::Engine;
 use super::instance::RunMode;
 use super::thread::Status;
-use super::time::{NEVER, after};
+use super::time::after;
 use crate::os::Arrival;
 
 impl Engine {
@@ -28,7 +28,7 @@ impl Engine {
         if spin_s > 0.0 {
             let thread = &mut self.threads[t];
             thread.status = Status::Spinning(after(self.now, spin_s));
-            thread.deadline = NEVER;
+            thread.halt(self.now);
             self.stale = true;
         } else {
             self.sleep(t, Status::Waiting);

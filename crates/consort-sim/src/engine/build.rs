@@ -160,6 +160,9 @@ impl Engine {
             debt_ps: 0,
             debt_whole_ps: 0,
             deadline: NEVER,
+            anchor: 0,
+            passed: 0.0,
+            gone: false,
             counts: Counts::default(),
             sampled: Counts::default(),
         }

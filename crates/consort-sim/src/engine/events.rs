@@ -87,6 +87,7 @@ impl Engine {
     /// A thread has reached a point of its work.
     fn reach(&mut self, t: usize) {
         let thread = &mut self.threads[t];
+        thread.halt(self.now);
         if thread.burst.left <= 0.0 {
             thread.burst.redraw();
             thread.redrawn = true;

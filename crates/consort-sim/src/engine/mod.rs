@@ -105,7 +105,8 @@ impl Engine {
         while !self.done {
             self.settle();
             self.refresh_rates();
-            let next = self.next_event().min(end);
+            // A slice that ended in the past is due now.
+            let next = self.next_event().max(self.now).min(end);
             self.advance(next);
             if self.now == end && self.next_event() > end {
                 return;

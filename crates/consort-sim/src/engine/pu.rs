@@ -32,7 +32,8 @@ impl Pu {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// Sets when the current thread must make place.
+    /// Sets when the current thread must make place; at once, in the past, when it has been there
+    /// for longer than a slice already.
     pub(crate) fn arm(&mut self, slice_ps: u64) {
         let shared = self.current.is_some() && !self.queue.is_empty();
         self.slice_end = if shared { self.since + slice_ps } else { NEVER };

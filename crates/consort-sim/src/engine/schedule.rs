@@ -2,7 +2,7 @@
 
 use super::migration::{displaced_s, refill_s};
 use super::thread::Status;
-use super::time::{NEVER, picoseconds};
+use super::time::picoseconds;
 use super::{Engine, view};
 use crate::os::Arrival;
 
@@ -34,7 +34,7 @@ impl Engine {
         };
         if pu.current == Some(t) {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
-            thread.deadline = NEVER;
+            thread.halt(self.now);
             pu.current = None;
             pu.last = Some(t);
             self.stale = true;
@@ -60,25 +60,33 @@ impl Engine {
         }
     }
 
-    /// Gives every free PU its next thread.
+    /// Gives every free PU its next thread: those that wait there first, then those that free PUs
+    /// pull from others.
     pub(crate) fn settle(&mut self) {
         for pu in 0..self.pus.len() {
-            if self.pus[pu].current.is_some() {
-                continue;
+            self.dispatch_next(pu);
+        }
+        let free = |pu: &super::Pu| pu.current.is_none();
+        for pu in 0..self.pus.len() {
+            if self.pus.iter().all(|other| other.queue.is_empty()) {
+                return;
             }
-            if self.pus[pu].queue.is_empty() {
+            if free(&self.pus[pu]) {
                 self.pull(pu);
-            }
-            if let Some(t) = self.pus[pu].queue.pop_front() {
-                self.dispatch(pu, t);
+                self.dispatch_next(pu);
             }
         }
     }
 
-    fn pull(&mut self, pu: usize) {
-        if self.pus.iter().all(|other| other.queue.is_empty()) {
-            return;
+    fn dispatch_next(&mut self, pu: usize) {
+        if self.pus[pu].current.is_none()
+            && let Some(t) = self.pus[pu].queue.pop_front()
+        {
+            self.dispatch(pu, t);
         }
+    }
+
+    fn pull(&mut self, pu: usize) {
         let view = view(&self.shape, &self.pus, &self.threads);
         if let Some(t) = self.os.pull(&view, pu) {
             self.shift(t, pu);

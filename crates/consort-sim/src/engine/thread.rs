@@ -4,7 +4,7 @@ use super::burst::Burst;
 use super::counts::Counts;
 use super::io::Io;
 use super::phases::Cycle;
-use super::time::NEVER;
+use super::time::{NEVER, after};
 use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
@@ -73,7 +73,13 @@ pub(crate) struct Thread {
     pub(crate) debt_whole_ps: u64,
     /// When it reaches the next point of its work, ps.
     pub(crate) deadline: u64,
+    /// Since when its rate has been what it is, ps.
+    pub(crate) anchor: u64,
+    /// Instructions since then, which `phase_left` and the like do not know of yet.
+    pub(crate) passed: f64,
 
+    /// Whether its end has been observed.
+    pub(crate) gone: bool,
     /// Since the last sample.
     pub(crate) counts: Counts,
     /// Before that.
@@ -96,7 +102,7 @@ impl Thread {
         self.on_pu() || self.status == Status::Ready
     }
 
-    /// Instructions to the next point of its work.
+    /// Instructions from the anchor to the next point of its work.
     pub(crate) fn left(&self) -> f64 {
         let own = self.phase_left.min(self.step_left);
         own.min(self.burst.left).min(self.io.left)
@@ -107,13 +113,23 @@ impl Thread {
         self.rates.ips * self.progress
     }
 
-    /// Forgets when it would have reached the next point.
+    /// Sets the anchor to an instant; the next point is then reached never.
+    pub(crate) fn halt(&mut self, now: u64) {
+        let passed = std::mem::take(&mut self.passed);
+        self.phase_left -= passed;
+        self.step_left -= passed;
+        self.burst.left -= passed;
+        self.io.left -= passed;
+        self.anchor = now;
+        self.deadline = NEVER;
+    }
+
+    /// Sets the anchor to an instant and, if it works, when the next point is reached.
     pub(crate) fn set_deadline(&mut self, now: u64) {
-        self.deadline = if self.works(now) {
-            super::time::after(now, self.left() / self.ips())
-        } else {
-            NEVER
-        };
+        self.halt(now);
+        if self.works(now) {
+            self.deadline = after(now, self.left() / self.ips());
+        }
     }
 
     /// Share of its footprint that it has, 0 to 1: what it still owes is not there yet.
@@ -129,15 +145,18 @@ impl Thread {
         self.debt_ps += ps;
         self.debt_whole_ps = self.debt_ps;
         self.debt_until = now + self.debt_ps;
-        self.deadline = NEVER;
+        self.halt(now);
     }
 
-    /// Counts its way through `instructions`.
-    pub(crate) fn pass(&mut self, instructions: f64) {
-        self.phase_left -= instructions;
-        self.step_left -= instructions;
-        self.burst.left -= instructions;
-        self.io.left -= instructions;
+    /// Whether an observation names it: it has begun and its end has not been observed.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.status != Status::Unborn && !self.gone
+    }
+
+    /// Notes that its end, if it has come, is observed now; whether it has.
+    pub(crate) fn note_end(&mut self) -> bool {
+        self.gone = self.status == Status::Finished;
+        self.gone
     }
 
     /// Everything that it has done.

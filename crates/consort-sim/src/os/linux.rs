@@ -75,7 +75,7 @@ impl Linux {
 
 /// A waiting thread of a PU that may go to one of `to`, else the running one.
 fn movable(view: &View<'_>, source: usize, to: &[usize]) -> Option<usize> {
-    let waiting = to.iter().find_map(|&pu| view.queued_for(source, pu));
+    let waiting = to.iter().find_map(|&pu| view.last_for(source, pu));
     let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
     waiting.or_else(|| view.pus[source].current.filter(may))
 }

@@ -82,3 +82,6 @@ pub(crate) fn build(name: &str, draw: Draw) -> Result<Box<dyn OsModel>, UnknownO
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,6 +38,13 @@ impl View<'_> {
         (0..self.threads.len()).filter(|&t| self.threads[t].runnable())
     }
 
+    /// The thread at the end of a PU's queue that may go to another: it loses the least by going to
+    /// the end of that one's.
+    pub(crate) fn last_for(&self, from: usize, to: usize) -> Option<usize> {
+        let mut queue = self.pus[from].queue.iter().rev().copied();
+        queue.find(|&t| self.allows(t, to))
+    }
+
     /// The longest-queued thread of a PU that may go to another.
     pub(crate) fn queued_for(&self, from: usize, to: usize) -> Option<usize> {
         let mut queue = self.pus[from].queue.iter().copied();
