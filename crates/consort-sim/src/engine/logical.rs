@@ -64,10 +64,10 @@ impl Engine {
             return Err(EngineError::Mapping(physical.to_vec()));
         }
         let old = std::mem::replace(&mut self.map, map);
-        for logical in 0..physical.len() {
-            let changed = old.physical(logical) != physical[logical];
+        for (logical, &now) in physical.iter().enumerate() {
+            let changed = old.physical(logical) != now;
             if let Some(t) = self.pus[logical].current.filter(|_| changed) {
-                self.swap_in(t, physical[logical]);
+                self.swap_in(t, now);
                 self.stale = true;
             }
         }
@@ -83,7 +83,7 @@ impl Engine {
         thread.debt_ps = thread.debt_until.saturating_sub(self.now);
         let home = thread.demand.home_node;
         let from = thread.warm_at.unwrap_or(to);
-        let refill = refill_s(chip, &thread.rates, home, from, to) * thread.warmth();
+        let refill = refill_s(chip, &thread.footprint(), home, from, to) * thread.warmth();
         let hz = chip.frequency_hz(place);
         thread.owe(self.now, picoseconds(cycles / hz + refill));
         thread.warm_at = Some(to);

@@ -6,33 +6,66 @@
 //! implications of single thread migration on a chip multi-core", SIGARCH CAN 2005, for what is
 //! lost; interval analysis, Eyerman et al., TOCS 2009, for the overlap).
 //!
+//! Only what is used again is fetched again: of what a thread holds of a cache, the part beyond
+//! the smallest capacity with the same misses saves it nothing and counts for nothing.
+//!
 //! *Switch*: what the thread finds displaced after another has run on its PU is at most what the
 //! other holds, and at most what it held itself; it comes back from the level below.
 
+use crate::chip::KIB;
 use crate::chip::{Chip, Place};
 use crate::contention::ThreadRates;
 use crate::machine::Scope;
+use crate::program::{CURVE_KIB, Phase};
 
 /// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015, chapter 7 of the
 /// specification).
 pub(crate) const SWAP_CYCLES: f64 = 1000.0;
 
+/// Relative difference of misses that is none.
+const SAME: f64 = 1e-3;
+
+/// What a thread holds and would miss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Footprint {
+    l1d_bytes: f64,
+    l2_bytes: f64,
+    llc_bytes: f64,
+    overlap: f64,
+}
+
+impl Footprint {
+    /// The footprint of a thread that runs in a phase at given rates.
+    pub(crate) fn of(rates: &ThreadRates, phase: &Phase) -> Self {
+        let data = |bytes: f64| phase.data.mpki(bytes);
+        let both = |bytes: f64| phase.data.mpki(bytes) + phase.code.mpki(bytes);
+        Self {
+            l1d_bytes: useful(rates.l1d_bytes, data),
+            l2_bytes: useful(rates.l2_bytes, both),
+            llc_bytes: useful(rates.llc_bytes, both),
+            overlap: rates.mlp.max(1.0),
+        }
+    }
+}
+
+/// The smallest of the capacities of the curves below `held` at which no more is missed.
+fn useful(held: f64, mpki: impl Fn(f64) -> f64) -> f64 {
+    let most = mpki(held) * (1.0 + SAME);
+    let mut points = CURVE_KIB.iter().map(|kib| kib * KIB);
+    let enough = points.find(|&bytes| bytes < held && mpki(bytes) <= most);
+    enough.unwrap_or(held)
+}
+
 /// Time to refill what a thread held at PU `from` when it comes to PU `to`, s.
-pub(crate) fn refill_s(
-    chip: &Chip,
-    held: &ThreadRates,
-    home: usize,
-    from: usize,
-    to: usize,
-) -> f64 {
+pub(crate) fn refill_s(chip: &Chip, held: &Footprint, home: usize, from: usize, to: usize) -> f64 {
     let (from, to) = (chip.places()[from], chip.places()[to]);
     let line = f64::from(chip.spec().memory.line_bytes);
     let (bytes, latency_s) = lost(chip, held, home, from, to);
-    bytes / line * latency_s / held.mlp.max(1.0)
+    bytes / line * latency_s / held.overlap
 }
 
 /// Bytes to fetch again and the latency at which they come, s.
-fn lost(chip: &Chip, held: &ThreadRates, home: usize, from: Place, to: Place) -> (f64, f64) {
+fn lost(chip: &Chip, held: &Footprint, home: usize, from: Place, to: Place) -> (f64, f64) {
     let private = held.l1d_bytes.max(held.l2_bytes);
     if from.core == to.core {
         let own = chip.core_spec(to).l1d.per == Scope::Pu;
@@ -79,28 +112,46 @@ fn beyond_llc_s(chip: &Chip, home: usize, from: Place, to: Place) -> f64 {
 }
 
 /// Time to bring back what `other` displaced of what `held` had on a PU, s.
-pub(crate) fn displaced_s(chip: &Chip, held: &ThreadRates, other: &ThreadRates, pu: usize) -> f64 {
+pub(crate) fn displaced_s(chip: &Chip, held: &Footprint, other: &Footprint, pu: usize) -> f64 {
     let place = chip.places()[pu];
     let line = f64::from(chip.spec().memory.line_bytes);
     let l1 = held.l1d_bytes.min(other.l1d_bytes);
     let l2 = held.l2_bytes.min(other.l2_bytes);
     let time = l1 * below_l1_s(chip, place) + l2 * chip.spec().llc.latency_ns * 1e-9;
-    time / line / held.mlp.max(1.0)
+    time / line / held.overlap
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::testing::chip;
+    use crate::engine::testing::{chip, program};
 
-    fn held() -> ThreadRates {
-        ThreadRates {
-            mlp: 2.0,
+    fn held() -> Footprint {
+        Footprint {
+            overlap: 2.0,
             l1d_bytes: 6400.0,
             l2_bytes: 64_000.0,
             llc_bytes: 640_000.0,
-            ..ThreadRates::default()
         }
+    }
+
+    #[test]
+    fn what_saves_no_miss_is_not_fetched_again() {
+        let rates = ThreadRates {
+            l1d_bytes: 4096.0,
+            l2_bytes: 100_000.0,
+            llc_bytes: 5e6,
+            ..ThreadRates::default()
+        };
+        let mut spec = program().phases[0].clone();
+        let phase = |spec: &crate::program::PhaseSpec| Footprint::of(&rates, &Phase::new(spec));
+        let none = phase(&spec);
+        assert_eq!(
+            (none.l1d_bytes, none.l2_bytes, none.llc_bytes),
+            (4096.0, 8192.0, 8192.0)
+        );
+        spec.data_mpki = (0..14).map(|i| f64::from(14 - i)).collect();
+        assert_eq!(phase(&spec).llc_bytes, 5e6);
     }
 
     /// PU 0 and 1 share a core, 2 and 3 the next; 8 is in the other node.
@@ -119,7 +170,11 @@ mod tests {
     #[test]
     fn a_small_neighbour_displaces_little() {
         let chip = chip(1);
-        let none = ThreadRates::default();
+        let none = Footprint {
+            l1d_bytes: 0.0,
+            l2_bytes: 0.0,
+            ..held()
+        };
         assert_eq!(displaced_s(&chip, &held(), &none, 0), 0.0);
         let all = displaced_s(&chip, &held(), &held(), 0);
         let expected = (100.0 * 5e-9 + 1000.0 * 15e-9) / 2.0;

@@ -126,14 +126,14 @@ impl Engine {
         };
         if from != physical {
             let home = thread.demand.home_node;
-            return refill_s(&self.chip, &thread.rates, home, from, physical);
+            return refill_s(&self.chip, &thread.footprint(), home, from, physical);
         }
         let other = self.pus[pu].last.filter(|&other| other != t);
         other.map_or(0.0, |other| {
             displaced_s(
                 &self.chip,
-                &thread.rates,
-                &self.threads[other].rates,
+                &thread.footprint(),
+                &self.threads[other].footprint(),
                 physical,
             )
         })

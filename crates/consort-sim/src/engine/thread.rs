@@ -3,6 +3,7 @@
 use super::burst::Burst;
 use super::counts::Counts;
 use super::io::Io;
+use super::migration::Footprint;
 use super::phases::Cycle;
 use super::time::{NEVER, after};
 use crate::contention::{Demand, ThreadRates};
@@ -138,6 +139,11 @@ impl Thread {
             return 1.0;
         }
         1.0 - self.debt_ps as f64 / self.debt_whole_ps as f64
+    }
+
+    /// What it holds of the caches where it is, or was.
+    pub(crate) fn footprint(&self) -> Footprint {
+        Footprint::of(&self.rates, &self.demand.phase)
     }
 
     /// Adds time without progress to what it still owes, from an instant on.
