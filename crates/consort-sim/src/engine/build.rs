@@ -145,7 +145,6 @@ impl Engine {
             io: Io::new(spec.io, draw(Purpose::Io)),
             demand: self.demand(instance, cycle.first, burst.factor()),
             burst,
-            redrawn: false,
             original: Arc::clone(all),
             allowed: PuSet::clone(all),
             pu: None,

@@ -3,6 +3,7 @@
 //! A stream's seed is made of the run's seed and the numbers of instance and thread, so that
 //! adding a program leaves the draws of the others as they were.
 
+use crate::math::ln;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -46,13 +47,13 @@ impl Draw {
 
     /// A standard normal deviate (Box and Muller, Annals of Mathematical Statistics 29, 1958).
     pub(crate) fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * libm::log(self.uniform())).sqrt();
+        let radius = (-2.0 * ln(self.uniform())).sqrt();
         radius * libm::cos(core::f64::consts::TAU * self.uniform())
     }
 
     /// An exponential deviate.
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * libm::log(self.uniform())
+        -mean * ln(self.uniform())
     }
 
     /// The numbers below `n` in random order (Fisher and Yates).

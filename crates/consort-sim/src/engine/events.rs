@@ -90,7 +90,6 @@ impl Engine {
         thread.halt(self.now);
         if thread.burst.left <= 0.0 {
             thread.burst.redraw();
-            thread.redrawn = true;
             self.burst_at = self.burst_at.min(next_on_grid(self.now));
         }
         if thread.phase_left <= 0.0 {
@@ -121,10 +120,11 @@ impl Engine {
     /// What was drawn takes effect.
     fn apply_bursts(&mut self) {
         self.burst_at = NEVER;
-        for thread in self.threads.iter_mut().filter(|t| t.redrawn) {
-            thread.redrawn = false;
-            thread.demand.intensity = thread.burst.factor();
-            self.stale |= thread.status == Status::Running;
+        for thread in &mut self.threads {
+            if let Some(mean) = thread.burst.take_mean() {
+                thread.demand.intensity = mean;
+                self.stale |= thread.status == Status::Running;
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::chip::KIB;
 use crate::chip::{Chip, Place};
 use crate::contention::ThreadRates;
 use crate::machine::Scope;
-use crate::program::{CURVE_KIB, Phase};
+use crate::program::{CURVE_KIB, MissCurve, Phase};
 
 /// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015, chapter 7 of the
 /// specification).
@@ -37,8 +37,8 @@ pub(crate) struct Footprint {
 impl Footprint {
     /// The footprint of a thread that runs in a phase at given rates.
     pub(crate) fn of(rates: &ThreadRates, phase: &Phase) -> Self {
-        let data = |bytes: f64| phase.data.mpki(bytes);
-        let both = |bytes: f64| phase.data.mpki(bytes) + phase.code.mpki(bytes);
+        let data: &[&MissCurve] = &[&phase.data];
+        let both: &[&MissCurve] = &[&phase.data, &phase.code];
         Self {
             l1d_bytes: useful(rates.l1d_bytes, data),
             l2_bytes: useful(rates.l2_bytes, both),
@@ -49,11 +49,12 @@ impl Footprint {
 }
 
 /// The smallest of the capacities of the curves below `held` at which no more is missed.
-fn useful(held: f64, mpki: impl Fn(f64) -> f64) -> f64 {
-    let most = mpki(held) * (1.0 + SAME);
-    let mut points = CURVE_KIB.iter().map(|kib| kib * KIB);
-    let enough = points.find(|&bytes| bytes < held && mpki(bytes) <= most);
-    enough.unwrap_or(held)
+fn useful(held: f64, curves: &[&MissCurve]) -> f64 {
+    let misses: f64 = curves.iter().map(|c| c.mpki(held)).sum();
+    let at = |i: usize| -> f64 { curves.iter().map(|c| c.points()[i]).sum() };
+    let enough = |i: &usize| at(*i) <= misses * (1.0 + SAME);
+    let smallest = (0..CURVE_KIB.len()).find(enough);
+    smallest.map_or(held, |i| held.min(CURVE_KIB[i] * KIB))
 }
 
 /// Time to refill what a thread held at PU `from` when it comes to PU `to`, s.

@@ -102,15 +102,13 @@ pub(crate) struct Engine {
 impl Engine {
     /// Lets time pass until an instant, ps, or until the run is over.
     pub(crate) fn run_until(&mut self, end: u64) {
-        while !self.done {
+        // What is due at the end is handled, but not solved for: a plan may come first.
+        while !self.done && (self.now < end || self.next_event() <= end) {
             self.settle();
             self.refresh_rates();
             // A slice that ended in the past is due now.
             let next = self.next_event().max(self.now).min(end);
             self.advance(next);
-            if self.now == end && self.next_event() > end {
-                return;
-            }
             self.handle_due();
         }
     }

@@ -17,6 +17,7 @@
 //!   pass, as bounded queues make them.
 
 use super::draw::Draw;
+use crate::math::{exp, pow};
 use crate::program::{StageSpec, ThreadsSpec};
 
 /// Least time between two steps, s, at one instruction per cycle.
@@ -186,9 +187,9 @@ fn expected_largest(n: usize) -> f64 {
     const STEP: f64 = 1.0 / 32.0;
     let term = |i: i32| {
         let x = f64::from(i) * STEP;
-        let density = libm::exp(-0.5 * x * x) / core::f64::consts::TAU.sqrt();
+        let density = exp(-0.5 * x * x) / core::f64::consts::TAU.sqrt();
         let below = 0.5 * libm::erfc(-x / core::f64::consts::SQRT_2);
-        x * n as f64 * density * libm::pow(below, n as f64 - 1.0)
+        x * n as f64 * density * pow(below, n as f64 - 1.0)
     };
     (-256..=256).map(term).sum::<f64>() * STEP
 }

@@ -44,8 +44,6 @@ pub(crate) struct Thread {
     pub(crate) step_left: f64,
     pub(crate) io: Io,
     pub(crate) burst: Burst,
-    /// Whether a factor has been drawn that does not apply yet.
-    pub(crate) redrawn: bool,
     pub(crate) demand: Demand,
 
     pub(crate) original: Arc<PuSet>,
