@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::burst::Burst;
+use super::canonical::Canon;
 use super::counts::Counts;
 use super::draw::{Draw, Purpose};
 use super::energy::EnergyMeter;
@@ -67,6 +68,7 @@ impl Engine {
             burst_at: NEVER,
             base_w: 0.0,
             energy_j: 0.0,
+            canon: Canon::new(&chip),
             scratch: Scratch::default(),
             chip,
         };

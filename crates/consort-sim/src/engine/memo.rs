@@ -2,7 +2,7 @@
 //!
 //! The key lists, in the order of the PUs, each running thread's PU, phase, intensity, home node
 //! and group of siblings; groups are numbered by first appearance, so that equal threads are
-//! interchangeable. The table has a fixed number of places, each key has one, and a newer
+//! interchangeable, and equal cores are put in order first ([`super::canonical`]). The table has a fixed number of places, each key has one, and a newer
 //! solution takes the place of an older: bounded, without allocation once warm, and the same on
 //! every host.
 

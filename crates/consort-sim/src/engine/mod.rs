@@ -18,6 +18,7 @@ mod advance;
 mod barrier;
 mod build;
 mod burst;
+mod canonical;
 mod counts;
 mod draw;
 mod energy;
@@ -59,6 +60,7 @@ pub(crate) use time::PS_PER_NS;
 use crate::chip::Chip;
 use crate::contention::Solver;
 use crate::os::{OsModel, Shape, View};
+use canonical::Canon;
 use logical::LogicalMap;
 use memo::Memo;
 use phases::Phases;
@@ -96,6 +98,7 @@ pub(crate) struct Engine {
     base_w: f64,
     /// Energy of everything so far, J.
     energy_j: f64,
+    canon: Canon,
     scratch: Scratch,
 }
 

@@ -38,6 +38,7 @@ pub trait Observer {
     /// A thread was on a PU.
     fn segment(&mut self, segment: &Segment<'_>);
 
-    /// New rates hold from `at_ps` on, as `solution` has them.
+    /// New rates hold from `at_ps` on, as `solution` has them; its threads are in the order in
+    /// which it was solved.
     fn solved(&mut self, _at_ps: u64, _solution: &Solution) {}
 }

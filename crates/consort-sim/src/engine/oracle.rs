@@ -50,7 +50,8 @@ impl<'a> Oracle<'a> {
         thread.pu.map(|logical| self.engine.map.physical(logical))
     }
 
-    /// The solution that holds, or held last.
+    /// The solution that holds, or held last. Its threads are in the order in which it was solved,
+    /// not in that of [`Oracle::threads`]; [`Oracle::rates`] has each thread's own.
     pub fn solution(&self) -> Option<&'a Solution> {
         self.engine.memo.last()
     }

@@ -1,15 +1,16 @@
 //! Rates of the threads that run, solved or remembered, and the power that goes with them.
 
 use super::Engine;
+use super::canonical::Slot;
 use super::thread::{Status, Thread};
 use super::time::NEVER;
-use crate::contention::{Running, Solver};
+use crate::contention::{Running, Solution, Solver};
 
 /// Memory that is used again from solve to solve.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
-    /// Running threads and their PUs, in the order of the chip's PUs.
-    running: Vec<(usize, usize)>,
+    /// Running threads.
+    running: Vec<Slot>,
     key: Vec<u64>,
     /// Group of siblings of each program, by first appearance; 0 for none yet.
     group: Vec<u64>,
@@ -32,11 +33,12 @@ impl Engine {
         if let Some(observer) = &mut self.observer {
             observer.solved(self.now, solution);
         }
-        for (&(t, pu), rates) in self.scratch.running.iter().zip(&solution.threads) {
-            let thread = &mut self.threads[t];
+        for (slot, rates) in self.scratch.running.iter().zip(&solution.threads) {
+            let thread = &mut self.threads[slot.thread];
             let changed = thread.rates.ips.to_bits() != rates.ips.to_bits();
             thread.rates = *rates;
-            let core = self.chip.places()[pu].core;
+            // Equal cores have equal energies, so the one for which it is solved will do.
+            let core = self.chip.places()[slot.pu].core;
             let mix = &thread.demand.phase.spec.mix;
             thread.instruction_j = self.meter.instruction_j(core, mix, &rates.flow);
             if changed || thread.deadline == NEVER {
@@ -51,9 +53,20 @@ impl Engine {
         for pu in 0..self.map.len() {
             let current = self.pus[self.map.logical(pu)].current;
             if let Some(t) = current.filter(|&t| self.threads[t].status == Status::Running) {
-                self.scratch.running.push((t, pu));
+                let thread = &self.threads[t];
+                self.scratch.running.push(Slot {
+                    thread: t,
+                    pu,
+                    what: [
+                        thread.phase as u64,
+                        thread.demand.intensity.to_bits(),
+                        thread.demand.home_node as u64,
+                        thread.program as u64,
+                    ],
+                });
             }
         }
+        self.canon.arrange(&mut self.scratch.running);
     }
 
     /// What the solution depends on, no more and no less: locks and sharing follow from the
@@ -64,17 +77,15 @@ impl Engine {
         scratch.group.clear();
         scratch.group.resize(self.programs.len(), 0);
         let mut groups = 0;
-        for &(t, pu) in &scratch.running {
-            let thread = &self.threads[t];
-            let group = &mut scratch.group[thread.program];
+        for slot in &scratch.running {
+            let [phase, intensity, home, program] = slot.what;
+            let group = &mut scratch.group[program as usize];
             if *group == 0 {
                 groups += 1;
                 *group = groups;
             }
-            let place = (pu as u64) << 32 | thread.demand.home_node as u64;
-            let what = (thread.phase as u64) << 32 | *group;
-            let intensity = thread.demand.intensity.to_bits();
-            scratch.key.extend([place, what, intensity]);
+            let place = (slot.pu as u64) << 32 | home;
+            scratch.key.extend([place, phase << 32 | *group, intensity]);
         }
     }
 
@@ -99,14 +110,10 @@ impl Engine {
     }
 }
 
-fn solve(
-    solver: &Solver,
-    threads: &[Thread],
-    running: &[(usize, usize)],
-) -> crate::contention::Solution {
-    let demand = |&(t, pu): &(usize, usize)| Running {
-        pu,
-        demand: &threads[t].demand,
+fn solve(solver: &Solver, threads: &[Thread], running: &[Slot]) -> Solution {
+    let demand = |slot: &Slot| Running {
+        pu: slot.pu,
+        demand: &threads[slot.thread].demand,
     };
     let running: Vec<Running<'_>> = running.iter().map(demand).collect();
     solver.solve(&running)
