@@ -113,3 +113,36 @@ fn two_nodes_share_the_load() {
         assert!(e.threads().iter().all(at_home));
     }
 }
+
+#[test]
+fn above_a_hardware_scheduler_all_cores_are_alike() {
+    let sharing = |logical_cores| {
+        let mut settings = settings("linux", RunMode::Once, 1);
+        settings.logical_cores = logical_cores;
+        let on_one_core = (0..20).filter(|&seed| {
+            settings.seed = seed;
+            let work = instances(&program(), 2, 1, 9.0);
+            let mut e = Engine::new(chip(1), &work, &settings, Box::new(PlainEnergy)).unwrap();
+            e.run_until(MS);
+            let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.pu).collect();
+            pus[0] / 2 == pus[1] / 2
+        });
+        on_one_core.count()
+    };
+    assert_eq!(sharing(false), 0);
+    assert!(sharing(true) > 0);
+}
+
+#[test]
+fn programs_begin_when_they_are_to() {
+    let mut work = instances(&program(), 2, 1, 0.1);
+    work[1].start_ms = 7.5;
+    let mut e = engine("linux", RunMode::Once, &work, 1);
+    e.run_until(1000 * MS);
+    let begun: Vec<f64> = e
+        .results()
+        .iter()
+        .map(|r| r.completions[0].start_s)
+        .collect();
+    assert_eq!(begun, [0.0, 0.0075]);
+}
