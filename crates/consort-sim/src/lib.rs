@@ -8,6 +8,11 @@
 pub mod chip;
 pub mod contention;
 pub mod describe;
+pub mod engine;
 pub mod machine;
 mod math;
+pub mod os;
 pub mod program;
+mod sim_machine;
+
+pub use sim_machine::{SimError, SimMachine};

@@ -1,0 +1,96 @@
+//! Letting time pass: between two events everything is linear.
+
+use super::Engine;
+use super::observer::{Doing, Observer, Segment};
+use super::thread::{Status, Thread};
+use super::time::seconds;
+
+impl Thread {
+    /// Spends a span without an event in it: from `now` to `next`, which are `s` seconds apart.
+    fn spend(&mut self, now: u64, next: u64, s: f64) {
+        match self.status {
+            Status::Running | Status::Spinning(_) => self.spend_on_pu(now, next, s),
+            Status::Ready => self.counts.wait_s += s,
+            Status::Waiting | Status::Io(_) => self.counts.blocked_s += s,
+            Status::Unborn | Status::Finished => {}
+        }
+    }
+
+    fn spend_on_pu(&mut self, now: u64, next: u64, s: f64) {
+        self.counts.on_pu_s += s;
+        self.counts.cycles += s * self.hz;
+        self.counts.energy_j += s * self.static_w;
+        match self.doing(now) {
+            Doing::Overhead => self.counts.overhead_s += s,
+            Doing::Spin => self.counts.spin_s += s,
+            Doing::Work => self.work(next, s),
+        }
+    }
+
+    fn work(&mut self, next: u64, s: f64) {
+        let left = self.left();
+        // From the anchor, not from the last step: the same whatever steps time is split into.
+        // The point that it reaches is reached exactly, whatever the rounding of the time.
+        let passed = if next >= self.deadline {
+            left
+        } else {
+            (self.ips() * seconds(next - self.anchor)).min(left)
+        };
+        let done = passed - self.passed;
+        self.passed = passed;
+        let mix = self.demand.phase.spec.mix;
+        self.counts.execute(done, &mix, &self.rates);
+        self.counts.energy_j += done * self.instruction_j;
+        self.counts.spin_s += s * (1.0 - self.progress);
+    }
+
+    /// What it does with its PU from an instant on.
+    pub(crate) fn doing(&self, now: u64) -> Doing {
+        match self.status {
+            Status::Spinning(_) => Doing::Spin,
+            _ if self.debt_until > now => Doing::Overhead,
+            _ => Doing::Work,
+        }
+    }
+}
+
+impl Engine {
+    /// Lets time pass until an instant before or at the next event.
+    pub(crate) fn advance(&mut self, next: u64) {
+        if next == self.now {
+            return;
+        }
+        let s = seconds(next - self.now);
+        if let Some(mut observer) = self.observer.take() {
+            self.tell(observer.as_mut(), next);
+            self.observer = Some(observer);
+        }
+        let mut power_w = self.base_w;
+        let mut energy_j = 0.0;
+        for thread in &mut self.threads {
+            let before = thread.counts.energy_j;
+            thread.spend(self.now, next, s);
+            energy_j += thread.counts.energy_j - before;
+        }
+        power_w *= s;
+        self.energy_j += power_w + energy_j;
+        self.now = next;
+    }
+
+    fn tell(&self, observer: &mut dyn Observer, next: u64) {
+        for thread in self.threads.iter().filter(|t| t.on_pu()) {
+            let Some(logical) = thread.pu else {
+                continue;
+            };
+            observer.segment(&Segment {
+                thread: thread.id,
+                name: &thread.name,
+                pu: self.map.physical(logical),
+                from_ps: self.now,
+                to_ps: next,
+                doing: thread.doing(self.now),
+                rates: &thread.rates,
+            });
+        }
+    }
+}

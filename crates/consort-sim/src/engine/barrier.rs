@@ -1,0 +1,98 @@
+//! Steps of programs: arriving, waiting, going on, coming to the end.
+//!
+//! A thread that has done its part spins for `spin_us`, then leaves its PU (a futex wait). When
+//! the last arrives, those that spin go on at once; those that sleep are woken and return from
+//! the kernel.
+
+use super::Engine;
+use super::instance::RunMode;
+use super::thread::Status;
+use super::time::after;
+use crate::os::Arrival;
+
+impl Engine {
+    /// A thread has done its part of the step.
+    pub(crate) fn arrive(&mut self, t: usize) {
+        let p = self.threads[t].program;
+        let program = &mut self.programs[p];
+        program.arrived += 1;
+        if program.arrived == program.members.len() {
+            self.next_step(p);
+        } else {
+            self.wait(t);
+        }
+    }
+
+    fn wait(&mut self, t: usize) {
+        let spin_s = self.programs[self.threads[t].program].spin_s;
+        if spin_s > 0.0 {
+            let thread = &mut self.threads[t];
+            thread.status = Status::Spinning(after(self.now, spin_s));
+            thread.halt(self.now);
+            self.stale = true;
+        } else {
+            self.sleep(t, Status::Waiting);
+        }
+    }
+
+    /// Begins a program's next step, or its next run, or ends it.
+    pub(crate) fn next_step(&mut self, p: usize) {
+        loop {
+            let program = &mut self.programs[p];
+            program.arrived = 0;
+            if program.steps.next(&mut program.draw, &mut program.work) {
+                break;
+            }
+            program.complete(&self.threads, self.now);
+            if self.mode == RunMode::Once {
+                self.finish(p);
+                return;
+            }
+            self.done = self.programs.iter().all(|p| !p.completions.is_empty());
+        }
+        for (rank, t) in self.programs[p].members.clone().enumerate() {
+            let work = self.programs[p].work[rank];
+            self.threads[t].step_left = work;
+            if work > 0.0 {
+                self.release(t);
+            } else {
+                self.stand_by(p, t);
+            }
+        }
+    }
+
+    /// A thread without a part in a step waits from its beginning on.
+    fn stand_by(&mut self, p: usize, t: usize) {
+        self.programs[p].arrived += 1;
+        match self.threads[t].status {
+            Status::Running => self.wait(t),
+            Status::Unborn => self.threads[t].status = Status::Waiting,
+            _ => {}
+        }
+    }
+
+    /// A thread goes on with the next step.
+    fn release(&mut self, t: usize) {
+        match self.threads[t].status {
+            Status::Spinning(_) => {
+                self.threads[t].status = Status::Running;
+                self.threads[t].set_deadline(self.now);
+                self.stale = true;
+            }
+            Status::Waiting => {
+                self.threads[t].counts.futex_returns += 1;
+                self.place(t, Arrival::Wake);
+            }
+            Status::Unborn => self.place(t, Arrival::Start),
+            Status::Running | Status::Ready | Status::Io(_) | Status::Finished => {}
+        }
+    }
+
+    fn finish(&mut self, p: usize) {
+        for t in self.programs[p].members.clone() {
+            self.sleep(t, Status::Finished);
+        }
+        let ended = |p: &super::Program| !p.completions.is_empty();
+        self.done = self.programs.iter().all(ended);
+    }
+}

@@ -1,0 +1,215 @@
+//! Setting a machine up with its programs.
+
+use super::Engine;
+use super::burst::Burst;
+use super::canonical::Canon;
+use super::counts::Counts;
+use super::draw::{Draw, Purpose};
+use super::energy::EnergyMeter;
+use super::error::EngineError;
+use super::events::TICK_PS;
+use super::instance::{Instance, Settings};
+use super::io::Io;
+use super::logical::LogicalMap;
+use super::memo::Memo;
+use super::phases::Phases;
+use super::program::Program;
+use super::pu::Pu;
+use super::rates::Scratch;
+use super::steps::{Run, Steps, stage_of};
+use super::thread::{Status, Thread};
+use super::time::{NEVER, after};
+use crate::chip::Chip;
+use crate::contention::{Demand, Solver, ThreadRates};
+use crate::os::{self, Shape};
+use crate::program::StageSpec;
+use consort_core::{PuSet, ThreadId};
+use std::sync::Arc;
+
+/// Process ids of programs begin here, as on a booted system.
+const FIRST_PID: u32 = 1000;
+
+impl Engine {
+    /// A machine on which nothing has happened yet.
+    pub(crate) fn new(
+        chip: Arc<Chip>,
+        instances: &[Instance],
+        settings: &Settings,
+        meter: Box<dyn EnergyMeter>,
+    ) -> Result<Self, EngineError> {
+        check(instances)?;
+        let n = chip.places().len();
+        let shape = match settings.logical_cores {
+            true => Shape::logical(n),
+            false => Shape::of(&chip),
+        };
+        let os = os::build(&settings.os, Draw::new(settings.seed, Purpose::Os, 0, 0))?;
+        let mut arrivals = Draw::new(settings.seed, Purpose::Os, 0, 1);
+        let mut engine = Self {
+            solver: Solver::new(Arc::clone(&chip)),
+            memo: Memo::new(),
+            meter,
+            observer: None,
+            os,
+            shape,
+            map: LogicalMap::identity(n),
+            phases: Phases::default(),
+            threads: Vec::new(),
+            programs: Vec::new(),
+            arrivals: arrivals.order(instances.len()),
+            pus: vec![Pu::new(); n],
+            mode: settings.mode,
+            now: 0,
+            done: false,
+            stale: true,
+            slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
+            tick: 0,
+            tick_at: TICK_PS,
+            burst_at: NEVER,
+            base_w: 0.0,
+            energy_j: 0.0,
+            canon: Canon::new(&chip),
+            scratch: Scratch::default(),
+            chip,
+        };
+        let all = Arc::new(engine.chip.topology().pus().clone());
+        for instance in instances {
+            engine.add(instance, settings.seed, &all);
+        }
+        engine.handle_due();
+        Ok(engine)
+    }
+
+    fn add(&mut self, instance: &Instance, seed: u64, all: &Arc<PuSet>) {
+        let (number, first) = (self.programs.len(), self.threads.len());
+        let count = instance.threads as usize;
+        let spec = instance.program.threads.as_ref();
+        let cycle = self.phases.cycle(&instance.program, None);
+        let cores = self.chip.core_types().iter();
+        let run = Run {
+            threads: count,
+            instructions: instance.instructions,
+            pass_instr: self.phases.pass_instr(cycle),
+            hz: cores.map(|c| c.frequency_ghz * 1e9).fold(1.0, f64::max),
+        };
+        let steps = Steps::new(spec, run);
+        for rank in 0..count {
+            let thread = self.thread(instance, seed, rank, steps.progress, all);
+            self.threads.push(thread);
+        }
+        self.programs.push(Program {
+            name: instance.program.name.clone(),
+            members: first..first + count,
+            steps,
+            draw: Draw::new(seed, Purpose::Barrier, number, 0),
+            work: Vec::new(),
+            arrived: 0,
+            spin_s: spec.map_or(0.0, |t| t.spin_us * 1e-6),
+            start_ps: after(0, instance.start_ms * 1e-3),
+            begun: false,
+            completions: Vec::new(),
+            run_start_ps: 0,
+            before: (0.0, 0.0),
+        });
+    }
+
+    fn thread(
+        &mut self,
+        instance: &Instance,
+        seed: u64,
+        rank: usize,
+        progress: f64,
+        all: &Arc<PuSet>,
+    ) -> Thread {
+        let program = self.programs.len();
+        let spec = &instance.program;
+        let draw = |purpose| Draw::new(seed, purpose, program, rank);
+        let stage = stage(instance, rank);
+        let cycle = self.phases.cycle(spec, stage.map(|(number, _)| number));
+        let burst = Burst::new(spec.burstiness, draw(Purpose::Burst));
+        let number = self.threads.len() as u32;
+        let pid = FIRST_PID + self.threads.len() as u32 - rank as u32;
+        Thread {
+            id: ThreadId {
+                pid,
+                tid: FIRST_PID + number,
+                start_ticks: 0,
+            },
+            name: stage
+                .map_or(spec.name.as_str(), |(_, s)| s.name.as_str())
+                .into(),
+            program,
+            status: Status::Unborn,
+            cycle,
+            phase: cycle.first,
+            phase_left: self.phases.entries[cycle.first].instructions,
+            step_left: 0.0,
+            io: Io::new(spec.io, draw(Purpose::Io)),
+            demand: self.demand(instance, cycle.first, burst.factor()),
+            burst,
+            original: Arc::clone(all),
+            allowed: PuSet::clone(all),
+            pu: None,
+            warm_at: None,
+            has_home: false,
+            rates: ThreadRates::default(),
+            instruction_j: 0.0,
+            static_w: 0.0,
+            hz: 0.0,
+            progress,
+            debt_until: 0,
+            debt_ps: 0,
+            debt_whole_ps: 0,
+            deadline: NEVER,
+            anchor: 0,
+            passed: 0.0,
+            gone: false,
+            counts: Counts::default(),
+            sampled: Counts::default(),
+        }
+    }
+
+    fn demand(&self, instance: &Instance, phase: usize, intensity: f64) -> Demand {
+        let several = instance.program.threads.as_ref();
+        let threads = several.filter(|_| instance.threads > 1);
+        Demand {
+            phase: Arc::clone(&self.phases.entries[phase].phase),
+            intensity,
+            program: self.programs.len() as u32,
+            shared_data: threads.map_or(0.0, |t| t.shared_data),
+            shared_code: threads.map_or(0.0, |t| t.shared_code),
+            lock: threads.and_then(|t| t.lock),
+            home_node: 0,
+        }
+    }
+}
+
+/// The stage of a thread, by number, where the program has stages.
+fn stage(instance: &Instance, rank: usize) -> Option<(usize, &StageSpec)> {
+    let stages = &instance.program.threads.as_ref()?.stages;
+    let number = stage_of(stages, rank, instance.threads as usize)?;
+    stages.get(number).map(|stage| (number, stage))
+}
+
+fn check(instances: &[Instance]) -> Result<(), EngineError> {
+    if instances.is_empty() {
+        return Err(EngineError::NoProgram);
+    }
+    for instance in instances {
+        let program = instance.program.name.clone();
+        let (instructions, start_ms) = (instance.instructions, instance.start_ms);
+        if instance.threads == 0 {
+            return Err(EngineError::NoThread { program });
+        }
+        if !(instructions.is_finite() && instructions > 0.0) {
+            return Err(EngineError::Work {
+                program,
+                instructions,
+            });
+        }
+        if !(start_ms.is_finite() && start_ms >= 0.0) {
+            return Err(EngineError::Start { program, start_ms });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! What one thread did over an interval: the totals from which counters and energy are made.
+//!
+//! Additive: the counts of an interval are the sum of the counts of its parts.
+
+use crate::contention::{Flow, Stack, ThreadRates};
+use crate::program::MixSpec;
+
+/// Totals of one thread over an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counts {
+    /// Time on a PU, s.
+    pub on_pu_s: f64,
+    /// Of `on_pu_s`, time without progress: context switches and refills after moves, s.
+    pub overhead_s: f64,
+    /// Of `on_pu_s`, time spent spinning for siblings, s.
+    pub spin_s: f64,
+    /// Time runnable but not on a PU, s.
+    pub wait_s: f64,
+    /// Time blocked: for siblings, for input and output, or finished, s.
+    pub blocked_s: f64,
+    /// Core cycles while on a PU.
+    pub cycles: f64,
+    /// Instructions completed.
+    pub instructions: f64,
+    /// Instructions completed, by class.
+    pub classes: MixSpec,
+    /// Every [`Flow`] item in all, not per instruction.
+    pub flow: Flow,
+    /// Cycles by cause, in all; they sum to the cycles in which the thread made progress.
+    pub stack: Stack,
+    /// Energy of its instructions and accesses, and its share of its core's static power, J.
+    pub energy_j: f64,
+    /// Times that it was put on a PU on which another thread, or none, had been.
+    pub context_switches: u64,
+    /// Times that it came onto another PU than its last.
+    pub migrations: u64,
+    /// Returns from futex waits to user mode.
+    pub futex_returns: u64,
+    /// Returns from blocking input and output to user mode.
+    pub io_returns: u64,
+}
+
+/// No instructions of any class.
+const NO_CLASSES: MixSpec = MixSpec {
+    fp: 0.0,
+    vector: 0.0,
+    int: 0.0,
+    load: 0.0,
+    store: 0.0,
+    branch: 0.0,
+};
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            on_pu_s: 0.0,
+            overhead_s: 0.0,
+            spin_s: 0.0,
+            wait_s: 0.0,
+            blocked_s: 0.0,
+            cycles: 0.0,
+            instructions: 0.0,
+            classes: NO_CLASSES,
+            flow: Flow::default(),
+            stack: Stack::default(),
+            energy_j: 0.0,
+            context_switches: 0,
+            migrations: 0,
+            futex_returns: 0,
+            io_returns: 0,
+        }
+    }
+}
+
+impl Counts {
+    /// Adds instructions of a mix, executed at given rates.
+    pub(crate) fn execute(&mut self, instructions: f64, mix: &MixSpec, rates: &ThreadRates) {
+        self.instructions += instructions;
+        add_classes(&mut self.classes, mix, instructions);
+        add_flow(&mut self.flow, &rates.flow, instructions);
+        add_stack(&mut self.stack, &rates.stack, instructions);
+    }
+
+    /// Adds another interval's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.on_pu_s += other.on_pu_s;
+        self.overhead_s += other.overhead_s;
+        self.spin_s += other.spin_s;
+        self.wait_s += other.wait_s;
+        self.blocked_s += other.blocked_s;
+        self.cycles += other.cycles;
+        self.instructions += other.instructions;
+        add_classes(&mut self.classes, &other.classes, 1.0);
+        add_flow(&mut self.flow, &other.flow, 1.0);
+        add_stack(&mut self.stack, &other.stack, 1.0);
+        self.energy_j += other.energy_j;
+        self.context_switches += other.context_switches;
+        self.migrations += other.migrations;
+        self.futex_returns += other.futex_returns;
+        self.io_returns += other.io_returns;
+    }
+}
+
+fn add_classes(sum: &mut MixSpec, mix: &MixSpec, n: f64) {
+    sum.fp += mix.fp * n;
+    sum.vector += mix.vector * n;
+    sum.int += mix.int * n;
+    sum.load += mix.load * n;
+    sum.store += mix.store * n;
+    sum.branch += mix.branch * n;
+}
+
+fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
+    sum.l1d_accesses += flow.l1d_accesses * n;
+    sum.l1d_misses += flow.l1d_misses * n;
+    sum.l1i_misses += flow.l1i_misses * n;
+    sum.l2_misses += flow.l2_misses * n;
+    sum.llc_accesses += flow.llc_accesses * n;
+    sum.llc_misses += flow.llc_misses * n;
+    sum.prefetched_lines += flow.prefetched_lines * n;
+    sum.memory_lines += flow.memory_lines * n;
+    sum.branch_misses += flow.branch_misses * n;
+    sum.tlb_misses += flow.tlb_misses * n;
+    sum.fpu_busy_cycles += flow.fpu_busy_cycles * n;
+}
+
+fn add_stack(sum: &mut Stack, stack: &Stack, n: f64) {
+    sum.base += stack.base * n;
+    sum.units += stack.units * n;
+    sum.fetch += stack.fetch * n;
+    sum.branch += stack.branch * n;
+    sum.l2 += stack.l2 * n;
+    sum.llc += stack.llc * n;
+    sum.memory += stack.memory * n;
+    sum.queue += stack.queue * n;
+    sum.tlb += stack.tlb * n;
+    sum.window += stack.window * n;
+    sum.dispatch += stack.dispatch * n;
+    sum.lock += stack.lock * n;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rates() -> ThreadRates {
+        let mut rates = ThreadRates::default();
+        rates.stack.base = 0.5;
+        rates.stack.memory = 0.25;
+        rates.flow.llc_misses = 0.01;
+        rates
+    }
+
+    fn mix() -> MixSpec {
+        MixSpec {
+            fp: 0.25,
+            int: 0.75,
+            ..NO_CLASSES
+        }
+    }
+
+    fn executed(instructions: f64) -> Counts {
+        let mut counts = Counts::default();
+        counts.execute(instructions, &mix(), &rates());
+        counts
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_sum_to_the_whole(a in 0.0f64..1e9, b in 0.0f64..1e9) {
+            let mut sum = executed(a);
+            sum.add(&executed(b));
+            let whole = executed(a + b);
+            let near = |x: f64, y: f64| (x - y).abs() <= 1e-12 * (1.0 + y.abs());
+            prop_assert!(near(sum.classes.int, whole.classes.int));
+            prop_assert!(near(sum.flow.llc_misses, whole.flow.llc_misses));
+            prop_assert!(near(sum.stack.total(), whole.stack.total()));
+            prop_assert!(near(sum.instructions, whole.instructions));
+        }
+    }
+
+    #[test]
+    fn what_is_executed_is_counted_by_class_and_cause() {
+        let counts = executed(1000.0);
+        assert_eq!(counts.classes.fp, 250.0);
+        assert_eq!(counts.stack.memory, 250.0);
+        assert_eq!(counts.flow.llc_misses, 10.0);
+    }
+}

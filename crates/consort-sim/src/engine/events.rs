@@ -1,0 +1,130 @@
+//! When the next event is, and what it does.
+
+use super::Engine;
+use super::burst::next_on_grid;
+use super::thread::{Status, Thread};
+use super::time::{NEVER, PS_PER_MS, after};
+use crate::os::Arrival;
+
+/// Time between balancing ticks, ps: `busy_factor` times one millisecond per PU of a level.
+pub(crate) const TICK_PS: u64 = 16 * PS_PER_MS;
+
+impl Thread {
+    /// When something happens to it next, if nothing else happens before.
+    fn next_event(&self, now: u64) -> u64 {
+        match self.status {
+            Status::Running if self.debt_until > now => self.debt_until,
+            Status::Running => self.deadline,
+            Status::Spinning(until) | Status::Io(until) => until,
+            Status::Unborn | Status::Ready | Status::Waiting | Status::Finished => NEVER,
+        }
+    }
+}
+
+impl Engine {
+    /// When something happens next, ps.
+    pub(crate) fn next_event(&self) -> u64 {
+        let threads = self.threads.iter().map(|t| t.next_event(self.now));
+        let slices = self.pus.iter().map(|pu| pu.slice_end);
+        let arrivals = self.programs.iter().filter(|p| !p.begun);
+        let arrivals = arrivals.map(|p| p.start_ps);
+        let others = [self.tick_at, self.burst_at];
+        let all = threads.chain(slices).chain(arrivals).chain(others);
+        all.fold(NEVER, u64::min)
+    }
+
+    /// Handles what is due now.
+    pub(crate) fn handle_due(&mut self) {
+        self.begin_programs();
+        for t in 0..self.threads.len() {
+            self.handle_thread(t);
+            if self.done {
+                return;
+            }
+        }
+        self.end_slices();
+        if self.burst_at <= self.now {
+            self.apply_bursts();
+        }
+        if self.tick_at <= self.now {
+            self.tick_at = self.now + TICK_PS;
+            self.settle();
+            self.balance();
+        }
+    }
+
+    fn begin_programs(&mut self) {
+        for i in 0..self.arrivals.len() {
+            let p = self.arrivals[i];
+            let program = &mut self.programs[p];
+            if !program.begun && program.start_ps <= self.now {
+                program.begun = true;
+                program.run_start_ps = self.now;
+                self.next_step(p);
+            }
+        }
+    }
+
+    fn handle_thread(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        match thread.status {
+            Status::Running if thread.deadline <= self.now => self.reach(t),
+            Status::Running if thread.debt_until == self.now => {
+                thread.debt_ps = 0;
+                if thread.deadline == NEVER {
+                    thread.set_deadline(self.now);
+                }
+            }
+            Status::Spinning(until) if until <= self.now => self.sleep(t, Status::Waiting),
+            Status::Io(until) if until <= self.now => {
+                thread.counts.io_returns += 1;
+                self.place(t, Arrival::Wake);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread has reached a point of its work.
+    fn reach(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        thread.halt(self.now);
+        if thread.burst.left <= 0.0 {
+            thread.burst.redraw();
+            self.burst_at = self.burst_at.min(next_on_grid(self.now));
+        }
+        if thread.phase_left <= 0.0 {
+            self.next_phase(t);
+        }
+        if self.threads[t].step_left <= 0.0 {
+            self.arrive(t);
+        } else if self.threads[t].io.left <= 0.0 {
+            let until = after(self.now, self.threads[t].io.block_s());
+            self.sleep(t, Status::Io(until));
+        }
+        self.threads[t].set_deadline(self.now);
+    }
+
+    fn next_phase(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        let cycle = thread.cycle;
+        let next = cycle.first + (thread.phase - cycle.first + 1) % cycle.len;
+        let entry = &self.phases.entries[next];
+        thread.phase_left = entry.instructions;
+        if next != thread.phase {
+            thread.phase = next;
+            thread.demand.phase.clone_from(&entry.phase);
+            self.stale = true;
+        }
+    }
+
+    /// What was drawn takes effect.
+    fn apply_bursts(&mut self) {
+        self.burst_at = NEVER;
+        for thread in &mut self.threads {
+            if let Some(mean) = thread.burst.take_mean() {
+                thread.demand.intensity = mean;
+                self.stale |= thread.status == Status::Running;
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What is run and what came of it.
+
+use crate::program::ProgramSpec;
+use std::sync::Arc;
+
+/// One program of a workload.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The profile.
+    pub program: Arc<ProgramSpec>,
+    /// Its threads.
+    pub threads: u32,
+    /// Instructions of one run: of all threads together where the program divides its work, of
+    /// each thread where it does not.
+    pub instructions: f64,
+    /// When it begins, ms after the start.
+    pub start_ms: f64,
+}
+
+/// When a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunMode {
+    /// Each program runs once.
+    Once,
+    /// A program that has done its work starts again at once, as the same threads in the same
+    /// places, so that the load stays constant, until the last has done its work once.
+    RestartUntilAllDone,
+}
+
+/// How a run is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// From which all randomness comes.
+    pub seed: u64,
+    /// When it is over.
+    pub mode: RunMode,
+    /// Name of the operating system's model.
+    pub os: String,
+    /// Whether a hardware scheduler sits below: the operating system then sees logical cores
+    /// that are all alike.
+    pub logical_cores: bool,
+}
+
+/// A run of a program from its beginning to the end of its work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Completion {
+    /// When it began, s.
+    pub start_s: f64,
+    /// When it ended, s.
+    pub end_s: f64,
+    /// Instructions of all threads.
+    pub instructions: f64,
+    /// Energy of its instructions, and its share of the static power of the cores that it ran
+    /// on, J; idle cores and the uncore are nobody's.
+    pub energy_j: f64,
+}
+
+/// What an instance has done in a whole run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceResult {
+    /// Name of the program.
+    pub name: String,
+    /// Every time that it has done its work, in order.
+    pub completions: Vec<Completion>,
+    /// Instructions of all threads, the unfinished last run included.
+    pub instructions: f64,
+    /// Energy as in [`Completion::energy_j`], the unfinished last run included, J.
+    pub energy_j: f64,
+}

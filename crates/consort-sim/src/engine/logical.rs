@@ -1,0 +1,121 @@
+//! Logical cores: what the operating system schedules on when a hardware scheduler sits below.
+//!
+//! A permutation from logical to physical PUs. Exchanging two costs each thread involved the
+//! registers ([`SWAP_CYCLES`]), the drain of its pipeline, and the refill of what it leaves
+//! behind. A logical core whose thread is in the kernel (switching) must not be exchanged by
+//! hardware; [`Engine::in_kernel`] tells.
+
+use super::Engine;
+use super::error::EngineError;
+use super::migration::{SWAP_CYCLES, refill_s};
+use super::thread::Status;
+use super::time::picoseconds;
+
+/// Which physical PU each logical one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogicalMap {
+    physical: Vec<usize>,
+    logical: Vec<usize>,
+}
+
+impl LogicalMap {
+    /// Every PU as itself.
+    pub(crate) fn identity(n: usize) -> Self {
+        Self {
+            physical: (0..n).collect(),
+            logical: (0..n).collect(),
+        }
+    }
+
+    /// The physical PU of each logical one.
+    pub(crate) fn new(physical: &[usize]) -> Result<Self, EngineError> {
+        let n = physical.len();
+        let mut logical = vec![n; n];
+        for (l, &p) in physical.iter().enumerate() {
+            match logical.get_mut(p) {
+                Some(free) if *free == n => *free = l,
+                _ => return Err(EngineError::Mapping(physical.to_vec())),
+            }
+        }
+        Ok(Self {
+            physical: physical.to_vec(),
+            logical,
+        })
+    }
+
+    pub(crate) fn physical(&self, logical: usize) -> usize {
+        self.physical[logical]
+    }
+
+    pub(crate) fn logical(&self, physical: usize) -> usize {
+        self.logical[physical]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.physical.len()
+    }
+}
+
+impl Engine {
+    /// Gives every logical core the physical PU listed for it; those that change pay.
+    pub(crate) fn remap(&mut self, physical: &[usize]) -> Result<(), EngineError> {
+        let map = LogicalMap::new(physical)?;
+        if map.len() != self.map.len() {
+            return Err(EngineError::Mapping(physical.to_vec()));
+        }
+        let old = std::mem::replace(&mut self.map, map);
+        for (logical, &now) in physical.iter().enumerate() {
+            let changed = old.physical(logical) != now;
+            if let Some(t) = self.pus[logical].current.filter(|_| changed) {
+                self.swap_in(t, now);
+                self.stale = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Charges a thread for coming to a physical PU without the operating system's doing.
+    fn swap_in(&mut self, t: usize, to: usize) {
+        let chip = &self.chip;
+        let place = chip.places()[to];
+        let cycles = SWAP_CYCLES + chip.core_spec(place).pipeline_depth_cycles;
+        let thread = &mut self.threads[t];
+        thread.debt_ps = thread.debt_until.saturating_sub(self.now);
+        let home = thread.demand.home_node;
+        let from = thread.warm_at.unwrap_or(to);
+        let refill = refill_s(chip, &thread.footprint(), home, from, to) * thread.warmth();
+        let hz = chip.frequency_hz(place);
+        thread.owe(self.now, picoseconds(cycles / hz + refill));
+        thread.warm_at = Some(to);
+        thread.hz = hz;
+    }
+
+    /// Whether a logical core is in kernel mode: its thread is being switched in.
+    pub(crate) fn in_kernel(&self, logical: usize) -> bool {
+        let current = self.pus[logical].current.map(|t| &self.threads[t]);
+        current.is_some_and(|t| t.status == Status::Running && t.debt_until > self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_permutations_are_mappings() {
+        for bad in [&[0, 0][..], &[1, 2][..], &[5, 0][..]] {
+            assert!(matches!(LogicalMap::new(bad), Err(EngineError::Mapping(_))));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_directions_are_inverse(map in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle()) {
+            let map = LogicalMap::new(&map).unwrap();
+            for pu in 0..9 {
+                prop_assert_eq!(map.logical(map.physical(pu)), pu);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Events: what happens when, and what each thread has done until then.
+//!
+//! Between two events the set of running threads, their places and their demands are constant,
+//! so rates are constant: they are solved once ([`crate::contention`]), kept for reuse, and
+//! everything advances linearly to the next event. Work is exact: a thread that reaches a point
+//! of its work has done exactly the instructions up to it, and a deadline once computed stands
+//! until a rate changes, so that splitting time into other quanta changes nothing.
+//!
+//! Pitfalls:
+//! - A thread that pays for a switch or a move occupies its PU and makes no progress, but takes
+//!   part in contention as if it ran: it does fetch its data, and one solution serves a whole
+//!   placement.
+//! - A thread that spins occupies its PU and takes no part in contention.
+//! - Several events at one instant are handled in the order of threads' numbers; each of them
+//!   uses up work or ends a wait, so an instant has finitely many.
+
+mod advance;
+mod barrier;
+mod build;
+mod burst;
+mod canonical;
+mod counts;
+mod draw;
+mod energy;
+mod error;
+mod events;
+mod instance;
+mod io;
+mod logical;
+mod memo;
+mod migration;
+mod observer;
+mod oracle;
+mod phases;
+mod program;
+mod pu;
+mod rates;
+mod restrict;
+mod sample_source;
+mod schedule;
+mod steps;
+#[cfg(test)]
+pub(crate) mod testing;
+mod thread;
+mod time;
+
+pub use counts::Counts;
+pub(crate) use draw::Draw;
+pub use energy::EnergyMeter;
+pub use error::EngineError;
+pub use instance::{Completion, Instance, InstanceResult, RunMode, Settings};
+pub use memo::MemoUse;
+pub use observer::{Doing, Observer, Segment};
+pub use oracle::Oracle;
+pub(crate) use pu::Pu;
+pub use sample_source::SampleSource;
+pub(crate) use thread::Thread;
+pub(crate) use time::PS_PER_NS;
+
+use crate::chip::Chip;
+use crate::contention::Solver;
+use crate::os::{OsModel, Shape, View};
+use canonical::Canon;
+use logical::LogicalMap;
+use memo::Memo;
+use phases::Phases;
+use program::Program;
+use rates::Scratch;
+use std::sync::Arc;
+
+/// A machine with programs on it, at an instant.
+pub(crate) struct Engine {
+    chip: Arc<Chip>,
+    solver: Solver,
+    memo: Memo,
+    meter: Box<dyn EnergyMeter>,
+    observer: Option<Box<dyn Observer>>,
+    os: Box<dyn OsModel>,
+    shape: Shape,
+    map: LogicalMap,
+    phases: Phases,
+    threads: Vec<Thread>,
+    programs: Vec<Program>,
+    /// Programs in the order in which they arrive.
+    arrivals: Vec<usize>,
+    pus: Vec<Pu>,
+    mode: RunMode,
+    now: u64,
+    done: bool,
+    /// Whether rates no longer hold.
+    stale: bool,
+    slice_ps: u64,
+    tick: u64,
+    tick_at: u64,
+    /// When drawn variations take effect, ps.
+    burst_at: u64,
+    /// Power of idle cores and uncore, W.
+    base_w: f64,
+    /// Energy of everything so far, J.
+    energy_j: f64,
+    canon: Canon,
+    scratch: Scratch,
+}
+
+impl Engine {
+    /// Lets time pass until an instant, ps, or until the run is over.
+    pub(crate) fn run_until(&mut self, end: u64) {
+        // What is due at the end is handled, but not solved for: a plan may come first.
+        while !self.done && (self.now < end || self.next_event() <= end) {
+            self.settle();
+            self.refresh_rates();
+            // A slice that ended in the past is due now.
+            let next = self.next_event().max(self.now).min(end);
+            self.advance(next);
+            self.handle_due();
+        }
+    }
+
+    /// Whether the run is over.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Now, ps since the start.
+    pub(crate) fn now_ps(&self) -> u64 {
+        self.now
+    }
+
+    /// The threads.
+    pub(crate) fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// The threads, for taking their counts.
+    pub(crate) fn threads_mut(&mut self) -> &mut [Thread] {
+        &mut self.threads
+    }
+
+    /// Energy of everything so far, J.
+    pub(crate) fn energy_j(&self) -> f64 {
+        self.energy_j
+    }
+
+    /// How often solutions were reused.
+    pub(crate) fn memo_use(&self) -> MemoUse {
+        self.memo.usage()
+    }
+
+    /// What each instance has done.
+    pub(crate) fn results(&self) -> Vec<InstanceResult> {
+        let result = |p: &Program| p.result(&self.threads);
+        self.programs.iter().map(result).collect()
+    }
+
+    /// Tells `observer` of every segment from now on.
+    pub(crate) fn set_observer(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+    }
+}
+
+/// What the operating system sees; a function of the parts so that the model itself stays free.
+fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> {
+    View {
+        shape,
+        pus,
+        threads,
+    }
+}
+
+#[cfg(test)]
+mod tests;

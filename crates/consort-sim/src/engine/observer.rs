@@ -1,0 +1,44 @@
+//! Telling others what happens, for timelines and explanations.
+
+use crate::contention::{Solution, ThreadRates};
+use consort_core::ThreadId;
+
+/// What a thread does with its PU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Its work.
+    Work,
+    /// Paying for a switch or a move.
+    Overhead,
+    /// Spinning for its siblings.
+    Spin,
+}
+
+/// A thread on a PU between two events.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: &'a str,
+    /// The PU of the chip.
+    pub pu: usize,
+    /// Beginning, ps since the start of the run.
+    pub from_ps: u64,
+    /// End, ps since the start of the run.
+    pub to_ps: u64,
+    /// What it does.
+    pub doing: Doing,
+    /// How it runs while it works.
+    pub rates: &'a ThreadRates,
+}
+
+/// Somebody who is told of every segment, in the order of time.
+pub trait Observer {
+    /// A thread was on a PU.
+    fn segment(&mut self, segment: &Segment<'_>);
+
+    /// New rates hold from `at_ps` on, as `solution` has them; its threads are in the order in
+    /// which it was solved.
+    fn solved(&mut self, _at_ps: u64, _solution: &Solution) {}
+}

@@ -1,0 +1,68 @@
+//! The inner truth of the simulation: rates, solutions, exact counts.
+//!
+//! Only who holds the simulated machine itself can have this view: policies get topology and
+//! observations from the control loop and never the machine, so they cannot reach it.
+
+use super::counts::Counts;
+use super::memo::MemoUse;
+use super::{Engine, Thread};
+use crate::contention::{Demand, Solution, ThreadRates};
+use consort_core::ThreadId;
+
+/// A look at the inner truth, for the oracle scheduler, explanations and tests.
+#[derive(Clone, Copy)]
+pub struct Oracle<'a> {
+    engine: &'a Engine,
+}
+
+impl<'a> Oracle<'a> {
+    pub(crate) fn new(engine: &'a Engine) -> Self {
+        Self { engine }
+    }
+
+    fn thread(&self, id: ThreadId) -> Option<&'a Thread> {
+        self.engine.threads().iter().find(|t| t.id == id)
+    }
+
+    /// Every thread, those that have ended included.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadId> + 'a {
+        self.engine.threads().iter().map(|t| t.id)
+    }
+
+    /// How a thread ran when it last ran.
+    pub fn rates(&self, id: ThreadId) -> Option<&'a ThreadRates> {
+        self.thread(id).map(|t| &t.rates)
+    }
+
+    /// What a thread asks of a PU now.
+    pub fn demand(&self, id: ThreadId) -> Option<&'a Demand> {
+        self.thread(id).map(|t| &t.demand)
+    }
+
+    /// What a thread has done since its start.
+    pub fn counts(&self, id: ThreadId) -> Option<Counts> {
+        self.thread(id).map(Thread::total)
+    }
+
+    /// The PU of the chip that a thread is on.
+    pub fn pu(&self, id: ThreadId) -> Option<usize> {
+        let thread = self.thread(id).filter(|t| t.on_pu())?;
+        thread.pu.map(|logical| self.engine.map.physical(logical))
+    }
+
+    /// The solution that holds, or held last. Its threads are in the order in which it was solved,
+    /// not in that of [`Oracle::threads`]; [`Oracle::rates`] has each thread's own.
+    pub fn solution(&self) -> Option<&'a Solution> {
+        self.engine.memo.last()
+    }
+
+    /// Energy of the whole machine so far, J.
+    pub fn energy_j(&self) -> f64 {
+        self.engine.energy_j()
+    }
+
+    /// How often solutions were reused.
+    pub fn memo_use(&self) -> MemoUse {
+        self.engine.memo_use()
+    }
+}

@@ -1,0 +1,67 @@
+//! A program's state: its steps, its waiting threads, its completed runs.
+
+use super::draw::Draw;
+use super::instance::{Completion, InstanceResult};
+use super::steps::Steps;
+use super::thread::Thread;
+use super::time::seconds;
+use std::ops::Range;
+
+/// A program on the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) name: String,
+    /// Its threads, by index.
+    pub(crate) members: Range<usize>,
+    pub(crate) steps: Steps,
+    pub(crate) draw: Draw,
+    /// Instructions of each thread in this step.
+    pub(crate) work: Vec<f64>,
+    /// Threads that have done their part of this step.
+    pub(crate) arrived: usize,
+    /// Time that waiting threads spin, s.
+    pub(crate) spin_s: f64,
+    /// When it begins, ps.
+    pub(crate) start_ps: u64,
+    pub(crate) begun: bool,
+    pub(crate) completions: Vec<Completion>,
+    /// When the run in progress began, ps.
+    pub(crate) run_start_ps: u64,
+    /// Instructions and energy, J, before the run in progress.
+    pub(crate) before: (f64, f64),
+}
+
+impl Program {
+    /// Instructions and energy, J, of all its threads so far.
+    fn sums(&self, threads: &[Thread]) -> (f64, f64) {
+        let members = threads[self.members.clone()].iter();
+        members.fold((0.0, 0.0), |(instructions, energy), thread| {
+            let total = thread.total();
+            (instructions + total.instructions, energy + total.energy_j)
+        })
+    }
+
+    /// Notes that the run in progress has come to its end.
+    pub(crate) fn complete(&mut self, threads: &[Thread], now: u64) {
+        let (instructions, energy_j) = self.sums(threads);
+        self.completions.push(Completion {
+            start_s: seconds(self.run_start_ps),
+            end_s: seconds(now),
+            instructions: instructions - self.before.0,
+            energy_j: energy_j - self.before.1,
+        });
+        self.before = (instructions, energy_j);
+        self.run_start_ps = now;
+    }
+
+    /// What it has done.
+    pub(crate) fn result(&self, threads: &[Thread]) -> InstanceResult {
+        let (instructions, energy_j) = self.sums(threads);
+        InstanceResult {
+            name: self.name.clone(),
+            completions: self.completions.clone(),
+            instructions,
+            energy_j,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A PU as the operating system sees it: who is on it and who waits for it.
+
+use super::time::NEVER;
+use std::collections::VecDeque;
+
+/// A PU's state; threads by index.
+#[derive(Clone, Debug)]
+pub(crate) struct Pu {
+    pub(crate) current: Option<usize>,
+    pub(crate) queue: VecDeque<usize>,
+    /// Who was on it last.
+    pub(crate) last: Option<usize>,
+    /// When `current` came, ps.
+    pub(crate) since: u64,
+    /// When `current` must make place, ps; never while nobody waits.
+    pub(crate) slice_end: u64,
+}
+
+impl Pu {
+    pub(crate) fn new() -> Self {
+        Self {
+            current: None,
+            queue: VecDeque::new(),
+            last: None,
+            since: 0,
+            slice_end: NEVER,
+        }
+    }
+
+    /// Runnable threads.
+    pub(crate) fn load(&self) -> usize {
+        self.queue.len() + usize::from(self.current.is_some())
+    }
+
+    /// Sets when the current thread must make place; at once, in the past, when it has been there
+    /// for longer than a slice already.
+    pub(crate) fn arm(&mut self, slice_ps: u64) {
+        let shared = self.current.is_some() && !self.queue.is_empty();
+        self.slice_end = if shared { self.since + slice_ps } else { NEVER };
+    }
+}

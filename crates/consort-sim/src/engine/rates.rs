@@ -1,0 +1,120 @@
+//! Rates of the threads that run, solved or remembered, and the power that goes with them.
+
+use super::Engine;
+use super::canonical::Slot;
+use super::thread::{Status, Thread};
+use super::time::NEVER;
+use crate::contention::{Running, Solution, Solver};
+
+/// Memory that is used again from solve to solve.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scratch {
+    /// Running threads.
+    running: Vec<Slot>,
+    key: Vec<u64>,
+    /// Group of siblings of each program, by first appearance; 0 for none yet.
+    group: Vec<u64>,
+    /// Threads on each core.
+    busy: Vec<u32>,
+}
+
+impl Engine {
+    /// Solves again if anything has changed that rates depend on.
+    pub(crate) fn refresh_rates(&mut self) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        self.list_running();
+        self.list_key();
+        let (threads, running) = (&self.threads, &self.scratch.running);
+        let solver = &self.solver;
+        let solve = || solve(solver, threads, running);
+        let solution = self.memo.get(&self.scratch.key, solve);
+        if let Some(observer) = &mut self.observer {
+            observer.solved(self.now, solution);
+        }
+        for (slot, rates) in self.scratch.running.iter().zip(&solution.threads) {
+            let thread = &mut self.threads[slot.thread];
+            let changed = thread.rates.ips.to_bits() != rates.ips.to_bits();
+            thread.rates = *rates;
+            // Equal cores have equal energies, so the one for which it is solved will do.
+            let core = self.chip.places()[slot.pu].core;
+            let mix = &thread.demand.phase.spec.mix;
+            thread.instruction_j = self.meter.instruction_j(core, mix, &rates.flow);
+            if changed || thread.deadline == NEVER {
+                thread.set_deadline(self.now);
+            }
+        }
+        self.refresh_power();
+    }
+
+    fn list_running(&mut self) {
+        self.scratch.running.clear();
+        for pu in 0..self.map.len() {
+            let current = self.pus[self.map.logical(pu)].current;
+            if let Some(t) = current.filter(|&t| self.threads[t].status == Status::Running) {
+                let thread = &self.threads[t];
+                self.scratch.running.push(Slot {
+                    thread: t,
+                    pu,
+                    what: [
+                        thread.phase as u64,
+                        thread.demand.intensity.to_bits(),
+                        thread.demand.home_node as u64,
+                        thread.program as u64,
+                    ],
+                });
+            }
+        }
+        self.canon.arrange(&mut self.scratch.running);
+    }
+
+    /// What the solution depends on, no more and no less: locks and sharing follow from the
+    /// phase, which belongs to one profile.
+    fn list_key(&mut self) {
+        let scratch = &mut self.scratch;
+        scratch.key.clear();
+        scratch.group.clear();
+        scratch.group.resize(self.programs.len(), 0);
+        let mut groups = 0;
+        for slot in &scratch.running {
+            let [phase, intensity, home, program] = slot.what;
+            let group = &mut scratch.group[program as usize];
+            if *group == 0 {
+                groups += 1;
+                *group = groups;
+            }
+            let place = (slot.pu as u64) << 32 | home;
+            scratch.key.extend([place, phase << 32 | *group, intensity]);
+        }
+    }
+
+    fn refresh_power(&mut self) {
+        let busy = &mut self.scratch.busy;
+        busy.clear();
+        busy.resize(self.chip.domains().cores, 0);
+        for logical in 0..self.map.len() {
+            if self.pus[logical].current.is_some() {
+                busy[self.chip.places()[self.map.physical(logical)].core] += 1;
+            }
+        }
+        let idle = (0..busy.len()).filter(|&core| busy[core] == 0);
+        let idle_w: f64 = idle.map(|core| self.meter.core_w(core, false)).sum();
+        self.base_w = idle_w + self.meter.uncore_w();
+        for logical in 0..self.map.len() {
+            if let Some(t) = self.pus[logical].current {
+                let core = self.chip.places()[self.map.physical(logical)].core;
+                self.threads[t].static_w = self.meter.core_w(core, true) / f64::from(busy[core]);
+            }
+        }
+    }
+}
+
+fn solve(solver: &Solver, threads: &[Thread], running: &[Slot]) -> Solution {
+    let demand = |slot: &Slot| Running {
+        pu: slot.pu,
+        demand: &threads[slot.thread].demand,
+    };
+    let running: Vec<Running<'_>> = running.iter().map(demand).collect();
+    solver.solve(&running)
+}

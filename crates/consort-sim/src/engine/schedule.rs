@@ -1,0 +1,186 @@
+//! Putting threads on PUs and taking them off, and what that costs.
+
+use super::migration::{displaced_s, refill_s};
+use super::thread::Status;
+use super::time::picoseconds;
+use super::{Engine, view};
+use crate::os::Arrival;
+
+impl Engine {
+    /// Finds a PU for a thread that has none and queues it there.
+    pub(crate) fn place(&mut self, t: usize, why: Arrival) {
+        let view = view(&self.shape, &self.pus, &self.threads);
+        let pu = self.os.place(&view, t, why);
+        self.put(t, pu);
+    }
+
+    /// Queues a thread on a PU.
+    pub(crate) fn put(&mut self, t: usize, pu: usize) {
+        let thread = &mut self.threads[t];
+        if thread.pu.is_some_and(|old| old != pu) {
+            thread.counts.migrations += 1;
+        }
+        thread.pu = Some(pu);
+        thread.status = Status::Ready;
+        self.pus[pu].queue.push_back(t);
+        self.pus[pu].arm(self.slice_ps);
+    }
+
+    /// Takes a thread off its PU or out of its queue; its status is the caller's to set.
+    pub(crate) fn take_off(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        let Some(pu) = thread.pu.map(|pu| &mut self.pus[pu]) else {
+            return;
+        };
+        if pu.current == Some(t) {
+            thread.debt_ps = thread.debt_until.saturating_sub(self.now);
+            thread.halt(self.now);
+            pu.current = None;
+            pu.last = Some(t);
+            self.stale = true;
+        } else {
+            pu.queue.retain(|&queued| queued != t);
+        }
+        pu.arm(self.slice_ps);
+    }
+
+    /// Takes a thread off and lets it sleep.
+    pub(crate) fn sleep(&mut self, t: usize, status: Status) {
+        self.take_off(t);
+        self.threads[t].status = status;
+    }
+
+    /// Takes a thread from where it is to another PU; one that spins goes to sleep instead.
+    pub(crate) fn shift(&mut self, t: usize, pu: usize) {
+        if let Status::Spinning(_) = self.threads[t].status {
+            self.sleep(t, Status::Waiting);
+        } else if self.threads[t].runnable() {
+            self.take_off(t);
+            self.put(t, pu);
+        }
+    }
+
+    /// Gives every free PU its next thread: those that wait there first, then those that free PUs
+    /// pull from others.
+    pub(crate) fn settle(&mut self) {
+        for pu in 0..self.pus.len() {
+            self.dispatch_next(pu);
+        }
+        let free = |pu: &super::Pu| pu.current.is_none();
+        for pu in 0..self.pus.len() {
+            if self.pus.iter().all(|other| other.queue.is_empty()) {
+                return;
+            }
+            if free(&self.pus[pu]) {
+                self.pull(pu);
+                self.dispatch_next(pu);
+            }
+        }
+    }
+
+    fn dispatch_next(&mut self, pu: usize) {
+        if self.pus[pu].current.is_none()
+            && let Some(t) = self.pus[pu].queue.pop_front()
+        {
+            self.dispatch(pu, t);
+        }
+    }
+
+    fn pull(&mut self, pu: usize) {
+        let view = view(&self.shape, &self.pus, &self.threads);
+        if let Some(t) = self.os.pull(&view, pu) {
+            self.shift(t, pu);
+        }
+    }
+
+    /// Lets a thread begin on a free PU, at its cost.
+    fn dispatch(&mut self, pu: usize, t: usize) {
+        let physical = self.map.physical(pu);
+        let place = self.chip.places()[physical];
+        let hz = self.chip.frequency_hz(place);
+        let switch_s = self.chip.spec().os.switch_cycles / hz;
+        let refill_s = self.refill_at(pu, t) * self.threads[t].warmth();
+        let thread = &mut self.threads[t];
+        thread.status = Status::Running;
+        thread.hz = hz;
+        thread.warm_at = Some(physical);
+        if !thread.has_home {
+            thread.has_home = true;
+            thread.demand.home_node = place.node;
+        }
+        thread.counts.context_switches += 1;
+        thread.owe(self.now, picoseconds(switch_s + refill_s));
+        let state = &mut self.pus[pu];
+        state.current = Some(t);
+        state.since = self.now;
+        state.arm(self.slice_ps);
+        self.stale = true;
+    }
+
+    /// Time to refill what a thread lacks when it comes to a PU, were it warm where it was, s.
+    fn refill_at(&self, pu: usize, t: usize) -> f64 {
+        let thread = &self.threads[t];
+        let physical = self.map.physical(pu);
+        let Some(from) = thread.warm_at else {
+            return 0.0;
+        };
+        if from != physical {
+            let home = thread.demand.home_node;
+            return refill_s(&self.chip, &thread.footprint(), home, from, physical);
+        }
+        let other = self.pus[pu].last.filter(|&other| other != t);
+        other.map_or(0.0, |other| {
+            displaced_s(
+                &self.chip,
+                &thread.footprint(),
+                &self.threads[other].footprint(),
+                physical,
+            )
+        })
+    }
+
+    /// Ends the slices that are over.
+    pub(crate) fn end_slices(&mut self) {
+        for pu in 0..self.pus.len() {
+            let over = self.pus[pu].slice_end <= self.now;
+            let Some(t) = self.pus[pu].current.filter(|_| over) else {
+                continue;
+            };
+            if let Status::Spinning(_) = self.threads[t].status {
+                self.sleep(t, Status::Waiting);
+            } else {
+                self.take_off(t);
+                self.put(t, pu);
+            }
+        }
+    }
+
+    /// Evens out load, as far as the operating system does.
+    pub(crate) fn balance(&mut self) {
+        self.tick += 1;
+        // Each move makes loads more even; the bound holds for any model.
+        for _ in 0..self.threads.len() {
+            let view = view(&self.shape, &self.pus, &self.threads);
+            let Some((t, pu)) = self.os.balance(&view, self.tick) else {
+                return;
+            };
+            self.shift(t, pu);
+            self.settle();
+        }
+    }
+
+    /// Begins a quantum of the policy.
+    pub(crate) fn begin_quantum(&mut self) {
+        let view = view(&self.shape, &self.pus, &self.threads);
+        let deal = self.os.deal(&view);
+        let moved = |(t, pu): &(usize, usize)| self.threads[*t].pu != Some(*pu);
+        let moves: Vec<(usize, usize)> = deal.into_iter().filter(moved).collect();
+        // All leave before any arrives, so that exchanges do not queue.
+        for &(t, _) in &moves {
+            self.take_off(t);
+        }
+        for (t, pu) in moves {
+            self.shift(t, pu);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One software thread: where it is in its work, where it is on the chip, what it has done.
+
+use super::burst::Burst;
+use super::counts::Counts;
+use super::io::Io;
+use super::migration::Footprint;
+use super::phases::Cycle;
+use super::time::{NEVER, after};
+use crate::contention::{Demand, ThreadRates};
+use consort_core::{PuSet, ThreadId};
+use std::sync::Arc;
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Its program has not begun.
+    Unborn,
+    /// It is on a PU.
+    Running,
+    /// It waits in a PU's queue.
+    Ready,
+    /// It is on a PU and spins for its siblings until then, ps.
+    Spinning(u64),
+    /// It sleeps for its siblings.
+    Waiting,
+    /// It is blocked in input or output until then, ps.
+    Io(u64),
+    /// It has ended.
+    Finished,
+}
+
+/// A thread's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) id: ThreadId,
+    pub(crate) name: Arc<str>,
+    pub(crate) program: usize,
+    pub(crate) status: Status,
+
+    pub(crate) cycle: Cycle,
+    /// Index into the table of phases.
+    pub(crate) phase: usize,
+    pub(crate) phase_left: f64,
+    pub(crate) step_left: f64,
+    pub(crate) io: Io,
+    pub(crate) burst: Burst,
+    pub(crate) demand: Demand,
+
+    pub(crate) original: Arc<PuSet>,
+    pub(crate) allowed: PuSet,
+    /// Where it is or was last, as the operating system numbers PUs.
+    pub(crate) pu: Option<usize>,
+    /// Where its data is: the PU of the chip that it ran on last.
+    pub(crate) warm_at: Option<usize>,
+    /// Whether its memory has a home node yet.
+    pub(crate) has_home: bool,
+
+    pub(crate) rates: ThreadRates,
+    /// Energy of an instruction, J.
+    pub(crate) instruction_j: f64,
+    /// Its share of its core's static power, W.
+    pub(crate) static_w: f64,
+    /// Clock of the PU that it is on, Hz.
+    pub(crate) hz: f64,
+    /// Share of its time on a PU in which it makes progress.
+    pub(crate) progress: f64,
+    /// End of the time without progress, ps; in the past when there is none.
+    pub(crate) debt_until: u64,
+    /// Time without progress that it has still to spend when it comes back to a PU, ps.
+    pub(crate) debt_ps: u64,
+    /// The whole of the debt of which `debt_ps` is left, ps.
+    pub(crate) debt_whole_ps: u64,
+    /// When it reaches the next point of its work, ps.
+    pub(crate) deadline: u64,
+    /// Since when its rate has been what it is, ps.
+    pub(crate) anchor: u64,
+    /// Instructions since then, which `phase_left` and the like do not know of yet.
+    pub(crate) passed: f64,
+
+    /// Whether its end has been observed.
+    pub(crate) gone: bool,
+    /// Since the last sample.
+    pub(crate) counts: Counts,
+    /// Before that.
+    pub(crate) sampled: Counts,
+}
+
+impl Thread {
+    /// Whether it is on a PU.
+    pub(crate) fn on_pu(&self) -> bool {
+        matches!(self.status, Status::Running | Status::Spinning(_))
+    }
+
+    /// Whether it makes progress at an instant, given that nothing changes before.
+    pub(crate) fn works(&self, now: u64) -> bool {
+        self.status == Status::Running && self.debt_until <= now
+    }
+
+    /// Whether the operating system counts it as runnable.
+    pub(crate) fn runnable(&self) -> bool {
+        self.on_pu() || self.status == Status::Ready
+    }
+
+    /// Instructions from the anchor to the next point of its work.
+    pub(crate) fn left(&self) -> f64 {
+        let own = self.phase_left.min(self.step_left);
+        own.min(self.burst.left).min(self.io.left)
+    }
+
+    /// Instructions per second of time on the PU.
+    pub(crate) fn ips(&self) -> f64 {
+        self.rates.ips * self.progress
+    }
+
+    /// Sets the anchor to an instant; the next point is then reached never.
+    pub(crate) fn halt(&mut self, now: u64) {
+        let passed = std::mem::take(&mut self.passed);
+        self.phase_left -= passed;
+        self.step_left -= passed;
+        self.burst.left -= passed;
+        self.io.left -= passed;
+        self.anchor = now;
+        self.deadline = NEVER;
+    }
+
+    /// Sets the anchor to an instant and, if it works, when the next point is reached.
+    pub(crate) fn set_deadline(&mut self, now: u64) {
+        self.halt(now);
+        if self.works(now) {
+            self.deadline = after(now, self.left() / self.ips());
+        }
+    }
+
+    /// Share of its footprint that it has, 0 to 1: what it still owes is not there yet.
+    pub(crate) fn warmth(&self) -> f64 {
+        if self.debt_ps == 0 {
+            return 1.0;
+        }
+        1.0 - self.debt_ps as f64 / self.debt_whole_ps as f64
+    }
+
+    /// What it holds of the caches where it is, or was.
+    pub(crate) fn footprint(&self) -> Footprint {
+        Footprint::of(&self.rates, &self.demand.phase)
+    }
+
+    /// Adds time without progress to what it still owes, from an instant on.
+    pub(crate) fn owe(&mut self, now: u64, ps: u64) {
+        self.debt_ps += ps;
+        self.debt_whole_ps = self.debt_ps;
+        self.debt_until = now + self.debt_ps;
+        self.halt(now);
+    }
+
+    /// Whether an observation names it: it has begun and its end has not been observed.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.status != Status::Unborn && !self.gone
+    }
+
+    /// Notes that its end, if it has come, is observed now; whether it has.
+    pub(crate) fn note_end(&mut self) -> bool {
+        self.gone = self.status == Status::Finished;
+        self.gone
+    }
+
+    /// Everything that it has done.
+    pub(crate) fn total(&self) -> Counts {
+        let mut total = self.sampled;
+        total.add(&self.counts);
+        total
+    }
+
+    /// What it has done since the last call.
+    pub(crate) fn take_counts(&mut self) -> Counts {
+        let counts = std::mem::take(&mut self.counts);
+        self.sampled.add(&counts);
+        counts
+    }
+}

@@ -1,0 +1,87 @@
+//! Models of the operating system: where threads start, wake and are moved.
+//!
+//! One file per model, one line per model in [`MODELS`]. A model sees what its original could
+//! see: PUs with their domains and queues, threads with their masks; not rates, phases or
+//! programs. On a machine with a hardware scheduler it sees logical cores that are all alike.
+
+mod idlest;
+mod linux;
+mod linux_itmt;
+mod pinned;
+mod random;
+mod shape;
+mod view;
+
+pub(crate) use shape::Shape;
+pub(crate) use view::View;
+
+use crate::engine::Draw;
+use thiserror::Error;
+
+/// Why a thread needs a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It has just been created.
+    Start,
+    /// It was blocked.
+    Wake,
+    /// It may no longer be where it was.
+    Moved,
+}
+
+/// A model of the operating system. Threads and PUs by index.
+pub(crate) trait OsModel {
+    /// The PU for a thread that has none. It may run on at least one.
+    fn place(&mut self, view: &View<'_>, thread: usize, why: Arrival) -> usize;
+
+    /// A queued thread for a PU that has become idle.
+    fn pull(&mut self, _view: &View<'_>, _pu: usize) -> Option<usize> {
+        None
+    }
+
+    /// One move that evens out load, at the n-th balancing tick; asked again until there is none.
+    fn balance(&mut self, _view: &View<'_>, _tick: u64) -> Option<(usize, usize)> {
+        None
+    }
+
+    /// The PU for every thread at the beginning of a policy's quantum, where the model deals
+    /// them out anew.
+    fn deal(&mut self, _view: &View<'_>) -> Vec<(usize, usize)> {
+        Vec::new()
+    }
+}
+
+/// A model in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct OsInfo {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    build: fn(Draw) -> Box<dyn OsModel>,
+}
+
+/// Every model.
+pub const MODELS: &[OsInfo] = &[linux::INFO, linux_itmt::INFO, pinned::INFO, random::INFO];
+
+/// There is no model of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown operating system model '{name}'; {hint}")]
+pub struct UnknownOs {
+    name: String,
+    hint: String,
+}
+
+/// Makes the model of a name.
+pub(crate) fn build(name: &str, draw: Draw) -> Result<Box<dyn OsModel>, UnknownOs> {
+    match MODELS.iter().find(|info| info.name == name) {
+        Some(info) => Ok((info.build)(draw)),
+        None => Err(UnknownOs {
+            name: name.to_owned(),
+            hint: consort_core::hint(name, MODELS.iter().map(|info| info.name)),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The machine as the operating system knows it: scheduling domains and capacities.
+//!
+//! The levels are those of Linux (Documentation/scheduler/sched-domains.rst): each level is made
+//! of domains and each domain of groups between which it evens out load: PUs of a core, cores of
+//! an LLC domain, LLC domains of a node, nodes.
+
+use crate::chip::{Chip, Place};
+
+/// PUs between which one balances, by group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Domain {
+    pub(crate) groups: Vec<Vec<usize>>,
+    /// PUs in all.
+    pub(crate) weight: usize,
+}
+
+/// What is known of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Per PU.
+    pub(crate) core: Vec<usize>,
+    /// Per PU.
+    pub(crate) llc: Vec<usize>,
+    /// Per PU; larger is faster.
+    pub(crate) capacity: Vec<u32>,
+    /// PUs of each core.
+    pub(crate) cores: Vec<Vec<usize>>,
+    /// PUs of each LLC domain.
+    pub(crate) llcs: Vec<Vec<usize>>,
+    /// Domains of every level, smallest first; those of a single group are left out.
+    pub(crate) domains: Vec<Domain>,
+}
+
+impl Shape {
+    /// A chip without a hardware scheduler.
+    pub(crate) fn of(chip: &Chip) -> Self {
+        let capacity = |p: &Place| chip.topology().core_types()[p.core_type].capacity;
+        let capacities = chip.places().iter().map(capacity).collect();
+        Self::new(chip.places(), capacities)
+    }
+
+    /// `n` logical cores, all alike, under one cache.
+    pub(crate) fn logical(n: usize) -> Self {
+        let place = |core| Place {
+            core,
+            l2: core,
+            llc: 0,
+            node: 0,
+            package: 0,
+            core_type: 0,
+        };
+        let places: Vec<Place> = (0..n).map(place).collect();
+        Self::new(&places, vec![1024; n])
+    }
+
+    fn new(places: &[Place], capacity: Vec<u32>) -> Self {
+        let by = |key: fn(&Place) -> usize| -> Vec<usize> { places.iter().map(key).collect() };
+        let pus: Vec<usize> = (0..places.len()).collect();
+        let levels = [pus, by(|p| p.core), by(|p| p.llc), by(|p| p.node)];
+        let mut domains = Vec::new();
+        for pair in levels.windows(2) {
+            domains.extend(domains_of(&pair[0], &pair[1]));
+        }
+        domains.extend(domains_of(&levels[3], &vec![0; places.len()]));
+        Self {
+            cores: members(&levels[1]),
+            llcs: members(&levels[2]),
+            core: levels[1].clone(),
+            llc: levels[2].clone(),
+            capacity,
+            domains,
+        }
+    }
+
+    /// Number of PUs.
+    pub(crate) fn len(&self) -> usize {
+        self.core.len()
+    }
+}
+
+/// PUs by the number of what they belong to.
+fn members(of: &[usize]) -> Vec<Vec<usize>> {
+    let mut sets = vec![Vec::new(); of.iter().max().map_or(0, |most| most + 1)];
+    for (pu, &set) in of.iter().enumerate() {
+        sets[set].push(pu);
+    }
+    sets
+}
+
+/// The domains of one level, given each PU's group and domain.
+fn domains_of(group: &[usize], domain: &[usize]) -> Vec<Domain> {
+    let groups = members(group);
+    let count = domain.iter().max().map_or(0, |most| most + 1);
+    let mut sets: Vec<Vec<Vec<usize>>> = vec![Vec::new(); count];
+    for pus in groups.into_iter().filter(|pus| !pus.is_empty()) {
+        sets[domain[pus[0]]].push(pus);
+    }
+    let several = sets.into_iter().filter(|groups| groups.len() > 1);
+    several
+        .map(|groups| Domain {
+            weight: groups.iter().map(Vec::len).sum(),
+            groups,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::chip;
+
+    #[test]
+    fn levels_nest_and_single_groups_are_left_out() {
+        let shape = Shape::of(&chip(2));
+        let weights: Vec<usize> = shape.domains.iter().map(|d| d.weight).collect();
+        // Eight cores, two LLC domains, no level between LLC domain and node, two nodes.
+        assert_eq!(weights, [2, 2, 2, 2, 2, 2, 2, 2, 8, 8, 16]);
+        assert_eq!(shape.llcs[1], (8..16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn logical_cores_are_all_alike() {
+        let shape = Shape::logical(4);
+        assert_eq!((shape.domains.len(), shape.cores.len()), (1, 4));
+        assert!(shape.capacity.iter().all(|&c| c == 1024));
+    }
+}

@@ -1,0 +1,148 @@
+//! What the models do with the same threads.
+
+use crate::engine::testing::{PlainEnergy, chip, engine, instances, program, settings};
+use crate::engine::{Engine, RunMode, Thread};
+
+const MS: u64 = 1_000_000_000;
+
+/// Cores (of four, two PUs each) of all threads after `ms`.
+fn cores(os: &str, n: usize, seed: u64, ms: u64) -> Vec<usize> {
+    let mut e = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), seed);
+    e.run_until(ms * MS);
+    e.threads()
+        .iter()
+        .filter_map(|t| t.pu)
+        .map(|pu| pu / 2)
+        .collect()
+}
+
+fn counts(cores: &[usize]) -> Vec<usize> {
+    let mut counts: Vec<usize> = (0..4)
+        .map(|c| cores.iter().filter(|&&x| x == c).count())
+        .collect();
+    counts.sort_unstable();
+    counts
+}
+
+#[test]
+fn linux_gives_every_thread_a_core_then_every_thread_a_pu() {
+    for seed in 0..20 {
+        assert_eq!(counts(&cores("linux", 4, seed, 1)), [1, 1, 1, 1]);
+        assert_eq!(counts(&cores("linux", 6, seed, 1)), [1, 1, 2, 2]);
+        assert_eq!(counts(&cores("linux", 8, seed, 1)), [2, 2, 2, 2]);
+    }
+}
+
+#[test]
+fn where_threads_start_depends_on_the_seed_and_they_stay_there() {
+    let starts: Vec<Vec<usize>> = (0..20).map(|seed| cores("linux", 4, seed, 1)).collect();
+    assert!(starts.iter().any(|s| *s != starts[0]));
+    for (seed, start) in starts.iter().enumerate() {
+        assert_eq!(*start, cores("linux", 4, seed as u64, 3000));
+    }
+}
+
+#[test]
+fn pinned_deals_in_turn() {
+    let mut found = cores("pinned", 8, 1, 1);
+    found.sort_unstable();
+    assert_eq!(found, [0, 0, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn random_places_anew_every_quantum_and_evenly() {
+    let mut e = engine(
+        "random",
+        RunMode::Once,
+        &instances(&program(), 8, 1, 9.0),
+        1,
+    );
+    let mut seen = std::collections::BTreeSet::new();
+    for quantum in 1..10 {
+        e.begin_quantum();
+        e.run_until(quantum * 10 * MS);
+        let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.pu).collect();
+        let mut sorted = pus.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+        seen.insert(pus);
+    }
+    assert!(seen.len() > 7);
+}
+
+/// Crowded on one core by masks that are then lifted.
+fn released(os: &str, n: usize) -> Engine {
+    let mut e = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), 1);
+    (0..n).for_each(|t| e.restrict(t, "0-1".parse().unwrap()));
+    e.obey();
+    e.run_until(10 * MS);
+    (0..n).for_each(|t| e.restrict(t, "0-7".parse().unwrap()));
+    e.run_until(1000 * MS);
+    e
+}
+
+#[test]
+fn linux_evens_out_runnable_counts() {
+    for n in [2, 4, 8] {
+        let e = released("linux", n);
+        let cores: Vec<usize> = e
+            .threads()
+            .iter()
+            .filter_map(|t| t.pu)
+            .map(|pu| pu / 2)
+            .collect();
+        let most = counts(&cores)[3];
+        assert_eq!(most, n.div_ceil(4), "{n}: {cores:?}");
+    }
+}
+
+#[test]
+fn two_nodes_share_the_load() {
+    for seed in 0..5 {
+        let work = instances(&program(), 8, 1, 9.0);
+        let settings = settings("linux", RunMode::Once, seed);
+        let mut e = Engine::new(chip(2), &work, &settings, Box::new(PlainEnergy)).unwrap();
+        e.run_until(MS);
+        let near = e
+            .threads()
+            .iter()
+            .filter(|t| t.pu.is_some_and(|pu| pu < 8))
+            .count();
+        assert_eq!(near, 4);
+        let at_home = |t: &Thread| t.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
+        assert!(e.threads().iter().all(at_home));
+    }
+}
+
+#[test]
+fn above_a_hardware_scheduler_all_cores_are_alike() {
+    let sharing = |logical_cores| {
+        let mut settings = settings("linux", RunMode::Once, 1);
+        settings.logical_cores = logical_cores;
+        let on_one_core = (0..20).filter(|&seed| {
+            settings.seed = seed;
+            let work = instances(&program(), 2, 1, 9.0);
+            let mut e = Engine::new(chip(1), &work, &settings, Box::new(PlainEnergy)).unwrap();
+            e.run_until(MS);
+            let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.pu).collect();
+            pus[0] / 2 == pus[1] / 2
+        });
+        on_one_core.count()
+    };
+    assert_eq!(sharing(false), 0);
+    assert!(sharing(true) > 0);
+}
+
+#[test]
+fn programs_begin_when_they_are_to() {
+    let mut work = instances(&program(), 2, 1, 0.1);
+    work[1].start_ms = 7.5;
+    let mut e = engine("linux", RunMode::Once, &work, 1);
+    e.run_until(1000 * MS);
+    let begun: Vec<f64> = e
+        .results()
+        .iter()
+        .map(|r| r.completions[0].start_s)
+        .collect();
+    assert_eq!(begun, [0.0, 0.0075]);
+}

@@ -1,0 +1,53 @@
+//! What a model of the operating system sees.
+
+use super::Shape;
+use crate::engine::{Pu, Thread};
+use consort_core::PuId;
+
+/// The machine's queues at an instant. Threads and PUs by index.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) pus: &'a [Pu],
+    pub(crate) threads: &'a [Thread],
+}
+
+impl View<'_> {
+    /// Runnable threads on a PU.
+    pub(crate) fn load(&self, pu: usize) -> usize {
+        self.pus[pu].load()
+    }
+
+    /// Runnable threads on several.
+    pub(crate) fn sum(&self, pus: &[usize]) -> usize {
+        pus.iter().map(|&pu| self.load(pu)).sum()
+    }
+
+    /// Whether a thread may run on a PU.
+    pub(crate) fn allows(&self, thread: usize, pu: usize) -> bool {
+        self.threads[thread].allowed.contains(PuId(pu as u32))
+    }
+
+    /// The PU where a thread is or was.
+    pub(crate) fn previous(&self, thread: usize) -> Option<usize> {
+        self.threads[thread].pu
+    }
+
+    /// Threads that need a PU.
+    pub(crate) fn runnable(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.threads.len()).filter(|&t| self.threads[t].runnable())
+    }
+
+    /// The thread at the end of a PU's queue that may go to another: it loses the least by going to
+    /// the end of that one's.
+    pub(crate) fn last_for(&self, from: usize, to: usize) -> Option<usize> {
+        let mut queue = self.pus[from].queue.iter().rev().copied();
+        queue.find(|&t| self.allows(t, to))
+    }
+
+    /// The longest-queued thread of a PU that may go to another.
+    pub(crate) fn queued_for(&self, from: usize, to: usize) -> Option<usize> {
+        let mut queue = self.pus[from].queue.iter().copied();
+        queue.find(|&t| self.allows(t, to))
+    }
+}
