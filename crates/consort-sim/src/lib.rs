@@ -8,11 +8,15 @@
 pub mod chip;
 pub mod contention;
 pub mod describe;
+pub mod energy;
 pub mod engine;
 pub mod machine;
 mod math;
 pub mod os;
+pub mod pmu;
 pub mod program;
 mod sim_machine;
+pub mod timeline;
+pub mod workload;
 
 pub use sim_machine::{SimError, SimMachine};

@@ -1,0 +1,39 @@
+//! What is remembered of one thread's counts.
+
+/// A count and the quantum that it is from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// The count as read.
+    pub(super) amount: f64,
+    /// Cycles as read in the same quantum, above 0.
+    pub(super) cycles: f64,
+    /// Time on a PU in the quantum, s.
+    pub(super) on_pu_s: f64,
+    /// When the quantum began, ns since the thread was first sampled.
+    pub(super) begin_ns: u64,
+    /// When it ended.
+    pub(super) end_ns: u64,
+}
+
+/// The last count of every event.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Memory(Vec<Option<Seen>>);
+
+impl Memory {
+    pub(super) fn new(events: usize) -> Self {
+        Self(vec![None; events])
+    }
+
+    pub(super) fn set(&mut self, event: usize, seen: Seen) {
+        self.0[event] = Some(seen);
+    }
+
+    pub(super) fn get(&self, event: usize) -> Option<Seen> {
+        self.0[event]
+    }
+
+    /// The event's last count by the cycles of the same quantum.
+    pub(super) fn per_cycle(&self, event: usize) -> Option<f64> {
+        self.get(event).map(|seen| seen.amount / seen.cycles)
+    }
+}

@@ -1,0 +1,41 @@
+//! The simulated PMU: what of the truth a machine's counters can tell.
+//!
+//! The simulation accounts for everything ([`Counts`](crate::engine::Counts)); a policy sees a
+//! [`Sample`](consort_core::Sample), which [`SimulatedPmu::sample`] makes of
+//! counts of the machine's own events alone. At most
+//! [`PmuSpec::programmable`](crate::machine::PmuSpec) events without a counter of
+//! their own count at once; what needs more is spread over groups of events that
+//! take turns, one group per quantum and thread. Cycles and instructions are in
+//! every group.
+//!
+//! Staleness: a signal whose events were off in the last quantum keeps the value
+//! of the quantum in which they were last on. Its reading says so: the enabled
+//! time goes from the begin of that quantum to now, the running time is that
+//! quantum alone, and the raw value is smaller by running/enabled, so that
+//! [`Reading::scaled`](consort_core::Reading::scaled) gives the ratio as it was
+//! measured. A cycle stack has no times; its parts are each taken per cycle of
+//! their own quantum, and it is there once every part has been measured.
+//!
+//! Pitfalls: a thread that was off its PUs for the whole quantum takes no turn,
+//! and the mix of instructions is no signal here, since no event tells loads
+//! from stores.
+//!
+//! Nothing in a sample leads back to the truth:
+//!
+//! ```compile_fail
+//! fn peek(sample: consort_core::Sample) -> consort_sim::contention::ThreadRates {
+//!     sample.into()
+//! }
+//! ```
+
+mod memory;
+mod noise;
+mod quantity;
+mod readout;
+mod rotation;
+mod signals;
+mod simulated;
+
+pub use quantity::Bus;
+pub use readout::{Per, PmuError, Readout, ReadoutValue};
+pub use simulated::{Request, SimulatedPmu};

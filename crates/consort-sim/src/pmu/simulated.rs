@@ -1,0 +1,323 @@
+//! The PMU itself: counts in, samples out.
+
+use super::memory::{Memory, Seen};
+use super::noise::Noise;
+use super::quantity::{Bus, amount};
+use super::readout::{Fed, PmuError, Readout, ReadoutValue};
+use super::rotation::groups;
+use super::signals::Formula;
+use crate::engine::Counts;
+use crate::machine::{EventSpec, MachineSpec, Quantity};
+use consort_core::{Offers, Reading, Sample, Signal, ThreadId, Tier};
+use std::collections::BTreeMap;
+
+/// What a PMU is to measure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Signals; all that the machine's events can feed when none. Fewer take fewer quanta.
+    pub signals: Option<Vec<Signal>>,
+    /// Extra quantities.
+    pub readouts: Vec<Readout>,
+}
+
+impl Request {
+    fn wants(&self, signal: Signal) -> bool {
+        let signals = self.signals.as_ref();
+        signals.is_none_or(|signals| signals.contains(&signal))
+    }
+}
+
+/// Nanoseconds per second.
+const NS_PER_S: f64 = 1e9;
+
+/// Signals that the operating system counts, exactly.
+const SOFTWARE: [Signal; 5] = [
+    Signal::CpuTime,
+    Signal::WaitTime,
+    Signal::ContextSwitches,
+    Signal::Migrations,
+    Signal::FutexReturns,
+];
+
+/// The PMUs of a machine, by thread.
+#[derive(Clone, Debug)]
+pub struct SimulatedPmu {
+    events: Vec<EventSpec>,
+    bus: Bus,
+    noise: f64,
+    seed: u64,
+    cycles: Option<usize>,
+    instructions: Option<usize>,
+    /// Events that count in every quantum.
+    always: Vec<usize>,
+    /// Events that take turns.
+    groups: Vec<Vec<usize>>,
+    formulas: Vec<Formula>,
+    readouts: Vec<Fed>,
+    offers: Offers,
+    threads: BTreeMap<ThreadId, Watched>,
+}
+
+/// A thread that is being counted.
+#[derive(Clone, Debug)]
+struct Watched {
+    noise: Noise,
+    memory: Memory,
+    turn: usize,
+    now_ns: u64,
+}
+
+impl SimulatedPmu {
+    /// Plans the groups of events for a request. `seed` is that of the read noise.
+    ///
+    /// Signals that the machine cannot feed are not offered, which is for
+    /// policies to find wanting.
+    ///
+    /// # Errors
+    /// Readouts that the machine has no events or counters for.
+    pub fn new(machine: &MachineSpec, request: &Request, seed: u64) -> Result<Self, PmuError> {
+        let events = machine.pmu.events.clone();
+        let slots = Slots::new(&events, machine.pmu.programmable as usize);
+        let readouts = request.readouts.iter();
+        let readouts: Result<Vec<Fed>, PmuError> = readouts
+            .map(|&readout| Fed::new(readout, &machine.name, &events, |e| slots.countable(e)))
+            .collect();
+        let mut pmu = Self {
+            bus: Bus::of(machine),
+            noise: machine.pmu.read_noise,
+            seed,
+            cycles: slots.base(&events, Quantity::Cycles),
+            instructions: slots.base(&events, Quantity::Instructions),
+            always: slots.always.clone(),
+            groups: Vec::new(),
+            formulas: slots.formulas(&events, request),
+            readouts: readouts?,
+            offers: SOFTWARE.map(|s| (s, Tier::Software)).into_iter().collect(),
+            threads: BTreeMap::new(),
+            events,
+        };
+        pmu.groups = groups(&pmu.turns(), slots.budget);
+        pmu.offer();
+        Ok(pmu)
+    }
+
+    /// The signals that samples have, each with its tier.
+    pub fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    /// Quanta until every event has counted once.
+    pub fn quanta(&self) -> usize {
+        self.groups.len().max(1)
+    }
+
+    /// Names of the events that count in a turn: the turn's own, after those of every turn.
+    pub fn counted(&self, turn: usize) -> impl Iterator<Item = &EventSpec> {
+        let group = self.groups.get(turn % self.quanta());
+        let turns = group.into_iter().flatten();
+        self.always.iter().chain(turns).map(|&e| &self.events[e])
+    }
+
+    /// What the counters tell of a thread over the quantum that has just ended.
+    pub fn sample(&mut self, thread: ThreadId, truth: &Counts, interval_ns: u64) -> Sample {
+        let (seed, noise, events) = (self.seed, self.noise, self.events.len());
+        let mut watched = self.threads.remove(&thread).unwrap_or_else(|| Watched {
+            noise: Noise::new(seed, thread, noise),
+            memory: Memory::new(events),
+            turn: 0,
+            now_ns: 0,
+        });
+        watched.now_ns += interval_ns;
+        let mut sample = software(truth, interval_ns);
+        self.count(&mut watched, &mut sample, truth, interval_ns);
+        self.derive(&watched, &mut sample);
+        self.threads.insert(thread, watched);
+        sample
+    }
+
+    /// The readout of a thread, by its place in the request; none before its
+    /// events have counted.
+    pub fn readout(&self, thread: ThreadId, index: usize) -> Option<ReadoutValue> {
+        let watched = self.threads.get(&thread)?;
+        let readout = self.readouts.get(index)?;
+        readout.value(&watched.memory, watched.now_ns)
+    }
+
+    /// Forgets a thread that has ended.
+    pub fn forget(&mut self, thread: ThreadId) {
+        self.threads.remove(&thread);
+    }
+
+    /// The events that each signal and readout needs to have turns.
+    fn turns(&self) -> Vec<Vec<usize>> {
+        let formulas = self.formulas.iter().map(Formula::events);
+        let wants = formulas.chain(self.readouts.iter().map(Fed::events));
+        let turning = |want: Vec<usize>| {
+            let events = want.into_iter().filter(|e| !self.always.contains(e));
+            events.collect()
+        };
+        wants.map(turning).collect()
+    }
+
+    fn offer(&mut self) {
+        let formulas = self.formulas.iter().map(Formula::signal);
+        let cycles = self.cycles.map(|_| Signal::Cycles);
+        let instructions = self.instructions.map(|_| Signal::Instructions);
+        for signal in formulas.chain(cycles).chain(instructions) {
+            self.offers.add(signal, Tier::Counters);
+        }
+    }
+
+    /// Lets the counters of the thread's turn count.
+    fn count(&self, watched: &mut Watched, sample: &mut Sample, truth: &Counts, interval_ns: u64) {
+        let mut read = |event: usize| {
+            let exact = amount(self.events[event].counts, truth, self.bus);
+            watched.noise.read(exact)
+        };
+        let mut set = |signal, raw| {
+            let reading = Reading::whole(raw, Tier::Counters, interval_ns);
+            sample.set(signal, reading);
+        };
+        let Some(cycles) = self.cycles.map(&mut read) else {
+            return;
+        };
+        set(Signal::Cycles, cycles);
+        let instructions = self.instructions.map(&mut read);
+        if let Some(instructions) = instructions {
+            set(Signal::Instructions, instructions);
+        }
+        if cycles <= 0.0 {
+            return;
+        }
+        self.keep(watched, truth, interval_ns, cycles, instructions);
+    }
+
+    /// Remembers what the turn has counted.
+    fn keep(
+        &self,
+        watched: &mut Watched,
+        truth: &Counts,
+        interval_ns: u64,
+        cycles: f64,
+        instructions: Option<f64>,
+    ) {
+        let group = self.groups.get(watched.turn % self.quanta());
+        let counting = self.always.iter().chain(group.into_iter().flatten());
+        for &event in counting {
+            let known = match event {
+                e if Some(e) == self.cycles => Some(cycles),
+                e if Some(e) == self.instructions => instructions,
+                _ => None,
+            };
+            let exact = || amount(self.events[event].counts, truth, self.bus);
+            let seen = Seen {
+                amount: known.unwrap_or_else(|| watched.noise.read(exact())),
+                cycles,
+                on_pu_s: truth.on_pu_s,
+                begin_ns: watched.now_ns - interval_ns,
+                end_ns: watched.now_ns,
+            };
+            watched.memory.set(event, seen);
+        }
+        watched.turn += 1;
+    }
+
+    /// Adds what the thread's last counts tell.
+    fn derive(&self, watched: &Watched, sample: &mut Sample) {
+        let memory = &watched.memory;
+        for formula in &self.formulas {
+            if let Some((event, value)) = formula.ratio(memory) {
+                let seen = memory.get(event);
+                let reading = seen.map(|seen| aged(value, seen, watched.now_ns));
+                reading
+                    .into_iter()
+                    .for_each(|r| sample.set(formula.signal(), r));
+            }
+            if let Some(stack) = formula.stack(memory, &self.events) {
+                sample.stack = Some((stack, Tier::Counters));
+            }
+        }
+    }
+}
+
+/// A ratio whose event counted in an earlier quantum, or in the last.
+fn aged(ratio: f64, seen: Seen, now_ns: u64) -> Reading {
+    let mut reading = Reading {
+        raw: ratio,
+        tier: Tier::Counters,
+        enabled_ns: now_ns - seen.begin_ns,
+        running_ns: seen.end_ns - seen.begin_ns,
+    };
+    if reading.is_multiplexed() {
+        reading.raw = ratio * (reading.running_ns as f64 / reading.enabled_ns as f64);
+    }
+    // Rounding must not lift a ratio of 1 above 1.
+    while reading.scaled().is_some_and(|scaled| scaled > ratio) {
+        reading.raw = reading.raw.next_down();
+    }
+    reading
+}
+
+/// What the operating system tells.
+fn software(truth: &Counts, interval_ns: u64) -> Sample {
+    let mut sample = Sample::default();
+    let values = [
+        truth.on_pu_s * NS_PER_S,
+        truth.wait_s * NS_PER_S,
+        truth.context_switches as f64,
+        truth.migrations as f64,
+        truth.futex_returns as f64,
+    ];
+    for (signal, value) in SOFTWARE.into_iter().zip(values) {
+        sample.set(signal, Reading::whole(value, Tier::Software, interval_ns));
+    }
+    sample
+}
+
+/// Which events have counters when.
+struct Slots {
+    /// Events with counters of their own, and cycles and instructions.
+    always: Vec<usize>,
+    /// Counters that are left for the others.
+    budget: usize,
+}
+
+impl Slots {
+    fn new(events: &[EventSpec], programmable: usize) -> Self {
+        let fixed = (0..events.len()).filter(|&e| events[e].fixed);
+        let mut slots = Self {
+            always: fixed.collect(),
+            budget: programmable,
+        };
+        for quantity in [Quantity::Cycles, Quantity::Instructions] {
+            let has = slots.base(events, quantity).is_some();
+            let event = events.iter().position(|event| event.counts == quantity);
+            if let Some(event) = event.filter(|_| !has && slots.budget > 0) {
+                slots.always.push(event);
+                slots.budget -= 1;
+            }
+        }
+        slots
+    }
+
+    /// The event that counts a quantity in every quantum.
+    fn base(&self, events: &[EventSpec], quantity: Quantity) -> Option<usize> {
+        let mut always = self.always.iter().copied();
+        always.find(|&event| events[event].counts == quantity)
+    }
+
+    fn countable(&self, event: usize) -> bool {
+        self.budget > 0 || self.always.contains(&event)
+    }
+
+    /// The signals that are wanted and can be had; nothing without cycles.
+    fn formulas(&self, events: &[EventSpec], request: &Request) -> Vec<Formula> {
+        let mut formulas = Formula::all(events);
+        let cycles = self.base(events, Quantity::Cycles).is_some();
+        formulas.retain(|formula| {
+            let countable = formula.events().into_iter().all(|e| self.countable(e));
+            cycles && countable && request.wants(formula.signal())
+        });
+        formulas
+    }
+}

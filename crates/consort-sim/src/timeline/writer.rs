@@ -1,0 +1,143 @@
+//! The streaming writer.
+
+use super::event::{Event, names, process};
+use super::slice::Segment;
+use crate::chip::Chip;
+use consort_core::ThreadId;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+
+const OPENING: &str = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+const CLOSING: &str = "\n]}\n";
+
+/// Writes a timeline while the simulation runs.
+#[derive(Debug)]
+pub struct TimelineWriter<W: Write> {
+    /// None once `finish` has taken it.
+    out: Option<W>,
+    /// Whether no event has been written.
+    empty: bool,
+    /// Process of each PU.
+    processes: Vec<usize>,
+    /// Per PU, the slice that may still grow.
+    open: Vec<Option<Segment>>,
+}
+
+impl<W: Write> TimelineWriter<W> {
+    /// Begins a timeline with the names of the chip's parts.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn new(chip: &Chip, mut out: W) -> io::Result<Self> {
+        out.write_all(OPENING.as_bytes())?;
+        let mut timeline = Self {
+            out: Some(out),
+            empty: true,
+            processes: chip.places().iter().map(|&place| process(place)).collect(),
+            open: vec![None; chip.places().len()],
+        };
+        names(chip).iter().try_for_each(|e| timeline.event(e))?;
+        Ok(timeline)
+    }
+
+    /// Adds a segment; one that follows the last on its PU and is of the same thread lengthens it.
+    /// Segments of no length, and those on PUs that the chip does not have, are left out.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn segment(&mut self, segment: &Segment) -> io::Result<()> {
+        let Some(open) = self.open.get_mut(segment.pu) else {
+            return Ok(());
+        };
+        let short = segment.seconds() <= 0.0;
+        if short || open.as_mut().is_some_and(|last| last.join(segment)) {
+            return Ok(());
+        }
+        let ended = open.replace(segment.clone());
+        ended.map_or(Ok(()), |slice| self.slice(&slice))
+    }
+
+    /// Notes that a thread has moved.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn migration(
+        &mut self,
+        at_s: f64,
+        thread: ThreadId,
+        from_pu: usize,
+        to_pu: usize,
+    ) -> io::Result<()> {
+        let Some(&pid) = self.processes.get(to_pu) else {
+            return Ok(());
+        };
+        let args = json!({ "thread": thread.to_string(), "from_pu": from_pu, "to_pu": to_pu });
+        self.event(&Event::on_pu("migration", pid, to_pu, at_s, args))
+    }
+
+    /// Notes that a plan has come into force, with its reason.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn plan(&mut self, at_s: f64, reason: &str) -> io::Result<()> {
+        self.event(&Event::global("plan", at_s, json!({ "reason": reason })))
+    }
+
+    /// Sets the memory utilisation of each node, 0 to 1, from a time on.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn memory(&mut self, at_s: f64, utilisation: &[f64]) -> io::Result<()> {
+        let nodes = utilisation.iter().enumerate();
+        let nodes = nodes.map(|(node, &share)| (format!("node {node}"), json!(share)));
+        let args = Value::Object(nodes.collect::<Map<_, _>>());
+        self.event(&Event::counter("memory utilisation", at_s, args))
+    }
+
+    /// Completes the timeline and gives the writer back.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.complete()?;
+        let out = self.out.take();
+        Ok(out.expect("only finish takes it, and it consumes the timeline"))
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        let open: Vec<Segment> = self.open.iter_mut().filter_map(Option::take).collect();
+        open.iter().try_for_each(|slice| self.slice(slice))?;
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        out.write_all(CLOSING.as_bytes())?;
+        out.flush()
+    }
+
+    fn slice(&mut self, slice: &Segment) -> io::Result<()> {
+        let pid = self.processes[slice.pu];
+        self.event(&Event::slice(slice, pid))
+    }
+
+    /// Writes one event, whole.
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        let separator = if self.empty { "\n" } else { ",\n" };
+        let mut line = separator.as_bytes().to_vec();
+        serde_json::to_writer(&mut line, event)?;
+        out.write_all(&line)?;
+        self.empty = false;
+        Ok(())
+    }
+}
+
+impl<W: Write> Drop for TimelineWriter<W> {
+    /// Completes the timeline as far as the writer lets; `finish` tells of errors.
+    fn drop(&mut self) {
+        if self.out.is_some() {
+            let _ = self.complete();
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Workloads: which programs run together, with how many threads, from when on.
+//!
+//! An expression such as `4*hmmer+4*povray`, `streamcluster@4+blackscholes@4`,
+//! `mix:spec2006/10?seed=7` or `2*./mine.toml` is parsed into a
+//! [`WorkloadExpr`]; [`Workload::resolve`] looks its programs up in a
+//! [`ProgramSource`] and gives one [`Instance`] per copy. A workload file
+//! ([`WorkloadSpec`]) adds start delays.
+//!
+//! Pitfall: `+`, `*` and `@` end a path, so files whose names hold them can be
+//! named in workload files only.
+
+mod draw;
+mod error;
+mod expr;
+mod parse;
+mod resolve;
+mod source;
+mod spec;
+
+pub use error::WorkloadError;
+pub use expr::{Item, Term, WorkloadExpr};
+pub use resolve::{Instance, Workload};
+pub use source::{Described, LoadError, ProgramSource};
+pub use spec::{EntrySpec, WorkloadSpec};
+
+/// Most instances of one workload, and most threads of one instance.
+pub const MAX_INSTANCES: u32 = 65_536;
+
+/// Whether a program is given by path rather than by name.
+fn is_path(text: &str) -> bool {
+    text.contains('/') || text.ends_with(".toml")
+}

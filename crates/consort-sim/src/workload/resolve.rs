@@ -1,0 +1,255 @@
+//! From expressions to programs that can run.
+
+use super::draw::draw;
+use super::error::WorkloadError;
+use super::expr::{Item, Term, WorkloadExpr};
+use super::source::{Described, ProgramSource};
+use super::spec::{EntrySpec, WorkloadSpec};
+use super::{MAX_INSTANCES, is_path};
+use crate::describe::Problems;
+use crate::program::ProgramSpec;
+use consort_core::hint;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The programs of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The expression that it came from, or the file's.
+    pub text: String,
+    /// One per copy of a program, in the order of the text.
+    pub entries: Vec<Instance>,
+}
+
+/// One copy of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// The program's name, with `#1`, `#2`, ... where the workload has several of that name.
+    pub name: String,
+    /// The program.
+    pub program: Arc<ProgramSpec>,
+    /// Threads, at least 1.
+    pub threads: u32,
+    /// When it starts, ms after the run's start.
+    pub start_ms: f64,
+}
+
+impl Workload {
+    /// Parses an expression and looks its programs up.
+    ///
+    /// # Errors
+    /// See [`WorkloadError`].
+    pub fn resolve(text: &str, source: &dyn ProgramSource) -> Result<Self, WorkloadError> {
+        text.parse::<WorkloadExpr>()?.resolve(source)
+    }
+}
+
+impl WorkloadExpr {
+    /// Looks the programs up.
+    ///
+    /// # Errors
+    /// Unknown programs and suites, thread counts that a program cannot use, files that cannot be
+    /// read, more than [`MAX_INSTANCES`] instances.
+    pub fn resolve(&self, source: &dyn ProgramSource) -> Result<Workload, WorkloadError> {
+        let mut cast = Cast::new(source);
+        for term in &self.terms {
+            cast.term(term)?;
+        }
+        Ok(cast.workload(self.to_string()))
+    }
+}
+
+impl WorkloadSpec {
+    /// Looks the programs up; `text` is what the workload is called in reports.
+    ///
+    /// # Errors
+    /// As [`WorkloadExpr::resolve`], and values out of range.
+    pub fn resolve(
+        &self,
+        text: &str,
+        source: &dyn ProgramSource,
+    ) -> Result<Workload, WorkloadError> {
+        let mut cast = Cast::new(source);
+        cast.spec(self)?;
+        Ok(cast.workload(text.to_owned()))
+    }
+}
+
+/// The instances found so far.
+struct Cast<'a> {
+    source: &'a dyn ProgramSource,
+    entries: Vec<Instance>,
+}
+
+impl<'a> Cast<'a> {
+    fn new(source: &'a dyn ProgramSource) -> Self {
+        Self {
+            source,
+            entries: Vec::new(),
+        }
+    }
+
+    fn term(&mut self, term: &Term) -> Result<(), WorkloadError> {
+        match &term.item {
+            Item::Program { name, threads } => {
+                let program = self.find(name)?;
+                self.add(&program, term.count, *threads, 0.0)
+            }
+            Item::File { path, threads } => self.file(path, term.count, *threads),
+            Item::Mix { suite, draw, seed } => {
+                self.mix(suite, *draw, seed.unwrap_or(0), term.count)
+            }
+        }
+    }
+
+    fn file(&mut self, path: &str, count: u32, threads: Option<u32>) -> Result<(), WorkloadError> {
+        match self.source.load(path)? {
+            Described::Program(program) => self.add(&program, count, threads, 0.0),
+            Described::Workload(_) if threads.is_some() => Err(WorkloadError::NotAProgram {
+                path: path.to_owned(),
+                expected: "give thread counts inside it",
+            }),
+            Described::Workload(spec) => {
+                let spec = spec.below(folder(path));
+                (0..count).try_for_each(|_| self.spec(&spec))
+            }
+        }
+    }
+
+    fn mix(&mut self, suite: &str, n: u32, seed: u64, count: u32) -> Result<(), WorkloadError> {
+        self.check_room(u64::from(n) * u64::from(count))?;
+        let mut members = self.source.suite(suite)?;
+        if members.is_empty() {
+            let suites = self.source.suites();
+            return Err(WorkloadError::UnknownSuite {
+                name: suite.to_owned(),
+                hint: hint(suite, suites.iter().map(String::as_str)),
+            });
+        }
+        members.sort_by(|a, b| a.name.cmp(&b.name));
+        let drawn = draw(&members, n as usize, seed);
+        let mut copies = (0..count).flat_map(|_| drawn.iter());
+        copies.try_for_each(|program| self.add(program, 1, None, 0.0))
+    }
+
+    fn spec(&mut self, spec: &WorkloadSpec) -> Result<(), WorkloadError> {
+        let mut problems = Problems::default();
+        spec.validate(&mut problems);
+        if let Some(first) = problems.list().first() {
+            return Err(WorkloadError::Value {
+                key: first.key.clone(),
+                message: first.message.clone(),
+            });
+        }
+        spec.entries.iter().try_for_each(|entry| self.entry(entry))
+    }
+
+    fn entry(&mut self, entry: &EntrySpec) -> Result<(), WorkloadError> {
+        let program = if is_path(&entry.program) {
+            self.program_file(&entry.program)?
+        } else {
+            self.find(&entry.program)?
+        };
+        self.add(&program, entry.count, entry.threads, entry.start_ms)
+    }
+
+    fn program_file(&self, path: &str) -> Result<Arc<ProgramSpec>, WorkloadError> {
+        match self.source.load(path)? {
+            Described::Program(program) => Ok(program),
+            Described::Workload(_) => Err(WorkloadError::NotAProgram {
+                path: path.to_owned(),
+                expected: "the entries of a workload file are programs",
+            }),
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<ProgramSpec>, WorkloadError> {
+        if let Some(program) = self.source.find(name)? {
+            return Ok(program);
+        }
+        let known = self.source.programs();
+        Err(WorkloadError::UnknownProgram {
+            name: name.to_owned(),
+            hint: hint(name, known.iter().map(String::as_str)),
+        })
+    }
+
+    fn add(
+        &mut self,
+        program: &Arc<ProgramSpec>,
+        count: u32,
+        threads: Option<u32>,
+        start_ms: f64,
+    ) -> Result<(), WorkloadError> {
+        self.check_room(u64::from(count))?;
+        let instance = Instance {
+            name: program.name.clone(),
+            program: Arc::clone(program),
+            threads: thread_count(program, threads)?,
+            start_ms,
+        };
+        self.entries.extend((0..count).map(|_| instance.clone()));
+        Ok(())
+    }
+
+    fn check_room(&self, more: u64) -> Result<(), WorkloadError> {
+        let count = self.entries.len() as u64 + more;
+        if count > u64::from(MAX_INSTANCES) {
+            return Err(WorkloadError::TooMany { count });
+        }
+        Ok(())
+    }
+
+    fn workload(mut self, text: String) -> Workload {
+        number(&mut self.entries);
+        Workload {
+            text,
+            entries: self.entries,
+        }
+    }
+}
+
+/// The folder part of a path; empty when it has none.
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// How many threads an instance has, when so many were asked for.
+fn thread_count(program: &ProgramSpec, asked: Option<u32>) -> Result<u32, WorkloadError> {
+    let (default, max) = program
+        .threads
+        .as_ref()
+        .map_or((1, 1), |t| (t.default, t.max));
+    let threads = asked.unwrap_or(default);
+    let min = if max > default { 1 } else { max };
+    if (min..=max).contains(&threads) {
+        return Ok(threads);
+    }
+    let valid = match (min, max) {
+        (1, 1) => "a single thread".to_owned(),
+        (1, max) => format!("1 to {max} threads"),
+        _ => format!("exactly {max} threads"),
+    };
+    Err(WorkloadError::Threads {
+        program: program.name.clone(),
+        threads,
+        valid,
+    })
+}
+
+/// Tells instances of the same name apart.
+fn number(entries: &mut [Instance]) {
+    let mut seen: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for entry in entries.iter() {
+        seen.entry(entry.name.clone()).or_default().0 += 1;
+    }
+    for entry in entries {
+        let Some((total, done)) = seen.get_mut(&entry.name) else {
+            continue;
+        };
+        *done += 1;
+        if *total > 1 {
+            entry.name = format!("{}#{done}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Where workloads find their programs.
+
+use super::spec::WorkloadSpec;
+use crate::program::ProgramSpec;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Presets, folders of the user, or whatever else knows programs.
+pub trait ProgramSource {
+    /// The program of that name, if there is one.
+    ///
+    /// # Errors
+    /// When there is one and it cannot be read.
+    fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError>;
+
+    /// The programs of a suite, in any order; none when there is no such suite.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError>;
+
+    /// Reads a file; see [`WorkloadSpec::is_meant_by`] for telling the two kinds apart.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn load(&self, path: &str) -> Result<Described, LoadError>;
+
+    /// Names of all programs.
+    fn programs(&self) -> Vec<String>;
+
+    /// Names of all suites.
+    fn suites(&self) -> Vec<String>;
+}
+
+/// What a file describes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Described {
+    /// A program.
+    Program(Arc<ProgramSpec>),
+    /// A workload.
+    Workload(WorkloadSpec),
+}
+
+/// A description that cannot be read; the message is one line and names the file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct LoadError(pub String);

@@ -1,0 +1,85 @@
+//! The format of a workload file.
+
+use super::{MAX_INSTANCES, is_path};
+use crate::describe::Problems;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest start delay, ms: a day.
+const MAX_START_MS: f64 = 86_400_000.0;
+
+/// Programs that run together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// What it is, in a line.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The programs.
+    #[serde(rename = "entry")]
+    pub entries: Vec<EntrySpec>,
+}
+
+/// Copies of one program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EntrySpec {
+    /// Name of a program, or path of a program file: one that holds a `/` or ends in `.toml`,
+    /// relative to the workload file.
+    pub program: String,
+    /// How many copies, 1 to 65536.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Threads of each; what the program says when absent.
+    #[serde(default)]
+    pub threads: Option<u32>,
+    /// When they start, ms after the run's start.
+    #[serde(default)]
+    pub start_ms: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl WorkloadSpec {
+    /// Whether a text means a workload rather than a program: it has entries.
+    pub fn is_meant_by(text: &str) -> bool {
+        let table = text.parse::<toml::Table>();
+        table.is_ok_and(|table| table.contains_key("entry"))
+    }
+
+    /// Notes what cannot be.
+    pub fn validate(&self, problems: &mut Problems) {
+        let some = !self.entries.is_empty();
+        problems.require(some, "entry", "is empty; expected at least one program");
+        for (index, entry) in self.entries.iter().enumerate() {
+            entry.validate(&format!("entry[{index}]"), problems);
+        }
+    }
+
+    /// The same with paths relative to `folder`, where the file lies.
+    #[must_use]
+    pub fn below(mut self, folder: &str) -> Self {
+        for entry in &mut self.entries {
+            if is_path(&entry.program) && !entry.program.starts_with('/') && !folder.is_empty() {
+                entry.program = format!("{folder}/{}", entry.program);
+            }
+        }
+        self
+    }
+}
+
+impl EntrySpec {
+    fn validate(&self, at: &str, problems: &mut Problems) {
+        let most = f64::from(MAX_INSTANCES);
+        let named = !self.program.trim().is_empty();
+        let message = "is empty; expected a program's name or path";
+        problems.require(named, format!("{at}.program"), message);
+        problems.range(format!("{at}.count"), f64::from(self.count), 1.0, most);
+        if let Some(threads) = self.threads {
+            problems.range(format!("{at}.threads"), f64::from(threads), 1.0, most);
+        }
+        problems.range(format!("{at}.start_ms"), self.start_ms, 0.0, MAX_START_MS);
+    }
+}
