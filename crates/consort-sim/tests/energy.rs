@@ -1,5 +1,7 @@
 //! Energy: additive over time, conserved over threads and cores.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod small;
 
 use consort_sim::chip::Chip;

@@ -1,5 +1,7 @@
 //! The simulated PMU: what policies may know, when, how exactly, and nothing else.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod small;
 
 use consort_core::{Sample, Signal, ThreadId, Tier};

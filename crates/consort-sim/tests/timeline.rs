@@ -1,5 +1,7 @@
 //! Timelines: valid JSON with the slices, counters and instants that went in.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod small;
 
 use consort_core::ThreadId;

@@ -1,5 +1,7 @@
 //! Workloads: expressions and files become programs that can run, or one line of what is wrong.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use consort_sim::program::{ProgramSpec, ThreadsSpec};
 use consort_sim::workload::{
     Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadSpec,

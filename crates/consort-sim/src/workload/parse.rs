@@ -96,7 +96,7 @@ impl<'a> Part<'a> {
     /// A whole number from `min` on, written in digits alone.
     fn number<N>(self, what: &str, min: N, max: N) -> Result<N, Fault>
     where
-        N: FromStr + PartialOrd + std::fmt::Display,
+        N: Copy + FromStr + PartialOrd + std::fmt::Display,
     {
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         let number = self.text.parse().ok().filter(|_| digits);
