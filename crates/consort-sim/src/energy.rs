@@ -12,6 +12,7 @@
 
 use crate::chip::Chip;
 use crate::contention::{Flow, ThreadRates};
+use crate::engine::EnergyMeter;
 use crate::machine::CorePower;
 use crate::program::MixSpec;
 
@@ -142,6 +143,24 @@ impl EnergyModel {
     fn idle_w(&self, core: usize) -> f64 {
         let power = self.core_power(core);
         power.static_w * power.idle_fraction
+    }
+}
+
+impl EnergyMeter for EnergyModel {
+    fn instruction_j(&self, core: usize, mix: &MixSpec, flow: &Flow) -> f64 {
+        self.work_nj(core, mix, flow) * J_PER_NJ
+    }
+
+    fn core_w(&self, core: usize, busy: bool) -> f64 {
+        if busy {
+            self.core_power(core).static_w
+        } else {
+            self.idle_w(core)
+        }
+    }
+
+    fn uncore_w(&self) -> f64 {
+        self.uncore_w
     }
 }
 

@@ -133,14 +133,6 @@ pub(crate) struct Misses {
     pub(crate) tlb: f64,
 }
 
-/// What hits beyond the L1 take, cycles per instruction; see [`Setting::hits`].
-struct Hits {
-    l2: f64,
-    l2_overlapped: f64,
-    llc: f64,
-    llc_overlapped: f64,
-}
-
 /// Index of the floating-point units among the classes.
 pub(crate) const FP: usize = 1;
 
@@ -277,39 +269,35 @@ impl Setting<'_> {
         let with_window = cycles(l1, own);
         terms.window = with_window - with_units;
         terms.units = with_units - terms.base + computing - with_window;
-        let hits = self.hits(&terms.misses, terms.mlp);
-        let latency_l2 = queued + hits.l2;
-        let latency = latency_l2 + hits.llc;
+        let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
+        let latency_l2 = queued + l2;
+        let latency = latency_l2 + llc;
         let with_l2 = cycles(latency_l2, own);
-        terms.l2 = (with_l2 - computing).min(hits.l2_overlapped);
-        terms.llc = (cycles(latency, own) - with_l2).min(hits.llc_overlapped);
-        terms.active = computing + terms.l2 + terms.llc;
+        terms.l2 = with_l2 - computing;
+        terms.active = cycles(latency, own);
+        terms.llc = terms.active - with_l2;
         terms.window_need = self.window_need(latency, limit);
         terms.branch = terms.misses.branch
             * (self.core.pipeline_depth_cycles + self.resolution(&terms.misses, latency_l2));
     }
 
-    /// Cycles per instruction that hits beyond the L1 take: added to the latency of the mean
-    /// instruction, and if they overlapped like misses to memory. The smaller of the two effects
-    /// is felt: loads that do not wait for each other are on no chain.
-    fn hits(&self, misses: &Misses, mlp: f64) -> Hits {
+    /// Cycles per instruction that hits in L2 and LLC add to the latency of the mean instruction.
+    ///
+    /// A hit adds its latency less the L1's, but no more than `overlap` of its latency: loads that
+    /// overlap like misses to memory are on no chain. Without the bound a bigger cache could hurt.
+    fn hits(&self, misses: &Misses, overlap: f64) -> (f64, f64) {
         let l1 = self.core.l1d.latency_cycles;
+        let cost = |cycles: f64| (cycles - l1).min(cycles * overlap).max(0.0);
         let in_l2 = match &self.core.l2 {
             Some(_) => misses.data[0] - misses.data[1],
             None => 0.0,
         };
         let exposed = 1.0 - self.prefetched_share();
-        let in_llc = exposed * (misses.data[1] - misses.data[2]);
-        let (remote, far) = match self.remote_cycles {
-            Some(cycles) => (exposed * (misses.data[2] - misses.data[3]), cycles),
-            None => (0.0, self.llc_cycles),
-        };
-        Hits {
-            l2: in_l2 * (self.l2_cycles() - l1),
-            l2_overlapped: in_l2 * self.l2_cycles() / mlp,
-            llc: in_llc * (self.llc_cycles - l1) + remote * (far - l1),
-            llc_overlapped: (in_llc * self.llc_cycles + remote * far) / mlp,
-        }
+        let here = (misses.data[1] - misses.data[2]) * cost(self.llc_cycles);
+        let remote = self.remote_cycles.map_or(0.0, |cycles| {
+            (misses.data[2] - misses.data[3]) * cost(cycles)
+        });
+        (in_l2 * cost(self.l2_cycles()), exposed * (here + remote))
     }
 
     /// Smallest window in which the rate that width and units allow can be sustained.
@@ -348,9 +336,7 @@ impl Setting<'_> {
         };
         terms.base = 1.0 / self.width + dependences;
         terms.units = terms.active - 1.0 / self.width;
-        let hits = self.hits(&terms.misses, terms.mlp);
-        terms.l2 = hits.l2_overlapped.min(hits.l2);
-        terms.llc = hits.llc_overlapped.min(hits.llc);
+        (terms.l2, terms.llc) = self.hits(&terms.misses, 1.0 / terms.mlp);
         terms.stall += dependences + terms.l2 + terms.llc;
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
     }

@@ -7,18 +7,21 @@ use super::pipeline::{Held, Setting, Terms, tlb_bytes};
 use super::stations::{Station, Visitor, wait};
 use super::types::{Flow, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
-use crate::chip::Chip;
+use crate::chip::{Chip, KIB};
 use crate::machine::Pipeline;
+use crate::program::CURVE_KIB;
 use std::sync::Arc;
 
 /// Relative change of every rate below which the iteration has converged.
 const TOLERANCE: f64 = 1e-6;
 /// Iterations at most.
-const MOST_ITERATIONS: u32 = 400;
+const MOST_ITERATIONS: u32 = 1000;
 /// Share of the new value in each step, at first.
 const STEP: f64 = 0.8;
-/// Iterations after which the step is halved, for sets that oscillate.
-const PATIENCE: u32 = 40;
+/// Iterations after which the step is halved where the change has not halved: the set oscillates.
+const PATIENCE: u32 = 20;
+/// Steps are not made smaller than this; from there on more of them help, not smaller ones.
+const SMALLEST_STEP: f64 = 0.05;
 
 /// Solves sets of running threads on one chip.
 #[derive(Clone, Debug)]
@@ -48,13 +51,17 @@ impl Solver {
         let mut residual = f64::INFINITY;
         let mut iterations = 0;
         let mut step = STEP;
+        let mut before = f64::INFINITY;
         while residual > TOLERANCE && iterations < MOST_ITERATIONS {
             iterations += 1;
-            if iterations % PATIENCE == 0 {
-                step *= 0.5;
-            }
             state.update(&sharing);
             residual = state.step(step);
+            if iterations.is_multiple_of(PATIENCE) {
+                if residual > 0.5 * before {
+                    step = (0.5 * step).max(SMALLEST_STEP);
+                }
+                before = residual;
+            }
         }
         state.solution(&sharing, &self.chip, residual, iterations)
     }
@@ -438,8 +445,15 @@ impl State {
     }
 }
 
+/// Code that fits the smallest cache has no stream beyond the L1: it is simply there.
 fn first_held(setting: &Setting<'_>) -> Held {
+    let small = if setting.demand.phase.code.is_flat_zero() {
+        CURVE_KIB[0] * KIB
+    } else {
+        0.0
+    };
     Held {
+        code: [0.0, small, small, small],
         window: setting.window_alone(),
         predictor_kib: setting.core.branch_predictor.size_kib,
         tlb_bytes: tlb_bytes(setting.core, setting.on_core),

@@ -6,7 +6,7 @@ use super::quantity::{Bus, amount};
 use super::readout::{Fed, PmuError, Readout, ReadoutValue};
 use super::rotation::groups;
 use super::signals::Formula;
-use crate::engine::Counts;
+use crate::engine::{Counts, SampleSource};
 use crate::machine::{EventSpec, MachineSpec, Quantity};
 use consort_core::{Offers, Reading, Sample, Signal, ThreadId, Tier};
 use std::collections::BTreeMap;
@@ -319,5 +319,15 @@ impl Slots {
             cycles && countable && request.wants(formula.signal())
         });
         formulas
+    }
+}
+
+impl SampleSource for SimulatedPmu {
+    fn offers(&self) -> &Offers {
+        Self::offers(self)
+    }
+
+    fn sample(&mut self, thread: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
+        Self::sample(self, thread, counts, interval_ns)
     }
 }

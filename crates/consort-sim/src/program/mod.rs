@@ -4,8 +4,19 @@ mod curve;
 mod phase;
 pub mod presets;
 mod spec;
-pub(crate) mod validate;
+mod validate;
 
 pub use curve::MissCurve;
 pub use phase::Phase;
 pub use spec::*;
+pub use validate::validate;
+
+use crate::describe::{self, DescribeError};
+
+/// Reads and validates a program file's text; `file` is its name for messages.
+///
+/// # Errors
+/// The first thing wrong with it.
+pub fn parse(file: &str, text: &str) -> Result<ProgramSpec, DescribeError> {
+    describe::parse(file, text, validate)
+}

@@ -17,7 +17,7 @@ const MOST_THREADS: u32 = 65_536;
 const MOST_MPKI: f64 = 1000.0;
 
 /// Notes everything in a program description that cannot be.
-pub(crate) fn validate(spec: &ProgramSpec, problems: &mut Problems) {
+pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
     name(&spec.name, problems);
     problems.require(!spec.suite.is_empty(), "suite", "is empty; expected a name");
     problems.require(

@@ -127,3 +127,11 @@ fn streams_share_bandwidth_and_no_more() {
     assert!(bytes < 20e9 && bytes > 0.9 * 20e9, "{bytes}");
     assert!(all.memory_utilisation[0] < 1.0);
 }
+
+#[test]
+fn code_that_falls_out_of_a_crowded_l1i_is_in_the_l2() {
+    let m = machine_with(|core| core.l1i.size_kib = 8.0);
+    let pair = solve(&m, &[(0, &compute()), (1, &compute())]);
+    assert!(pair.threads[0].flow.l1i_misses > 0.0);
+    assert_eq!(pair.threads[0].flow.memory_lines, 0.0);
+}

@@ -101,7 +101,7 @@ fn overload(case: &Case, solution: &Solution) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn solutions_are_finite_positive_and_within_capacity(
