@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod config;
+mod descriptions;
 mod failure;
 mod output;
 mod own_cost;

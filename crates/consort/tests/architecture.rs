@@ -19,7 +19,13 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-linux", &["consort-core", "consort-isa"]),
     (
         "consort",
-        &["consort-core", "consort-kernels", "consort-linux"],
+        &[
+            "consort-core",
+            "consort-kernels",
+            "consort-lab",
+            "consort-linux",
+            "consort-sim",
+        ],
     ),
     ("consort-sim", &["consort-core"]),
     ("consort-vmtest", &["consort-core"]),

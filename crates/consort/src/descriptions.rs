@@ -1,0 +1,128 @@
+//! Where machine, program and workload descriptions are found: files by path, the user's folder,
+//! the system's folder, what comes built in.
+
+use crate::failure::bad_input;
+use anyhow::Result;
+use consort_sim::chip::Chip;
+use consort_sim::describe;
+use consort_sim::machine::{Loaded, MachineRef};
+use consort_sim::program::{self, ProgramSpec, presets};
+use consort_sim::workload::{Described, LoadError, ProgramSource, Workload, WorkloadSpec};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Folders that are searched for descriptions of a kind (`machines`, `programs`), first wins.
+pub(crate) fn folders(kind: &str) -> Vec<PathBuf> {
+    let home = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
+    let system = PathBuf::from("/etc");
+    let roots = home.into_iter().chain([system]);
+    roots.map(|root| root.join("consort").join(kind)).collect()
+}
+
+/// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`.
+pub(crate) fn machine(text: &str) -> Result<Loaded> {
+    let reference: MachineRef = text.parse().map_err(bad_input)?;
+    reference.load(&folders("machines")).map_err(bad_input)
+}
+
+/// Lays out the machine that `text` names.
+pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
+    let loaded = machine(text)?;
+    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(bad_input)?;
+    Ok(Arc::new(chip))
+}
+
+/// Resolves a workload expression or file.
+pub(crate) fn workload(text: &str) -> Result<Workload> {
+    Workload::resolve(text, &Programs).map_err(bad_input)
+}
+
+/// Programs in folders and built in.
+pub(crate) struct Programs;
+
+impl Programs {
+    fn in_folders(name: &str) -> Option<PathBuf> {
+        let paths = folders("programs").into_iter();
+        let mut paths = paths.map(|folder| folder.join(format!("{name}.toml")));
+        paths.find(|path| path.is_file())
+    }
+
+    /// Names of the user's own programs.
+    fn own() -> Vec<String> {
+        let entries = folders("programs").into_iter().filter_map(|folder| {
+            let entries = std::fs::read_dir(folder).ok()?;
+            Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
+        });
+        let files = entries
+            .flatten()
+            .filter(|path| path.extension().is_some_and(|e| e == "toml"));
+        files
+            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .collect()
+    }
+}
+
+impl ProgramSource for Programs {
+    fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
+        if let Some(path) = Self::in_folders(name) {
+            return Ok(Some(Arc::new(read_program(&path)?)));
+        }
+        if !presets::names().any(|known| known == name) {
+            return Ok(None);
+        }
+        let spec = presets::find(name).map_err(|error| LoadError(error.to_string()))?;
+        Ok(Some(Arc::new(spec)))
+    }
+
+    fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError> {
+        let mut members = Vec::new();
+        for program in self.programs() {
+            members.extend(self.find(&program)?.filter(|spec| spec.suite == name));
+        }
+        Ok(members)
+    }
+
+    fn load(&self, path: &str) -> Result<Described, LoadError> {
+        let text = read(Path::new(path))?;
+        if WorkloadSpec::is_meant_by(&text) {
+            let spec = describe::parse(path, &text, WorkloadSpec::validate);
+            let spec: WorkloadSpec = spec.map_err(|error| LoadError(error.to_string()))?;
+            let folder = Path::new(path).parent().and_then(Path::to_str);
+            return Ok(Described::Workload(spec.below(folder.unwrap_or_default())));
+        }
+        let spec = program::parse(path, &text).map_err(|error| LoadError(error.to_string()))?;
+        Ok(Described::Program(Arc::new(spec)))
+    }
+
+    fn programs(&self) -> Vec<String> {
+        let mut names: Vec<String> = presets::names().map(str::to_owned).collect();
+        names.extend(Self::own());
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn suites(&self) -> Vec<String> {
+        let mut suites: Vec<String> = self
+            .programs()
+            .iter()
+            .filter_map(|name| Some(self.find(name).ok()??.suite.clone()))
+            .collect();
+        suites.sort();
+        suites.dedup();
+        suites
+    }
+}
+
+fn read(path: &Path) -> Result<String, LoadError> {
+    let told = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
+    std::fs::read_to_string(path).map_err(told)
+}
+
+fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {
+    let text = read(path)?;
+    program::parse(&path.display().to_string(), &text)
+        .map_err(|error| LoadError(error.to_string()))
+}
