@@ -10,6 +10,7 @@
 
 mod atomic;
 mod context;
+pub mod experiment;
 pub mod reference;
 mod registry;
 pub mod report;

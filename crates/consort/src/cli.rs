@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,6 +33,16 @@ pub(crate) enum Verb {
     /// List the policies: what each needs, where it comes from, what it does
     #[command(after_help = "Example: consort policies --format csv")]
     Policies(PoliciesArgs),
+    /// Run a workload on a simulated machine under a policy
+    #[command(
+        after_help = "Example: consort simulate --machine bulldozer-6282se --workload '4*hmmer+4*povray' --policy workover"
+    )]
+    Simulate(SimulateArgs),
+    /// Run a workload on a simulated machine under several policies, many times
+    #[command(
+        after_help = "Example: consort compare --machine power7:smt=2 --workload '8*h264ref+8*povray' --policies aggregate,linux,workover --runs 10"
+    )]
+    Compare(CompareArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]
     Completions(CompletionsArgs),
@@ -115,6 +126,69 @@ pub(crate) struct PoliciesArgs {
     pub(crate) format: Format,
 }
 
+/// What is simulated.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Machine: a name or a file, with :smt=N for fewer PUs per core; see `consort machine --list`
+    #[arg(short, long, value_name = "MACHINE")]
+    pub(crate) machine: String,
+    /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file
+    #[arg(short, long, value_name = "WORKLOAD")]
+    pub(crate) workload: String,
+    /// Model of the operating system beneath the policies
+    #[arg(long, value_name = "NAME", default_value = "linux")]
+    pub(crate) os: String,
+    /// Quantum between decisions; each policy's own if not given
+    #[arg(short, long, value_name = "TIME", value_parser = parse_simulated)]
+    pub(crate) interval: Option<Duration>,
+    /// Time that each program's work takes alone
+    #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
+    pub(crate) alone: Duration,
+    /// Seed of all randomness; the same seed gives the same result on every host
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// What is simulated.
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Policy with options as NAME:key=value,key=value, or linux, linux-itmt, pinned for none
+    #[arg(short, long, value_name = "POLICY", default_value = "linux")]
+    pub(crate) policy: String,
+    /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Show where a thread's cycles go, term by term, at the end; by number, from 0
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) explain: Option<usize>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// What is simulated.
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Policies, comma-separated; one with several options goes into a --policies of its own
+    #[arg(short, long, value_name = "POLICIES", required = true)]
+    pub(crate) policies: Vec<String>,
+    /// The policy to which speedups refer; linux if it takes part, else the first
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) baseline: Option<String>,
+    /// Runs of each policy, with successive seeds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Worker threads; all PUs if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+}
+
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -134,6 +208,17 @@ pub(crate) struct ManArgs {
 pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest quantum that is accepted.
 pub(crate) const LONGEST_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Reads a simulated time, from 100 µs to an hour.
+fn parse_simulated(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text)
+        .map_err(|_| "expected a time with its unit, for example 1ms or 30s".to_owned())?;
+    if (Duration::from_micros(100)..=LONGEST_INTERVAL).contains(&time) {
+        Ok(time)
+    } else {
+        Err("expected a time from 100us to 1h".to_owned())
+    }
+}
 
 /// Reads a quantum such as `200ms`, within the accepted range.
 pub(crate) fn parse_interval(text: &str) -> Result<Duration, String> {

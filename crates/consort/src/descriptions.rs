@@ -123,6 +123,5 @@ fn read(path: &Path) -> Result<String, LoadError> {
 
 fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {
     let text = read(path)?;
-    program::parse(&path.display().to_string(), &text)
-        .map_err(|error| LoadError(error.to_string()))
+    program::parse(&path.display().to_string(), &text).map_err(|error| LoadError(error.to_string()))
 }

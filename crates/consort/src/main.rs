@@ -31,6 +31,8 @@ fn main() -> ExitCode {
         Verb::Run(args) => commands::run::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
         Verb::Policies(args) => commands::policies::execute(args),
+        Verb::Simulate(args) => commands::simulate::execute(args),
+        Verb::Compare(args) => commands::compare::execute(args),
         Verb::Completions(args) => commands::completions::execute(args),
         Verb::Man(args) => commands::man::execute(args),
     };

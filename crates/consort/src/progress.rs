@@ -1,4 +1,4 @@
-//! The live progress line of `consort run`, on a terminal only.
+//! Progress on stderr, on a terminal only: the line of `consort run`, and bars.
 
 use consort_core::{Class, Signal, Traits, Turn, classify};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -49,6 +49,32 @@ impl Progress {
     /// Takes the line away.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A bar for a known number of like things, on a terminal only.
+pub(crate) struct Counted(ProgressBar);
+
+/// A bar that counts `what`.
+pub(crate) fn counted(what: &'static str) -> Counted {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    Counted(bar)
+}
+
+impl Counted {
+    /// Shows how many are done.
+    pub(crate) fn at(&self, done: usize, total: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
     }
 }
 

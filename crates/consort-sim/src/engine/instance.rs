@@ -64,6 +64,8 @@ pub struct InstanceResult {
     pub completions: Vec<Completion>,
     /// Instructions of all threads, the unfinished last run included.
     pub instructions: f64,
+    /// Cycles of all threads while on PUs.
+    pub cycles: f64,
     /// Energy as in [`Completion::energy_j`], the unfinished last run included, J.
     pub energy_j: f64,
 }

@@ -61,6 +61,10 @@ impl Program {
             name: self.name.clone(),
             completions: self.completions.clone(),
             instructions,
+            cycles: threads[self.members.clone()]
+                .iter()
+                .map(|thread| thread.total().cycles)
+                .sum(),
             energy_j,
         }
     }

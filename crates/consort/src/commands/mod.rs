@@ -1,8 +1,10 @@
 //! The verbs, one file each.
 
 mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod run;
+pub(crate) mod simulate;

@@ -1,0 +1,152 @@
+//! Many runs under several contenders.
+
+use super::alone::Work;
+use super::contender::Contender;
+use super::error::ExperimentError;
+use super::run::{Experiment, RunResult};
+use crate::context::Context;
+use consort_core::stats::{Interval, RatioInterval};
+use serde::Serialize;
+
+/// A mean with the half width of its 95 percent interval; none for a single run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Measure {
+    /// Mean over the runs.
+    pub mean: f64,
+    /// Half width of the 95 percent interval, Student's t.
+    pub ci95: Option<f64>,
+}
+
+/// A mean of ratios taken run by run: geometric, with the upper half of its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RatioMeasure {
+    /// Geometric mean.
+    pub mean: f64,
+    /// Half width of the 95 percent interval, the longer half; none for a single run.
+    pub ci95: Option<f64>,
+}
+
+/// One contender.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The contender.
+    pub policy: String,
+    /// System throughput.
+    pub stp: Measure,
+    /// Average normalised turnaround time.
+    pub antt: Measure,
+    /// Largest over smallest slowdown.
+    pub unfairness: Measure,
+    /// Makespan, s.
+    pub makespan_s: Measure,
+    /// Energy, J.
+    pub energy_j: Measure,
+    /// Energy times delay, J·s.
+    pub ed: Measure,
+    /// Throughput over the baseline's; for a single program, its time over the baseline's,
+    /// inverted.
+    pub speedup: RatioMeasure,
+    /// Masks changed per run.
+    pub moves: Measure,
+}
+
+/// All contenders.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// Runs of each contender.
+    pub runs: usize,
+    /// The contender to which speedups refer.
+    pub baseline: String,
+    /// Seed of the first run; the others follow it.
+    pub seed: u64,
+    /// One row per contender.
+    pub results: Vec<Row>,
+}
+
+/// Runs every contender `runs` times, with the seeds `seed`, `seed + 1`, and so on.
+///
+/// # Errors
+/// See [`Experiment::run`].
+pub fn compare(
+    experiment: &Experiment,
+    contenders: &[Contender],
+    baseline: usize,
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Comparison, ExperimentError> {
+    let work = experiment.work(context.seed())?;
+    let results = all_runs(experiment, contenders, &work, runs, context)?;
+    let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
+    Ok(Comparison {
+        machine: experiment.chip.spec().name.clone(),
+        workload: experiment.workload.text.clone(),
+        runs,
+        baseline: contenders[baseline].name().to_owned(),
+        seed: context.seed(),
+        results: contenders
+            .iter()
+            .zip(&results)
+            .map(|(contender, results)| row(contender, results, &base))
+            .collect(),
+    })
+}
+
+fn all_runs(
+    experiment: &Experiment,
+    contenders: &[Contender],
+    work: &[Work],
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Vec<Vec<RunResult>>, ExperimentError> {
+    let seeds = (0..runs as u64).map(|i| context.seed().wrapping_add(i));
+    let seeds: Vec<u64> = seeds.collect();
+    let jobs: Vec<(usize, u64)> = (0..contenders.len())
+        .flat_map(|c| seeds.iter().map(move |&seed| (c, seed)))
+        .collect();
+    let results = context.map(&jobs, |&(c, seed)| {
+        experiment.run(&contenders[c], work, seed, None)
+    })?;
+    let results: Vec<RunResult> = results.into_iter().collect::<Result<_, _>>()?;
+    Ok(results
+        .chunks(runs.max(1))
+        .map(<[RunResult]>::to_vec)
+        .collect())
+}
+
+fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> Row {
+    let over = |value: fn(&RunResult) -> f64| {
+        let values: Vec<f64> = results.iter().map(value).collect();
+        measure(Interval::of(&values))
+    };
+    let stp: Vec<f64> = results.iter().map(|r| r.stp).collect();
+    Row {
+        policy: contender.name().to_owned(),
+        stp: over(|r| r.stp),
+        antt: over(|r| r.antt),
+        unfairness: over(|r| r.unfairness),
+        makespan_s: over(|r| r.makespan_s),
+        energy_j: over(|r| r.energy_j),
+        ed: over(|r| r.ed),
+        speedup: ratio(&stp, base),
+        moves: over(|r| r.moves as f64),
+    }
+}
+
+fn measure(interval: Option<Interval>) -> Measure {
+    Measure {
+        mean: interval.map_or(f64::NAN, |i| i.mean),
+        ci95: interval.and_then(|i| i.ci95),
+    }
+}
+
+fn ratio(ours: &[f64], theirs: &[f64]) -> RatioMeasure {
+    let interval = RatioInterval::paired(ours, theirs).map(|r| r.symmetric());
+    RatioMeasure {
+        mean: interval.map_or(f64::NAN, |i| i.mean),
+        ci95: interval.and_then(|i| i.ci95),
+    }
+}

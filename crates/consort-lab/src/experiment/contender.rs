@@ -1,0 +1,83 @@
+//! What is compared: a policy on an operating system, or an operating system alone.
+
+use super::error::ExperimentError;
+use consort_core::policies;
+use consort_core::policy::{Policy, PolicyInfo, PolicySpec};
+use consort_core::{Offers, requested};
+
+/// Operating systems that are contenders by name, with no policy on top. `random` is a policy
+/// here, as on live machines.
+const SYSTEMS: [&str; 3] = ["linux", "linux-itmt", "pinned"];
+
+/// The policy that leaves everything to the operating system.
+const NO_POLICY: &str = "none";
+
+/// A policy with its options and the operating system beneath it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    name: String,
+    spec: PolicySpec,
+    os: String,
+}
+
+impl Contender {
+    /// Reads `workover:margin=0.1`, or the name of an operating system's model.
+    ///
+    /// # Errors
+    /// Unknown names, options or values; policies for live machines only.
+    pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
+        let mut spec: PolicySpec = text.parse()?;
+        let mut system = os;
+        if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
+            system = named;
+            spec.name = NO_POLICY.to_owned();
+        }
+        policies::build(&spec)?;
+        let info = policies::find(&spec.name)?;
+        if !info.simulated {
+            return Err(ExperimentError::LiveOnly(info.name));
+        }
+        Ok(Self {
+            name: text.to_owned(),
+            spec,
+            os: system.to_owned(),
+        })
+    }
+
+    /// As it was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Name of the operating system's model.
+    pub fn os(&self) -> &str {
+        &self.os
+    }
+
+    /// The registry's entry, checked against what a machine offers.
+    ///
+    /// # Errors
+    /// Needs that are not met.
+    pub(super) fn info(&self, offers: &Offers) -> Result<&'static PolicyInfo, ExperimentError> {
+        Ok(requested(&self.spec.name, offers)?)
+    }
+
+    pub(super) fn build(&self) -> Result<Box<dyn Policy>, ExperimentError> {
+        Ok(policies::build(&self.spec)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operating_systems_are_contenders_without_a_policy() {
+        let linux = Contender::new("linux", "pinned").unwrap();
+        assert_eq!((linux.name(), linux.os()), ("linux", "linux"));
+        let workover = Contender::new("workover:margin=0.1", "linux-itmt").unwrap();
+        assert_eq!(workover.os(), "linux-itmt");
+        assert!(Contender::new("linx", "linux").is_err());
+        assert!(Contender::new("linux:x=1", "linux").is_err());
+    }
+}

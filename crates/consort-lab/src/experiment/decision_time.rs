@@ -1,0 +1,54 @@
+//! How long a policy takes to decide, on the host's clock.
+
+use consort_core::plan::Decision;
+use consort_core::policy::{Policy, PolicyRng, View};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Host time per decision, µs. Not the same from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DecisionTime {
+    /// Mean.
+    pub mean: f64,
+    /// Longest.
+    pub max: f64,
+    /// Decisions.
+    pub n: u64,
+}
+
+impl DecisionTime {
+    fn add(&mut self, micros: f64) {
+        self.n += 1;
+        self.mean += (micros - self.mean) / self.n as f64;
+        self.max = self.max.max(micros);
+    }
+}
+
+/// A policy with a stopwatch.
+pub(super) struct Timed {
+    policy: Box<dyn Policy>,
+    time: Rc<RefCell<DecisionTime>>,
+}
+
+impl Timed {
+    pub(super) fn new(policy: Box<dyn Policy>) -> (Self, Rc<RefCell<DecisionTime>>) {
+        let time = Rc::default();
+        let timed = Self {
+            policy,
+            time: Rc::clone(&time),
+        };
+        (timed, time)
+    }
+}
+
+impl Policy for Timed {
+    fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let start = Instant::now();
+        let decision = self.policy.decide(view, rng);
+        let micros = start.elapsed().as_secs_f64() * 1e6;
+        self.time.borrow_mut().add(micros);
+        decision
+    }
+}

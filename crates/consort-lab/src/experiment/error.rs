@@ -1,0 +1,52 @@
+//! Why an experiment cannot be carried out.
+
+use crate::study::StudyError;
+use consort_core::policy::PolicyError;
+use consort_sim::SimError;
+use consort_sim::engine::EngineError;
+use consort_sim::pmu::PmuError;
+use thiserror::Error;
+
+/// What is wrong with an experiment.
+#[derive(Debug, Error)]
+pub enum ExperimentError {
+    /// The policy, its options, or what it needs.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The run.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// What is to be counted.
+    #[error(transparent)]
+    Pmu(#[from] PmuError),
+    /// The machine refused a plan.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// The policy runs on live machines only.
+    #[error("policy {0} does not run on simulated machines")]
+    LiveOnly(&'static str),
+    /// A program did nothing when it ran alone.
+    #[error("{program} does nothing alone within {seconds} s; give it more time")]
+    NoProgress {
+        /// The program.
+        program: String,
+        /// Time that it had, s.
+        seconds: f64,
+    },
+    /// A run did not come to an end.
+    #[error(
+        "{program} had not done its work after {seconds} s, {times} times what it takes alone; \
+         does the workload have more threads than the machine can run?"
+    )]
+    Endless {
+        /// The program.
+        program: String,
+        /// Simulated time, s.
+        seconds: f64,
+        /// How many times what it takes alone.
+        times: f64,
+    },
+    /// Workers could not be started.
+    #[error(transparent)]
+    Workers(#[from] StudyError),
+}

@@ -1,0 +1,21 @@
+//! Experiments: a workload on a simulated machine under a policy, once or many times.
+//!
+//! The method is that of spec chapter "Metrics and method": a program's work is
+//! what it does alone in a set time; together, a program that has done its work
+//! is noted and starts again, until the last has finished. Repetitions differ
+//! in their seed alone, and the same seeds serve every contender, so ratios are
+//! taken run by run.
+
+mod alone;
+mod compare;
+mod contender;
+mod decision_time;
+mod error;
+mod run;
+
+pub use alone::{Work, measure_alone};
+pub use compare::{Comparison, Measure, RatioMeasure, Row, compare};
+pub use contender::Contender;
+pub use decision_time::DecisionTime;
+pub use error::ExperimentError;
+pub use run::{Experiment, ProgramResult, RunResult};

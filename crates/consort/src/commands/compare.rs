@@ -1,0 +1,145 @@
+//! `consort compare`: a workload under several policies, many times.
+
+use crate::cli::{CompareArgs, SetupArgs};
+use crate::descriptions;
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use crate::progress;
+use anyhow::Result;
+use consort_lab::experiment::{
+    Comparison, Contender, Experiment, ExperimentError, Measure, Row, compare,
+};
+use consort_lab::{Context, Progress, Scale};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+const COLUMNS: &[Column<Row>] = &[
+    text("policy", |r| r.policy.clone()),
+    number("STP", |r| show(r.stp, 3)),
+    number("speedup", |r| show_ratio(r)),
+    number("ANTT", |r| show(r.antt, 3)),
+    number("unfairness", |r| show(r.unfairness, 3)),
+    number("makespan (s)", |r| show(r.makespan_s, 2)),
+    number("energy (J)", |r| show(r.energy_j, 0)),
+    number("ED (J s)", |r| show(r.ed, 0)),
+    number("moves", |r| show(r.moves, 1)),
+];
+
+pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
+    let experiment = experiment(&args.setup)?;
+    let contenders = contenders(args)?;
+    let baseline = baseline(args, &contenders)?;
+    let progress = progress::counted("runs");
+    let tell = |at: Progress| progress.at(at.done, at.total);
+    let context = Context::new(args.setup.seed, Scale::Full, workers(args), &tell);
+    let runs = args.runs as usize;
+    let compared = compare(&experiment, &contenders, baseline, runs, &context);
+    progress.finish();
+    let comparison = compared.map_err(refusal)?;
+    let mut out = std::io::stdout().lock();
+    output::print(
+        &mut out,
+        args.setup.format,
+        COLUMNS,
+        &comparison.results,
+        &comparison,
+    )?;
+    if args.setup.format == crate::cli::Format::Table {
+        out.write_all(footer(&comparison).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The machine and the workload that were asked for.
+pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
+    Ok(Experiment {
+        chip: descriptions::chip(&args.machine)?,
+        workload: descriptions::workload(&args.workload)?,
+        alone_s: args.alone.as_secs_f64(),
+        quantum: args.interval,
+    })
+}
+
+/// What the machine or the policy refuses is the caller's mistake; the rest is a failed run.
+pub(super) fn refusal(error: ExperimentError) -> anyhow::Error {
+    match error {
+        ExperimentError::Workers(_) | ExperimentError::Sim(_) => error.into(),
+        _ => bad_input(error),
+    }
+}
+
+/// Policies by comma, except that a part with `=` and no `:` is an option of the one before.
+fn split(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match all.last_mut() {
+            Some(last) if part.contains('=') && !part.contains(':') => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => all.push(part.trim().to_owned()),
+        }
+    }
+    all
+}
+
+fn contenders(args: &CompareArgs) -> Result<Vec<Contender>> {
+    let names = args.policies.iter().flat_map(|text| split(text));
+    let contenders = names.map(|name| Contender::new(&name, &args.setup.os));
+    contenders.collect::<Result<_, _>>().map_err(refusal)
+}
+
+fn baseline(args: &CompareArgs, contenders: &[Contender]) -> Result<usize> {
+    let find = |name: &str| contenders.iter().position(|c| c.name() == name);
+    match &args.baseline {
+        None => Ok(find("linux").unwrap_or(0)),
+        Some(name) => find(name).ok_or_else(|| {
+            let names = contenders.iter().map(Contender::name);
+            let hint = consort_core::hint(name, names);
+            bad_input(format!("baseline '{name}' is none of the policies; {hint}"))
+        }),
+    }
+}
+
+fn workers(args: &CompareArgs) -> NonZeroUsize {
+    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    args.jobs.unwrap_or(all)
+}
+
+fn show(measure: Measure, digits: usize) -> String {
+    match measure.ci95 {
+        Some(ci) => format!("{:.digits$} ±{ci:.digits$}", measure.mean),
+        None => format!("{:.digits$}", measure.mean),
+    }
+}
+
+fn show_ratio(row: &Row) -> String {
+    match row.speedup.ci95 {
+        Some(ci) => format!("{:.3} ±{ci:.3}", row.speedup.mean),
+        None => format!("{:.3}", row.speedup.mean),
+    }
+}
+
+fn footer(comparison: &Comparison) -> String {
+    format!(
+        "\n{} on {}: mean of {} runs each, ± half a 95 % interval (Student's t); \
+         speedup is STP over that of {}, run by run (geometric). Simulated; machine and \
+         program figures have their sources in `consort machine` and `consort programs`.\n",
+        comparison.workload, comparison.machine, comparison.runs, comparison.baseline,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_stay_with_their_policy() {
+        let parts = split("linux,workover:margin=0.1,numa=true,aggregate");
+        assert_eq!(
+            parts,
+            ["linux", "workover:margin=0.1,numa=true", "aggregate"]
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! `consort simulate`: one run on a simulated machine.
+
+mod explain;
+mod timeline;
+
+use super::compare::{experiment, refusal};
+use crate::cli::{Format, SimulateArgs};
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use anyhow::Result;
+use consort_lab::experiment::{Contender, Experiment, ProgramResult, RunResult};
+use consort_sim::engine::{Observer, Segment};
+use explain::{Explained, Last};
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+use timeline::Timeline;
+
+const COLUMNS: &[Column<ProgramResult>] = &[
+    text("program", |p| p.name.clone()),
+    number("alone (s)", |p| format!("{:.2}", p.alone_s)),
+    number("together (s)", |p| format!("{:.2}", p.together_s)),
+    number("slowdown", |p| format!("{:.3}", p.slowdown)),
+    number("instructions (1e9)", |p| {
+        format!("{:.1}", p.instructions / 1e9)
+    }),
+    number("IPC", |p| format!("{:.3}", p.ipc)),
+    number("energy (J)", |p| format!("{:.1}", p.energy_j)),
+];
+
+/// The JSON document: the run, and what was to be explained.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    run: &'a RunResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<&'a Explained>,
+}
+
+pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
+    let experiment = experiment(&args.setup)?;
+    let contender = Contender::new(&args.policy, &args.setup.os).map_err(refusal)?;
+    check_thread(args, &experiment)?;
+    let work = experiment.work(args.setup.seed).map_err(refusal)?;
+    let watch = Watch::new(args, &experiment)?;
+    let observer = watch.observer();
+    let run = experiment.run(&contender, &work, args.setup.seed, observer);
+    let run = run.map_err(refusal)?;
+    let explained = watch.finish(args, &experiment)?;
+    print(args, &run, explained.as_ref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_thread(args: &SimulateArgs, experiment: &Experiment) -> Result<()> {
+    let threads: u32 = experiment.workload.entries.iter().map(|e| e.threads).sum();
+    match args.explain {
+        Some(thread) if thread >= threads as usize => Err(bad_input(format!(
+            "--explain {thread}: the workload has threads 0 to {}",
+            threads.saturating_sub(1)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let format = args.setup.format;
+    output::print(
+        &mut out,
+        format,
+        COLUMNS,
+        &run.programs,
+        &Document { run, explain },
+    )?;
+    if format == Format::Table {
+        out.write_all(summary(run).as_bytes())?;
+        if let Some(explained) = explain {
+            out.write_all(explained.table().as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+fn summary(run: &RunResult) -> String {
+    format!(
+        "\n{} under {} on {} (seed {}, one run, simulated)\n\
+         STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s, energy {:.0} J, ED {:.0} J s\n\
+         {} masks changed, {} migrations; decisions {:.1} us mean, {:.1} us at most ({} made)\n\
+         {:.1} s simulated in {:.3} s of host time, {:.2e} instructions per host second\n",
+        run.workload,
+        run.policy,
+        run.machine,
+        run.seed,
+        run.stp,
+        run.antt,
+        run.unfairness,
+        run.makespan_s,
+        run.energy_j,
+        run.ed,
+        run.moves,
+        run.migrations,
+        run.decision_us.mean,
+        run.decision_us.max,
+        run.decision_us.n,
+        run.simulated_s,
+        run.host_s,
+        run.simulated_minstr_per_host_s * 1e6,
+    )
+}
+
+/// What is watched of a run besides its results.
+struct Watch {
+    timeline: Option<Timeline>,
+    last: Option<Last>,
+}
+
+impl Watch {
+    fn new(args: &SimulateArgs, experiment: &Experiment) -> Result<Self> {
+        let timeline = args.timeline.as_deref();
+        let begin = |path| Timeline::begin(path, &experiment.chip);
+        Ok(Self {
+            timeline: timeline.map(begin).transpose()?,
+            last: args.explain.map(|_| Last::default()),
+        })
+    }
+
+    fn observer(&self) -> Option<Box<dyn Observer>> {
+        let timeline = self.timeline.clone();
+        let last = self.last.clone();
+        let wanted = timeline.is_some() || last.is_some();
+        wanted.then(|| Box::new(Both { timeline, last }) as Box<dyn Observer>)
+    }
+
+    fn finish(self, args: &SimulateArgs, experiment: &Experiment) -> Result<Option<Explained>> {
+        if let Some(timeline) = self.timeline {
+            timeline.finish()?;
+        }
+        let explained = self.last.zip(args.explain);
+        Ok(explained.and_then(|(last, thread)| last.explain(thread, &experiment.chip)))
+    }
+}
+
+/// Tells both of everything.
+struct Both {
+    timeline: Option<Timeline>,
+    last: Option<Last>,
+}
+
+impl Observer for Both {
+    fn segment(&mut self, segment: &Segment<'_>) {
+        if let Some(timeline) = &self.timeline {
+            timeline.segment(segment);
+        }
+        if let Some(last) = &self.last {
+            last.segment(segment);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `--timeline`: the run as Perfetto shows it.
+
+use crate::failure::bad_input;
+use anyhow::{Context, Result};
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Doing, Segment};
+use consort_sim::timeline::{self, TimelineWriter};
+use std::cell::RefCell;
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use tempfile::NamedTempFile;
+
+/// What files are made with; the umask takes its part away.
+const MODE: u32 = 0o666;
+
+/// A timeline that becomes the file only when it is whole.
+#[derive(Clone)]
+pub(super) struct Timeline(Rc<RefCell<State>>);
+
+struct State {
+    writer: Option<TimelineWriter<BufWriter<File>>>,
+    /// The first error; later segments are not written.
+    error: Option<io::Error>,
+    partial: Option<NamedTempFile>,
+    path: PathBuf,
+}
+
+impl Timeline {
+    /// Begins beside `path`, which must be an ordinary file or not there: what is replaced at the
+    /// end must not be a device.
+    pub(super) fn begin(path: &Path, chip: &Chip) -> Result<Self> {
+        Self::open(path, chip).map_err(|error| {
+            bad_input(format!("cannot write timeline {}: {error}", path.display()))
+        })
+    }
+
+    fn open(path: &Path, chip: &Chip) -> io::Result<Self> {
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if place.exists() && !place.is_file() {
+            return Err(io::Error::other("it is not an ordinary file"));
+        }
+        let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
+        let partial = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(MODE))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        let out = BufWriter::new(partial.reopen()?);
+        Ok(Self(Rc::new(RefCell::new(State {
+            writer: Some(TimelineWriter::new(chip, out)?),
+            error: None,
+            partial: Some(partial),
+            path: place,
+        }))))
+    }
+
+    pub(super) fn segment(&self, segment: &Segment<'_>) {
+        let mut state = self.0.borrow_mut();
+        if state.error.is_some() {
+            return;
+        }
+        let piece = piece(segment);
+        let written = state.writer.as_mut().map(|writer| writer.segment(&piece));
+        state.error = written.and_then(Result::err);
+    }
+
+    /// Puts the file in its place.
+    pub(super) fn finish(self) -> Result<()> {
+        let mut state = self.0.borrow_mut();
+        let path = state.path.clone();
+        let what = || format!("cannot write timeline {}", path.display());
+        if let Some(error) = state.error.take() {
+            return Err(error).with_context(what);
+        }
+        if let Some(writer) = state.writer.take() {
+            writer
+                .finish()
+                .with_context(what)?
+                .flush()
+                .with_context(what)?;
+        }
+        if let Some(partial) = state.partial.take() {
+            partial
+                .persist(&path)
+                .map_err(|e| e.error)
+                .with_context(what)?;
+        }
+        Ok(())
+    }
+}
+
+fn piece(segment: &Segment<'_>) -> timeline::Segment {
+    let works = segment.doing == Doing::Work;
+    timeline::Segment {
+        thread: segment.thread,
+        name: Arc::from(match segment.doing {
+            Doing::Work => segment.name.to_owned(),
+            Doing::Overhead => format!("{} (switching)", segment.name),
+            Doing::Spin => format!("{} (spinning)", segment.name),
+        }),
+        pu: segment.pu,
+        start_s: segment.from_ps as f64 / 1e12,
+        end_s: segment.to_ps as f64 / 1e12,
+        ips: if works { segment.rates.ips } else { 0.0 },
+        cpi: if works { segment.rates.cpi } else { 0.0 },
+        slowdown: None,
+    }
+}
