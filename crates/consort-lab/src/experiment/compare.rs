@@ -17,15 +17,6 @@ pub struct Measure {
     pub ci95: Option<f64>,
 }
 
-/// A mean of ratios taken run by run: geometric, with the upper half of its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct RatioMeasure {
-    /// Geometric mean.
-    pub mean: f64,
-    /// Half width of the 95 percent interval, the longer half; none for a single run.
-    pub ci95: Option<f64>,
-}
-
 /// One contender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -43,9 +34,9 @@ pub struct Row {
     pub energy_j: Measure,
     /// Energy times delay, J·s.
     pub ed: Measure,
-    /// Throughput over the baseline's; for a single program, its time over the baseline's,
-    /// inverted.
-    pub speedup: RatioMeasure,
+    /// Throughput over the baseline's, run by run: geometric mean, with the longer half of its
+    /// interval. For a single program this is the ratio of times.
+    pub speedup: Measure,
     /// Masks changed per run.
     pub moves: Measure,
 }
@@ -143,9 +134,9 @@ fn measure(interval: Option<Interval>) -> Measure {
     }
 }
 
-fn ratio(ours: &[f64], theirs: &[f64]) -> RatioMeasure {
+fn ratio(ours: &[f64], theirs: &[f64]) -> Measure {
     let interval = RatioInterval::paired(ours, theirs).map(|r| r.symmetric());
-    RatioMeasure {
+    Measure {
         mean: interval.map_or(f64::NAN, |i| i.mean),
         ci95: interval.and_then(|i| i.ci95),
     }

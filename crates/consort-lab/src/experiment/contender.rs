@@ -4,6 +4,7 @@ use super::error::ExperimentError;
 use consort_core::policies;
 use consort_core::policy::{Policy, PolicyInfo, PolicySpec};
 use consort_core::{Offers, requested};
+use consort_sim::engine::EngineError;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
 /// here, as on live machines.
@@ -26,6 +27,7 @@ impl Contender {
     /// # Errors
     /// Unknown names, options or values; policies for live machines only.
     pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
+        consort_sim::os::find(os).map_err(EngineError::from)?;
         let mut spec: PolicySpec = text.parse()?;
         let mut system = os;
         if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {

@@ -14,7 +14,7 @@ mod error;
 mod run;
 
 pub use alone::{Work, measure_alone};
-pub use compare::{Comparison, Measure, RatioMeasure, Row, compare};
+pub use compare::{Comparison, Measure, Row, compare};
 pub use contender::Contender;
 pub use decision_time::DecisionTime;
 pub use error::ExperimentError;

@@ -72,15 +72,21 @@ pub struct UnknownOs {
     hint: String,
 }
 
+/// The model of a name.
+///
+/// # Errors
+/// [`UnknownOs`] with the nearest name.
+pub fn find(name: &str) -> Result<&'static OsInfo, UnknownOs> {
+    let found = MODELS.iter().find(|info| info.name == name);
+    found.ok_or_else(|| UnknownOs {
+        name: name.to_owned(),
+        hint: consort_core::hint(name, MODELS.iter().map(|info| info.name)),
+    })
+}
+
 /// Makes the model of a name.
 pub(crate) fn build(name: &str, draw: Draw) -> Result<Box<dyn OsModel>, UnknownOs> {
-    match MODELS.iter().find(|info| info.name == name) {
-        Some(info) => Ok((info.build)(draw)),
-        None => Err(UnknownOs {
-            name: name.to_owned(),
-            hint: consort_core::hint(name, MODELS.iter().map(|info| info.name)),
-        }),
-    }
+    Ok((find(name)?.build)(draw))
 }
 
 #[cfg(test)]

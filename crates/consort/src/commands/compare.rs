@@ -17,7 +17,7 @@ use std::process::ExitCode;
 const COLUMNS: &[Column<Row>] = &[
     text("policy", |r| r.policy.clone()),
     number("STP", |r| show(r.stp, 3)),
-    number("speedup", |r| show_ratio(r)),
+    number("speedup", |r| show(r.speedup, 3)),
     number("ANTT", |r| show(r.antt, 3)),
     number("unfairness", |r| show(r.unfairness, 3)),
     number("makespan (s)", |r| show(r.makespan_s, 2)),
@@ -111,13 +111,6 @@ fn show(measure: Measure, digits: usize) -> String {
     match measure.ci95 {
         Some(ci) => format!("{:.digits$} ±{ci:.digits$}", measure.mean),
         None => format!("{:.digits$}", measure.mean),
-    }
-}
-
-fn show_ratio(row: &Row) -> String {
-    match row.speedup.ci95 {
-        Some(ci) => format!("{:.3} ±{ci:.3}", row.speedup.mean),
-        None => format!("{:.3}", row.speedup.mean),
     }
 }
 

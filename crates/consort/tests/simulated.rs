@@ -1,0 +1,195 @@
+//! `consort simulate` and `compare`: keys, sameness, bad input.
+
+mod common;
+
+use common::{consort, folder, json, run, stderr};
+use serde_json::Value;
+
+const BULLDOZER: [&str; 4] = ["-m", "bulldozer-6282se", "-w", "4*hmmer+4*povray"];
+
+fn simulate(more: &[&str]) -> Value {
+    let args = [&["simulate", "--alone", "2s"], &BULLDOZER[..], more].concat();
+    json(&run(
+        consort().args([&args[..], &["--format", "json"]].concat())
+    ))
+}
+
+fn compare(more: &[&str]) -> Vec<u8> {
+    let args = [&["compare", "--alone", "2s"], &BULLDOZER[..], more].concat();
+    let output = run(consort().args([&args[..], &["--format", "json"]].concat()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    output.stdout
+}
+
+fn check_refused(args: &[&str], parts: &[&str]) {
+    let output = run(consort().args(args));
+    let line = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for part in parts {
+        assert!(line.contains(part), "'{part}' is missing in: {line}");
+    }
+}
+
+#[test]
+fn a_run_has_its_keys() {
+    let run = simulate(&["--policy", "workover"]);
+    for key in [
+        "machine",
+        "workload",
+        "policy",
+        "seed",
+        "stp",
+        "antt",
+        "unfairness",
+        "makespan_s",
+        "energy_j",
+        "ed",
+        "moves",
+        "simulated_s",
+        "host_s",
+        "simulated_minstr_per_host_s",
+    ] {
+        assert!(!run[key].is_null(), "{key}");
+    }
+    assert!(run["decision_us"]["mean"].is_f64() && run["decision_us"]["max"].is_f64());
+    let programs = run["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 8);
+    for program in programs {
+        for key in [
+            "alone_s",
+            "together_s",
+            "slowdown",
+            "instructions",
+            "ipc",
+            "energy_j",
+        ] {
+            assert!(program[key].as_f64().unwrap() > 0.0, "{key}");
+        }
+    }
+    // Eight programs on eight PUs of four cores are slower than alone, and not by much more
+    // than twice.
+    let stp = run["stp"].as_f64().unwrap();
+    assert!((3.0..8.0).contains(&stp), "{stp}");
+}
+
+#[test]
+fn a_comparison_has_its_keys_and_intervals() {
+    let text = compare(&["-p", "aggregate,linux,workover", "--runs", "3"]);
+    let compared: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(compared["baseline"], "linux");
+    assert_eq!(compared["runs"], 3);
+    for row in compared["results"].as_array().unwrap() {
+        for key in [
+            "stp",
+            "antt",
+            "unfairness",
+            "makespan_s",
+            "energy_j",
+            "ed",
+            "speedup",
+        ] {
+            assert!(row[key]["mean"].is_f64(), "{key}");
+            assert!(row[key]["ci95"].is_f64(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn same_seed_same_bytes_for_any_number_of_workers() {
+    let with = |jobs: &str| compare(&["-p", "random,linux", "--runs", "4", "--jobs", jobs]);
+    let one = with("1");
+    assert_eq!(one, with("2"));
+    assert_eq!(one, with("7"));
+    let other = compare(&["-p", "random,linux", "--runs", "4", "--seed", "2"]);
+    assert_ne!(one, other);
+}
+
+#[test]
+fn fpu_heavy_threads_are_spread_over_cores_by_the_simulated_counters_alone() {
+    let unfairness = |policy: &str| simulate(&["-p", policy])["unfairness"].as_f64().unwrap();
+    let (apart, together) = (unfairness("workover"), unfairness("aggregate"));
+    assert!(apart < together, "{apart} {together}");
+}
+
+#[test]
+fn a_timeline_is_whole_and_an_explanation_sums_up() {
+    let folder = folder();
+    let path = folder.path().join("t.json");
+    let run = simulate(&["--timeline", path.to_str().unwrap(), "--explain", "5"]);
+    let timeline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert!(timeline["traceEvents"].as_array().unwrap().len() > 16);
+    let terms = run["explain"]["stack"].as_array().unwrap();
+    let sum: f64 = terms.iter().map(|t| t["value"].as_f64().unwrap()).sum();
+    let cpi = run["explain"]["cpi"].as_f64().unwrap();
+    assert!((sum / cpi - 1.0).abs() < 1e-9, "{sum} {cpi}");
+}
+
+#[test]
+fn bad_input_is_one_line_and_nothing_is_written() {
+    let simulate = |more: &[&'static str]| [&["simulate"], more].concat();
+    let refused = |args: &[&'static str], parts: &[&str]| check_refused(&simulate(args), parts);
+    refused(
+        &["-m", "buldozer-6282se", "-w", "hmmer"],
+        &["did you mean 'bulldozer-6282se'"],
+    );
+    refused(&["-m", "power7:smt=9", "-w", "hmmer"], &["smt"]);
+    refused(&["-m", "power7", "-w", "hmmr"], &["did you mean 'hmmer'"]);
+    refused(&["-m", "power7", "-w", "4*"], &["4*"]);
+    refused(&["-m", "power7", "-w", "mix:spec2016/3"], &["spec2006"]);
+    refused(
+        &["-m", "power7", "-w", "hmmer", "-p", "workovr"],
+        &["workover"],
+    );
+    refused(&["-m", "power7", "-w", "hmmer", "--os", "linx"], &["linux"]);
+    refused(&["-m", "power7", "-w", "hmmer", "--alone", "30"], &["30s"]);
+    refused(
+        &["-m", "power7", "-w", "hmmer", "--explain", "1"],
+        &["0 to 0"],
+    );
+    refused(
+        &["-m", "core-i9-12900k", "-w", "hmmer", "-p", "workover"],
+        &["fp-usage"],
+    );
+    refused(
+        &["-m", "power7", "-w", "hmmer", "--timeline", "/dev/null"],
+        &["ordinary"],
+    );
+    refused(
+        &["-m", "power7", "-w", "hmmer", "--timeline", "/no/such/t"],
+        &["/no/such/t"],
+    );
+    check_refused(
+        &[
+            "compare", "-m", "power7", "-w", "hmmer", "-p", "linux", "--runs", "0",
+        ],
+        &["--runs"],
+    );
+    check_refused(
+        &[
+            "compare",
+            "-m",
+            "power7",
+            "-w",
+            "hmmer",
+            "-p",
+            "linux",
+            "--baseline",
+            "linx",
+        ],
+        &["did you mean 'linux'"],
+    );
+}
+
+#[test]
+fn a_broken_machine_file_is_named_with_its_line() {
+    let folder = folder();
+    let path = folder.path().join("mine.toml");
+    std::fs::write(&path, "name = \"mine\"\ntitle = 3\n").unwrap();
+    let path = path.to_str().unwrap();
+    check_refused(
+        &["simulate", "-m", path, "-w", "hmmer"],
+        &["mine.toml:2", "title"],
+    );
+}
