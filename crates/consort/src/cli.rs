@@ -32,6 +32,13 @@ pub(crate) enum Verb {
     /// List the policies: what each needs, where it comes from, what it does
     #[command(after_help = "Example: consort policies --format csv")]
     Policies(PoliciesArgs),
+    /// List the programs that can be simulated, or describe one
+    #[command(after_help = "Example: consort programs --suite spec2006\n\
+                            Example: consort programs hmmer --format json")]
+    Programs(ProgramsArgs),
+    /// Print the JSON Schema of a kind of description file
+    #[command(after_help = "Example: consort schema machine > machine.schema.json")]
+    Schema(SchemaArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]
     Completions(CompletionsArgs),
@@ -113,6 +120,36 @@ pub(crate) struct PoliciesArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// Arguments of `programs`.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramsArgs {
+    /// Describe this program: NAME or FILE.toml
+    pub(crate) name: Option<String>,
+    /// Only the programs of this suite
+    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    pub(crate) suite: Option<String>,
+    /// How to print; json and csv of one program are its description and its phases
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The kind of file
+    #[arg(value_enum)]
+    pub(crate) kind: SchemaKind,
+}
+
+/// Kinds of description files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// A machine.
+    Machine,
+    /// A program.
+    Program,
 }
 
 /// Arguments of `completions`.

@@ -11,6 +11,9 @@ use consort_sim::workload::{Described, LoadError, ProgramSource, Workload, Workl
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Origin of what comes with Consort.
+const BUILT_IN: &str = "built in";
+
 /// Folders that are searched for descriptions of a kind (`machines`, `programs`), first wins.
 pub(crate) fn folders(kind: &str) -> Vec<PathBuf> {
     let home = std::env::var_os("XDG_CONFIG_HOME")
@@ -49,19 +52,34 @@ impl Programs {
         paths.find(|path| path.is_file())
     }
 
-    /// Names of the user's own programs.
-    fn own() -> Vec<String> {
-        let entries = folders("programs").into_iter().filter_map(|folder| {
-            let entries = std::fs::read_dir(folder).ok()?;
-            Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
-        });
-        let files = entries
-            .flatten()
-            .filter(|path| path.extension().is_some_and(|e| e == "toml"));
-        files
-            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-            .collect()
+    /// Where a program's description comes from.
+    pub(crate) fn origin(name: &str) -> String {
+        let path = Self::in_folders(name).map(|path| path.display().to_string());
+        path.unwrap_or_else(|| BUILT_IN.to_owned())
     }
+}
+
+/// Names of what comes built in and of the user's own descriptions of a kind, in order.
+fn names(kind: &str, built_in: impl Iterator<Item = &'static str>) -> Vec<String> {
+    let mut names: Vec<String> = built_in.map(str::to_owned).collect();
+    names.extend(own(kind));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Names of the user's own descriptions of a kind.
+fn own(kind: &str) -> Vec<String> {
+    let entries = folders(kind).into_iter().filter_map(|folder| {
+        let entries = std::fs::read_dir(folder).ok()?;
+        Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
+    });
+    let files = entries
+        .flatten()
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"));
+    files
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect()
 }
 
 impl ProgramSource for Programs {
@@ -97,11 +115,7 @@ impl ProgramSource for Programs {
     }
 
     fn programs(&self) -> Vec<String> {
-        let mut names: Vec<String> = presets::names().map(str::to_owned).collect();
-        names.extend(Self::own());
-        names.sort();
-        names.dedup();
-        names
+        names("programs", presets::names())
     }
 
     fn suites(&self) -> Vec<String> {
@@ -123,6 +137,5 @@ fn read(path: &Path) -> Result<String, LoadError> {
 
 fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {
     let text = read(path)?;
-    program::parse(&path.display().to_string(), &text)
-        .map_err(|error| LoadError(error.to_string()))
+    program::parse(&path.display().to_string(), &text).map_err(|error| LoadError(error.to_string()))
 }

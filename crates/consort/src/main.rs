@@ -31,6 +31,8 @@ fn main() -> ExitCode {
         Verb::Run(args) => commands::run::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
         Verb::Policies(args) => commands::policies::execute(args),
+        Verb::Programs(args) => commands::programs::execute(args),
+        Verb::Schema(args) => commands::schema::execute(args),
         Verb::Completions(args) => commands::completions::execute(args),
         Verb::Man(args) => commands::man::execute(args),
     };

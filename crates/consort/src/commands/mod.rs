@@ -5,4 +5,6 @@ pub(crate) mod completions;
 pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod policies;
+pub(crate) mod programs;
 pub(crate) mod run;
+pub(crate) mod schema;
