@@ -27,7 +27,7 @@ pub(crate) enum Verb {
     )]
     Run(RunArgs),
     /// Show the processor, what can be seen of threads here, and what cannot and why
-    #[command(after_help = "Example: consort machine --format json")]
+    #[command(after_help = "Example: consort machine --machine power7:smt=2 --format json")]
     Machine(MachineArgs),
     /// List the policies: what each needs, where it comes from, what it does
     #[command(after_help = "Example: consort policies --format csv")]
@@ -109,10 +109,19 @@ pub(crate) struct MachineArgs {
     /// How to print; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N`; or `live`
+    #[arg(long, value_name = "MACHINE", default_value = LIVE)]
+    pub(crate) machine: String,
+    /// List the described machines
+    #[arg(long, conflicts_with_all = ["machine", "check"])]
+    pub(crate) list: bool,
     /// Run built-in kernels under every event and compare with what they are known to do
-    #[arg(long)]
+    #[arg(long, conflicts_with = "machine")]
     pub(crate) check: bool,
 }
+
+/// How the machine that this runs on is called.
+pub(crate) const LIVE: &str = "live";
 
 /// Arguments of `policies`.
 #[derive(Debug, Args)]

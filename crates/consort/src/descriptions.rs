@@ -5,7 +5,7 @@ use crate::failure::bad_input;
 use anyhow::Result;
 use consort_sim::chip::Chip;
 use consort_sim::describe;
-use consort_sim::machine::{Loaded, MachineRef};
+use consort_sim::machine::{Loaded, MachineRef, Source};
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{Described, LoadError, ProgramSource, Workload, WorkloadSpec};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,24 @@ pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
     let loaded = machine(text)?;
     let chip = Chip::new(&loaded.spec, loaded.smt).map_err(bad_input)?;
     Ok(Arc::new(chip))
+}
+
+/// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.
+pub(crate) fn whole_chip(name: &str) -> Result<(Chip, String)> {
+    let machine = name.to_owned();
+    let reference = MachineRef { machine, smt: None };
+    let loaded = reference.load(&folders("machines")).map_err(bad_input)?;
+    let chip = Chip::new(&loaded.spec, None).map_err(bad_input)?;
+    let origin = match loaded.source {
+        Source::File(path) => path.display().to_string(),
+        Source::Preset(_) => BUILT_IN.to_owned(),
+    };
+    Ok((chip, origin))
+}
+
+/// Names of all described machines.
+pub(crate) fn machines() -> Vec<String> {
+    names("machines", consort_sim::machine::presets::names())
 }
 
 /// Resolves a workload expression or file.

@@ -1,6 +1,8 @@
 //! The command line is a contract: names, keys, exit codes, one-line errors.
 
 mod common;
+#[path = "cli/machines.rs"]
+mod machines;
 #[path = "cli/programs.rs"]
 mod programs;
 #[path = "cli/schema.rs"]
