@@ -28,11 +28,18 @@ pub(crate) enum Verb {
     )]
     Run(RunArgs),
     /// Show the processor, what can be seen of threads here, and what cannot and why
-    #[command(after_help = "Example: consort machine --format json")]
+    #[command(after_help = "Example: consort machine --machine power7:smt=2 --format json")]
     Machine(MachineArgs),
     /// List the policies: what each needs, where it comes from, what it does
     #[command(after_help = "Example: consort policies --format csv")]
     Policies(PoliciesArgs),
+    /// List the programs that can be simulated, or describe one
+    #[command(after_help = "Example: consort programs --suite spec2006\n\
+                            Example: consort programs hmmer --format json")]
+    Programs(ProgramsArgs),
+    /// Print the JSON Schema of a kind of description file
+    #[command(after_help = "Example: consort schema machine > machine.schema.json")]
+    Schema(SchemaArgs),
     /// Run a workload on a simulated machine under a policy
     #[command(
         after_help = "Example: consort simulate --machine bulldozer-6282se --workload '4*hmmer+4*povray' --policy workover"
@@ -113,10 +120,19 @@ pub(crate) struct MachineArgs {
     /// How to print; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N`; or `live`
+    #[arg(long, value_name = "MACHINE", default_value = LIVE)]
+    pub(crate) machine: String,
+    /// List the described machines
+    #[arg(long, conflicts_with_all = ["machine", "check"])]
+    pub(crate) list: bool,
     /// Run built-in kernels under every event and compare with what they are known to do
-    #[arg(long)]
+    #[arg(long, conflicts_with = "machine")]
     pub(crate) check: bool,
 }
+
+/// How the machine that this runs on is called.
+pub(crate) const LIVE: &str = "live";
 
 /// Arguments of `policies`.
 #[derive(Debug, Args)]
@@ -124,6 +140,36 @@ pub(crate) struct PoliciesArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// Arguments of `programs`.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramsArgs {
+    /// Describe this program: NAME or FILE.toml
+    pub(crate) name: Option<String>,
+    /// Only the programs of this suite
+    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    pub(crate) suite: Option<String>,
+    /// How to print; json and csv of one program are its description and its phases
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The kind of file
+    #[arg(value_enum)]
+    pub(crate) kind: SchemaKind,
+}
+
+/// Kinds of description files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// A machine.
+    Machine,
+    /// A program.
+    Program,
 }
 
 /// What is simulated.

@@ -5,11 +5,14 @@ use crate::failure::bad_input;
 use anyhow::Result;
 use consort_sim::chip::Chip;
 use consort_sim::describe;
-use consort_sim::machine::{Loaded, MachineRef};
+use consort_sim::machine::{Loaded, MachineRef, Source};
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{Described, LoadError, ProgramSource, Workload, WorkloadSpec};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Origin of what comes with Consort.
+const BUILT_IN: &str = "built in";
 
 /// Folders that are searched for descriptions of a kind (`machines`, `programs`), first wins.
 pub(crate) fn folders(kind: &str) -> Vec<PathBuf> {
@@ -34,6 +37,24 @@ pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
     Ok(Arc::new(chip))
 }
 
+/// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.
+pub(crate) fn whole_chip(name: &str) -> Result<(Chip, String)> {
+    let machine = name.to_owned();
+    let reference = MachineRef { machine, smt: None };
+    let loaded = reference.load(&folders("machines")).map_err(bad_input)?;
+    let chip = Chip::new(&loaded.spec, None).map_err(bad_input)?;
+    let origin = match loaded.source {
+        Source::File(path) => path.display().to_string(),
+        Source::Preset(_) => BUILT_IN.to_owned(),
+    };
+    Ok((chip, origin))
+}
+
+/// Names of all described machines.
+pub(crate) fn machines() -> Vec<String> {
+    names("machines", consort_sim::machine::presets::names())
+}
+
 /// Resolves a workload expression or file.
 pub(crate) fn workload(text: &str) -> Result<Workload> {
     Workload::resolve(text, &Programs).map_err(bad_input)
@@ -49,19 +70,34 @@ impl Programs {
         paths.find(|path| path.is_file())
     }
 
-    /// Names of the user's own programs.
-    fn own() -> Vec<String> {
-        let entries = folders("programs").into_iter().filter_map(|folder| {
-            let entries = std::fs::read_dir(folder).ok()?;
-            Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
-        });
-        let files = entries
-            .flatten()
-            .filter(|path| path.extension().is_some_and(|e| e == "toml"));
-        files
-            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-            .collect()
+    /// Where a program's description comes from.
+    pub(crate) fn origin(name: &str) -> String {
+        let path = Self::in_folders(name).map(|path| path.display().to_string());
+        path.unwrap_or_else(|| BUILT_IN.to_owned())
     }
+}
+
+/// Names of what comes built in and of the user's own descriptions of a kind, in order.
+fn names(kind: &str, built_in: impl Iterator<Item = &'static str>) -> Vec<String> {
+    let mut names: Vec<String> = built_in.map(str::to_owned).collect();
+    names.extend(own(kind));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Names of the user's own descriptions of a kind.
+fn own(kind: &str) -> Vec<String> {
+    let entries = folders(kind).into_iter().filter_map(|folder| {
+        let entries = std::fs::read_dir(folder).ok()?;
+        Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
+    });
+    let files = entries
+        .flatten()
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"));
+    files
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect()
 }
 
 impl ProgramSource for Programs {
@@ -97,11 +133,7 @@ impl ProgramSource for Programs {
     }
 
     fn programs(&self) -> Vec<String> {
-        let mut names: Vec<String> = presets::names().map(str::to_owned).collect();
-        names.extend(Self::own());
-        names.sort();
-        names.dedup();
-        names
+        names("programs", presets::names())
     }
 
     fn suites(&self) -> Vec<String> {

@@ -4,6 +4,7 @@ use crate::cli::Format;
 use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// One column of a printed table: header, alignment and text of a row.
@@ -93,4 +94,13 @@ pub(crate) fn print<R, T: Serialize + ?Sized>(
         Format::Json => json(out, document)?,
     }
     Ok(())
+}
+
+/// The sources of a description, as lines under a heading.
+pub(crate) fn sources(sources: &BTreeMap<String, String>) -> String {
+    let lines = sources
+        .iter()
+        .map(|(key, text)| format!("  {key}: {text}\n"));
+    let heading = std::iter::once("sources:\n".to_owned());
+    heading.chain(lines).collect()
 }

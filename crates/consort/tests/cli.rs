@@ -1,9 +1,25 @@
 //! The command line is a contract: names, keys, exit codes, one-line errors.
 
 mod common;
+#[path = "cli/machines.rs"]
+mod machines;
+#[path = "cli/programs.rs"]
+mod programs;
+#[path = "cli/schema.rs"]
+mod schema;
 
 use common::{consort, folder, json, run, stderr};
 use serde_json::Value;
+
+const VERBS: [&str; 7] = [
+    "run",
+    "machine",
+    "policies",
+    "programs",
+    "schema",
+    "completions",
+    "man",
+];
 
 /// Bad input: exit code 2, one line on stderr that has all these parts, nothing on stdout.
 fn check_refused(args: &[&str], parts: &[&str]) {
@@ -181,7 +197,7 @@ fn completions_and_man_pages_know_every_verb() {
             .status
             .success()
     );
-    for verb in ["run", "machine", "policies", "completions", "man"] {
+    for verb in VERBS {
         assert!(script.contains(verb), "{verb} is not completed");
         assert!(folder.path().join(format!("consort-{verb}.1")).is_file());
     }
@@ -189,7 +205,7 @@ fn completions_and_man_pages_know_every_verb() {
 
 #[test]
 fn every_verb_has_an_example_in_its_help() {
-    for verb in ["run", "machine", "policies", "completions", "man"] {
+    for verb in VERBS {
         let output = run(consort().args([verb, "--help"]));
         let help = String::from_utf8(output.stdout).unwrap();
         assert!(help.contains("Example: consort "), "{verb}");

@@ -6,5 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod policies;
+pub(crate) mod programs;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod simulate;

@@ -1,0 +1,130 @@
+//! A described machine: the same report as of a live one, and the description itself.
+
+use super::report::{DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types};
+use super::{sheet, tree};
+use crate::cli::Format;
+use crate::descriptions;
+use crate::failure::bad_input;
+use crate::output;
+use anyhow::Result;
+use consort_core::{Offers, Tier};
+use consort_sim::chip::Chip;
+use consort_sim::machine::MachineSpec;
+use consort_sim::pmu::{Request, SimulatedPmu};
+use serde::Serialize;
+use std::io::Write;
+
+/// Bytes per KiB.
+const KIB: f64 = 1024.0;
+
+/// The report with the keys of the machine file (`name`, `title`, `sources`, `memory`, ...).
+#[derive(Serialize)]
+struct DescribedReport<'a> {
+    #[serde(flatten)]
+    report: MachineReport,
+    #[serde(flatten)]
+    description: &'a MachineSpec,
+}
+
+pub(super) fn print(text: &str, format: Format) -> Result<()> {
+    let chip = descriptions::chip(text)?;
+    let offers = offers(chip.spec())?;
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Json => {
+            let report = report(&chip, &offers);
+            let description = chip.spec();
+            let document = DescribedReport {
+                report,
+                description,
+            };
+            output::json(&mut out, &document)
+        }
+        Format::Csv => output::csv(&mut out, PU_COLUMNS, &chip.topology().facts()),
+        Format::Table => Ok(out.write_all(describe(&chip, &offers).as_bytes())?),
+    }
+}
+
+/// What samples of this machine's PMU have.
+fn offers(spec: &MachineSpec) -> Result<Offers> {
+    let pmu = SimulatedPmu::new(spec, &Request::default(), 0).map_err(bad_input)?;
+    Ok(pmu.offers().clone())
+}
+
+fn describe(chip: &Chip, offers: &Offers) -> String {
+    let spec = chip.spec();
+    let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
+    lines.extend(tree::draw(chip));
+    lines.push(String::new());
+    lines.extend(sheet::lines(chip));
+    let drawn: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let tiers = output::table(TIER_COLUMNS, &tiers(offers));
+    let events = sheet::events(spec);
+    let sources = output::sources(&spec.sources);
+    format!("{drawn}\n{events}\n{tiers}\n{sources}")
+}
+
+fn report(chip: &Chip, offers: &Offers) -> MachineReport {
+    let topology = chip.topology();
+    let best = offers.iter().map(|(_, tier)| tier).max();
+    MachineReport {
+        tier: best.unwrap_or(Tier::Proc).to_string(),
+        tiers: tiers(offers),
+        packages: topology.packages().len(),
+        nodes: topology.nodes().len(),
+        cores: topology.cores().len(),
+        pus: topology.pus().len(),
+        smt: topology.smt(),
+        llc_domains: llc_domains(chip),
+        core_types: core_types(topology),
+        counters: chip
+            .spec()
+            .pmu
+            .events
+            .iter()
+            .map(|e| e.name.clone())
+            .collect(),
+        hypervisor: None,
+        hidden_topology: false,
+        allowed_pus: topology.pus().clone(),
+        notes: Vec::new(),
+    }
+}
+
+fn llc_domains(chip: &Chip) -> Vec<DomainRow> {
+    let size_bytes = (chip.spec().llc.size_kib * KIB) as u64;
+    let domains = chip.topology().llcs().iter();
+    let rows = domains.map(|domain| DomainRow {
+        id: domain.key,
+        pus: domain.pus.clone(),
+        size_bytes: Some(size_bytes),
+    });
+    rows.collect()
+}
+
+/// Every tier, richest first.
+fn tiers(offers: &Offers) -> Vec<TierRow> {
+    let tiers = Tier::ALL.into_iter().rev();
+    tiers.map(|tier| tier_row(tier, offers)).collect()
+}
+
+fn tier_row(tier: Tier, offers: &Offers) -> TierRow {
+    let of_tier = offers.iter().filter(|(_, from)| *from == tier);
+    let signals: Vec<&'static str> = of_tier.map(|(signal, _)| signal.name()).collect();
+    let available = !signals.is_empty();
+    let reason = match (tier, available) {
+        (Tier::Counters, true) => "simulated: the events of the description",
+        (Tier::Counters, false) => "simulated: the description has no events that tell of a signal",
+        (Tier::Software, _) => "simulated: what the operating system counts, exact",
+        (Tier::Sampling, _) => "simulated programs have no instructions to sample",
+        (Tier::Proc, _) => {
+            "simulated threads are not in /proc; the software tier has what it tells"
+        }
+    };
+    TierRow {
+        name: tier.name(),
+        available,
+        reason: reason.to_owned(),
+        signals,
+    }
+}

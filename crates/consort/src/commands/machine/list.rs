@@ -1,0 +1,43 @@
+//! The machines that come with Consort and the user's own.
+
+use crate::cli::Format;
+use crate::descriptions;
+use crate::output::{self, Column, number, text};
+use anyhow::Result;
+use serde::Serialize;
+
+/// One machine.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    title: String,
+    cores: usize,
+    pus: usize,
+    origin: String,
+}
+
+const COLUMNS: &[Column<Row>] = &[
+    text("name", |r| r.name.clone()),
+    text("title", |r| r.title.clone()),
+    number("cores", |r| r.cores.to_string()),
+    number("pus", |r| r.pus.to_string()),
+    text("origin", |r| r.origin.clone()),
+];
+
+pub(super) fn print(format: Format) -> Result<()> {
+    let names = descriptions::machines().into_iter();
+    let rows: Vec<Row> = names.map(row).collect::<Result<_>>()?;
+    let mut out = std::io::stdout().lock();
+    output::print(&mut out, format, COLUMNS, &rows, &rows)
+}
+
+fn row(name: String) -> Result<Row> {
+    let (chip, origin) = descriptions::whole_chip(&name)?;
+    Ok(Row {
+        title: chip.spec().title.clone(),
+        cores: chip.topology().cores().len(),
+        pus: chip.topology().pus().len(),
+        name,
+        origin,
+    })
+}

@@ -1,0 +1,24 @@
+//! `consort machine`: this processor or a described one, and what can be seen of threads on it.
+
+mod caches;
+mod described;
+mod list;
+mod live;
+mod report;
+mod sheet;
+mod tree;
+
+use crate::cli::{LIVE, MachineArgs};
+use anyhow::Result;
+use std::process::ExitCode;
+
+pub(crate) fn execute(args: &MachineArgs) -> Result<ExitCode> {
+    if args.list {
+        list::print(args.format)?;
+    } else if args.machine != LIVE {
+        described::print(&args.machine, args.format)?;
+    } else {
+        return live::execute(args);
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,83 @@
+//! What live and described machines have in common.
+
+use crate::output::{Column, number, text};
+use consort_core::topology::PuFacts;
+use consort_core::{PuSet, Topology};
+use consort_linux::topology::core_type_members;
+use serde::Serialize;
+
+/// The JSON document of `consort machine`. Keys are a contract: add, never rename.
+#[derive(Serialize)]
+pub(super) struct MachineReport {
+    pub(super) tier: String,
+    pub(super) tiers: Vec<TierRow>,
+    pub(super) packages: usize,
+    pub(super) nodes: usize,
+    pub(super) cores: usize,
+    pub(super) pus: usize,
+    pub(super) smt: usize,
+    pub(super) llc_domains: Vec<DomainRow>,
+    pub(super) core_types: Vec<CoreTypeRow>,
+    pub(super) counters: Vec<String>,
+    pub(super) hypervisor: Option<String>,
+    pub(super) hidden_topology: bool,
+    pub(super) allowed_pus: PuSet,
+    pub(super) notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct TierRow {
+    pub(super) name: &'static str,
+    pub(super) available: bool,
+    pub(super) reason: String,
+    pub(super) signals: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+pub(super) struct DomainRow {
+    pub(super) id: u32,
+    pub(super) pus: PuSet,
+    pub(super) size_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+pub(super) struct CoreTypeRow {
+    pub(super) name: String,
+    pub(super) capacity: u32,
+    pub(super) cores: usize,
+    pub(super) pus: PuSet,
+}
+
+pub(super) const PU_COLUMNS: &[Column<PuFacts>] = &[
+    number("pu", |f| f.pu.to_string()),
+    number("core", |f| f.core.to_string()),
+    number("llc", |f| f.llc.to_string()),
+    number("node", |f| f.node.to_string()),
+    number("package", |f| f.package.to_string()),
+    number("core type", |f| f.core_type.to_string()),
+];
+
+pub(super) const TIER_COLUMNS: &[Column<TierRow>] = &[
+    text("tier", |t| t.name.to_owned()),
+    text("available", |t| {
+        if t.available { "yes" } else { "no" }.to_owned()
+    }),
+    text("why", |t| t.reason.clone()),
+];
+
+pub(super) fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {
+    let cores_in = |pus: &PuSet| {
+        let cores = topology.cores().iter();
+        cores
+            .filter(|core| core.pus.iter().all(|pu| pus.contains(*pu)))
+            .count()
+    };
+    let members = core_type_members(topology).into_iter();
+    let rows = members.map(|(kind, pus)| CoreTypeRow {
+        name: kind.name.clone(),
+        capacity: kind.capacity,
+        cores: cores_in(&pus),
+        pus,
+    });
+    rows.collect()
+}

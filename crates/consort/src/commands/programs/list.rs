@@ -1,0 +1,85 @@
+//! All programs, or those of a suite.
+
+use crate::cli::Format;
+use crate::descriptions::Programs;
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use anyhow::Result;
+use consort_sim::program::ProgramSpec;
+use consort_sim::workload::ProgramSource;
+use serde::Serialize;
+
+/// One program.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    suite: String,
+    threads: ThreadsRow,
+    phases: usize,
+    length_ginstr: f64,
+    title: String,
+    origin: String,
+}
+
+/// How many threads a program has.
+#[derive(Clone, Copy, Serialize)]
+struct ThreadsRow {
+    default: u32,
+    max: u32,
+}
+
+const COLUMNS: &[Column<Row>] = &[
+    text("name", |r| r.name.clone()),
+    text("suite", |r| r.suite.clone()),
+    number("threads", |r| match r.threads {
+        ThreadsRow { default, max: 1 } => default.to_string(),
+        ThreadsRow { default, max } => format!("{default}/{max}"),
+    }),
+    number("phases", |r| r.phases.to_string()),
+    number("length (Ginstr)", |r| format!("{:.1}", r.length_ginstr)),
+    text("title", |r| r.title.clone()),
+    text("origin", |r| r.origin.clone()),
+];
+
+pub(super) fn print(suite: Option<&str>, format: Format) -> Result<()> {
+    let rows = rows(suite)?;
+    let mut out = std::io::stdout().lock();
+    output::print(&mut out, format, COLUMNS, &rows, &rows)
+}
+
+fn rows(suite: Option<&str>) -> Result<Vec<Row>> {
+    let mut specs = Vec::new();
+    for name in Programs.programs() {
+        let spec = Programs.find(&name).map_err(bad_input)?;
+        specs.extend(spec.map(|spec| (name, spec)));
+    }
+    if let Some(asked) = suite {
+        specs.retain(|(_, spec)| spec.suite == asked);
+        if specs.is_empty() {
+            return Err(unknown_suite(asked));
+        }
+    }
+    Ok(specs.iter().map(|(name, spec)| row(name, spec)).collect())
+}
+
+fn unknown_suite(asked: &str) -> anyhow::Error {
+    let suites = Programs.suites();
+    let hint = consort_core::hint(asked, suites.iter().map(String::as_str));
+    bad_input(format!("unknown suite '{asked}'; {hint}"))
+}
+
+fn row(name: &str, spec: &ProgramSpec) -> Row {
+    let threads = spec.threads.as_ref();
+    Row {
+        name: name.to_owned(),
+        suite: spec.suite.clone(),
+        threads: ThreadsRow {
+            default: threads.map_or(1, |t| t.default),
+            max: threads.map_or(1, |t| t.max),
+        },
+        phases: spec.phases.len(),
+        length_ginstr: spec.phases.iter().map(|phase| phase.length_ginstr).sum(),
+        title: spec.title.clone(),
+        origin: Programs::origin(name),
+    }
+}

@@ -1,0 +1,16 @@
+//! `consort schema`: the formats of description files, for editors and other tools.
+
+use crate::cli::{SchemaArgs, SchemaKind};
+use crate::output;
+use anyhow::Result;
+use consort_sim::describe::{machine_schema, program_schema};
+use std::process::ExitCode;
+
+pub(crate) fn execute(args: &SchemaArgs) -> Result<ExitCode> {
+    let schema = match args.kind {
+        SchemaKind::Machine => machine_schema(),
+        SchemaKind::Program => program_schema(),
+    };
+    output::json(&mut std::io::stdout().lock(), &schema)?;
+    Ok(ExitCode::SUCCESS)
+}
