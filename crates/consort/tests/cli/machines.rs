@@ -5,8 +5,11 @@ use crate::common::{consort, folder, json, run, stderr};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+/// With no descriptions of the user's own.
 fn machine(args: &[&str]) -> Output {
-    let output = run(consort().arg("machine").args(args));
+    let mut command = consort();
+    command.env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"));
+    let output = run(command.arg("machine").args(args));
     assert!(output.status.success(), "{args:?}: {}", stderr(&output));
     output
 }
@@ -74,6 +77,38 @@ fn core_types_and_llc_domains_are_told() {
 #[test]
 fn the_tree_of_a_small_machine_reads_well() {
     insta::assert_snapshot!(text(&["--machine", "acmp-1+1"]));
+}
+
+#[test]
+fn every_level_of_the_tree_is_drawn() {
+    let check = |name: &str, lines: &[&str]| {
+        let drawn = text(&["--machine", name]);
+        for line in lines {
+            assert!(
+                drawn.lines().any(|l| l.trim() == *line),
+                "'{line}' in:\n{drawn}"
+            );
+        }
+    };
+    check(
+        "epyc-7763",
+        &[
+            "package 1",
+            "node 7",
+            "LLC 15, 32 MiB, 14.8 ns > 8 x L2 512 KiB, 12 cycles > 1 zen3 core {2 PUs}: 240-255",
+        ],
+    );
+    check(
+        "core-i9-12900k",
+        &[
+            "package 0 > node 0",
+            "2 x L2 2 MiB, 17 cycles > 4 e-cores {1 PU}: 16-23",
+        ],
+    );
+    check(
+        "core2-q9550",
+        &["LLC 1, 6 MiB, 5.3 ns > 2 x core {1 PU}: 2-3"],
+    );
 }
 
 #[test]

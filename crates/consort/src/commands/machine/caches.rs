@@ -12,20 +12,29 @@ pub(super) fn capacity(size_kib: f64) -> String {
 
 /// The caches of a core type, one line each.
 pub(super) fn lines(core: &CoreSpec) -> Vec<String> {
-    let scope = |cache: &CacheSpec| match cache.per {
-        Scope::Pu => "per PU",
-        Scope::Core => "per core",
-    };
     let l2 = core.l2.as_ref().map(|l2| line("L2", l2, "per L2 domain"));
     let l1s = [("L1I", &core.l1i), ("L1D", &core.l1d)];
-    let l1s = l1s.map(|(name, cache)| line(name, cache, scope(cache)));
+    let l1s = l1s.map(|(name, cache)| line(name, cache, owner(cache.per)));
     l1s.into_iter().chain(l2).collect()
 }
 
 fn line(name: &str, cache: &CacheSpec, scope: &str) -> String {
     let (size, ways) = (capacity(cache.size_kib), cache.ways);
-    let latency_cycles = cache.latency_cycles;
-    format!("{name} {size} {scope}, {ways}-way, {latency_cycles} cycles")
+    let latency = cycles(cache.latency_cycles);
+    format!("{name} {size} {scope}, {ways}-way, {latency}")
+}
+
+/// A number of cycles with its unit.
+pub(super) fn cycles(n: f64) -> String {
+    format!("{n} cycle{}", if n == 1.0 { "" } else { "s" })
+}
+
+/// Whose something is.
+pub(super) fn owner(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Pu => "per PU",
+        Scope::Core => "per core",
+    }
 }
 
 #[cfg(test)]

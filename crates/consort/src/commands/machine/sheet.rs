@@ -1,6 +1,6 @@
 //! The numbers of a described machine: cores, caches, memory, interconnect, power, PMU.
 
-use super::caches::{self, capacity};
+use super::caches::{self, capacity, cycles, owner};
 use super::report::{CoreTypeRow, core_types};
 use super::tree::count;
 use crate::output::{self, Column, text};
@@ -74,8 +74,8 @@ fn units(core: &CoreSpec) -> String {
     ];
     let text = |(name, unit): (&str, Option<&UnitSpec>)| {
         let unit = unit?;
-        let (n, latency, per) = (unit.count, unit.latency_cycles, word(unit.per));
-        Some(format!("{n} {name} per {per} ({latency} cycles)"))
+        let (n, latency, per) = (unit.count, cycles(unit.latency_cycles), owner(unit.per));
+        Some(format!("{n} {name} {per} ({latency})"))
     };
     let texts: Vec<String> = all.into_iter().filter_map(text).collect();
     format!("units: {}", texts.join(", "))

@@ -8,10 +8,10 @@
 //!     2 x L2 512 KiB, 10 cycles > 4 small cores {1 PU}: 4-11
 //! ```
 //!
-//! Equal neighbours are one line; a lone node stands behind its package. The PUs of a core have
+//! Equal neighbours are one entry; what is alone stands behind what is around it. The PUs of a core have
 //! neighbouring numbers.
 
-use super::caches::capacity;
+use super::caches::{capacity, cycles};
 use consort_core::topology::Domain;
 use consort_core::{PuId, PuSet};
 use consort_sim::chip::{Chip, Place};
@@ -68,10 +68,16 @@ fn llcs(chip: &Chip, node: &Domain, indent: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for llc in within(chip.topology().llcs(), node) {
         let (key, latency_ns) = (llc.key, spec.latency_ns);
-        lines.push(format!("{indent}LLC {key}, {size}, {latency_ns} ns"));
+        let heading = format!("{indent}LLC {key}, {size}, {latency_ns} ns");
         let groups = groups(chip, llc);
-        let runs = groups.chunk_by(|a, b| a.shape == b.shape);
-        lines.extend(runs.map(|run| format!("{indent}  {}", run_text(chip, run))));
+        let runs: Vec<&[Group]> = groups.chunk_by(|a, b| a.shape == b.shape).collect();
+        if let [run] = runs[..] {
+            lines.push(format!("{heading} > {}", run_text(chip, run)));
+            continue;
+        }
+        lines.push(heading);
+        let runs = runs.into_iter().map(|run| run_text(chip, run));
+        lines.extend(runs.map(|run| format!("{indent}  {run}")));
     }
     lines
 }
@@ -117,15 +123,23 @@ fn group(places: &[(PuId, Place)]) -> Group {
 fn run_text(chip: &Chip, run: &[Group]) -> String {
     let shape = run[0].shape;
     let core = &chip.core_types()[shape.core_type];
-    let name = &chip.topology().core_types()[shape.core_type].name;
+    let name = core_name(&chip.topology().core_types()[shape.core_type].name);
     let ways = count(shape.pus / shape.cores, "PU");
     let pus = run.iter().fold(PuSet::new(), |all, g| all.union(&g.pus));
     let Some(l2) = &core.l2 else {
         let cores = run.len() * shape.cores;
-        return format!("{cores} x {name} core {{{ways}}}: {pus}");
+        return format!("{cores} x {name} {{{ways}}}: {pus}");
     };
-    let (size, latency) = (capacity(l2.size_kib), l2.latency_cycles);
-    let cores = count(shape.cores, &format!("{name} core"));
+    let (size, latency) = (capacity(l2.size_kib), cycles(l2.latency_cycles));
+    let cores = count(shape.cores, &name);
     let n = run.len();
-    format!("{n} x L2 {size}, {latency} cycles > {cores} {{{ways}}}: {pus}")
+    format!("{n} x L2 {size}, {latency} > {cores} {{{ways}}}: {pus}")
+}
+
+/// `big core` for `big`; types that are called cores already keep their name.
+fn core_name(core_type: &str) -> String {
+    if core_type.ends_with("core") {
+        return core_type.to_owned();
+    }
+    format!("{core_type} core")
 }
