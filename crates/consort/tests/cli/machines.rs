@@ -1,5 +1,7 @@
 //! `consort machine --machine`: described machines.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use crate::check_refused;
 use crate::common::{consort, folder, json, run, stderr};
 use std::path::{Path, PathBuf};
@@ -199,4 +201,17 @@ fn the_users_own_machines_are_listed_and_drawn() {
     let drawn = with_home(&["--machine", "mine"]);
     let drawn = String::from_utf8(drawn.stdout).unwrap();
     assert!(drawn.starts_with("mine: My chip"), "{drawn}");
+
+    own_machine(
+        &own.join("bad.toml"),
+        &[("size_kib = 4096", "size_kib = -1")],
+    );
+    let refused = with_home(&["--list"]);
+    let line = stderr(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{line}");
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(
+        line.contains("bad.toml:") && line.contains("llc.size_kib"),
+        "{line}"
+    );
 }

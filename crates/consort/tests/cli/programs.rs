@@ -1,5 +1,7 @@
 //! `consort programs`: what can be simulated.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use crate::check_refused;
 use crate::common::{consort, folder, json, run, stderr};
 use std::path::Path;
