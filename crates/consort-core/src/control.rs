@@ -18,6 +18,8 @@ pub struct ControlLoop<M: Machine> {
     backoff: Backoff,
     generation: u64,
     current: BTreeMap<ThreadId, Placement>,
+    /// Whether the last plan set a quantum of its own.
+    probing: bool,
 }
 
 /// What one turn saw and did.
@@ -52,6 +54,7 @@ impl<M: Machine> ControlLoop<M> {
             backoff,
             generation: 0,
             current: BTreeMap::new(),
+            probing: false,
         }
     }
 
@@ -78,7 +81,8 @@ impl<M: Machine> ControlLoop<M> {
         let Some(observation) = self.machine.observe()? else {
             return Ok(None);
         };
-        let plan = self.plan(&observation);
+        let probed = std::mem::take(&mut self.probing);
+        let plan = self.plan(&observation, probed);
         let findings = lint(
             self.machine.topology(),
             &observation,
@@ -96,26 +100,35 @@ impl<M: Machine> ControlLoop<M> {
             enacted: Enacted::default(),
         };
         if turn.was_enacted() {
-            self.enact(&mut turn)?;
+            self.enact(&mut turn, probed)?;
         }
         Ok(Some(turn))
     }
 
-    fn enact(&mut self, turn: &mut Turn) -> Result<(), M::Error> {
+    fn enact(&mut self, turn: &mut Turn, probed: bool) -> Result<(), M::Error> {
         turn.enacted = self.machine.enact(&turn.plan)?;
         self.generation = turn.plan.generation;
         self.current = turn.plan.placements.clone();
-        self.backoff
-            .enacted(&turn.observation, !turn.changed.is_empty());
+        // A quantum of a plan's own is for measuring: progress is not what it is for.
+        self.probing = turn.plan.quantum_ns.is_some();
+        if !self.probing && !probed {
+            self.backoff
+                .enacted(&turn.observation, !turn.changed.is_empty());
+        }
         Ok(())
     }
 
-    fn plan(&mut self, observation: &Observation) -> Plan {
+    fn plan(&mut self, observation: &Observation, probed: bool) -> Plan {
         let view = View {
             topology: self.machine.topology(),
             observation,
         };
-        let decision = match self.backoff.judge(observation) {
+        let verdict = if probed {
+            Verdict::GoOn
+        } else {
+            self.backoff.judge(observation)
+        };
+        let decision = match verdict {
             Verdict::GoOn => self.policy.decide(view, &mut self.rng),
             Verdict::HoldOff(why) => hold_off(why),
         };
@@ -126,6 +139,7 @@ impl<M: Machine> ControlLoop<M> {
         Plan {
             generation: self.generation + 1,
             placements: decision.placements,
+            quantum_ns: decision.quantum_ns,
             report: decision.report,
         }
     }

@@ -167,6 +167,7 @@ mod tests {
         }
         Plan {
             generation: 1,
+            quantum_ns: None,
             placements: decision.placements,
             report: decision.report,
         }

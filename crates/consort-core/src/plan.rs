@@ -62,6 +62,9 @@ pub struct PlanReport {
 pub struct Decision {
     /// Threads that are not named are unrestricted.
     pub placements: BTreeMap<ThreadId, Placement>,
+    /// Length of the next quantum, ns, where it is to differ from the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum_ns: Option<u64>,
     /// Why.
     pub report: PlanReport,
 }
@@ -81,6 +84,9 @@ pub struct Plan {
     pub generation: u64,
     /// Where each observed thread may run.
     pub placements: BTreeMap<ThreadId, Placement>,
+    /// Length of the next quantum, ns, where it is to differ from the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum_ns: Option<u64>,
     /// Why.
     pub report: PlanReport,
 }

@@ -6,6 +6,7 @@ use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -23,6 +24,16 @@ pub struct View<'a> {
 
 /// A policy: decides once per quantum where each thread may run.
 pub trait Policy {
+    /// Looks at the machine before anything is started; later it may still change, which is for
+    /// [`Policy::decide`] to cope with.
+    ///
+    /// # Errors
+    /// [`PolicyError::Unfit`] when the policy would be of no use there.
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        let _ = (topology, offers);
+        Ok(())
+    }
+
     /// Decides the next quantum. Pure but for the policy's own history and `rng`.
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision;
 }
@@ -102,6 +113,24 @@ pub enum PolicyError {
     /// The text after the name is not `key=value,...`.
     #[error("'{0}' is not a policy with options; write name:key=value,key=value")]
     Syntax(String),
+    /// A file that an option names cannot be read.
+    #[error("option {key}={path}: {cause}")]
+    File {
+        /// The option.
+        key: String,
+        /// The file.
+        path: String,
+        /// The cause.
+        cause: String,
+    },
+    /// The policy would be of no use on this machine.
+    #[error("policy {policy} {why}")]
+    Unfit {
+        /// The policy.
+        policy: &'static str,
+        /// What it lacks, and what would be right.
+        why: String,
+    },
     /// The machine does not give what the policy needs.
     #[error("policy {policy} needs {needs}, but this machine offers {offers}")]
     Unfed {
@@ -139,6 +168,34 @@ pub struct PolicySpec {
     pub name: String,
     /// Options by key.
     pub options: BTreeMap<String, String>,
+    /// Contents of the files that options name, by key; see [`PolicySpec::attach`].
+    pub files: BTreeMap<String, String>,
+}
+
+impl PolicySpec {
+    /// Reads the files that options name, since the core does no I/O: values that end in `.toml`.
+    ///
+    /// # Errors
+    /// [`PolicyError::File`].
+    pub fn attach<E: fmt::Display>(
+        &mut self,
+        read: impl Fn(&str) -> Result<String, E>,
+    ) -> Result<(), PolicyError> {
+        for (key, path) in self.options.iter().filter(|(_, value)| is_file(value)) {
+            let content = read(path).map_err(|cause| PolicyError::File {
+                key: key.clone(),
+                path: path.clone(),
+                cause: cause.to_string(),
+            })?;
+            self.files.insert(key.clone(), content);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an option's value names a file.
+fn is_file(value: &str) -> bool {
+    value.ends_with(".toml")
 }
 
 impl FromStr for PolicySpec {
@@ -158,6 +215,7 @@ impl FromStr for PolicySpec {
         Ok(Self {
             name: name.trim().to_owned(),
             options: fields.map(pair).collect::<Result<_, _>>()?,
+            files: BTreeMap::new(),
         })
     }
 }
@@ -167,6 +225,7 @@ impl FromStr for PolicySpec {
 pub struct Options<'a> {
     info: &'a PolicyInfo,
     given: &'a BTreeMap<String, String>,
+    files: &'a BTreeMap<String, String>,
 }
 
 impl<'a> Options<'a> {
@@ -174,10 +233,8 @@ impl<'a> Options<'a> {
     ///
     /// # Errors
     /// [`PolicyError::UnknownOption`].
-    pub fn new(
-        info: &'a PolicyInfo,
-        given: &'a BTreeMap<String, String>,
-    ) -> Result<Self, PolicyError> {
+    pub fn new(info: &'a PolicyInfo, spec: &'a PolicySpec) -> Result<Self, PolicyError> {
+        let (given, files) = (&spec.options, &spec.files);
         let known = |key: &&String| info.options.iter().any(|o| o.name == key.as_str());
         match given.keys().find(|key| !known(key)) {
             Some(key) => Err(PolicyError::UnknownOption {
@@ -185,7 +242,7 @@ impl<'a> Options<'a> {
                 key: key.clone(),
                 known: join_or_none(info.options.iter().map(|o| o.name)),
             }),
-            None => Ok(Self { info, given }),
+            None => Ok(Self { info, given, files }),
         }
     }
 
@@ -209,6 +266,51 @@ impl<'a> Options<'a> {
         value.ok_or_else(|| self.bad(key, "true or false"))
     }
 
+    /// An option that is a whole number of at least 1.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadValue`].
+    pub fn count(&self, key: &'static str) -> Result<u64, PolicyError> {
+        let number = self.text(key).parse::<u64>().ok().filter(|n| *n > 0);
+        number.ok_or_else(|| self.bad(key, "a whole number from 1"))
+    }
+
+    /// An option that is one of a few words.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadValue`] with `expected`, which lists them.
+    pub fn one_of<T: Copy>(
+        &self,
+        key: &'static str,
+        words: &[(&str, T)],
+        expected: &'static str,
+    ) -> Result<T, PolicyError> {
+        let found = words.iter().find(|(word, _)| *word == self.text(key));
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| self.bad(key, expected))
+    }
+
+    /// An option that is a name, or a file of which the content is given.
+    ///
+    /// # Errors
+    /// [`PolicyError::File`] when the file was not attached.
+    pub fn named(&self, key: &'static str) -> Result<Named<'_>, PolicyError> {
+        let value = self.text(key);
+        match self.files.get(key) {
+            Some(content) => Ok(Named::File {
+                path: value,
+                content,
+            }),
+            None if is_file(value) => Err(PolicyError::File {
+                key: key.to_owned(),
+                path: value.to_owned(),
+                cause: "was not read".to_owned(),
+            }),
+            None => Ok(Named::Name(value)),
+        }
+    }
+
     fn text(&self, key: &str) -> &str {
         let default = self.info.options.iter().find(|o| o.name == key);
         match self.given.get(key) {
@@ -225,6 +327,20 @@ impl<'a> Options<'a> {
             expected,
         }
     }
+}
+
+/// The value of an option that is a name or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// A name.
+    Name(&'a str),
+    /// A file, and what is in it.
+    File {
+        /// Its path.
+        path: &'a str,
+        /// Its content.
+        content: &'a str,
+    },
 }
 
 fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {

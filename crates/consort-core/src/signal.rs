@@ -1,6 +1,7 @@
 //! What can be known of a thread, and from which tier it is known.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -69,6 +70,8 @@ pub enum Signal {
     Mix,
     /// Cycle stack; see [`crate::CycleStack`].
     CycleStack,
+    /// Accesses to the L1 data cache.
+    L1dAccesses,
 }
 
 impl Signal {
@@ -88,6 +91,7 @@ impl Signal {
             Self::FutexReturns => "futex-returns",
             Self::Mix => "mix",
             Self::CycleStack => "cycle-stack",
+            Self::L1dAccesses => "l1d-accesses",
         }
     }
 }
@@ -98,32 +102,59 @@ impl fmt::Display for Signal {
     }
 }
 
-/// The signals that a machine offers, each with the tier that it comes from.
+/// The signals that a machine offers, each with the tier that it comes from, and what a model
+/// must know of the machine to fit it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Offers(BTreeMap<Signal, Tier>);
+pub struct Offers {
+    signals: BTreeMap<Signal, Tier>,
+    #[serde(skip)]
+    machine: String,
+    #[serde(skip)]
+    stack: Vec<Cow<'static, str>>,
+}
 
 impl Offers {
+    /// Says which machine this is: the name of its description, or the processor's own.
+    pub fn set_machine(&mut self, name: &str) {
+        name.clone_into(&mut self.machine);
+    }
+
+    /// The machine's name; empty when it was not told.
+    pub fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// Says which components its cycle stacks have, in their order.
+    pub fn set_stack(&mut self, components: Vec<Cow<'static, str>>) {
+        self.stack = components;
+    }
+
+    /// The components of its cycle stacks; none when it gives none or they are not known yet.
+    pub fn stack(&self) -> &[Cow<'static, str>] {
+        &self.stack
+    }
+
     /// Adds a signal; the richer tier wins when it is offered twice.
     pub fn add(&mut self, signal: Signal, tier: Tier) {
-        let best = self.0.entry(signal).or_insert(tier);
+        let best = self.signals.entry(signal).or_insert(tier);
         *best = tier.max(*best);
     }
 
     /// The tier that a signal comes from, if it is offered.
     pub fn tier_of(&self, signal: Signal) -> Option<Tier> {
-        self.0.get(&signal).copied()
+        self.signals.get(&signal).copied()
     }
 
     /// Those of `needs` that are not offered.
     pub fn missing(&self, needs: &[Signal]) -> Vec<Signal> {
-        let lacks = |signal: &&Signal| !self.0.contains_key(signal);
+        let lacks = |signal: &&Signal| !self.signals.contains_key(signal);
         needs.iter().filter(lacks).copied().collect()
     }
 
     /// Every signal with its tier.
     pub fn iter(&self) -> impl Iterator<Item = (Signal, Tier)> + '_ {
-        self.0.iter().map(|(&signal, &tier)| (signal, tier))
+        self.signals.iter().map(|(&signal, &tier)| (signal, tier))
     }
 }
 

@@ -38,6 +38,8 @@ pub struct SimMachine {
     engine: Engine,
     source: Box<dyn SampleSource>,
     quantum_ns: u64,
+    /// Length of the next quantum where the last plan wants another, ns.
+    next_ns: Option<u64>,
     generation: u64,
 }
 
@@ -59,6 +61,7 @@ impl SimMachine {
             chip,
             source,
             quantum_ns: quantum_ns.max(1),
+            next_ns: None,
             generation: 0,
         })
     }
@@ -179,7 +182,8 @@ impl Machine for SimMachine {
         }
         let begin = self.engine.now_ps();
         self.engine.begin_quantum();
-        let end = begin.saturating_add(self.quantum_ns.saturating_mul(PS_PER_NS));
+        let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
+        let end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         self.engine.run_until(end);
         let interval_ns = (self.engine.now_ps() - begin) / PS_PER_NS;
         Ok(Some(self.collect(interval_ns)))
@@ -193,6 +197,7 @@ impl Machine for SimMachine {
             });
         }
         self.generation = plan.generation;
+        self.next_ns = plan.quantum_ns.map(|ns| ns.max(1));
         let mut enacted = Enacted::default();
         for (&id, placement) in &plan.placements {
             self.mask(id, placement, &mut enacted);

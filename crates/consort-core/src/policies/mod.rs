@@ -40,7 +40,7 @@ pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
 /// Unknown names, options or values.
 pub fn build(spec: &PolicySpec) -> Result<Box<dyn Policy>, PolicyError> {
     let info = find(&spec.name)?;
-    (info.build)(&Options::new(info, &spec.options)?)
+    (info.build)(&Options::new(info, spec)?)
 }
 
 #[cfg(test)]

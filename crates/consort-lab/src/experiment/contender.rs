@@ -3,7 +3,8 @@
 use super::error::ExperimentError;
 use consort_core::policies;
 use consort_core::policy::{Policy, PolicyInfo, PolicySpec};
-use consort_core::{Offers, requested};
+use consort_core::{Machine, Offers, requested};
+use consort_sim::SimMachine;
 use consort_sim::engine::EngineError;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
@@ -29,6 +30,7 @@ impl Contender {
     pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
         consort_sim::os::find(os).map_err(EngineError::from)?;
         let mut spec: PolicySpec = text.parse()?;
+        spec.attach(|path| std::fs::read_to_string(path))?;
         let mut system = os;
         if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
             system = named;
@@ -64,8 +66,14 @@ impl Contender {
         Ok(requested(&self.spec.name, offers)?)
     }
 
-    pub(super) fn build(&self) -> Result<Box<dyn Policy>, ExperimentError> {
-        Ok(policies::build(&self.spec)?)
+    /// The policy, made for a machine.
+    ///
+    /// # Errors
+    /// A machine on which it would be of no use.
+    pub(super) fn build(&self, machine: &SimMachine) -> Result<Box<dyn Policy>, ExperimentError> {
+        let mut policy = policies::build(&self.spec)?;
+        policy.prepare(machine.topology(), machine.offers())?;
+        Ok(policy)
     }
 }
 

@@ -1,7 +1,8 @@
 //! How long a policy takes to decide, on the host's clock.
 
 use consort_core::plan::Decision;
-use consort_core::policy::{Policy, PolicyRng, View};
+use consort_core::policy::{Policy, PolicyError, PolicyRng, View};
+use consort_core::{Offers, Topology};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,6 +45,10 @@ impl Timed {
 }
 
 impl Policy for Timed {
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        self.policy.prepare(topology, offers)
+    }
+
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let start = Instant::now();
         let decision = self.policy.decide(view, rng);

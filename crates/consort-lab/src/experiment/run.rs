@@ -146,7 +146,7 @@ impl Experiment {
         if let Some(observer) = observer {
             machine.set_observer(observer);
         }
-        let (policy, decisions) = Timed::new(contender.build()?);
+        let (policy, decisions) = Timed::new(contender.build(&machine)?);
         let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         let moves = self.turn_until_done(&mut wheel, work)?;
         let decision_us = *decisions.borrow();

@@ -2,8 +2,10 @@
 
 use crate::counters::{TierStatus, probe};
 use crate::events::{EventFile, event_file_for};
+use crate::sampling::ESTIMATED_STACK;
 use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
-use consort_core::{Offers, Tier};
+use consort_core::{Offers, Signal, Tier};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The host: its processor, and what can be seen of threads on it.
@@ -57,7 +59,27 @@ impl Host {
     pub fn offers(&self) -> Offers {
         let available = self.tiers.iter().filter(|tier| tier.available);
         let signals = available.flat_map(|t| t.signals.iter().map(|signal| (*signal, t.tier)));
-        signals.collect()
+        let mut offers: Offers = signals.collect();
+        offers.set_machine(&identity(&self.discovery).to_string());
+        offers.set_stack(self.stack_of(offers.tier_of(Signal::CycleStack)));
+        offers
+    }
+
+    /// The components of the cycle stacks that a tier gives.
+    fn stack_of(&self, tier: Option<Tier>) -> Vec<Cow<'static, str>> {
+        match tier {
+            Some(Tier::Counters) => self.counted_stack(),
+            Some(Tier::Sampling) => ESTIMATED_STACK.map(Cow::Borrowed).to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn counted_stack(&self) -> Vec<Cow<'static, str>> {
+        let pmus = self.event_file().into_iter().flat_map(|file| file.pmus);
+        let mut formulas = pmus.flat_map(|pmu| pmu.formulas);
+        let stack = formulas.find(|formula| formula.signal == Signal::CycleStack);
+        let parts = stack.into_iter().flat_map(|formula| formula.parts);
+        parts.map(|part| Cow::Owned(part.name)).collect()
     }
 
     /// The richest tier that is available.

@@ -7,7 +7,7 @@ use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
 use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use crate::topology::Watch;
-use consort_core::{Offers, Tier};
+use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -105,6 +105,7 @@ impl Live {
             clock: Clock {
                 start: now,
                 quantum: now,
+                next: None,
                 next_scan: now,
             },
             enactor,
@@ -140,10 +141,16 @@ fn recovered(config: &EnactConfig) -> BTreeSet<String> {
 /// What the host offers, less the sampling tier where it could not be set up for this command.
 fn offers(host: &Host, sampling: bool) -> Offers {
     let offered = host.offers();
-    let kept = offered
-        .iter()
-        .filter(|(_, tier)| sampling || *tier != Tier::Sampling);
-    kept.collect()
+    if sampling {
+        return offered;
+    }
+    let kept = offered.iter().filter(|(_, tier)| *tier != Tier::Sampling);
+    let mut kept: Offers = kept.collect();
+    kept.set_machine(offered.machine());
+    if kept.tier_of(Signal::CycleStack).is_some() {
+        kept.set_stack(offered.stack().to_vec());
+    }
+    kept
 }
 
 /// The sampling tier if its events could be opened, else a warning that says why not.

@@ -86,6 +86,8 @@ pub struct SampleCounts {
 struct Clock {
     start: Instant,
     quantum: Instant,
+    /// Length of the next quantum where the last plan wants another.
+    next: Option<Duration>,
     /// When `/proc` is compared with what records have told.
     next_scan: Instant,
 }
@@ -142,6 +144,7 @@ impl Machine for Live {
             });
         }
         self.generation = plan.generation;
+        self.clock.next = plan.quantum_ns.map(Duration::from_nanos);
         Ok(self.carry_out(plan))
     }
 }

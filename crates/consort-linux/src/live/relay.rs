@@ -25,7 +25,8 @@ impl Live {
     /// Waits until the quantum is over or the command has ended, reading rings and relaying
     /// signals meanwhile.
     pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
-        let end = self.clock.quantum + self.interval;
+        let length = self.clock.next.take().unwrap_or(self.interval);
+        let end = self.clock.quantum + length;
         loop {
             let now = Instant::now();
             let left = end.saturating_duration_since(now);

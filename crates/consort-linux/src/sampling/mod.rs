@@ -33,6 +33,7 @@ pub use calibrate::sample_cost_ns;
 pub use code::CodeCounts;
 pub use config::SamplerConfig;
 pub use error::SamplerError;
+pub(crate) use profile::ESTIMATED_STACK;
 pub use profile::{Counts, ProfiledThread, ThreadProfile};
 pub use profiler::Profiler;
 pub use sampler::Sampler;

@@ -34,6 +34,9 @@ pub struct ThreadProfile {
     pub window_samples: u64,
 }
 
+/// The components of an estimated cycle stack.
+pub(crate) const ESTIMATED_STACK: [&str; 4] = ["base", "unit", "memory", "front_end"];
+
 impl ThreadProfile {
     /// Instruction mix by time.
     pub fn mix(&self) -> Option<Mix> {
@@ -44,12 +47,10 @@ impl ThreadProfile {
     /// Estimated cycle stack: base, unit, memory, front end.
     pub fn stack(&self) -> Option<CycleStack> {
         let stack = self.estimate?.stack;
-        Some(CycleStack::from_amounts([
-            ("base", stack.base),
-            ("unit", stack.unit),
-            ("memory", stack.memory),
-            ("front_end", stack.front_end),
-        ]))
+        let amounts = [stack.base, stack.unit, stack.memory, stack.front_end];
+        Some(CycleStack::from_amounts(
+            ESTIMATED_STACK.into_iter().zip(amounts),
+        ))
     }
 
     /// Puts the signals of the sampling tier into a sample of `interval_ns`.

@@ -456,4 +456,12 @@ pub enum Quantity {
     StackData,
     /// Cycles of the stack: dispatch or commit taken by co-runners.
     StackCoRunners,
+    /// Cycles of the stack: completion stalled by units or data, where one event has both.
+    StackCompletion,
+    /// Cycles of the stack: empty pipeline, for instruction fetch or a mispredicted branch,
+    /// where one event has both.
+    StackEmpty,
+    /// Cycles of the stack: all instructions finished, none completed. The simulation completes
+    /// what has finished at once, so there are none; a PMU spends a counter on them all the same.
+    StackFinished,
 }

@@ -32,6 +32,12 @@ impl Memory {
         self.0[event]
     }
 
+    /// The event's last count by the length of its quantum.
+    pub(super) fn per_ns(&self, event: usize) -> Option<f64> {
+        let seen = self.get(event)?;
+        Some(seen.amount / (seen.end_ns - seen.begin_ns).max(1) as f64)
+    }
+
     /// The event's last count by the cycles of the same quantum.
     pub(super) fn per_cycle(&self, event: usize) -> Option<f64> {
         self.get(event).map(|seen| seen.amount / seen.cycles)

@@ -66,6 +66,19 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
         Quantity::StackBranch => stack.branch,
         Quantity::StackData => stack.l2 + stack.llc + stack.memory + stack.queue + stack.tlb,
         Quantity::StackCoRunners => stack.window + stack.dispatch,
+        Quantity::StackCompletion | Quantity::StackEmpty | Quantity::StackFinished => {
+            let parts = of_several(quantity).iter();
+            parts.map(|&part| amount(part, truth, bus)).sum()
+        }
+    }
+}
+
+/// The parts that an event for several counts together; none for any other.
+pub(super) fn of_several(quantity: Quantity) -> &'static [Quantity] {
+    match quantity {
+        Quantity::StackCompletion => &[Quantity::StackUnits, Quantity::StackData],
+        Quantity::StackEmpty => &[Quantity::StackFetch, Quantity::StackBranch],
+        _ => &[],
     }
 }
 
@@ -82,6 +95,13 @@ pub(super) const STACK: [Quantity; 6] = [
     Quantity::StackBranch,
     Quantity::StackData,
     Quantity::StackCoRunners,
+];
+
+/// Parts of the stack that some PMUs count with one event for several.
+pub(super) const MERGED: [Quantity; 3] = [
+    Quantity::StackCompletion,
+    Quantity::StackEmpty,
+    Quantity::StackFinished,
 ];
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Which events feed which signal, and how.
 
 use super::memory::Memory;
-use super::quantity::STACK;
+use super::quantity::{MERGED, STACK, of_several};
 use crate::machine::{EventSpec, Quantity};
 use consort_core::{CycleStack, Signal};
 use std::borrow::Cow;
@@ -18,6 +18,8 @@ pub(super) enum Formula {
     FpOperations(usize),
     /// Share of cycles waiting for data.
     MemoryStall(usize),
+    /// Accesses to the L1D.
+    L1dAccesses(usize),
     /// Cycle stack: a part per event, and what they leave if they do not tell of all causes.
     Stack { parts: Vec<usize>, whole: bool },
 }
@@ -29,34 +31,52 @@ impl Formula {
         let fp = of(Quantity::FpuEmptyCycles).map(Self::FpuNotEmpty);
         let fp = fp.or_else(|| of(Quantity::FpOperations).map(Self::FpOperations));
         let data = of(Quantity::StackData).map(Self::MemoryStall);
-        fp.into_iter().chain(data).chain(stack(events)).collect()
+        let l1d = of(Quantity::L1dAccesses).map(Self::L1dAccesses);
+        let single = fp.into_iter().chain(data).chain(l1d);
+        single.chain(stack(events)).collect()
     }
 
     pub(super) fn signal(&self) -> Signal {
         match self {
             Self::FpuNotEmpty(_) | Self::FpOperations(_) => Signal::FpUsage,
             Self::MemoryStall(_) => Signal::MemoryStall,
+            Self::L1dAccesses(_) => Signal::L1dAccesses,
             Self::Stack { .. } => Signal::CycleStack,
         }
     }
 
     pub(super) fn events(&self) -> Vec<usize> {
         match self {
-            Self::FpuNotEmpty(e) | Self::FpOperations(e) | Self::MemoryStall(e) => vec![*e],
+            Self::FpuNotEmpty(e)
+            | Self::FpOperations(e)
+            | Self::MemoryStall(e)
+            | Self::L1dAccesses(e) => vec![*e],
             Self::Stack { parts, .. } => parts.clone(),
         }
     }
 
-    /// The event and value of a ratio; none for a stack, or before its event was counted.
-    pub(super) fn ratio(&self, memory: &Memory) -> Option<(usize, f64)> {
-        let (event, value) = match *self {
-            Self::FpuNotEmpty(event) => (event, 1.0 - memory.per_cycle(event)?),
+    /// The event and value of a single one; none for a stack, or before its event was counted.
+    /// A count is that of `interval_ns` at the rate at which its event last counted.
+    pub(super) fn value(&self, memory: &Memory, interval_ns: u64) -> Option<(usize, f64)> {
+        let ratio = |value: f64| value.clamp(0.0, 1.0);
+        match *self {
+            Self::FpuNotEmpty(event) => Some((event, ratio(1.0 - memory.per_cycle(event)?))),
             Self::FpOperations(event) | Self::MemoryStall(event) => {
-                (event, memory.per_cycle(event)?)
+                Some((event, ratio(memory.per_cycle(event)?)))
             }
-            Self::Stack { .. } => return None,
+            Self::L1dAccesses(event) => Some((event, memory.per_ns(event)? * interval_ns as f64)),
+            Self::Stack { .. } => None,
+        }
+    }
+
+    /// The names of a stack's components, in their order.
+    pub(super) fn components(&self, events: &[EventSpec]) -> Vec<Cow<'static, str>> {
+        let Self::Stack { parts, whole } = self else {
+            return Vec::new();
         };
-        Some((event, value.clamp(0.0, 1.0)))
+        let names = parts.iter().map(|&event| name(&events[event].name));
+        let other = (!whole).then_some(Cow::Borrowed(OTHER));
+        names.chain(other).collect()
     }
 
     /// The stack; none for a ratio, or before all its events were counted.
@@ -78,10 +98,14 @@ fn name(event: &str) -> Cow<'static, str> {
     Cow::Owned(event.to_owned())
 }
 
+/// The events of the stack: those that count several parts together where there are such, else
+/// one per part.
 fn stack(events: &[EventSpec]) -> Option<Formula> {
-    let of = |quantity: &Quantity| events.iter().position(|event| event.counts == *quantity);
-    let found: Vec<Option<usize>> = STACK.iter().map(of).collect();
-    let whole = found.iter().all(Option::is_some);
-    let parts: Vec<usize> = found.into_iter().flatten().collect();
+    let of = |quantity: Quantity| events.iter().position(|event| event.counts == quantity);
+    let merged: Vec<Quantity> = MERGED.into_iter().filter(|&q| of(q).is_some()).collect();
+    let covered = |part: &Quantity| merged.iter().any(|&q| of_several(q).contains(part));
+    let single: Vec<Quantity> = STACK.into_iter().filter(|part| !covered(part)).collect();
+    let whole = single.iter().all(|&q| of(q).is_some());
+    let parts: Vec<usize> = single.into_iter().chain(merged).filter_map(of).collect();
     (!parts.is_empty()).then_some(Formula::Stack { parts, whole })
 }

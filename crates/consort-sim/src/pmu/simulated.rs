@@ -96,6 +96,7 @@ impl SimulatedPmu {
             threads: BTreeMap::new(),
             events,
         };
+        pmu.offers.set_machine(&machine.name);
         pmu.groups = groups(&pmu.turns(), slots.budget);
         pmu.offer();
         Ok(pmu)
@@ -130,7 +131,7 @@ impl SimulatedPmu {
         watched.now_ns += interval_ns;
         let mut sample = software(truth, interval_ns);
         self.count(&mut watched, &mut sample, truth, interval_ns);
-        self.derive(&watched, &mut sample);
+        self.derive(&watched, &mut sample, interval_ns);
         self.threads.insert(thread, watched);
         sample
     }
@@ -166,6 +167,9 @@ impl SimulatedPmu {
         for signal in formulas.chain(cycles).chain(instructions) {
             self.offers.add(signal, Tier::Counters);
         }
+        let stacks = self.formulas.iter();
+        let stack = stacks.flat_map(|f| f.components(&self.events)).collect();
+        self.offers.set_stack(stack);
     }
 
     /// Lets the counters of the thread's turn count.
@@ -223,10 +227,10 @@ impl SimulatedPmu {
     }
 
     /// Adds what the thread's last counts tell.
-    fn derive(&self, watched: &Watched, sample: &mut Sample) {
+    fn derive(&self, watched: &Watched, sample: &mut Sample, interval_ns: u64) {
         let memory = &watched.memory;
         for formula in &self.formulas {
-            if let Some((event, value)) = formula.ratio(memory) {
+            if let Some((event, value)) = formula.value(memory, interval_ns) {
                 let seen = memory.get(event);
                 let reading = seen.map(|seen| aged(value, seen, watched.now_ns));
                 reading
@@ -240,19 +244,19 @@ impl SimulatedPmu {
     }
 }
 
-/// A ratio whose event counted in an earlier quantum, or in the last.
-fn aged(ratio: f64, seen: Seen, now_ns: u64) -> Reading {
+/// A value whose event counted in an earlier quantum, or in the last.
+fn aged(value: f64, seen: Seen, now_ns: u64) -> Reading {
     let mut reading = Reading {
-        raw: ratio,
+        raw: value,
         tier: Tier::Counters,
         enabled_ns: now_ns - seen.begin_ns,
         running_ns: seen.end_ns - seen.begin_ns,
     };
     if reading.is_multiplexed() {
-        reading.raw = ratio * (reading.running_ns as f64 / reading.enabled_ns as f64);
+        reading.raw = value * (reading.running_ns as f64 / reading.enabled_ns as f64);
     }
-    // Rounding must not lift a ratio of 1 above 1.
-    while reading.scaled().is_some_and(|scaled| scaled > ratio) {
+    // Rounding must not lift a share of 1 above 1.
+    while reading.scaled().is_some_and(|scaled| scaled > value) {
         reading.raw = reading.raw.next_down();
     }
     reading

@@ -44,6 +44,7 @@ fn plan(generation: u64, masks: &[(ThreadId, &str)]) -> Plan {
         |(id, pus): &(ThreadId, &str)| (*id, Placement::Restricted(pus.parse().unwrap()));
     Plan {
         generation,
+        quantum_ns: None,
         placements: masks.iter().map(placement).collect::<BTreeMap<_, _>>(),
         report: consort_core::plan::PlanReport::default(),
     }

@@ -235,6 +235,7 @@ proptest! {
             let decision = decide(&mut *policy, &topology, &seen);
             let plan = Plan {
                 generation,
+            quantum_ns: None,
                 placements: decision.placements.clone(),
                 report: decision.report.clone(),
             };

@@ -40,7 +40,7 @@ impl Setup {
         let interval = args.interval.or(config.interval);
         let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
         Ok(Self {
-            policy: policies::build(&spec).map_err(bad_input)?,
+            policy: prepared(&spec, topology, offers)?,
             spec,
             requested,
             why,
@@ -62,7 +62,7 @@ impl Setup {
         let (spec, why) = resolve(&self.requested, machine.topology(), machine.offers())?;
         let spec = without_foreign_options(spec);
         Ok(Self {
-            policy: policies::build(&spec).map_err(bad_input)?,
+            policy: prepared(&spec, machine.topology(), machine.offers())?,
             spec,
             why,
             ..self
@@ -78,9 +78,18 @@ fn without_foreign_options(spec: PolicySpec) -> PolicySpec {
     PolicySpec { options, ..spec }
 }
 
+/// The policy, made for this machine.
+fn prepared(spec: &PolicySpec, topology: &Topology, offers: &Offers) -> Result<Box<dyn Policy>> {
+    let mut policy = policies::build(spec).map_err(bad_input)?;
+    policy.prepare(topology, offers).map_err(bad_input)?;
+    Ok(policy)
+}
+
 /// The policy to use and why: the one asked for, or the best that can be fed here.
 fn resolve(text: &str, topology: &Topology, offers: &Offers) -> Result<(PolicySpec, String)> {
-    let spec: PolicySpec = text.parse().map_err(bad_input)?;
+    let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
+    spec.attach(|path| std::fs::read_to_string(path))
+        .map_err(bad_input)?;
     if spec.name == AUTO {
         let choice = choose(topology, offers);
         let name = choice.name.to_owned();
