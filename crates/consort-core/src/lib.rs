@@ -14,6 +14,7 @@ pub mod lint;
 mod machine;
 pub mod metrics;
 mod mix;
+pub mod model;
 pub mod plan;
 pub mod policies;
 pub mod policy;

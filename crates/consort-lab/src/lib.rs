@@ -20,6 +20,7 @@ pub mod studies;
 mod study;
 #[cfg(test)]
 mod testing;
+pub mod train;
 
 pub use context::{Context, Progress};
 pub use registry::{Registry, UnknownStudy};

@@ -1,0 +1,243 @@
+//! What came out differently from the prediction, per pair of threads.
+
+use super::pairs::PairSlowdowns;
+use crate::ids::ThreadId;
+use std::collections::BTreeMap;
+
+/// A slice whose performance is less than this share of the prediction says
+/// nothing about the pair: the thread changed its phase or did not run (section
+/// 5.2 of the paper).
+const LEAST_FACTOR: f64 = 0.5;
+
+/// Weight of the newest slice in the average; the paper gives none.
+const DEFAULT_WEIGHT: f64 = 0.5;
+
+/// What an update did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// The factors of the thread next to these co-runners moved.
+    Taken,
+    /// The performance is below half of the prediction, or one of both is not
+    /// positive and finite; the factors stay.
+    Refused,
+}
+
+/// Correction factors: actual over predicted performance of a thread next to a
+/// co-runner, averaged over slices, 1 for pairs that have not been seen. A
+/// prediction of performance is to be multiplied by it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corrections {
+    weight: f64,
+    places: BTreeMap<ThreadId, usize>,
+    free: Vec<usize>,
+    /// By place of the thread, then of the co-runner; 1 past the end.
+    factors: Vec<Vec<f64>>,
+}
+
+impl Default for Corrections {
+    fn default() -> Self {
+        Self::new(DEFAULT_WEIGHT)
+    }
+}
+
+impl Corrections {
+    /// No pair seen yet; `weight`, 0 to 1, is that of the newest slice.
+    pub fn new(weight: f64) -> Self {
+        Self {
+            weight: super::level::share(weight, 1.0),
+            places: BTreeMap::new(),
+            free: Vec::new(),
+            factors: Vec::new(),
+        }
+    }
+
+    /// Takes the performance (instructions per cycle over those alone) of a
+    /// thread in a slice next to co-runners, and what was predicted for it
+    /// before correction. With several co-runners each of the pairs takes it.
+    pub fn update(
+        &mut self,
+        thread: ThreadId,
+        co_runners: &[ThreadId],
+        actual: f64,
+        predicted: f64,
+    ) -> Update {
+        let factor = actual / predicted;
+        if predicted <= 0.0 || !factor.is_finite() || factor < LEAST_FACTOR {
+            return Update::Refused;
+        }
+        let own = self.place(thread);
+        for co_runner in co_runners {
+            let other = self.place(*co_runner);
+            let row = &mut self.factors[own];
+            if row.len() <= other {
+                row.resize(other + 1, 1.0);
+            }
+            row[other] += self.weight * (factor - row[other]);
+        }
+        Update::Taken
+    }
+
+    /// The factor of a thread next to one co-runner.
+    pub fn factor(&self, thread: ThreadId, co_runner: ThreadId) -> f64 {
+        let place = |id: &ThreadId| self.places.get(id).copied();
+        let both = place(&thread).zip(place(&co_runner));
+        both.map_or(1.0, |(own, other)| self.at(own, other))
+    }
+
+    /// The factor of a thread next to several co-runners: the mean of theirs,
+    /// 1 without any.
+    pub fn factor_among(&self, thread: ThreadId, co_runners: &[ThreadId]) -> f64 {
+        let factors = co_runners.iter().map(|other| self.factor(thread, *other));
+        let count = co_runners.len().max(1) as f64;
+        if co_runners.is_empty() {
+            return 1.0;
+        }
+        factors.sum::<f64>() / count
+    }
+
+    /// Forgets a thread that is gone.
+    pub fn forget(&mut self, thread: ThreadId) {
+        let Some(place) = self.places.remove(&thread) else {
+            return;
+        };
+        self.factors[place].clear();
+        for row in &mut self.factors {
+            if let Some(factor) = row.get_mut(place) {
+                *factor = 1.0;
+            }
+        }
+        self.free.push(place);
+    }
+
+    /// Corrects predicted slowdowns of all pairs; `threads` tells who they are,
+    /// in their order. Performance is multiplied, so slowdowns are divided.
+    pub fn apply(&self, threads: &[ThreadId], pairs: &mut PairSlowdowns) {
+        let place = |id: &ThreadId| self.places.get(id).copied().unwrap_or(usize::MAX);
+        let places: Vec<usize> = threads.iter().map(place).collect();
+        for (thread, own) in places.iter().enumerate() {
+            let Some(factors) = self.factors.get(*own).filter(|row| !row.is_empty()) else {
+                continue;
+            };
+            for (slowdown, other) in pairs.next_to_mut(thread).iter_mut().zip(&places) {
+                *slowdown /= factors.get(*other).copied().unwrap_or(1.0);
+            }
+        }
+    }
+
+    fn at(&self, own: usize, other: usize) -> f64 {
+        self.factors[own].get(other).copied().unwrap_or(1.0)
+    }
+
+    fn place(&mut self, thread: ThreadId) -> usize {
+        if let Some(place) = self.places.get(&thread) {
+            return *place;
+        }
+        let place = self.free.pop().unwrap_or(self.factors.len());
+        if place == self.factors.len() {
+            self.factors.push(Vec::new());
+        }
+        self.places.insert(thread, place);
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::testing::power8;
+    use proptest::prelude::*;
+
+    fn id(tid: u32) -> ThreadId {
+        ThreadId {
+            pid: 1,
+            tid,
+            start_ticks: 0,
+        }
+    }
+
+    #[test]
+    fn an_unseen_pair_is_taken_as_predicted() {
+        let mut corrections = Corrections::default();
+        assert_eq!(corrections.factor(id(1), id(2)), 1.0);
+        assert_eq!(corrections.update(id(1), &[id(2)], 0.6, 0.5), Update::Taken);
+        assert_eq!(corrections.factor(id(2), id(1)), 1.0, "pairs are ordered");
+        assert_eq!(corrections.factor(id(1), id(3)), 1.0);
+    }
+
+    #[test]
+    fn factors_are_an_exponential_moving_average() {
+        let mut corrections = Corrections::new(0.25);
+        corrections.update(id(1), &[id(2)], 0.6, 0.5);
+        assert!((corrections.factor(id(1), id(2)) - 1.05).abs() < 1e-15);
+        corrections.update(id(1), &[id(2)], 0.4, 0.5);
+        assert!((corrections.factor(id(1), id(2)) - 0.9875).abs() < 1e-15);
+    }
+
+    #[test]
+    fn less_than_half_of_the_prediction_is_no_news() {
+        let mut corrections = Corrections::default();
+        let refused = [
+            (0.499, 1.0),
+            (1.0, 0.0),
+            (-1.0, -1.0),
+            (f64::NAN, 1.0),
+            (1.0, f64::NAN),
+            (f64::INFINITY, 1.0),
+        ];
+        for (actual, predicted) in refused {
+            let update = corrections.update(id(1), &[id(2)], actual, predicted);
+            assert_eq!(update, Update::Refused, "{actual} {predicted}");
+        }
+        assert_eq!(corrections, Corrections::default());
+        assert_eq!(corrections.update(id(1), &[id(2)], 0.5, 1.0), Update::Taken);
+    }
+
+    #[test]
+    fn several_co_runners_share_one_factor_and_give_their_mean() {
+        let mut corrections = Corrections::new(1.0);
+        corrections.update(id(1), &[id(2), id(3)], 0.6, 0.5);
+        corrections.update(id(1), &[id(3)], 0.8, 0.5);
+        assert!((corrections.factor_among(id(1), &[id(2), id(3)]) - 1.4).abs() < 1e-15);
+        assert_eq!(corrections.factor_among(id(1), &[]), 1.0);
+    }
+
+    #[test]
+    fn a_thread_in_the_place_of_a_gone_one_starts_anew() {
+        let mut corrections = Corrections::new(1.0);
+        corrections.update(id(1), &[id(2)], 0.6, 0.5);
+        corrections.update(id(2), &[id(1)], 0.6, 0.5);
+        corrections.forget(id(2));
+        corrections.forget(id(9));
+        corrections.update(id(3), &[], 0.6, 0.5);
+        assert_eq!(corrections.factor(id(1), id(3)), 1.0);
+        assert_eq!(corrections.factor(id(3), id(1)), 1.0);
+    }
+
+    #[test]
+    fn pairs_are_corrected_in_the_order_of_the_threads() {
+        let stacks = [0.4, 0.1, 0.1, 0.4, 0.3, 0.2, 0.1, 0.4, 0.1, 0.1, 0.1, 0.7];
+        let mut pairs = power8().pairs(&stacks).unwrap();
+        let plain = pairs.clone();
+        let mut corrections = Corrections::new(1.0);
+        corrections.update(id(7), &[id(5)], 0.8, 1.0);
+        corrections.apply(&[id(5), id(6), id(7)], &mut pairs);
+        for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
+            let factor = if (i, j) == (2, 0) { 0.8 } else { 1.0 };
+            assert_eq!(pairs.get(i, j), plain.get(i, j).map(|s| s / factor));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn factors_stay_within_what_was_seen(
+            weight in 0.0f64..1.0, seen in prop::collection::vec(0.0f64..2.0, 0..20),
+        ) {
+            let mut corrections = Corrections::new(weight);
+            for factor in &seen {
+                corrections.update(id(1), &[id(2)], *factor, 1.0);
+            }
+            let factor = corrections.factor(id(1), id(2));
+            prop_assert!((LEAST_FACTOR..=2.0).contains(&factor));
+        }
+    }
+}

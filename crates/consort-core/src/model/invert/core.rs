@@ -1,0 +1,280 @@
+//! The steps of the inversion for the threads of one core.
+
+use super::Inverse;
+use super::component::{Equations, SLACK};
+use crate::model::level::{Level, share};
+use crate::model::matrix::{MOST, Row};
+use crate::model::parameters::Parameters;
+
+/// Rounds before the iteration is given up; it gains about a digit at each.
+const ROUNDS: usize = 60;
+
+/// The iteration ends where no share moves more than this.
+const SETTLED: f64 = 1e-11;
+
+/// Stacks explain what was measured where the residual is below this.
+const EXPLAINED: f64 = 1e-8;
+
+/// Least slowdown that brings a stack to the scale of ST cycles. Parameters far
+/// from any processor can predict less than nothing.
+const LEAST_SLOWDOWN: f64 = 0.05;
+
+/// The running threads of one core. Stacks lie thread after thread.
+pub(super) struct Core<'a> {
+    level: &'a Level,
+    pub(super) components: usize,
+    /// Places of the running threads among those given.
+    running: [usize; MOST],
+    pub(super) n: usize,
+    /// Measured stacks, normalised.
+    measured: Vec<f64>,
+    own: Vec<f64>,
+}
+
+/// What the last round found.
+#[derive(Default)]
+struct Verdict {
+    sensitivity: f64,
+    guesses_kept: Vec<usize>,
+}
+
+impl<'a> Core<'a> {
+    pub(super) fn new(level: &'a Level, stacks: &[&[f64]]) -> Self {
+        let components = level.parameters().len();
+        let mut measured = vec![0.0; stacks.len() * components];
+        let mut running = [0; MOST];
+        let mut n = 0;
+        let places = measured.chunks_exact_mut(components).zip(stacks);
+        for (place, (clean, stack)) in places.enumerate() {
+            if normalise(stack, clean) {
+                running[n] = place;
+                n += 1;
+            }
+        }
+        Self {
+            level,
+            components,
+            running,
+            n,
+            own: measured.clone(),
+            measured,
+        }
+    }
+
+    pub(super) fn invert(mut self) -> Inverse {
+        let mut verdict = Verdict::default();
+        if self.n > 1 {
+            self.settle();
+            self.rescue();
+            verdict = self.judge();
+        }
+        self.finish(verdict)
+    }
+
+    /// Repeats: slowdowns from the stacks so far, new stacks from those.
+    fn settle(&mut self) {
+        let mut before = self.own.clone();
+        for _ in 0..ROUNDS {
+            let slowdowns = self.slowdowns();
+            for component in 0..self.components {
+                let solved = self.equations(component, &slowdowns, true).solve();
+                let shares = solved.unwrap_or_else(|| self.measured_column(component));
+                self.store(component, &shares);
+            }
+            self.normalise_own();
+            let moves = before.iter().zip(&self.own).map(|(a, b)| (a - b).abs());
+            if moves.fold(0.0, f64::max) < SETTLED {
+                break;
+            }
+            before.copy_from_slice(&self.own);
+        }
+    }
+
+    /// Where the passes have ended at no solution, looks for one from the first
+    /// guess, then from where they ended.
+    fn rescue(&mut self) {
+        if self.is_explained() {
+            return;
+        }
+        let ended = self.own.clone();
+        for start in [self.measured.clone(), ended.clone()] {
+            self.own = start;
+            if self.solve_jointly() && self.is_explained() {
+                return;
+            }
+        }
+        self.own = ended;
+    }
+
+    fn is_explained(&self) -> bool {
+        self.residual(&self.slowdowns()) < EXPLAINED
+    }
+
+    /// The last round: takes roots only, and the guess where there are none.
+    fn judge(&mut self) -> Verdict {
+        let slowdowns = self.slowdowns();
+        let largest = slowdowns[..self.n].iter().copied().fold(0.0, f64::max);
+        let mut verdict = Verdict::default();
+        for component in 0..self.components {
+            let equations = self.equations(component, &slowdowns, false);
+            if let Some(shares) = equations.solve() {
+                let growth = largest * equations.sensitivity(&shares);
+                verdict.sensitivity = verdict.sensitivity.max(growth);
+                self.store(component, &shares);
+            } else {
+                self.store(component, &self.measured_column(component));
+                if equations.together[..self.n].iter().any(|y| *y > 0.0) {
+                    verdict.guesses_kept.push(component);
+                }
+            }
+        }
+        self.normalise_own();
+        verdict
+    }
+
+    fn finish(self, verdict: Verdict) -> Inverse {
+        let slowdowns = self.slowdowns();
+        let residual = self.residual(&slowdowns);
+        let mut by_place = [1.0; MOST];
+        for (i, place) in self.running[..self.n].iter().enumerate() {
+            by_place[*place] = slowdowns[i];
+        }
+        Inverse {
+            components: self.components,
+            own: self.own,
+            slowdowns: by_place,
+            guesses_kept: verdict.guesses_kept,
+            sensitivity: verdict.sensitivity,
+            residual,
+        }
+    }
+
+    pub(super) fn equations(&self, component: usize, slowdowns: &Row, lenient: bool) -> Equations {
+        let mut together = self.measured_column(component);
+        for (value, slowdown) in together.iter_mut().zip(slowdowns) {
+            *value *= slowdown;
+        }
+        Equations {
+            parameters: *self.parameters(component),
+            n: self.n,
+            together,
+            guess: self.column(&self.own, component),
+            lenient,
+        }
+    }
+
+    pub(super) fn slowdowns(&self) -> Row {
+        let mut slowdowns = [1.0; MOST];
+        if self.n < 2 {
+            return slowdowns;
+        }
+        for (i, slowdown) in slowdowns[..self.n].iter_mut().enumerate() {
+            *slowdown = self.together(i).sum::<f64>().max(LEAST_SLOWDOWN);
+        }
+        slowdowns
+    }
+
+    /// The components of a running thread together, in ST cycles.
+    fn together(&self, i: usize) -> impl Iterator<Item = f64> {
+        let place = self.running[i] * self.components;
+        let parameters = self.level.parameters().iter().enumerate();
+        parameters.map(move |(component, p)| {
+            let own = self.own[place + component];
+            let all: f64 = self.column(&self.own, component)[..self.n].iter().sum();
+            p.together(own, all - own)
+        })
+    }
+
+    fn residual(&self, slowdowns: &Row) -> f64 {
+        let mut largest = 0.0;
+        if self.n < 2 {
+            return largest;
+        }
+        for (i, slowdown) in slowdowns[..self.n].iter().enumerate() {
+            let measured = &self.measured[self.running[i] * self.components..];
+            for (together, measured) in self.together(i).zip(measured) {
+                largest = f64::max(largest, (together / slowdown - measured).abs());
+            }
+        }
+        largest
+    }
+
+    /// One component of all running threads.
+    fn column(&self, stacks: &[f64], component: usize) -> Row {
+        let mut column = [0.0; MOST];
+        for (value, place) in column.iter_mut().zip(&self.running[..self.n]) {
+            *value = stacks[place * self.components + component];
+        }
+        column
+    }
+
+    pub(super) fn parameters(&self, component: usize) -> &Parameters {
+        &self.level.parameters()[component]
+    }
+
+    pub(super) fn measured_column(&self, component: usize) -> Row {
+        self.column(&self.measured, component)
+    }
+
+    /// What every running thread's stack lacks to a sum of 1.
+    pub(super) fn missing(&self) -> Row {
+        let mut missing = [0.0; MOST];
+        for (value, place) in missing.iter_mut().zip(&self.running[..self.n]) {
+            let stack = &self.own[place * self.components..(place + 1) * self.components];
+            *value = 1.0 - stack.iter().sum::<f64>();
+        }
+        missing
+    }
+
+    /// Adds a part of a step to one component of all running threads.
+    pub(super) fn advance(&mut self, component: usize, step: &Row, part: f64) {
+        for (step, place) in step.iter().zip(&self.running[..self.n]) {
+            self.own[place * self.components + component] += part * step;
+        }
+    }
+
+    /// Moves shares just outside 0 to 1 in; false where one is farther out.
+    pub(super) fn clamp_own(&mut self) -> bool {
+        let near = -SLACK..=1.0 + SLACK;
+        let all_near = self.own.iter().all(|share| near.contains(share));
+        self.own
+            .iter_mut()
+            .for_each(|share| *share = share.clamp(0.0, 1.0));
+        all_near
+    }
+
+    fn store(&mut self, component: usize, shares: &Row) {
+        for (share, place) in shares.iter().zip(&self.running[..self.n]) {
+            self.own[place * self.components + component] = *share;
+        }
+    }
+
+    /// Brings the stack of every running thread to a sum of 1; where nothing is
+    /// left of it, the measured one stands in.
+    fn normalise_own(&mut self) {
+        for place in &self.running[..self.n] {
+            let range = place * self.components..(place + 1) * self.components;
+            let stack = &mut self.own[range.clone()];
+            let sum: f64 = stack.iter().sum();
+            if sum > 0.0 {
+                stack.iter_mut().for_each(|share| *share /= sum);
+            } else {
+                stack.copy_from_slice(&self.measured[range]);
+            }
+        }
+    }
+}
+
+/// Writes the shares of a stack; false where it has nothing.
+fn normalise(stack: &[f64], shares: &mut [f64]) -> bool {
+    // Amounts are bounded first, so that their sum stays finite.
+    let clean = |amount: &f64| share(*amount, f64::MAX / 1e6);
+    let sum: f64 = stack.iter().map(clean).sum();
+    if sum <= 0.0 {
+        return false;
+    }
+    for (place, amount) in shares.iter_mut().zip(stack) {
+        *place = clean(amount) / sum;
+    }
+    true
+}

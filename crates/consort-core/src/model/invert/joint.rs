@@ -1,0 +1,115 @@
+//! All components and slowdowns of one core solved together.
+//!
+//! Purpose: the way out where the repeated passes end at no solution, which
+//! they do near a fold, where the slowdowns of the guess put a component out of
+//! reach. Newton's method on the equations of every component, with the
+//! slowdowns as further unknowns and the sums of the stacks as their equations.
+//! The shares are eliminated, so that no system is larger than the number of
+//! threads. Pitfall: needs a start that is not on the fold itself.
+
+use super::component::Equations;
+use super::core::Core;
+use crate::model::matrix::{MOST, Matrix, Row};
+
+/// Steps before a start is given up.
+const STEPS: usize = 40;
+
+/// No step may move a share farther, so that a bad start does not fly off.
+const LONGEST_STEP: f64 = 0.25;
+
+/// A step below this ends the search, in shares.
+const SMALL_STEP: f64 = 1e-12;
+
+impl Core<'_> {
+    /// Replaces the stacks by a solution near them; false where none is found,
+    /// and then the stacks are of no use.
+    pub(super) fn solve_jointly(&mut self) -> bool {
+        let mut slowdowns = self.slowdowns();
+        for _ in 0..STEPS {
+            let Some(moved) = self.joint_step(&mut slowdowns) else {
+                return false;
+            };
+            if moved < SMALL_STEP {
+                return self.clamp_own();
+            }
+        }
+        false
+    }
+
+    fn joint_step(&mut self, slowdowns: &mut Row) -> Option<f64> {
+        let systems = self.systems(slowdowns);
+        let change = self.slowdown_change(&systems)?;
+        let steps: Option<Vec<Row>> = systems.iter().map(|s| s.step(&change)).collect();
+        let steps = steps?;
+        let sizes = steps.iter().flatten().map(|step| step.abs());
+        let largest = sizes.fold(0.0, f64::max);
+        let part = (LONGEST_STEP / largest).min(1.0);
+        for (system, step) in systems.iter().zip(&steps) {
+            self.advance(system.component, step, part);
+        }
+        for (slowdown, change) in slowdowns.iter_mut().zip(&change[..self.n]) {
+            *slowdown += part * change;
+        }
+        Some(largest)
+    }
+
+    /// The equations of every component that the model knows.
+    fn systems(&self, slowdowns: &Row) -> Vec<System> {
+        let known = |component: &usize| !self.parameters(*component).is_absent();
+        let system = |component| System {
+            component,
+            measured: self.measured_column(component),
+            equations: self.equations(component, slowdowns, false),
+        };
+        (0..self.components).filter(known).map(system).collect()
+    }
+
+    /// By how much the slowdowns have to change for all stacks to sum to 1.
+    fn slowdown_change(&self, systems: &[System]) -> Option<Row> {
+        let n = self.n;
+        let rows = [[0.0; MOST]; MOST];
+        let mut of_all = Matrix { n, rows };
+        let mut missing = self.missing();
+        for system in systems {
+            let back = system.jacobian().solve(system.residual())?;
+            missing.iter_mut().zip(&back).for_each(|(m, b)| *m += b);
+            for thread in 0..n {
+                let mut push = [0.0; MOST];
+                push[thread] = system.measured[thread];
+                let pushed = system.jacobian().solve(push)?;
+                for (row, value) in of_all.rows.iter_mut().zip(&pushed[..n]) {
+                    row[thread] += value;
+                }
+            }
+        }
+        of_all.solve(missing)
+    }
+}
+
+/// One component of all threads at the stacks so far.
+struct System {
+    component: usize,
+    measured: Row,
+    equations: Equations,
+}
+
+impl System {
+    fn jacobian(&self) -> Matrix {
+        self.equations.jacobian(&self.equations.guess)
+    }
+
+    fn residual(&self) -> Row {
+        self.equations.residual(&self.equations.guess)
+    }
+
+    /// By how much the shares have to change when the slowdowns change so.
+    fn step(&self, slowdown_change: &Row) -> Option<Row> {
+        let mut right = self.residual();
+        let pushes = self.measured.iter().zip(slowdown_change);
+        for (value, (measured, change)) in right.iter_mut().zip(pushes) {
+            *value = measured * change - *value;
+        }
+        right[self.equations.n..].fill(0.0);
+        self.jacobian().solve(right)
+    }
+}

@@ -1,0 +1,74 @@
+//! Linear systems of as many unknowns as threads share a core.
+
+/// Most unknowns: the threads of the widest core.
+pub(super) const MOST: usize = super::level::MAX_WAYS as usize;
+
+/// One value per thread of a core; those past the number of threads are unused.
+pub(super) type Row = [f64; MOST];
+
+/// A square system of `n` unknowns in fixed storage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matrix {
+    pub(super) n: usize,
+    pub(super) rows: [Row; MOST],
+}
+
+impl Matrix {
+    /// Solves for one right side by Gaussian elimination with partial pivoting;
+    /// none where a pivot vanishes or the solution is not finite.
+    pub(super) fn solve(mut self, mut right: Row) -> Option<Row> {
+        for column in 0..self.n {
+            self.pivot(column, &mut right);
+            for row in column + 1..self.n {
+                self.eliminate(column, row, &mut right);
+            }
+        }
+        self.substitute(right)
+    }
+
+    /// The largest sum of magnitudes in a row of the inverse: how much an error
+    /// of the right side may grow in the solution. Infinite where there is no
+    /// inverse.
+    pub(super) fn inverse_norm(&self) -> f64 {
+        let mut sums = [0.0; MOST];
+        for column in 0..self.n {
+            let mut unit = [0.0; MOST];
+            unit[column] = 1.0;
+            let Some(solution) = self.solve(unit) else {
+                return f64::INFINITY;
+            };
+            for (sum, value) in sums.iter_mut().zip(&solution[..self.n]) {
+                *sum += value.abs();
+            }
+        }
+        sums.iter().copied().fold(0.0, f64::max)
+    }
+
+    fn pivot(&mut self, column: usize, right: &mut Row) {
+        let size = |row: &usize| self.rows[*row][column].abs();
+        let largest = (column..self.n).max_by(|a, b| size(a).total_cmp(&size(b)));
+        let largest = largest.unwrap_or(column);
+        self.rows.swap(column, largest);
+        right.swap(column, largest);
+    }
+
+    fn eliminate(&mut self, column: usize, row: usize, right: &mut Row) {
+        let above = self.rows[column];
+        let factor = self.rows[row][column] / above[column];
+        let both = self.rows[row].iter_mut().zip(&above);
+        for (value, above) in both.take(self.n) {
+            *value -= factor * above;
+        }
+        right[row] -= factor * right[column];
+    }
+
+    fn substitute(&self, mut right: Row) -> Option<Row> {
+        for row in (0..self.n).rev() {
+            let known = self.rows[row].iter().zip(&right);
+            let sum: f64 = known.take(self.n).skip(row + 1).map(|(a, x)| a * x).sum();
+            right[row] = (right[row] - sum) / self.rows[row][row];
+        }
+        let solved = right[..self.n].iter().all(|x| x.is_finite());
+        solved.then_some(right)
+    }
+}

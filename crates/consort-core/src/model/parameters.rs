@@ -1,0 +1,44 @@
+//! The four coefficients of one component.
+
+/// Largest magnitude of a coefficient. Published ones stay below 2; the bound
+/// keeps every prediction finite.
+pub const MAX_PARAMETER: f64 = 1e3;
+
+/// How one component of a thread's stack grows next to co-runners (section 3 of
+/// the paper): `alpha + beta c + gamma s + delta c s`, where `c` is the thread's
+/// own share and `s` the sum of its co-runners' shares of the component, all in
+/// shares of ST cycles. The coefficients have no unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parameters {
+    /// What sharing adds to every thread.
+    pub alpha: f64,
+    /// What becomes of the thread's own share.
+    pub beta: f64,
+    /// What the co-runners' shares add.
+    pub gamma: f64,
+    /// What both together add.
+    pub delta: f64,
+}
+
+impl Parameters {
+    /// The component next to co-runners, in ST cycles; below 0 where `alpha` is
+    /// negative and the shares are small.
+    pub fn together(&self, own: f64, others_sum: f64) -> f64 {
+        self.alpha + self.beta * own + self.gamma * others_sum + self.delta * own * others_sum
+    }
+
+    /// The coefficients by name, in the order of the formula.
+    pub fn named(&self) -> [(&'static str, f64); 4] {
+        [
+            ("alpha", self.alpha),
+            ("beta", self.beta),
+            ("gamma", self.gamma),
+            ("delta", self.delta),
+        ]
+    }
+
+    /// Whether the component is left out: it never occurred in training.
+    pub fn is_absent(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,145 @@
+//! Least squares of one component.
+
+use super::set::TrainingSet;
+use consort_core::model::Parameters;
+use nalgebra::{DMatrix, DVector, Vector4};
+use std::fmt;
+
+/// Columns of the design matrix.
+const COLUMNS: usize = 4;
+
+/// Below this proportion of the largest diagonal element of R, a column counts
+/// as dependent on the others. Measured stacks are good to about 1e-6, the
+/// arithmetic to 1e-15; anything between separates the two.
+const DEPENDENT_BELOW: f64 = 1e-10;
+
+/// Values that differ less than this are the same share.
+const SAME_SHARE: f64 = 1e-9;
+
+/// One row of the regression.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Regression {
+    own: f64,
+    others: f64,
+    together: f64,
+}
+
+impl Regression {
+    /// Whether the component occurs neither alone nor together.
+    pub(super) fn is_zero(&self) -> bool {
+        let values = [self.own, self.others, self.together];
+        values.iter().all(|v| v.abs() < SAME_SHARE)
+    }
+
+    fn regressors(&self) -> [f64; COLUMNS] {
+        [1.0, self.own, self.others, self.own * self.others]
+    }
+
+    fn residual(&self, parameters: &Parameters) -> f64 {
+        self.together - parameters.together(self.own, self.others)
+    }
+}
+
+/// Why a component cannot be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Singular {
+    /// Fewer rows than coefficients.
+    Rows(usize),
+    /// The own share is the same in all rows.
+    Own,
+    /// The co-runners' share is the same in all rows.
+    Others,
+    /// Some other dependence.
+    Dependent,
+}
+
+impl fmt::Display for Singular {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => write!(out, "{rows} rows for {COLUMNS} coefficients"),
+            Self::Own => out.write_str("the share of the thread alone is the same in all rows"),
+            Self::Others => out.write_str("the share of the co-runners is the same in all rows"),
+            Self::Dependent => out.write_str(
+                "the share alone, that of the co-runners and their product depend on each other",
+            ),
+        }
+    }
+}
+
+/// The rows of one component.
+pub(super) fn rows(set: &TrainingSet, component: usize) -> Vec<Regression> {
+    let regression = |row: &super::set::Row| Regression {
+        own: row.own[component],
+        others: row.others[component],
+        together: row.together[component],
+    };
+    set.rows.iter().map(regression).collect()
+}
+
+/// The coefficients with the smallest sum of squared residuals, by QR
+/// decomposition with column pivoting (Golub and Van Loan, "Matrix
+/// Computations", section 5.4).
+pub(super) fn solve(rows: &[Regression]) -> Result<Parameters, Singular> {
+    if rows.len() < COLUMNS {
+        return Err(Singular::Rows(rows.len()));
+    }
+    let flat: Vec<f64> = rows.iter().flat_map(Regression::regressors).collect();
+    let design = DMatrix::from_row_slice(rows.len(), COLUMNS, &flat);
+    let qr = design.col_piv_qr();
+    let r = qr.r();
+    let diagonal = |i: usize| r[(i, i)].abs();
+    if (0..COLUMNS).any(|i| diagonal(i) <= DEPENDENT_BELOW * diagonal(0)) {
+        return Err(what_is_constant(rows));
+    }
+    let mut right = DVector::from_iterator(rows.len(), rows.iter().map(|row| row.together));
+    qr.q_tr_mul(&mut right);
+    let mut solution = Vector4::from_iterator(right.iter().copied());
+    if !r.solve_upper_triangular_mut(&mut solution) {
+        return Err(what_is_constant(rows));
+    }
+    qr.p().inv_permute_rows(&mut solution);
+    let [alpha, beta, gamma, delta] = solution.into();
+    Ok(Parameters {
+        alpha,
+        beta,
+        gamma,
+        delta,
+    })
+}
+
+fn what_is_constant(rows: &[Regression]) -> Singular {
+    let constant = |value: fn(&Regression) -> f64| {
+        rows.iter()
+            .all(|row| (value(row) - value(&rows[0])).abs() < SAME_SHARE)
+    };
+    if constant(|row| row.own) {
+        Singular::Own
+    } else if constant(|row| row.others) {
+        Singular::Others
+    } else {
+        Singular::Dependent
+    }
+}
+
+/// Share of the variance that the parameters explain; none without variance.
+pub(super) fn r2(rows: &[Regression], parameters: &Parameters) -> Option<f64> {
+    let pairs = rows
+        .iter()
+        .map(|row| (row.together, row.residual(parameters)));
+    explained(&pairs.collect::<Vec<_>>())
+}
+
+/// R² of values and their residuals; none where the values do not vary.
+pub(super) fn explained(values_and_residuals: &[(f64, f64)]) -> Option<f64> {
+    let count = values_and_residuals.len() as f64;
+    let mean = values_and_residuals.iter().map(|(v, _)| v).sum::<f64>() / count;
+    let square_sum = |of: &dyn Fn(&(f64, f64)) -> f64| -> f64 {
+        values_and_residuals
+            .iter()
+            .map(|pair| of(pair) * of(pair))
+            .sum()
+    };
+    let total = square_sum(&|(value, _)| value - mean);
+    let left = square_sum(&|(_, residual)| *residual);
+    (total > SAME_SHARE * SAME_SHARE * count).then(|| 1.0 - left / total)
+}
