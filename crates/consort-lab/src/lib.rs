@@ -22,6 +22,11 @@ mod study;
 mod testing;
 pub mod train;
 
+/// What made a result: the package's version and a fingerprint of the sources of the
+/// simulation and the studies, of the described machines and programs, and of the
+/// versions of dependencies. A result that another version made is computed again.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_FINGERPRINT"));
+
 pub use context::{Context, Progress};
 pub use registry::{Registry, UnknownStudy};
 pub use store::{Store, StoreError, StoreKey};

@@ -80,6 +80,18 @@ pub fn run(
     Ok(Outcome::Ran(report))
 }
 
+/// The result that an earlier run kept, if it is still valid under these settings.
+///
+/// # Errors
+/// When there is a file that cannot be read or is no result.
+pub fn kept(
+    study: &dyn Study,
+    settings: &Settings,
+    store: &Store,
+) -> Result<Option<StudyReport>, StoreError> {
+    store.load(&key(study, settings))
+}
+
 fn key(study: &dyn Study, settings: &Settings) -> StoreKey {
     let info = study.info();
     StoreKey {
@@ -148,6 +160,7 @@ mod tests {
         assert!(matches!(second, Outcome::Loaded(_)));
         assert_eq!(first.into_report(), second.into_report());
         assert_eq!(study.times_run(), 1);
+        assert!(kept(&study, &settings(1), &store).unwrap().is_some());
         let other_seed = Settings {
             seed: Some(8),
             ..settings(1)

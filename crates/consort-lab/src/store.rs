@@ -70,20 +70,20 @@ struct Body {
 }
 
 impl Store {
-    /// Opens a folder, which is made if it is not there.
+    /// Opens a folder, which is made if it is not there, and tries whether it can
+    /// be written to, so that nothing is run whose result could not be kept.
     ///
     /// # Errors
-    /// When it can be neither found nor made.
+    /// When it can be neither found nor made, or not be written to.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let failed = |doing| {
+            let path = folder.to_owned();
+            move |cause| StoreError::Io { doing, path, cause }
+        };
+        std::fs::create_dir_all(folder).map_err(failed("make the folder"))?;
+        tempfile::tempfile_in(folder).map_err(failed("write to the folder"))?;
         let folder = folder.to_owned();
-        match std::fs::create_dir_all(&folder) {
-            Ok(()) => Ok(Self { folder }),
-            Err(cause) => Err(StoreError::Io {
-                doing: "make the folder",
-                path: folder,
-                cause,
-            }),
-        }
+        Ok(Self { folder })
     }
 
     /// The folder.

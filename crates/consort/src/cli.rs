@@ -19,6 +19,11 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 the run failed, 2 bad usage or b
 `consort run` exits with its command's status.\n\
 Set CONSORT_LOG=debug for a log on stderr.";
 
+const REPRODUCE_HELP: &str = "Example: consort reproduce list\n\
+Example: consort reproduce W1 W2 --quick --out studies\n\
+DIR gets ID.html, ID-*.csv and ID-*.svg of each study, index.html about all of them, and \
+ID-SCALE.json, from which a later run with the same seed and version goes on.";
+
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
@@ -50,6 +55,9 @@ pub(crate) enum Verb {
         after_help = "Example: consort compare --machine power7:smt=2 --workload '8*h264ref+8*povray' --policies aggregate,linux,workover --runs 10"
     )]
     Compare(CompareArgs),
+    /// Run published experiments again: tables, figures, a report that opens from disk
+    #[command(after_help = REPRODUCE_HELP)]
+    Reproduce(ReproduceArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]
     Completions(CompletionsArgs),
@@ -233,6 +241,32 @@ pub(crate) struct CompareArgs {
     /// Worker threads; all PUs if not given
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// Studies by id, `all` of them, or `list` to list them
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) studies: Vec<String>,
+    /// The shape of the results in seconds, from fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed in place of each study's own
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Folder for tables, figures and pages; made if it is not there
+    #[arg(short, long, value_name = "DIR", default_value = "consort-studies")]
+    pub(crate) out: PathBuf,
+    /// CSV file of published figures (study,row,column,value) to set beside ours
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Worker threads; all PUs if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// How to print; csv has a line per number, with the columns of a reference file
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 /// Arguments of `completions`.

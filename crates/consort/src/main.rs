@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Verb::Policies(args) => commands::policies::execute(args),
         Verb::Simulate(args) => commands::simulate::execute(args),
         Verb::Compare(args) => commands::compare::execute(args),
+        Verb::Reproduce(args) => commands::reproduce::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Schema(args) => commands::schema::execute(args),
         Verb::Completions(args) => commands::completions::execute(args),

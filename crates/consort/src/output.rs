@@ -34,17 +34,27 @@ pub(crate) const fn number<R>(header: &'static str, text: fn(&R) -> String) -> C
 
 /// Lays rows out for people.
 pub(crate) fn table<R>(columns: &[Column<R>], rows: &[R]) -> String {
+    let headings: Vec<String> = columns.iter().map(|c| c.header.to_owned()).collect();
+    let numeric: Vec<bool> = columns.iter().map(|c| c.numeric).collect();
+    let texts = |row: &R| columns.iter().map(|c| (c.text)(row)).collect();
+    grid(&headings, &numeric, rows.iter().map(texts))
+}
+
+/// Lays texts out for people under their headings; numeric columns are aligned right.
+pub(crate) fn grid(
+    headings: &[String],
+    numeric: &[bool],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(columns.iter().map(|c| c.header));
-    for row in rows {
-        table.add_row(columns.iter().map(|c| (c.text)(row)));
-    }
-    for (column, cells) in columns.iter().zip(table.column_iter_mut()) {
+        .set_header(headings)
+        .add_rows(rows);
+    for (numeric, cells) in numeric.iter().zip(table.column_iter_mut()) {
         cells.set_padding((0, 2));
-        if column.numeric {
+        if *numeric {
             cells.set_cell_alignment(CellAlignment::Right);
         }
     }

@@ -2,6 +2,7 @@
 
 use consort_core::{Class, Signal, Traits, Turn, classify};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// One line on stderr that is redrawn each quantum.
@@ -56,7 +57,7 @@ impl Progress {
 pub(crate) struct Counted(ProgressBar);
 
 /// A bar that counts `what`.
-pub(crate) fn counted(what: &'static str) -> Counted {
+pub(crate) fn counted(what: impl Into<Cow<'static, str>>) -> Counted {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}") {
         bar.set_style(style);

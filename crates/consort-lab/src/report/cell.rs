@@ -119,8 +119,21 @@ fn interval_text(interval: &Interval) -> String {
     let places = decimals(interval.mean);
     let mean = number_text(interval.mean, places);
     match interval.ci95 {
-        Some(half) => format!("{mean} ± {}", number_text(half, places)),
+        Some(half) => format!("{mean} ± {}", half_text(half, places)),
         None => mean,
+    }
+}
+
+/// Half a width with the decimals of its mean; below the last of them, a bound.
+fn half_text(half: f64, places: usize) -> String {
+    let text = format!("{half:.places$}");
+    let shown_as_zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
+    if half > 0.0 && shown_as_zero && places > 0 {
+        format!("<0.{:0>places$}", 1)
+    } else if half >= PLAIN.end {
+        number_text(half, places)
+    } else {
+        text
     }
 }
 
@@ -176,6 +189,10 @@ mod tests {
         check(interval, "12.00 ± 4.97");
         check(Interval::of(&[10.0]).unwrap(), "10.00");
         check(RatioInterval::of(&[1.5, 1.5]).unwrap(), "1.500 ± 0.000");
+        check(
+            Interval::of(&[0.5, 0.500_000_1]).unwrap(),
+            "0.5000 ± <0.0001",
+        );
     }
 
     #[test]

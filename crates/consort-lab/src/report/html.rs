@@ -1,4 +1,4 @@
-//! Studies as one HTML page that opens from disk.
+//! Studies as HTML pages that open from disk: an index, and a page per study.
 //!
 //! Everything is inside: style, figures as SVG, no script, nothing from a
 //! network. Light or dark follows the reader's setting; figures stay light, as
@@ -11,30 +11,53 @@ use super::table::{Column, Row, Table};
 use crate::study::StudyReport;
 
 const STYLE: &str = include_str!("page.css");
+/// The index's file name.
+pub const INDEX: &str = "index.html";
 
-/// A page of these studies in this order; `comparison` is set in front of them
-/// when there is one, for example ours against published figures.
+/// File name of a study's page.
+pub(super) fn page_name(report: &StudyReport) -> String {
+    format!("{}.html", report.study)
+}
+
+/// The page that leads to those of these studies, in this order; `comparison` is
+/// set beneath when there is one, for example ours against published figures.
+pub fn index(title: &str, reports: &[&StudyReport], comparison: Option<&Table>) -> String {
+    let entries: String = reports.iter().map(|report| entry(report)).collect();
+    let compared = comparison.map_or_else(String::new, table);
+    let headings: String = ["Study", "Source", "Scale", "Runs", "Tables", "Figures"]
+        .map(|heading| format!("<th scope=\"col\">{heading}</th>"))
+        .concat();
+    let body = format!(
+        "<h1>{}</h1>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n\
+         <tbody>\n{entries}</tbody>\n</table></div>\n{compared}",
+        escape(title)
+    );
+    document(title, &body)
+}
+
+/// The page of a study; `comparison` is that of its figures with published ones.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn page(
-    title: &str,
-    reports: &[&StudyReport],
-    comparison: Option<&Table>,
-) -> Result<String, SvgError> {
-    let contents: String = reports.iter().map(|report| entry(report)).collect();
-    let compared = comparison.map_or_else(String::new, table);
-    let studies: Result<String, SvgError> = reports.iter().map(|report| study(report)).collect();
+pub fn page(report: &StudyReport, comparison: Option<&Table>) -> Result<String, SvgError> {
+    let title = format!("{}: {}", report.study, report.title);
+    let body = format!(
+        "<nav><a href=\"{INDEX}\">All studies</a></nav>\n<h1>{}</h1>\n{}",
+        escape(&title),
+        study(report, comparison)?
+    );
+    Ok(document(&title, &body))
+}
+
+fn document(title: &str, body: &str) -> String {
     let title = escape(title);
-    Ok(format!(
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n<nav>\n<ul>\n{contents}</ul>\n</nav>\n{compared}{}\
-         </body>\n</html>\n",
-        studies?
-    ))
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
+         </body>\n</html>\n"
+    )
 }
 
 /// Text that is nothing but text in HTML, inside and outside of quotes.
@@ -53,18 +76,31 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
+/// A study's row in the index.
 fn entry(report: &StudyReport) -> String {
-    let (id, title) = (escape(&report.study), escape(&report.title));
-    format!("<li><a href=\"#{id}\">{id}: {title}</a></li>\n")
+    let output = &report.output;
+    let link = format!(
+        "<a href=\"{}\">{}: {}</a>",
+        escape(&page_name(report)),
+        escape(&report.study),
+        escape(&report.title)
+    );
+    let counts = [output.runs, output.tables.len(), output.figures.len()];
+    let counts = counts.map(|count| format!("<td class=\"number\">{count}</td>"));
+    format!(
+        "<tr><td>{link}</td><td>{}</td><td>{}</td>{}</tr>\n",
+        escape(&report.source),
+        report.scale,
+        counts.concat()
+    )
 }
 
-fn study(report: &StudyReport) -> Result<String, SvgError> {
+fn study(report: &StudyReport, comparison: Option<&Table>) -> Result<String, SvgError> {
     let output = &report.output;
     let figures: Result<String, SvgError> = output.figures.iter().map(figure).collect();
-    let tables: String = output.tables.iter().map(table).collect();
-    let (id, title) = (escape(&report.study), escape(&report.title));
+    let tables: String = output.tables.iter().chain(comparison).map(table).collect();
     Ok(format!(
-        "<section id=\"{id}\">\n<h2>{id}: {title}</h2>\n{}{tables}{}{}</section>\n",
+        "{}{tables}{}{}",
         about(report),
         figures?,
         notes(&output.notes)
@@ -94,7 +130,7 @@ fn notes(notes: &[String]) -> String {
     }
     let item = |note: &String| format!("<li>{}</li>\n", escape(note));
     let items: String = notes.iter().map(item).collect();
-    format!("<h3>Notes</h3>\n<ul>\n{items}</ul>\n")
+    format!("<h2>Notes</h2>\n<ul>\n{items}</ul>\n")
 }
 
 fn figure(figure: &Figure) -> Result<String, SvgError> {
@@ -146,20 +182,28 @@ mod tests {
     #[test]
     fn a_page_needs_nothing_from_outside() {
         let report = report("T1");
-        let page = page("Studies", &[&report], None).unwrap();
-        for outside in ["<script", "<link", "src=", "url(", "@import", "https:"] {
-            assert!(!page.contains(outside), "{outside}");
+        let pages = [
+            page(&report, None).unwrap(),
+            index("Studies", &[&report], None),
+        ];
+        for page in pages {
+            for outside in ["<script", "<link", "src=", "url(", "@import", "https:"] {
+                assert!(!page.contains(outside), "{outside}");
+            }
+            let namespace = "xmlns=\"http://www.w3.org/2000/svg\"";
+            assert!(!page.replace(namespace, "").contains("http:"));
         }
-        let namespace = "xmlns=\"http://www.w3.org/2000/svg\"";
-        assert!(!page.replace(namespace, "").contains("http:"));
     }
 
     #[test]
     fn text_from_studies_stays_text() {
         let report = report("T1");
         let table = report.output.tables[0].clone();
-        let page = page("a <b> & c", &[&report], Some(&table)).unwrap();
-        assert!(page.contains("<title>a &lt;b&gt; &amp; c</title>"));
+        let index = index("a <b> & c", &[&report], Some(&table));
+        assert!(index.contains("<title>a &lt;b&gt; &amp; c</title>"));
+        assert!(index.contains("<a href=\"T1.html\">T1: Sums &lt;of&gt;"));
+        assert!(index.contains("<td>&lt;first&gt;</td>"));
+        let page = page(&report, Some(&table)).unwrap();
         assert!(page.contains("Sums &lt;of&gt; small numbers"));
         assert!(page.contains("A &amp; B, &quot;On sums&quot;, section 1"));
         assert!(page.contains("<li>a &lt; b</li>"));
@@ -170,7 +214,7 @@ mod tests {
     #[test]
     fn a_page_says_what_numbers_stand_on() {
         let report = report("T1");
-        let page = page("Studies", &[&report], None).unwrap();
+        let page = page(&report, None).unwrap();
         assert!(page.contains("3 runs of each workload and policy, seed 7, quick scale"));
         assert!(page.contains("<th scope=\"col\">Sum (units)</th>"));
         assert!(page.contains("<small>n=3</small>"));

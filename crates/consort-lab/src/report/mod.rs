@@ -17,7 +17,7 @@ pub use figure::{
     Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, Lines, MAX_SERIES, Plot, Point,
     PointSeries, Scatter,
 };
-pub use html::page;
+pub use html::{INDEX, index, page};
 pub use svg::{SvgError, draw};
 pub use table::{Column, Row, Table, TableError};
-pub use write::{WriteError, write};
+pub use write::{WriteError, write, write_index};

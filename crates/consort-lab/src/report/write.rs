@@ -1,7 +1,7 @@
 //! A study's tables and figures as files, and the page about all of them.
 
 use super::csv::{CsvError, write_csv};
-use super::html::page;
+use super::html::{INDEX, index, page, page_name};
 use super::svg::{SvgError, draw};
 use super::table::Table;
 use crate::atomic;
@@ -10,11 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The page's file name.
-const PAGE: &str = "report.html";
 /// The comparison's file name.
 const COMPARISON: &str = "reference.csv";
-/// The page's title.
+/// The index's title.
 const TITLE: &str = "Published experiments, run again by Consort";
 
 /// Why files could not be written.
@@ -36,34 +34,45 @@ pub enum WriteError {
     },
 }
 
-/// Writes the tables of these studies as `W3-KEY.csv`, their figures as
-/// `W3-KEY.svg`, the comparison as `reference.csv`, and `report.html` about all
-/// of them, into a folder that exists. Each file is whole or not there. Gives
-/// the paths, the page last.
+/// Writes a study's tables as `W3-KEY.csv`, its figures as `W3-KEY.svg`, and its
+/// page `W3.html`, into a folder that exists. Each file is whole or not there.
+/// Gives the paths, the page last. `comparison` goes into the page.
 ///
 /// # Errors
 /// When a figure cannot be drawn or a file cannot be written.
 pub fn write(
     folder: &Path,
-    reports: &[&StudyReport],
+    report: &StudyReport,
     comparison: Option<&Table>,
 ) -> Result<Vec<PathBuf>, WriteError> {
-    let mut paths = Vec::new();
-    for report in reports {
-        for (name, content) in files(report)? {
-            paths.push(write_one(folder, &name, &content)?);
-        }
-    }
+    let files = files(report, comparison)?;
+    let paths = files
+        .iter()
+        .map(|(name, content)| write_one(folder, name, content));
+    paths.collect()
+}
+
+/// Writes `index.html` about these studies, and the comparison as
+/// `reference.csv`, into a folder that exists. Gives the path of the index.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write_index(
+    folder: &Path,
+    reports: &[&StudyReport],
+    comparison: Option<&Table>,
+) -> Result<PathBuf, WriteError> {
     if let Some(table) = comparison {
-        paths.push(write_one(folder, COMPARISON, &csv_bytes(table)?)?);
+        write_one(folder, COMPARISON, &csv_bytes(table)?)?;
     }
-    let page = page(TITLE, reports, comparison)?;
-    paths.push(write_one(folder, PAGE, page.as_bytes())?);
-    Ok(paths)
+    write_one(folder, INDEX, index(TITLE, reports, comparison).as_bytes())
 }
 
 /// Names and contents of one study's files.
-fn files(report: &StudyReport) -> Result<Vec<(String, Vec<u8>)>, WriteError> {
+fn files(
+    report: &StudyReport,
+    comparison: Option<&Table>,
+) -> Result<Vec<(String, Vec<u8>)>, WriteError> {
     let id = &report.study;
     let mut files = Vec::new();
     for table in &report.output.tables {
@@ -73,6 +82,7 @@ fn files(report: &StudyReport) -> Result<Vec<(String, Vec<u8>)>, WriteError> {
         let content = draw(figure)?.into_bytes();
         files.push((format!("{id}-{}.svg", figure.key()), content));
     }
+    files.push((page_name(report), page(report, comparison)?.into_bytes()));
     Ok(files)
 }
 
@@ -96,43 +106,37 @@ mod tests {
     use crate::testing::report;
 
     #[test]
-    fn each_table_and_figure_gets_a_file_and_all_a_page() {
+    fn each_table_and_figure_gets_a_file_and_the_study_a_page() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (report("T1"), report("T2"));
-        let paths = write(folder.path(), &[&one, &two], None).unwrap();
+        let paths = write(folder.path(), &report("T1"), None).unwrap();
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         let names: Vec<String> = paths.iter().map(name).collect();
-        let expected = [
-            "T1-sums.csv",
-            "T1-sums.svg",
-            "T2-sums.csv",
-            "T2-sums.svg",
-            PAGE,
-        ];
-        assert_eq!(names, expected);
+        assert_eq!(names, ["T1-sums.csv", "T1-sums.svg", "T1.html"]);
         assert!(paths.iter().all(|path| path.is_file()));
-        let page = std::fs::read_to_string(folder.path().join(PAGE)).unwrap();
-        assert!(page.contains("id=\"T1\"") && page.contains("href=\"#T2\""));
     }
 
     #[test]
-    fn a_comparison_gets_a_file() {
+    fn the_index_leads_to_the_pages_and_keeps_the_comparison() {
         let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (report("T1"), report("T2"));
         let table = report("T1").output.tables.remove(0);
-        write(folder.path(), &[], Some(&table)).unwrap();
+        let index = write_index(folder.path(), &[&one, &two], Some(&table)).unwrap();
+        let page = std::fs::read_to_string(index).unwrap();
+        assert!(page.contains("href=\"T1.html\"") && page.contains("href=\"T2.html\""));
         let text = std::fs::read_to_string(folder.path().join(COMPARISON)).unwrap();
         assert!(text.starts_with("key,sum,sum_ci95,sum_n,kind\n"), "{text}");
     }
 
     #[test]
     fn the_same_study_gives_the_same_files() {
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        for folder in &folders {
-            let mut slow = report("T1");
-            slow.seconds = folders.len() as f64;
-            write(folder.path(), &[&slow], None).unwrap();
-        }
-        for name in ["T1-sums.csv", "T1-sums.svg", PAGE] {
+        let folders = [1.0, 2.0].map(|seconds| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut report = report("T1");
+            report.seconds = seconds;
+            write(folder.path(), &report, None).unwrap();
+            folder
+        });
+        for name in ["T1-sums.csv", "T1-sums.svg", "T1.html"] {
             let read = |folder: &tempfile::TempDir| std::fs::read(folder.path().join(name));
             assert_eq!(read(&folders[0]).unwrap(), read(&folders[1]).unwrap());
         }
@@ -140,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let error = write(Path::new("/nonexistent"), &[&report("T1")], None).unwrap_err();
+        let error = write(Path::new("/nonexistent"), &report("T1"), None).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -3,10 +3,15 @@
 //! To add one: a file here that implements [`crate::Study`], and a line in
 //! [`REGISTRY`].
 
+mod alone;
+mod occupancy;
+mod w1;
+mod w2;
+
 use crate::registry::Registry;
 
 /// Every study, in the order of the list.
-pub const REGISTRY: Registry<'static> = Registry::new(&[]);
+pub const REGISTRY: Registry<'static> = Registry::new(&[&w1::W1, &w2::W2]);
 
 #[cfg(test)]
 mod tests {

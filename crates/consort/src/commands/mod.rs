@@ -7,6 +7,7 @@ pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod policies;
 pub(crate) mod programs;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod simulate;

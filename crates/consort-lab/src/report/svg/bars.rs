@@ -11,11 +11,18 @@ use crate::report::figure::{Bar, Bars};
 const PLANE_PX: i32 = 320;
 /// Share of a group's width that its bars take.
 const FILLED: f64 = 0.8;
+/// What reaches below the baseline by less than this share of the longest bar gets no room of
+/// its own on the axis: noise about 0 would else cost a tick.
+const HARDLY: f64 = 0.03;
 
 impl Bars {
     fn axes(&self) -> Axes {
         let bars = self.series.iter().flat_map(|s| s.bars.iter().flatten());
-        let ends = bars.flat_map(|bar| ends(*bar));
+        let ends: Vec<f64> = bars.flat_map(|bar| ends(*bar)).collect();
+        let reach = ends.iter().map(|end| (end - self.baseline).abs());
+        let hardly = HARDLY * reach.fold(0.0, f64::max);
+        let beyond = |end: &f64| (self.baseline - end) > hardly || *end > self.baseline;
+        let ends = ends.into_iter().filter(beyond);
         Axes {
             x: Horizontal::Names(self.groups.clone()),
             y: Span::of(ends.chain([self.baseline]), false),

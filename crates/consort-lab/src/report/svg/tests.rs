@@ -311,6 +311,25 @@ fn titles_units_legend_and_runs_are_on_the_drawing() {
 }
 
 #[test]
+fn noise_about_the_baseline_costs_no_tick() {
+    let with_low = |low: f64| {
+        let bars = Bars {
+            category: String::new(),
+            value: Axis::linear("v", None),
+            baseline: 0.0,
+            groups: names(&["a", "b"]),
+            series: vec![BarSeries {
+                name: String::new(),
+                bars: vec![bar(low, 0.001), bar(1.0, 0.001)],
+            }],
+        };
+        draw(&Figure::new("a", "", "", 2, Plot::Bars(bars)).unwrap()).unwrap()
+    };
+    assert!(!with_low(-0.01).contains("-0.2"));
+    assert!(with_low(-0.1).contains("-0.2"));
+}
+
+#[test]
 fn names_cannot_break_the_document() {
     let svg = draw(&bars()).unwrap();
     assert!(svg.contains("Speedup by workload &amp; policy"));

@@ -1,0 +1,301 @@
+//! Copies of a program alone on one core, and what the chip's own counters tell of them.
+//!
+//! Usage: [`Alone::run`] puts each copy on a PU of the first core, in the order
+//! of the ways, lets all of them do their work once, and adds up what the
+//! simulated PMU reads every second. Pitfalls: the figures are the chip's own
+//! events, with read noise, so a usage near 0 can come out a hair below; FPU
+//! usage means another thing on each chip, and operations per cycle can exceed 1.
+
+use crate::context::Context;
+use crate::study::StudyError;
+use consort_core::plan::PlanReport;
+use consort_core::stats::Interval;
+use consort_core::{Machine, Offers, Placement, Plan, PuSet, Sample, Signal, ThreadId, Topology};
+use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
+use consort_sim::energy::EnergyModel;
+use consort_sim::engine::{Counts, Instance, RunMode, SampleSource, Settings};
+use consort_sim::machine::{self, Quantity};
+use consort_sim::pmu::{PmuError, Readout, Request, SimulatedPmu};
+use consort_sim::program::{ProgramSpec, presets};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Time between two readings of the counters, ns: the source's one second.
+const READ_EVERY_NS: u64 = 1_000_000_000;
+/// L2 misses as the source counts them.
+const L2_MISSES: &str = "l2-misses per 100 cycles";
+/// What the first chip counts of its FPU; usage is what it leaves of 1.
+const FPU_EMPTY: &str = "fpu-empty-cycles per cycles";
+/// What the second chip counts of its FPU. The policies' signal is this, too, but ends at 1.
+const FP_OPERATIONS: &str = "fp-operations per cycles";
+/// Instructions in the unit in which programs state their lengths.
+const GIGA: f64 = 1e9;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub(super) struct Alone {
+    /// Name of a machine that comes with Consort.
+    pub machine: &'static str,
+    /// PUs per core that are in use; all when none.
+    pub smt: Option<u32>,
+    /// Name of a program that comes with Consort.
+    pub program: &'static str,
+    /// Copies of it, each on a PU of its own while there are PUs.
+    pub copies: u32,
+    /// At most this work per copy, 10⁹ instructions; the program's whole length when none.
+    pub at_most_ginstr: Option<f64>,
+}
+
+/// What the counters tell of several runs that differ in their seed alone.
+pub(super) struct Repeated(Vec<Told>);
+
+impl Repeated {
+    /// Mean and interval over the runs.
+    pub fn over(&self, of: fn(&Told) -> f64) -> Option<Interval> {
+        let values: Vec<f64> = self.0.iter().map(of).collect();
+        Interval::of(&values)
+    }
+}
+
+/// Runs each of these so many times on the context's workers.
+///
+/// # Errors
+/// See [`Alone::run`].
+pub(super) fn repeat(
+    context: &Context<'_>,
+    all: &[Alone],
+    runs: usize,
+) -> Result<Vec<Repeated>, StudyError> {
+    let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
+    let seeds: Vec<u64> = seeds.collect();
+    let with_seeds = |alone| seeds.iter().map(move |&seed| (alone, seed));
+    let jobs: Vec<(&Alone, u64)> = all.iter().flat_map(with_seeds).collect();
+    let told = context.map(&jobs, |(alone, seed)| alone.run(*seed))?;
+    let told: Vec<Told> = told.into_iter().collect::<Result<_, _>>()?;
+    let chunks = told.chunks(runs.max(1));
+    Ok(chunks.map(|runs| Repeated(runs.to_vec())).collect())
+}
+
+/// What the counters tell of one run, for a copy: means over the copies.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// FPU usage as the chip's event gives it, over all cycles of the run.
+    pub fpu_usage: f64,
+    /// L2 misses per 100 cycles.
+    pub l2_misses: f64,
+    /// Cycles, 10⁹.
+    pub gcycles: f64,
+    /// Instructions, 10⁹.
+    pub ginstr: f64,
+}
+
+impl Alone {
+    /// Runs it to its end; the seed is that of the read noise and of the program's variation.
+    ///
+    /// # Errors
+    /// A machine or a program that is not there, counters that the machine lacks.
+    pub fn run(&self, seed: u64) -> Result<Told, StudyError> {
+        let totals = Rc::default();
+        let mut machine = self.machine(seed, &totals)?;
+        let placed = self.placed(&machine);
+        machine.enact(&placed).map_err(|e| self.failed(e))?;
+        while machine.observe().map_err(|e| self.failed(e))?.is_some() {}
+        let totals: Totals = *totals.borrow();
+        Ok(totals.per_copy(f64::from(self.copies)))
+    }
+
+    fn machine(&self, seed: u64, totals: &Rc<RefCell<Totals>>) -> Result<SimMachine, StudyError> {
+        let spec = machine::presets::find(self.machine).map_err(|e| self.failed(e))?;
+        let chip = Arc::new(Chip::new(&spec, self.smt).map_err(|e| self.failed(e))?);
+        let empty = spec
+            .pmu
+            .events
+            .iter()
+            .any(|e| e.counts == Quantity::FpuEmptyCycles);
+        let request = request(empty).map_err(|e| self.failed(e))?;
+        let pmu = SimulatedPmu::new(&spec, &request, seed).map_err(|e| self.failed(e))?;
+        let totals = Rc::clone(totals);
+        let (instances, settings) = (self.instances()?, settings(seed));
+        let meter = Box::new(EnergyModel::new(&chip));
+        let source = Box::new(Reader { pmu, empty, totals });
+        SimMachine::new(chip, &instances, &settings, READ_EVERY_NS, meter, source)
+            .map_err(|e| self.failed(e))
+    }
+
+    fn instances(&self) -> Result<Vec<Instance>, StudyError> {
+        let program = Arc::new(presets::find(self.program).map_err(|e| self.failed(e))?);
+        let most = self.at_most_ginstr.unwrap_or(f64::INFINITY);
+        let instance = Instance {
+            instructions: length_ginstr(&program).min(most) * GIGA,
+            program,
+            threads: 1,
+            start_ms: 0.0,
+        };
+        Ok(vec![instance; self.copies as usize])
+    }
+
+    /// Each thread on the next PU of the first core.
+    fn placed(&self, machine: &SimMachine) -> Plan {
+        let pus = first_core(machine.topology());
+        let threads = machine.oracle().threads().collect::<Vec<_>>();
+        let placements = threads.into_iter().zip(pus.into_iter().cycle());
+        Plan {
+            generation: 1,
+            placements: placements.collect(),
+            report: PlanReport::default(),
+            quantum_ns: None,
+        }
+    }
+
+    fn failed(&self, cause: impl std::error::Error + Send + Sync + 'static) -> StudyError {
+        StudyError::part(format!("{} on {}", self.program, self.machine), cause)
+    }
+}
+
+fn settings(seed: u64) -> Settings {
+    Settings {
+        seed,
+        mode: RunMode::Once,
+        os: "pinned".to_owned(),
+        logical_cores: false,
+    }
+}
+
+/// FPU and L2, which fit the counters of both chips at once.
+fn request(empty: bool) -> Result<Request, PmuError> {
+    let fpu = if empty { FPU_EMPTY } else { FP_OPERATIONS };
+    let readouts = [fpu, L2_MISSES].map(str::parse::<Readout>);
+    Ok(Request {
+        signals: Some(Vec::new()),
+        readouts: readouts.into_iter().collect::<Result<_, _>>()?,
+    })
+}
+
+fn length_ginstr(program: &ProgramSpec) -> f64 {
+    program.phases.iter().map(|p| p.length_ginstr).sum()
+}
+
+fn first_core(topology: &Topology) -> Vec<Placement> {
+    let pus = topology.cores().first().map(|core| core.pus.as_slice());
+    let alone = |&pu| Placement::Restricted(PuSet::from(pu));
+    pus.unwrap_or_default().iter().map(alone).collect()
+}
+
+/// Sums over all copies and readings. A ratio of a reading counts by its cycles, so that
+/// the quotients of the sums are those of the events over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    cycles: f64,
+    instructions: f64,
+    fpu_cycles: f64,
+    l2_misses: f64,
+}
+
+impl Totals {
+    fn add(&mut self, sample: &Sample, fpu_usage: f64, l2_per_100: f64) {
+        let told = |signal| sample.get(signal).unwrap_or(0.0);
+        let cycles = told(Signal::Cycles);
+        self.cycles += cycles;
+        self.instructions += told(Signal::Instructions);
+        self.fpu_cycles += fpu_usage * cycles;
+        self.l2_misses += l2_per_100 / 100.0 * cycles;
+    }
+
+    fn per_copy(self, copies: f64) -> Told {
+        Told {
+            fpu_usage: self.fpu_cycles / self.cycles,
+            l2_misses: 100.0 * self.l2_misses / self.cycles,
+            gcycles: self.cycles / copies / GIGA,
+            ginstr: self.instructions / copies / GIGA,
+        }
+    }
+}
+
+/// A PMU whose readings are added up.
+struct Reader {
+    pmu: SimulatedPmu,
+    /// Whether the chip counts empty cycles of the FPU instead of operations.
+    empty: bool,
+    totals: Rc<RefCell<Totals>>,
+}
+
+impl SampleSource for Reader {
+    fn offers(&self) -> &Offers {
+        self.pmu.offers()
+    }
+
+    fn sample(&mut self, thread: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
+        let sample = self.pmu.sample(thread, counts, interval_ns);
+        let told = [0, 1].map(|i| self.pmu.readout(thread, i).map(|read| read.value));
+        if let [Some(fpu), Some(l2)] = told {
+            let usage = if self.empty { 1.0 - fpu } else { fpu };
+            self.totals.borrow_mut().add(&sample, usage, l2);
+        }
+        sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alone(program: &'static str, machine: &'static str, copies: u32) -> Told {
+        let alone = Alone {
+            machine,
+            smt: None,
+            program,
+            copies,
+            at_most_ginstr: Some(20.0),
+        };
+        alone.run(7).unwrap()
+    }
+
+    /// Over ten readings the noise of 0.5 percent is below 1 percent.
+    fn near(value: f64, expect: f64) {
+        assert!(
+            (value / expect - 1.0).abs() < 0.01,
+            "{value} is not {expect}"
+        );
+    }
+
+    #[test]
+    fn every_copy_does_its_work() {
+        for copies in [1, 2, 4] {
+            near(alone("matmul-fp", "power7", copies).ginstr, 20.0);
+        }
+    }
+
+    #[test]
+    fn power7_tells_operations_per_cycle() {
+        let told = alone("matmul-fp", "power7", 2);
+        let fp_share = presets::find("matmul-fp").unwrap().phases[0].mix.fp;
+        near(told.fpu_usage, fp_share * told.ginstr / told.gcycles);
+    }
+
+    #[test]
+    fn copies_on_one_core_are_slower_than_one() {
+        let [one, two] = [1, 2].map(|copies| alone("matmul-fp", "bulldozer-6282se", copies));
+        assert!(two.gcycles > 1.05 * one.gcycles, "{one:?} {two:?}");
+    }
+
+    #[test]
+    fn l2_misses_are_those_of_the_program() {
+        assert_eq!(alone("pure-int", "power7", 1).l2_misses, 0.0);
+        assert!(alone("mcf", "bulldozer-6282se", 1).l2_misses > 0.1);
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let alone = Alone {
+            machine: "power7",
+            smt: None,
+            program: "mfc",
+            copies: 1,
+            at_most_ginstr: None,
+        };
+        let error = alone.run(7).unwrap_err().to_string();
+        assert!(error.starts_with("mfc on power7: "), "{error}");
+    }
+}

@@ -1,0 +1,44 @@
+//! `consort reproduce list`: the studies.
+
+use super::LIST;
+use crate::cli::ReproduceArgs;
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use anyhow::Result;
+use consort_lab::StudyInfo;
+use consort_lab::studies::REGISTRY;
+use std::process::ExitCode;
+
+/// About how long takes longer than this many seconds is told in minutes.
+const MINUTES_FROM_S: u32 = 120;
+
+const COLUMNS: &[Column<StudyInfo>] = &[
+    text("id", |s| s.id.to_owned()),
+    text("title", |s| s.title.to_owned()),
+    number("about", |s| about(s.full_seconds_hint)),
+    text("source", |s| format!("{}, {}", s.source, s.section)),
+];
+
+pub(super) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
+    if let Some(other) = args
+        .studies
+        .iter()
+        .find(|id| !id.eq_ignore_ascii_case(LIST))
+    {
+        return Err(bad_input(format!(
+            "'{LIST}' stands alone, without '{other}'; leave out one of them"
+        )));
+    }
+    let studies: Vec<StudyInfo> = REGISTRY.list().cloned().collect();
+    let mut out = std::io::stdout().lock();
+    output::print(&mut out, args.format, COLUMNS, &studies, &studies)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn about(seconds: u32) -> String {
+    if seconds < MINUTES_FROM_S {
+        format!("{seconds} s")
+    } else {
+        format!("{} min", seconds.div_ceil(60))
+    }
+}

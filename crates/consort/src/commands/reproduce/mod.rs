@@ -1,0 +1,109 @@
+//! `consort reproduce`: published experiments, run again.
+
+mod list;
+mod print;
+mod reference;
+mod rows;
+mod wrap;
+
+use crate::cli::{Format, ReproduceArgs};
+use crate::failure::bad_input;
+use crate::progress;
+use anyhow::Result;
+use consort_lab::report;
+use consort_lab::runner::{self, Outcome, Settings};
+use consort_lab::studies::REGISTRY;
+use consort_lab::{Progress, Scale, Store, Study, StudyReport, VERSION};
+use print::Printer;
+use reference::Reference;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+/// The word that asks for the list instead of a run.
+const LIST: &str = "list";
+
+pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
+    if args.studies.iter().any(|id| id.eq_ignore_ascii_case(LIST)) {
+        return list::execute(args);
+    }
+    let studies = REGISTRY.select(&args.studies).map_err(bad_input)?;
+    let reference = Reference::read(args.reference.as_deref())?;
+    let store = Store::open(&args.out).map_err(bad_input)?;
+    let batch = Batch {
+        settings: settings(args),
+        store,
+        reference,
+    };
+    batch.run(&studies, args.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings(args: &ReproduceArgs) -> Settings {
+    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    Settings {
+        seed: args.seed,
+        scale: if args.quick {
+            Scale::Quick
+        } else {
+            Scale::Full
+        },
+        workers: args.jobs.unwrap_or(all),
+        version: VERSION.to_owned(),
+    }
+}
+
+/// Studies to be run into one folder.
+struct Batch {
+    settings: Settings,
+    store: Store,
+    reference: Reference,
+}
+
+impl Batch {
+    /// Runs the studies one after the other. What a study gave is kept, written and shown before
+    /// the next begins, so that an interruption costs the one under way.
+    fn run(&self, studies: &[&dyn Study], format: Format) -> Result<()> {
+        let mut printer = Printer::begin(format)?;
+        for (index, study) in studies.iter().enumerate() {
+            let place = format!("{} ({} of {})", study.info().id, index + 1, studies.len());
+            let outcome = self.run_one(*study, place)?;
+            let resumed = matches!(outcome, Outcome::Loaded(_));
+            let report = outcome.into_report();
+            let compared = self.reference.compare(&[&report])?;
+            report::write(self.store.folder(), &report, compared.table())?;
+            self.write_index()?;
+            self.reference.warn(&compared);
+            printer.study(report, compared, resumed)?;
+        }
+        printer.finish(self.store.folder())
+    }
+
+    fn run_one(&self, study: &dyn Study, place: String) -> Result<Outcome> {
+        let bar = progress::counted(place);
+        let tell = |at: Progress| bar.at(at.done, at.total);
+        let outcome = runner::run(study, &self.settings, Some(&self.store), &tell);
+        bar.finish();
+        Ok(outcome?)
+    }
+
+    /// The index is about all that the folder holds of these settings, earlier runs included.
+    fn write_index(&self) -> Result<()> {
+        let reports = self.finished()?;
+        let reports: Vec<&StudyReport> = reports.iter().collect();
+        let compared = self.reference.compare(&reports)?;
+        report::write_index(self.store.folder(), &reports, compared.table())?;
+        Ok(())
+    }
+
+    /// A file of another study that cannot be read is none of this run's business.
+    fn finished(&self) -> Result<Vec<StudyReport>> {
+        let infos = REGISTRY.list().map(|info| REGISTRY.find(info.id));
+        let studies: Vec<&dyn Study> = infos.collect::<Result<_, _>>()?;
+        let kept = studies.iter().filter_map(|study| {
+            runner::kept(*study, &self.settings, &self.store)
+                .ok()
+                .flatten()
+        });
+        Ok(kept.collect())
+    }
+}

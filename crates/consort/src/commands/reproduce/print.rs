@@ -1,0 +1,130 @@
+//! What a run of studies prints.
+
+use super::reference::Compared;
+use super::rows;
+use super::wrap::wrap;
+use crate::cli::Format;
+use crate::output;
+use anyhow::Result;
+use consort_lab::StudyReport;
+use consort_lab::reference::Comparison;
+use consort_lab::report::{Cell, Column, INDEX, Table};
+use serde::Serialize;
+use std::io::Write;
+use std::path::Path;
+
+/// A study as JSON: the report, and with a reference file what it says.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a StudyReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<&'a Comparison>,
+}
+
+/// Prints studies as they are finished; JSON, which is one document, at the end.
+pub(super) struct Printer {
+    format: Format,
+    finished: Vec<(StudyReport, Compared)>,
+}
+
+impl Printer {
+    /// Begins the output.
+    pub(super) fn begin(format: Format) -> Result<Self> {
+        if format == Format::Csv {
+            rows::header(&mut std::io::stdout().lock())?;
+        }
+        let finished = Vec::new();
+        Ok(Self { format, finished })
+    }
+
+    /// Prints a study, or keeps it for the document.
+    pub(super) fn study(
+        &mut self,
+        report: StudyReport,
+        compared: Compared,
+        resumed: bool,
+    ) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        match self.format {
+            Format::Table => out.write_all(for_people(&report, &compared, resumed).as_bytes())?,
+            Format::Csv => rows::study(&mut out, &report, &compared)?,
+            Format::Json => self.finished.push((report, compared)),
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Ends the output: one study is an object, several are an array.
+    pub(super) fn finish(self, folder: &Path) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        let documents: Vec<Document<'_>> = self.finished.iter().map(document).collect();
+        match (self.format, documents.as_slice()) {
+            (Format::Table, _) => {
+                writeln!(
+                    out,
+                    "Tables, figures and pages: {}",
+                    folder.join(INDEX).display()
+                )?;
+            }
+            (Format::Csv, _) => {}
+            (Format::Json, [one]) => output::json(&mut out, one)?,
+            (Format::Json, several) => output::json(&mut out, several)?,
+        }
+        Ok(())
+    }
+}
+
+fn document((report, compared): &(StudyReport, Compared)) -> Document<'_> {
+    let reference = compared.comparison();
+    Document { report, reference }
+}
+
+fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> String {
+    let mut text = wrap(&format!("{}: ", report.study), &report.title);
+    text += &wrap(
+        "Source: ",
+        &format!("{}, {}", report.source, report.section),
+    );
+    text += &wrap("Differs: ", &report.differs);
+    for table in report.output.tables.iter().chain(compared.table()) {
+        text += &format!("\n{}\n{}", table.title(), grid(table));
+    }
+    text.push('\n');
+    for note in &report.output.notes {
+        text += &wrap("- ", note);
+    }
+    text + &stands_on(report, resumed)
+}
+
+fn stands_on(report: &StudyReport, resumed: bool) -> String {
+    let seconds = report.seconds;
+    let took = if resumed {
+        format!("finished earlier in {seconds:.1} s")
+    } else {
+        format!("{seconds:.1} s")
+    };
+    let output = &report.output;
+    format!(
+        "\nMean of {} runs, ± half a 95 % interval (Student's t); simulated.\n\
+         Seed {}, {} scale, {took}.\n\n",
+        output.runs, report.seed, report.scale
+    )
+}
+
+/// A table with its row keys in front.
+fn grid(table: &Table) -> String {
+    let columns = table.columns().iter().enumerate();
+    let numeric = columns.map(|(index, _)| {
+        let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
+        !cells.any(|cell| matches!(cell, Cell::Text(_)))
+    });
+    let numeric: Vec<bool> = std::iter::once(false).chain(numeric).collect();
+    let headings = table.columns().iter().map(Column::heading);
+    let headings: Vec<String> = std::iter::once(String::new()).chain(headings).collect();
+    let rows = table.rows().iter().map(|row| {
+        let cells = row.cells.iter().map(Cell::text);
+        std::iter::once(row.key.clone()).chain(cells).collect()
+    });
+    output::grid(&headings, &numeric, rows)
+}

@@ -1,0 +1,65 @@
+//! Published figures from a file beside ours.
+
+use crate::failure::bad_input;
+use anyhow::Result;
+use consort_lab::StudyReport;
+use consort_lab::reference::{self, Comparison, ReferenceLine};
+use consort_lab::report::{Table, TableError};
+use std::io::Write;
+use std::path::Path;
+
+/// The lines of a reference file; none where there is no file.
+pub(super) struct Reference(Option<Vec<ReferenceLine>>);
+
+/// What a reference says of studies.
+pub(super) struct Compared {
+    comparison: Option<Comparison>,
+    table: Option<Table>,
+}
+
+impl Reference {
+    pub(super) fn read(path: Option<&Path>) -> Result<Self> {
+        let lines = path.map(reference::read).transpose();
+        lines.map(Self).map_err(bad_input)
+    }
+
+    /// Sets the lines about these studies beside them.
+    pub(super) fn compare(&self, reports: &[&StudyReport]) -> Result<Compared, TableError> {
+        let about = |line: &&ReferenceLine| {
+            let mut ids = reports.iter().map(|report| &report.study);
+            ids.any(|id| id.eq_ignore_ascii_case(&line.study))
+        };
+        let comparison = self.0.as_ref().map(|lines| {
+            let lines: Vec<ReferenceLine> = lines.iter().filter(about).cloned().collect();
+            reference::compare(&lines, reports)
+        });
+        let table = comparison.as_ref().map(Comparison::table).transpose()?;
+        Ok(Compared { comparison, table })
+    }
+
+    /// Names the lines that nothing of ours answers. Where nobody reads it, the table must do.
+    pub(super) fn warn(&self, compared: &Compared) {
+        let gaps = compared.comparison.iter().flat_map(|c| &c.unmatched);
+        for gap in gaps {
+            let [study, row, column] = &gap.names;
+            let _ = writeln!(
+                std::io::stderr(),
+                "consort: reference line {} ({study}, {row}, {column}): {}",
+                gap.line,
+                gap.reason
+            );
+        }
+    }
+}
+
+impl Compared {
+    /// Ours and theirs; none without a reference file.
+    pub(super) fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
+    }
+
+    /// What was compared; none without a reference file.
+    pub(super) fn comparison(&self) -> Option<&Comparison> {
+        self.comparison.as_ref()
+    }
+}

@@ -1,0 +1,271 @@
+//! `consort reproduce`: the list, a study end to end, going on, published figures, bad input.
+
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
+mod common;
+
+use common::{consort, folder, json, run, stderr, wait_for};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+fn reproduce(out: &Path, more: &[&str]) -> Output {
+    let output = run(consort()
+        .arg("reproduce")
+        .args(more)
+        .args(["--quick", "--out"])
+        .arg(out));
+    assert!(output.status.success(), "{}", stderr(&output));
+    output
+}
+
+fn document(out: &Path, more: &[&str]) -> Value {
+    json(&reproduce(out, &[more, &["--format", "json"]].concat()))
+}
+
+/// Names and contents of a folder's files, host times taken out.
+fn contents(out: &Path) -> BTreeMap<String, String> {
+    let files = std::fs::read_dir(out).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (
+            name,
+            without_seconds(&std::fs::read_to_string(path).unwrap()),
+        )
+    });
+    files.collect()
+}
+
+fn without_seconds(text: &str) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else {
+        return text.to_owned();
+    };
+    if let Some(report) = value.get_mut("report") {
+        report["seconds"].take();
+    }
+    value.to_string()
+}
+
+fn check_refused(args: &[&str], parts: &[&str]) {
+    let folder = folder();
+    let out = folder.path().join("out");
+    let args = [&["reproduce"], args].concat();
+    let output = run(consort().current_dir(folder.path()).args(&args));
+    let line = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for part in parts {
+        assert!(line.contains(part), "'{part}' is missing in: {line}");
+    }
+    assert!(!out.exists(), "{args:?} wrote");
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 0, "{args:?} wrote");
+}
+
+#[test]
+fn the_list_names_every_study_with_its_source_and_time() {
+    let listed = run(consort().args(["reproduce", "list", "--format", "json"]));
+    let listed = json(&listed);
+    let ids: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["id"].as_str().unwrap())
+        .collect();
+    assert!(ids.starts_with(&["W1", "W2"]), "{ids:?}");
+    for study in listed.as_array().unwrap() {
+        assert!(study["full_seconds_hint"].as_u64().unwrap() > 0);
+        assert!(
+            ["title", "source", "original", "differs"]
+                .iter()
+                .all(|k| study[*k].is_string())
+        );
+    }
+    let table = run(consort().args(["reproduce", "list"]));
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert_eq!(table.lines().count(), 1 + ids.len(), "{table}");
+    assert!(table.contains("Peternier"), "{table}");
+}
+
+#[test]
+fn a_study_has_its_keys_and_files() {
+    let folder = folder();
+    let study = document(folder.path(), &["w2"]);
+    assert_eq!(study["study"], "W2");
+    assert_eq!(study["runs"], 2);
+    assert!(study["seconds"].as_f64().unwrap() > 0.0);
+    assert!(!study["notes"].as_array().unwrap().is_empty());
+    let table = &study["tables"][0];
+    assert_eq!(table["key"], "profiles");
+    assert_eq!(table["columns"].as_array().unwrap().len(), 4);
+    let rows = table["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 19);
+    let usage = |key: &str| {
+        let row = rows.iter().find(|row| row["key"] == key).unwrap();
+        row["bulldozer_fpu_usage"]["mean"].as_f64().unwrap()
+    };
+    assert!(usage("povray") > 10.0 * usage("gobmk"));
+    let files = contents(folder.path());
+    let keys = |field: &str| -> Vec<String> {
+        let all = study[field].as_array().unwrap().iter();
+        all.map(|one| one["key"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for table in keys("tables") {
+        assert!(files[&format!("W2-{table}.csv")].starts_with("key,"));
+    }
+    for figure in keys("figures") {
+        let svg = &files[&format!("W2-{figure}.svg")];
+        assert!(svg.starts_with("<svg") && files["W2.html"].contains(svg.trim_end()));
+    }
+    assert!(files["index.html"].contains("href=\"W2.html\""));
+}
+
+#[test]
+fn counters_tell_the_two_products_apart() {
+    let folder = folder();
+    let study = document(folder.path(), &["W1"]);
+    let rows = study["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 16);
+    for row in rows {
+        let usage = row["fpu_usage"]["mean"].as_f64().unwrap();
+        let is_fp = row["key"].as_str().unwrap().contains("matmul-fp");
+        assert_eq!(usage > 0.1, is_fp, "{row}");
+    }
+}
+
+#[test]
+fn any_number_of_jobs_gives_the_same_files() {
+    let folders = [folder(), folder()];
+    for (folder, jobs) in folders.iter().zip(["1", "3"]) {
+        reproduce(folder.path(), &["W1", "W2", "--jobs", jobs]);
+    }
+    let [one, other] = folders.each_ref().map(|folder| contents(folder.path()));
+    assert_eq!(one, other);
+}
+
+#[test]
+fn several_studies_are_an_array_and_finished_ones_are_not_run_again() {
+    let folder = folder();
+    let first = document(folder.path(), &["W1"]);
+    let both = document(folder.path(), &["W2", "W1"]);
+    assert_eq!(both[0]["study"], "W2");
+    // Host time tells: a study that ran again would have another one.
+    assert_eq!(both[1], first);
+    let shown = reproduce(folder.path(), &["W1"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("finished earlier"), "{shown}");
+    let index = &contents(folder.path())["index.html"];
+    assert!(index.contains("W1.html") && index.contains("W2.html"));
+    let other_seed = document(folder.path(), &["W1", "--seed", "9"]);
+    assert_eq!(other_seed["seed"], 9);
+    assert_ne!(other_seed["tables"], first["tables"]);
+}
+
+#[test]
+fn published_figures_stand_beside_ours() {
+    let folder = folder();
+    let file = folder.path().join("published.csv");
+    let row = "power7/smt4/matmul-fp/4";
+    let lines =
+        format!("study,row,column,value\nW1,{row},ipc,1.5\nW1,nothing,ipc,1\nW9,elsewhere,x,1\n");
+    std::fs::write(&file, lines).unwrap();
+    let out = folder.path().join("out");
+    let reference = ["W1", "--reference", file.to_str().unwrap()];
+    let study = document(&out, &reference);
+    let compared = &study["reference"]["compared"][0];
+    let ours = compared["ours"]["mean"].as_f64().unwrap();
+    assert_eq!(compared["row"], row);
+    assert_eq!(compared["difference"].as_f64().unwrap(), ours - 1.5);
+    assert_eq!(study["reference"]["unmatched"][0]["line"], 3);
+    let shown = reproduce(&out, &reference);
+    assert!(stderr(&shown).contains("reference line 3 (W1, nothing, ipc)"));
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.contains("Published") && shown.contains("Difference"),
+        "{shown}"
+    );
+    let files = contents(&out);
+    assert!(files["reference.csv"].contains(row) && files["W1.html"].contains("Published"));
+}
+
+#[test]
+fn the_csv_form_can_serve_as_a_reference() {
+    let folder = folder();
+    let csv = reproduce(folder.path(), &["W1", "--format", "csv"]).stdout;
+    let file = folder.path().join("ours.csv");
+    std::fs::write(&file, csv).unwrap();
+    let study = document(
+        folder.path(),
+        &["W1", "--reference", file.to_str().unwrap()],
+    );
+    let compared = study["reference"]["compared"].as_array().unwrap();
+    assert_eq!(compared.len(), 64);
+    assert!(compared.iter().all(|one| one["difference"] == 0.0));
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_written() {
+    check_refused(
+        &["W11", "--out", "out"],
+        &["unknown study 'W11'", "did you mean 'W1'?"],
+    );
+    check_refused(
+        &["W1", "nonsense", "--out", "out"],
+        &["unknown study 'nonsense'", "known: "],
+    );
+    check_refused(&["W1", "list"], &["'list' stands alone", "'W1'"]);
+    check_refused(&[], &["<ID>"]);
+    check_refused(&["W1", "--jobs", "0"], &["--jobs"]);
+    check_refused(&["W1", "--out", "/dev/null/x"], &["/dev/null/x"]);
+    check_refused(
+        &["W1", "--out", "/proc"],
+        &["cannot write to the folder /proc"],
+    );
+    check_refused(&["W1", "--reference", "gone.csv"], &["gone.csv"]);
+}
+
+#[test]
+fn a_broken_reference_is_named_with_its_line() {
+    let folder = folder();
+    let file = folder.path().join("r.csv");
+    std::fs::write(&file, "study,row,column,value\nW1,a,b,much\n").unwrap();
+    check_refused(
+        &["W1", "--out", "out", "--reference", file.to_str().unwrap()],
+        &["r.csv, line 2", "'much' is not a number"],
+    );
+}
+
+#[test]
+fn an_interruption_leaves_what_was_finished() {
+    let folder = folder();
+    let mut child = consort()
+        .args(["reproduce", "W1", "W2", "--jobs", "1", "--out"])
+        .arg(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let index = folder.path().join("index.html");
+    wait_for("the first study", || index.exists().then_some(()));
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    child.wait().unwrap();
+    let files = contents(folder.path());
+    let whole = [
+        "W1.html",
+        "W1-counters.csv",
+        "W1-cycles.svg",
+        "W1-full.json",
+    ];
+    assert!(
+        whole.iter().all(|name| !files[*name].is_empty()),
+        "{:?}",
+        files.keys()
+    );
+    let kept: Value = serde_json::from_str(&files["W1-full.json"]).unwrap();
+    assert_eq!(kept["report"]["study"], "W1");
+    assert!(files["index.html"].contains("W1.html"));
+}
