@@ -2,19 +2,10 @@
 
 #![no_main]
 
-use consort_sim::chip::Chip;
-use consort_sim::machine::{MAX_PUS, parse};
+#[path = "../../crates/consort-sim/tests/fuzzed/bodies.rs"]
+#[expect(dead_code, reason = "each target uses its own part of this")]
+mod bodies;
+
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
-    match parse("fuzzed.toml", text) {
-        Ok(spec) => {
-            let chip = Chip::new(&spec, None).expect("a valid machine has PUs");
-            assert!(chip.places().len() as u64 <= MAX_PUS);
-        }
-        Err(error) => {
-            assert!((1..=text.lines().count() + 1).contains(&error.line));
-            assert!(!error.to_string().contains(char::is_control));
-        }
-    }
-});
+fuzz_target!(|text: &str| bodies::machine_file(text));

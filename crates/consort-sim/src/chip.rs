@@ -1,11 +1,17 @@
 //! A machine description laid out: every PU with what it shares, by index.
 
+mod capacity;
+
 use crate::machine::{CacheSpec, CoreSpec, MachineSpec};
 use consort_core::topology::{CoreType, PuFacts, TopologyError};
 use consort_core::{PuId, Topology};
+use std::sync::Arc;
 
 /// Bytes per KiB.
 pub(crate) const KIB: f64 = 1024.0;
+
+/// Capacity where all cores are alike, as in Linux' `cpu_capacity`.
+const ALIKE: u32 = 1024;
 
 /// A machine ready to be simulated: PU `core·ways + way` is way `way` of core `core`.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,14 +63,28 @@ impl Chip {
     pub fn new(spec: &MachineSpec, smt: Option<u32>) -> Result<Self, TopologyError> {
         let mut layout = LayOut::new(spec, smt.unwrap_or(u32::MAX));
         layout.packages();
-        let topology = Topology::new(layout.facts, core_types(spec))?;
-        Ok(Self {
+        let facts = layout.facts;
+        let alike = vec![ALIKE; spec.core_types.len()];
+        let chip = Self {
             core_types: spec.core_types.values().cloned().collect(),
             spec: spec.clone(),
-            topology,
+            topology: Topology::new(facts.clone(), core_types(spec, &alike))?,
             pus: layout.pus,
             domains: layout.domains,
-        })
+        };
+        chip.with_capacities(facts)
+    }
+
+    /// The chip with its core types told apart, which takes a chip to run something on.
+    fn with_capacities(self, facts: Vec<PuFacts>) -> Result<Self, TopologyError> {
+        if self.core_types.len() < 2 {
+            return Ok(self);
+        }
+        let chip = Arc::new(self);
+        let types = core_types(&chip.spec, &capacity::capacities(&chip));
+        let mut chip = Arc::unwrap_or_clone(chip);
+        chip.topology = Topology::new(facts, types)?;
+        Ok(chip)
     }
 
     /// The description.
@@ -103,16 +123,13 @@ impl Chip {
     }
 }
 
-/// Core types as policies see them: capacity from width and clock, relative to the best.
-fn core_types(spec: &MachineSpec) -> Vec<CoreType> {
-    let raw = |core: &CoreSpec| core.frequency_ghz * core.dispatch_width;
-    let best = spec.core_types.values().map(raw).fold(0.0, f64::max);
-    let capacity = |core: &CoreSpec| (1024.0 * raw(core) / best).round().max(1.0) as u32;
-    let types = spec.core_types.iter();
+/// Core types as policies see them.
+fn core_types(spec: &MachineSpec, capacities: &[u32]) -> Vec<CoreType> {
+    let types = spec.core_types.keys().zip(capacities);
     types
-        .map(|(name, core)| CoreType {
+        .map(|(name, &capacity)| CoreType {
             name: name.clone(),
-            capacity: capacity(core),
+            capacity,
         })
         .collect()
 }

@@ -5,6 +5,10 @@
 //! solved once ([`contention`]), the simulation advances to the next event, and
 //! instructions, counters and energy are accounted for exactly.
 
+// Unit tests share builders with integration tests, which know the crate by its name.
+#[cfg(test)]
+extern crate self as consort_sim;
+
 pub mod chip;
 pub mod contention;
 pub mod describe;

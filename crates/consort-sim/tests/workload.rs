@@ -2,30 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use consort_sim::program::{ProgramSpec, ThreadsSpec};
+use consort_sim::describe::DescribeError;
+use consort_sim::program::{self, ProgramSpec, ThreadsSpec};
 use consort_sim::workload::{
-    Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadSpec,
+    Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A single-threaded program.
-const PROGRAM: &str = r#"
-name = "small"
-title = "small"
-suite = "tests"
-sources = {}
-[[phase]]
-length_ginstr = 1.0
-mix = { fp = 0.0, vector = 0.0, int = 0.6, load = 0.25, store = 0.1, branch = 0.05 }
-ilp = { a = 1.2, b = 0.5, use_distance = 4.0 }
-branch = { mpki = 0.0, capacity_exponent = 0.3 }
-data_mpki = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-instruction_mpki = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-mlp = { value = 1.0, window_exponent = 0.0 }
-writeback_share = 0.0
-page_spread = 0.0
-"#;
+/// A single-threaded program, called `plain`.
+const PROGRAM: &str = include_str!("small/program.toml");
 
 const FILE: &str = r#"
 title = "two kinds"
@@ -81,12 +67,21 @@ impl ProgramSource for Few {
             "w/nested.toml" => "[[entry]]\nprogram = 'load.toml'",
             "w/empty.toml" => "entry = []",
             "w/late.toml" => "[[entry]]\nprogram = 'mcf'\nstart_ms = -1.0",
+            "w/typo.toml" => "[[entry]]\nprogram = 'mcf'\n\n[[entry]]\nprogram = 'hmer'",
+            "w/wide.toml" => "[[entry]]\nprogram = 'streamcluster'\nthreads = 17",
+            "w/gone.toml" => "[[entry]]\ncount = 2\nprogram = './none.toml'",
+            "w/many.toml" => {
+                "[[entry]]\nprogram = 'mcf'\ncount = 40000\n[[entry]]\nprogram = 'mcf'\ncount = 40000"
+            }
             _ => return Err(LoadError(format!("{path}: no such file"))),
         };
+        let told = |error: DescribeError| LoadError(error.to_string());
         if WorkloadSpec::is_meant_by(text) {
-            return Ok(Described::Workload(toml::from_str(text).unwrap()));
+            let file = WorkloadFile::parse(path, text);
+            return file.map(Described::Workload).map_err(told);
         }
-        Ok(Described::Program(Arc::new(toml::from_str(text).unwrap())))
+        let program = program::parse(path, text).map_err(told)?;
+        Ok(Described::Program(Arc::new(program)))
     }
 
     fn programs(&self) -> Vec<String> {
@@ -119,7 +114,7 @@ fn copies_are_numbered_and_threads_are_what_was_asked_for_or_the_default() {
         "hmmer#2",
         "streamcluster#1",
         "streamcluster#2",
-        "small",
+        "plain",
     ];
     assert_eq!(names(&workload), expect);
     let threads: Vec<u32> = workload.entries.iter().map(|e| e.threads).collect();
@@ -149,7 +144,7 @@ fn a_workload_file_has_delays_and_paths_beside_it() {
     let workload = resolved("w/load.toml");
     assert_eq!(
         names(&workload),
-        ["hmmer#1", "hmmer#2", "small", "streamcluster"]
+        ["hmmer#1", "hmmer#2", "plain", "streamcluster"]
     );
     let starts: Vec<f64> = workload.entries.iter().map(|e| e.start_ms).collect();
     assert_eq!(starts, [5.0, 5.0, 0.0, 0.0]);
@@ -158,8 +153,9 @@ fn a_workload_file_has_delays_and_paths_beside_it() {
 
 #[test]
 fn unknown_keys_of_a_workload_file_are_errors() {
-    let error = toml::from_str::<WorkloadSpec>("[[entry]]\nprogram = 'a'\ncuont = 2").unwrap_err();
-    assert!(error.message().contains("cuont"), "{error}");
+    let error = WorkloadFile::parse("w.toml", "[[entry]]\nprogram = 'a'\ncuont = 2").unwrap_err();
+    let expect = "w.toml:3: entry[0].cuont: is not a known key; did you mean 'count'?";
+    assert_eq!(error.to_string(), expect);
 }
 
 #[test]
@@ -192,15 +188,16 @@ fn errors_about_files_and_sizes_say_what_would_be_right() {
     );
     check_error(
         "w/nested.toml",
-        "'w/load.toml' is a workload file; the entries of a workload file are programs",
+        "w/nested.toml:2: entry[0].program: 'w/load.toml' is a workload file; \
+         the entries of a workload file are programs",
     );
     check_error(
         "w/empty.toml",
-        "workload file: entry: is empty; expected at least one program",
+        "w/empty.toml:1: entry: is empty; expected at least one program",
     );
     check_error(
         "w/late.toml",
-        "workload file: entry[0].start_ms: is -1; expected 0 to 86400000",
+        "w/late.toml:3: entry[0].start_ms: is -1; expected 0 to 86400000",
     );
     check_error(
         "40000*mcf+40000*hmmer",
@@ -209,5 +206,27 @@ fn errors_about_files_and_sizes_say_what_would_be_right() {
     check_error(
         "65536*mix:spec2006/65536",
         "the workload has 4294967296 instances; at most 65536 are possible",
+    );
+}
+
+#[test]
+fn what_an_entry_cannot_have_is_told_with_file_line_and_key() {
+    check_error(
+        "w/typo.toml",
+        "w/typo.toml:5: entry[1].program: unknown program 'hmer'; did you mean 'hmmer'?",
+    );
+    check_error(
+        "w/wide.toml",
+        "w/wide.toml:3: entry[0].threads: program streamcluster cannot run with 17 threads; \
+         it has 1 to 16 threads",
+    );
+    check_error(
+        "w/gone.toml",
+        "w/gone.toml:3: entry[0].program: w/./none.toml: no such file",
+    );
+    check_error(
+        "w/many.toml",
+        "w/many.toml:6: entry[1].count: the workload has 80000 instances; \
+         at most 65536 are possible",
     );
 }

@@ -57,15 +57,19 @@ pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
 }
 
 fn usual_places() -> Vec<PathBuf> {
+    let folders = folders().into_iter();
+    folders.map(|folder| folder.join("config.toml")).collect()
+}
+
+/// Folders that hold configuration and descriptions, the user's before the system's.
+pub(crate) fn folders() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
     let user = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .or(home);
     let system = Some(PathBuf::from("/etc"));
-    let folders = [user, system].into_iter().flatten();
-    folders
-        .map(|folder| folder.join("consort/config.toml"))
-        .collect()
+    let roots = [user, system].into_iter().flatten();
+    roots.map(|root| root.join("consort")).collect()
 }
 
 fn read(path: &Path) -> Result<Config> {

@@ -1,13 +1,15 @@
 //! Where machine, program and workload descriptions are found: files by path, the user's folder,
 //! the system's folder, what comes built in.
 
+use crate::config;
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_sim::chip::Chip;
-use consort_sim::describe;
 use consort_sim::machine::{Loaded, MachineRef, Source};
 use consort_sim::program::{self, ProgramSpec, presets};
-use consort_sim::workload::{Described, LoadError, ProgramSource, Workload, WorkloadSpec};
+use consort_sim::workload::{
+    Described, LoadError, ProgramSource, Workload, WorkloadFile, WorkloadSpec,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,13 +17,9 @@ use std::sync::Arc;
 const BUILT_IN: &str = "built in";
 
 /// Folders that are searched for descriptions of a kind (`machines`, `programs`), first wins.
-pub(crate) fn folders(kind: &str) -> Vec<PathBuf> {
-    let home = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
-    let system = PathBuf::from("/etc");
-    let roots = home.into_iter().chain([system]);
-    roots.map(|root| root.join("consort").join(kind)).collect()
+fn folders(kind: &str) -> Vec<PathBuf> {
+    let folders = config::folders().into_iter();
+    folders.map(|folder| folder.join(kind)).collect()
 }
 
 /// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`.
@@ -123,10 +121,9 @@ impl ProgramSource for Programs {
     fn load(&self, path: &str) -> Result<Described, LoadError> {
         let text = read(Path::new(path))?;
         if WorkloadSpec::is_meant_by(&text) {
-            let spec = describe::parse(path, &text, WorkloadSpec::validate);
-            let spec: WorkloadSpec = spec.map_err(|error| LoadError(error.to_string()))?;
-            let folder = Path::new(path).parent().and_then(Path::to_str);
-            return Ok(Described::Workload(spec.below(folder.unwrap_or_default())));
+            let file = WorkloadFile::parse(path, &text);
+            let file = file.map_err(|error| LoadError(error.to_string()))?;
+            return Ok(Described::Workload(file));
         }
         let spec = program::parse(path, &text).map_err(|error| LoadError(error.to_string()))?;
         Ok(Described::Program(Arc::new(spec)))

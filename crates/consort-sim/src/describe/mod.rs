@@ -14,6 +14,7 @@ mod within;
 
 pub use error::DescribeError;
 pub use load::parse;
+pub(crate) use locate::Locations;
 pub use problems::{Problem, Problems};
 pub use schema::{machine_schema, program_schema};
 pub(crate) use within::Within;

@@ -1,19 +1,28 @@
 //! Small machines and programs for the tests of the engine.
 
-use super::{EnergyMeter, Engine, Instance, RunMode, Settings};
+use super::{Engine, Instance, RunMode, Settings};
 use crate::chip::Chip;
-use crate::contention::Flow;
-use crate::machine::MachineSpec;
-use crate::program::{MixSpec, ProgramSpec};
+use crate::machine::{MachineSpec, NumaSpec};
+use crate::program::ProgramSpec;
 use std::sync::Arc;
 
-const MACHINE: &str = include_str!("testing/machine.toml");
-const PROGRAM: &str = include_str!("testing/program.toml");
+#[path = "../../tests/small/exact.rs"]
+mod exact;
+
+pub(crate) use exact::{Exact, PlainEnergy};
+
+const MACHINE: &str = include_str!("../../tests/small/machine.toml");
+const PROGRAM: &str = include_str!("../../tests/small/program.toml");
 
 /// Nodes of four SMT2 cores at 2 GHz; PUs `2c` and `2c + 1` share core `c`.
 pub(crate) fn chip(nodes: u32) -> Arc<Chip> {
     let mut spec: MachineSpec = toml::from_str(MACHINE).unwrap();
     spec.layout.nodes_per_package = nodes;
+    spec.numa = (nodes > 1).then_some(NumaSpec {
+        same_package_ns: 50.0,
+        other_package_ns: 80.0,
+        link_bandwidth_gb_s: 20.0,
+    });
     Arc::new(Chip::new(&spec, None).unwrap())
 }
 
@@ -37,23 +46,6 @@ pub(crate) fn instances(spec: &ProgramSpec, n: usize, threads: u32, ginstr: f64)
         start_ms: 0.0,
     };
     (0..n).map(instance).collect()
-}
-
-/// One nanojoule per instruction, 2 W per busy core, 1 W per idle one, 5 W for the rest.
-pub(crate) struct PlainEnergy;
-
-impl EnergyMeter for PlainEnergy {
-    fn instruction_j(&self, _: usize, _: &MixSpec, _: &Flow) -> f64 {
-        1e-9
-    }
-
-    fn core_w(&self, _: usize, busy: bool) -> f64 {
-        if busy { 2.0 } else { 1.0 }
-    }
-
-    fn uncore_w(&self) -> f64 {
-        5.0
-    }
 }
 
 pub(crate) fn settings(os: &str, mode: RunMode, seed: u64) -> Settings {

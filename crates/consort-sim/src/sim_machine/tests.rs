@@ -2,39 +2,14 @@
 
 use super::*;
 use crate::engine::RunMode;
-use crate::engine::testing::{PlainEnergy, chip, instances, program, program_with, settings};
-use consort_core::{Backoff, ControlLoop, Reading, Sample, Signal, Tier, policies};
+use crate::engine::testing::{
+    Exact, PlainEnergy, chip, instances, program, program_with, settings,
+};
+use consort_core::{Backoff, ControlLoop, policies};
 use std::collections::BTreeMap;
 
-/// Exact counts of what any machine can tell.
-struct Exact(Offers);
-
-impl Exact {
-    fn new() -> Self {
-        let signals = [Signal::CpuTime, Signal::Cycles, Signal::Instructions];
-        Self(signals.map(|s| (s, Tier::Counters)).into_iter().collect())
-    }
-}
-
-impl SampleSource for Exact {
-    fn offers(&self) -> &Offers {
-        &self.0
-    }
-
-    fn sample(&mut self, _: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
-        let mut sample = Sample::default();
-        let mut set = |signal, raw| {
-            sample.set(signal, Reading::whole(raw, Tier::Counters, interval_ns));
-        };
-        set(Signal::CpuTime, counts.on_pu_s * 1e9);
-        set(Signal::Cycles, counts.cycles);
-        set(Signal::Instructions, counts.instructions);
-        sample
-    }
-}
-
 fn machine(os: &str, mode: RunMode, instances: &[Instance], seed: u64) -> SimMachine {
-    let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::new()));
+    let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
     let settings = settings(os, mode, seed);
     SimMachine::new(chip(1), instances, &settings, 10_000_000, meter, source).unwrap()
 }
@@ -116,7 +91,7 @@ fn every_policy_that_can_be_fed_turns_the_wheel() {
     let spec =
         program_with("[burstiness]\nlog_sd = 0.2\ncorrelation = 0.5\ninterval_ginstr = 0.01");
     for info in policies::REGISTRY {
-        let offers = Exact::new().0;
+        let offers = Exact::default().offers().clone();
         if !offers.missing(info.needs).is_empty() {
             continue;
         }

@@ -1,6 +1,7 @@
 //! Why a workload cannot be had, each in one line.
 
 use super::source::LoadError;
+use crate::describe::DescribeError;
 use thiserror::Error;
 
 /// What is wrong with a workload.
@@ -42,14 +43,9 @@ pub enum WorkloadError {
         /// What it can use.
         valid: String,
     },
-    /// A value in a workload file is out of range.
-    #[error("workload file: {key}: {message}")]
-    Value {
-        /// Path of the key.
-        key: String,
-        /// What is wrong and what would be right.
-        message: String,
-    },
+    /// What an entry of a workload file asks for cannot be had.
+    #[error(transparent)]
+    File(#[from] DescribeError),
     /// Too many instances.
     #[error("the workload has {count} instances; at most {max} are possible", max = super::MAX_INSTANCES)]
     TooMany {

@@ -4,7 +4,7 @@
 //! `mix:spec2006/10?seed=7` or `2*./mine.toml` is parsed into a
 //! [`WorkloadExpr`]; [`Workload::resolve`] looks its programs up in a
 //! [`ProgramSource`] and gives one [`Instance`] per copy. A workload file
-//! ([`WorkloadSpec`]) adds start delays.
+//! ([`WorkloadFile`]) adds start delays.
 //!
 //! Pitfall: `+`, `*` and `@` end a path, so files whose names hold them can be
 //! named in workload files only.
@@ -12,6 +12,7 @@
 mod draw;
 mod error;
 mod expr;
+mod file;
 mod parse;
 mod resolve;
 mod source;
@@ -19,6 +20,7 @@ mod spec;
 
 pub use error::WorkloadError;
 pub use expr::{Item, Term, WorkloadExpr};
+pub use file::WorkloadFile;
 pub use resolve::{Instance, Workload};
 pub use source::{Described, LoadError, ProgramSource};
 pub use spec::{EntrySpec, WorkloadSpec};

@@ -3,10 +3,10 @@
 use super::draw::draw;
 use super::error::WorkloadError;
 use super::expr::{Item, Term, WorkloadExpr};
+use super::file::WorkloadFile;
 use super::source::{Described, ProgramSource};
-use super::spec::{EntrySpec, WorkloadSpec};
+use super::spec::EntrySpec;
 use super::{MAX_INSTANCES, is_path};
-use crate::describe::Problems;
 use crate::program::ProgramSpec;
 use consort_core::hint;
 use std::collections::BTreeMap;
@@ -59,22 +59,6 @@ impl WorkloadExpr {
     }
 }
 
-impl WorkloadSpec {
-    /// Looks the programs up; `text` is what the workload is called in reports.
-    ///
-    /// # Errors
-    /// As [`WorkloadExpr::resolve`], and values out of range.
-    pub fn resolve(
-        &self,
-        text: &str,
-        source: &dyn ProgramSource,
-    ) -> Result<Workload, WorkloadError> {
-        let mut cast = Cast::new(source);
-        cast.spec(self)?;
-        Ok(cast.workload(text.to_owned()))
-    }
-}
-
 /// The instances found so far.
 struct Cast<'a> {
     source: &'a dyn ProgramSource,
@@ -109,10 +93,7 @@ impl<'a> Cast<'a> {
                 path: path.to_owned(),
                 expected: "give thread counts inside it",
             }),
-            Described::Workload(spec) => {
-                let spec = spec.below(folder(path));
-                (0..count).try_for_each(|_| self.spec(&spec))
-            }
+            Described::Workload(file) => (0..count).try_for_each(|_| self.entries(&file)),
         }
     }
 
@@ -132,21 +113,15 @@ impl<'a> Cast<'a> {
         copies.try_for_each(|program| self.add(program, 1, None, 0.0))
     }
 
-    fn spec(&mut self, spec: &WorkloadSpec) -> Result<(), WorkloadError> {
-        let mut problems = Problems::default();
-        spec.validate(&mut problems);
-        if let Some(first) = problems.list().first() {
-            return Err(WorkloadError::Value {
-                key: first.key.clone(),
-                message: first.message.clone(),
-            });
-        }
-        spec.entries.iter().try_for_each(|entry| self.entry(entry))
+    fn entries(&mut self, file: &WorkloadFile) -> Result<(), WorkloadError> {
+        let entries = file.spec().entries.iter().enumerate();
+        let mut entries = entries.map(|(index, entry)| (index, self.entry(file, entry)));
+        entries.try_for_each(|(index, done)| done.map_err(|error| file.at(index, &error)))
     }
 
-    fn entry(&mut self, entry: &EntrySpec) -> Result<(), WorkloadError> {
+    fn entry(&mut self, file: &WorkloadFile, entry: &EntrySpec) -> Result<(), WorkloadError> {
         let program = if is_path(&entry.program) {
-            self.program_file(&entry.program)?
+            self.program_file(&file.beside(&entry.program))?
         } else {
             self.find(&entry.program)?
         };
@@ -207,11 +182,6 @@ impl<'a> Cast<'a> {
             entries: self.entries,
         }
     }
-}
-
-/// The folder part of a path; empty when it has none.
-fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// How many threads an instance has, when so many were asked for.

@@ -1,6 +1,6 @@
 //! Where workloads find their programs.
 
-use super::spec::WorkloadSpec;
+use super::file::WorkloadFile;
 use crate::program::ProgramSpec;
 use std::sync::Arc;
 use thiserror::Error;
@@ -19,7 +19,7 @@ pub trait ProgramSource {
     /// When one of them cannot be read.
     fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError>;
 
-    /// Reads a file; see [`WorkloadSpec::is_meant_by`] for telling the two kinds apart.
+    /// Reads a file; see [`is_meant_by`](super::WorkloadSpec::is_meant_by) for telling the two kinds apart.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -38,7 +38,7 @@ pub enum Described {
     /// A program.
     Program(Arc<ProgramSpec>),
     /// A workload.
-    Workload(WorkloadSpec),
+    Workload(WorkloadFile),
 }
 
 /// A description that cannot be read; the message is one line and names the file.

@@ -1,6 +1,6 @@
 //! The format of a workload file.
 
-use super::{MAX_INSTANCES, is_path};
+use super::MAX_INSTANCES;
 use crate::describe::Problems;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,17 +56,6 @@ impl WorkloadSpec {
         for (index, entry) in self.entries.iter().enumerate() {
             entry.validate(&format!("entry[{index}]"), problems);
         }
-    }
-
-    /// The same with paths relative to `folder`, where the file lies.
-    #[must_use]
-    pub fn below(mut self, folder: &str) -> Self {
-        for entry in &mut self.entries {
-            if is_path(&entry.program) && !entry.program.starts_with('/') && !folder.is_empty() {
-                entry.program = format!("{folder}/{}", entry.program);
-            }
-        }
-        self
     }
 }
 

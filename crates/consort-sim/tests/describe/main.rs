@@ -1,7 +1,5 @@
-//! Broken machine files: one line that names file, line, key and what would be right, and
-//! never a panic.
+//! Broken machine files: one line that names file, line, key and what would be right.
 
-mod mutations;
 mod schema;
 
 use consort_sim::describe::DescribeError;

@@ -1,10 +1,11 @@
 //! Laws that hold for every valid machine, program and placement.
 
 use super::build::demand;
+use super::possible::{impossible, overload};
 use super::random::{draw, machines, phases, placements};
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solution, Solver};
-use consort_sim::machine::{MachineSpec, Scope};
+use consort_sim::machine::MachineSpec;
 use consort_sim::program::PhaseSpec;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -34,70 +35,21 @@ impl Case {
         Self { chip, demands, pus }
     }
 
+    fn running(&self, which: &[usize]) -> Vec<Running<'_>> {
+        let running = |&i: &usize| Running {
+            pu: self.pus[i],
+            demand: &self.demands[i],
+        };
+        which.iter().map(running).collect()
+    }
+
     fn solve(&self, which: &[usize]) -> Solution {
-        let running: Vec<Running<'_>> = which
-            .iter()
-            .map(|&i| Running {
-                pu: self.pus[i],
-                demand: &self.demands[i],
-            })
-            .collect();
-        Solver::new(Arc::clone(&self.chip)).solve(&running)
+        Solver::new(Arc::clone(&self.chip)).solve(&self.running(which))
     }
 
     fn all(&self) -> Vec<usize> {
         (0..self.pus.len()).collect()
     }
-}
-
-/// More work than a core's width and units or a station's bandwidth can do.
-fn overload(case: &Case, solution: &Solution) -> Option<String> {
-    for core in 0..case.chip.domains().cores {
-        let members: Vec<usize> = case
-            .all()
-            .into_iter()
-            .filter(|&i| case.chip.places()[case.pus[i]].core == core)
-            .collect();
-        let Some(&first) = members.first() else {
-            continue;
-        };
-        let place = case.chip.places()[case.pus[first]];
-        let spec = case.chip.core_spec(place);
-        let per_cycle = |i: usize| solution.threads[i].ips / case.chip.frequency_hz(place);
-        let dispatched: f64 = members.iter().map(|&i| per_cycle(i)).sum();
-        if dispatched > spec.dispatch_width * (1.0 + SLACK) {
-            return Some(format!("core {core} dispatches {dispatched}"));
-        }
-        let fp: f64 = members
-            .iter()
-            .map(|&i| {
-                let mix = &case.demands[i].phase.spec.mix;
-                per_cycle(i) * (mix.fp + mix.vector) * spec.units.fp.interval_cycles
-            })
-            .sum();
-        let units = match spec.units.fp.per {
-            Scope::Core => f64::from(spec.units.fp.count),
-            Scope::Pu => f64::from(spec.units.fp.count) * members.len() as f64,
-        };
-        if fp > units * (1.0 + SLACK) {
-            return Some(format!("core {core} uses {fp} of {units} FPUs"));
-        }
-    }
-    let memory = &case.chip.spec().memory;
-    let capacity = memory.bandwidth_gb_s * 1e9 * f64::from(memory.controllers_per_node);
-    for node in 0..case.chip.domains().nodes {
-        let bytes: f64 = case
-            .all()
-            .into_iter()
-            .filter(|&i| case.demands[i].home_node == node)
-            .map(|i| &solution.threads[i])
-            .map(|t| t.ips * t.flow.memory_lines * f64::from(memory.line_bytes))
-            .sum();
-        if bytes > capacity * (1.0 + SLACK) {
-            return Some(format!("node {node} moves {bytes} of {capacity} B/s"));
-        }
-    }
-    None
 }
 
 proptest! {
@@ -112,13 +64,8 @@ proptest! {
         let n = phases.len().min(chip.places().len());
         let case = Case::new(&machine, &phases[..n], seed);
         let solution = case.solve(&case.all());
-        for t in &solution.threads {
-            prop_assert!(t.ips.is_finite() && t.ips > 0.0);
-            for part in t.stack.to_array() {
-                prop_assert!(part.is_finite() && part > -1e-9, "{:?}", t.stack);
-            }
-        }
-        prop_assert_eq!(overload(&case, &solution), None);
+        prop_assert_eq!(impossible(&solution), None);
+        prop_assert_eq!(overload(&case.chip, &case.running(&case.all()), &solution), None);
         prop_assert!(solution.converged, "residual {}", solution.residual);
     }
 

@@ -6,4 +6,6 @@
 mod build;
 mod forms;
 mod laws;
+#[path = "../small/possible.rs"]
+mod possible;
 mod random;

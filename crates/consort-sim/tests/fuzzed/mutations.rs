@@ -1,8 +1,6 @@
-//! Presets with stretches of their text replaced, at random.
+//! Texts with stretches replaced, at random.
 
-use super::FILE;
-use consort_sim::chip::Chip;
-use consort_sim::machine::{self, MAX_PUS, presets};
+use consort_sim::{machine, program};
 use proptest::prelude::*;
 
 /// What is put in place of a stretch of text.
@@ -66,35 +64,27 @@ fn mutate(text: &str, at: usize, length: usize, junk: &str) -> String {
     format!("{}{junk}{}", &text[..start], &text[end..])
 }
 
-fn mutated() -> impl Strategy<Value = String> {
-    let names: Vec<_> = presets::names().collect();
+/// The texts of all machines that come along.
+pub fn machines() -> Vec<String> {
+    let texts = machine::presets::names().filter_map(machine::presets::text);
+    texts.map(str::to_owned).collect()
+}
+
+/// All programs that come along, as text.
+pub fn programs() -> Vec<String> {
+    let specs = program::presets::names().filter_map(|name| program::presets::find(name).ok());
+    specs
+        .filter_map(|spec| toml::to_string(&spec).ok())
+        .collect()
+}
+
+/// One of the texts with one to three stretches replaced.
+pub fn of(texts: Vec<String>) -> impl Strategy<Value = String> {
     let changes = prop::collection::vec((any::<usize>(), 0usize..6, junk()), 1..4);
-    (prop::sample::select(names), changes).prop_map(|(name, changes)| {
-        let mut text = presets::text(name).expect("it is a preset").to_owned();
+    (prop::sample::select(texts), changes).prop_map(|(mut text, changes)| {
         for (at, length, junk) in changes {
             text = mutate(&text, at, length, &junk);
         }
         text
     })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
-    #[test]
-    fn no_text_panics_and_every_error_is_one_line_that_names_the_file(text in mutated()) {
-        match machine::parse(FILE, &text) {
-            Ok(spec) => {
-                let pus = Chip::new(&spec, None).expect("a valid machine has PUs").places().len();
-                prop_assert!((1..=MAX_PUS as usize).contains(&pus));
-            }
-            Err(error) => {
-                let told = error.to_string();
-                prop_assert!(!told.contains(char::is_control), "{told:?}");
-                let place = format!("{FILE}:{}: ", error.line);
-                prop_assert!(told.starts_with(&place), "{told:?}");
-                prop_assert!((1..=text.lines().count() + 1).contains(&error.line));
-            }
-        }
-    }
 }

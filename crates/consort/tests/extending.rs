@@ -1,0 +1,199 @@
+//! docs/extending.md does what it says: its files are valid, its commands run, its policy
+//! compiles and decides.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod common;
+#[path = "extending/page.rs"]
+mod page;
+// The page shows this file as one of `consort-core`, so it finds here what it finds there.
+#[path = "../../../docs/examples/packed.rs"]
+mod packed;
+
+use common::{folder, stderr};
+use consort_core::policy::{Options, Policy};
+use consort_core::{Backoff, ControlLoop, Placement, PuId, PuSet, Signal, Tier, Turn};
+use consort_core::{plan, policy};
+use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
+use consort_sim::energy::EnergyModel;
+use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::{machine, program};
+use page::Block;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+fn page() -> Vec<Block> {
+    page::blocks("extending.md")
+}
+
+/// The text of the page's file of that name.
+fn file(name: &str) -> String {
+    let blocks = page().into_iter();
+    let mut named = blocks.filter(|block| block.title.as_deref() == Some(name));
+    let found = named.next().unwrap();
+    assert!(named.next().is_none(), "{name} is there twice");
+    found.text
+}
+
+/// Runs a line as a reader would, with the binary under test first in the path.
+fn shell(line: &str, home: &Path) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_consort")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("sh");
+    command.args(["-e", "-c", line]).current_dir(home);
+    command.env("PATH", path).env("HOME", home);
+    command.env_remove("XDG_CONFIG_HOME");
+    command.output().unwrap()
+}
+
+fn check_runs(lines: &str, home: &Path) {
+    let output = shell(lines, home);
+    assert!(output.status.success(), "{lines}: {}", stderr(&output));
+    assert!(output.stderr.is_empty(), "{lines}: {}", stderr(&output));
+}
+
+fn check_session(text: &str, home: &Path) {
+    for (command, expect) in page::session(text) {
+        let output = shell(&command, home);
+        let told = [output.stdout, output.stderr].concat();
+        assert_eq!(String::from_utf8(told).unwrap(), expect, "{command}");
+    }
+}
+
+#[test]
+fn files_are_written_and_commands_run_in_the_order_of_the_page() {
+    let home = folder();
+    let (mut files, mut commands) = (0, 0);
+    for block in page() {
+        match (block.language.as_str(), &block.title) {
+            ("toml", Some(name)) => {
+                std::fs::write(home.path().join(name), &block.text).unwrap();
+                files += 1;
+            }
+            ("sh", None) => {
+                check_runs(&block.text, home.path());
+                commands += block.text.lines().count();
+            }
+            ("console", None) => check_session(&block.text, home.path()),
+            ("rust", Some(_)) => {}
+            (other, _) => panic!("nothing tests a block of {other}"),
+        }
+    }
+    assert!(files >= 3 && commands >= 8, "{files} {commands}");
+}
+
+#[test]
+fn the_page_s_chip_is_drawn_with_all_that_it_has() {
+    let home = folder();
+    std::fs::write(home.path().join("my-chip.toml"), file("my-chip.toml")).unwrap();
+    let drawn = shell("consort machine --machine ./my-chip.toml", home.path());
+    let drawn = String::from_utf8(drawn.stdout).unwrap();
+    for part in [
+        "my-chip: ",
+        "2 cores, 4 PUs",
+        "LLC 0, 4 MiB",
+        "2 x L2 512 KiB",
+    ] {
+        assert!(drawn.contains(part), "'{part}' is missing in:\n{drawn}");
+    }
+}
+
+#[test]
+fn the_page_s_policy_is_the_one_that_is_compiled_here() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/packed.rs");
+    assert_eq!(file("packed.rs"), std::fs::read_to_string(path).unwrap());
+}
+
+#[test]
+fn the_registry_has_lines_as_the_page_says() {
+    let path = "/../consort-core/src/policies/mod.rs";
+    let path = format!("{}{path}", env!("CARGO_MANIFEST_DIR"));
+    let registry = std::fs::read_to_string(path).unwrap();
+    let blocks = page().into_iter();
+    let lines = blocks.filter(|block| block.title.as_deref() == Some("mod.rs"));
+    let lines: Vec<String> = lines.map(|block| block.text).collect();
+    assert_eq!(lines, ["mod packed;\n", "    packed::INFO,\n"]);
+    for line in lines {
+        assert!(
+            registry.contains(&line.replace("packed", "random")),
+            "{line}"
+        );
+    }
+}
+
+/// The page's policy with options.
+fn packed(text: &str) -> Result<Box<dyn Policy>, policy::PolicyError> {
+    let spec: policy::PolicySpec = text.parse()?;
+    (packed::INFO.build)(&Options::new(&packed::INFO, &spec)?)
+}
+
+/// The page's chip with `threads` copies of the page's program, watched by the chip's PMU.
+fn simulated(threads: usize) -> SimMachine {
+    let chip = machine::parse("my-chip.toml", &file("my-chip.toml")).unwrap();
+    let program = program::parse("my-program.toml", &file("my-program.toml")).unwrap();
+    let instance = Instance {
+        program: Arc::new(program),
+        threads: 1,
+        instructions: 1e11,
+        start_ms: 0.0,
+    };
+    let settings = Settings {
+        seed: 1,
+        mode: RunMode::Once,
+        os: "linux".to_owned(),
+        logical_cores: false,
+    };
+    let pmu = SimulatedPmu::new(&chip, &Request::default(), 1).unwrap();
+    let chip = Arc::new(Chip::new(&chip, None).unwrap());
+    let meter = Box::new(EnergyModel::new(&chip));
+    let instances = vec![instance; threads];
+    let quantum_ns = packed::INFO.quantum_ms * 1_000_000;
+    SimMachine::new(
+        chip,
+        &instances,
+        &settings,
+        quantum_ns,
+        meter,
+        Box::new(pmu),
+    )
+    .unwrap()
+}
+
+/// The first turn of the page's policy with that many threads.
+fn first_turn(threads: usize, policy: &str) -> Turn {
+    let policy = packed(policy).unwrap();
+    let mut wheel = ControlLoop::new(simulated(threads), policy, Backoff::off(), 1);
+    wheel.turn().unwrap().unwrap()
+}
+
+fn placements(turn: &Turn) -> Vec<Placement> {
+    turn.plan.placements.values().cloned().collect()
+}
+
+#[test]
+fn the_policy_packs_busy_threads_and_its_plans_are_enacted() {
+    let turn = first_turn(2, "packed");
+    assert!(turn.was_enacted(), "{:?}", turn.findings);
+    let on = |pu| Placement::Restricted(PuSet::from(PuId(pu)));
+    assert_eq!(placements(&turn), [on(0), on(1)]);
+    assert_eq!(turn.enacted.moved.len(), 2);
+
+    let crowd = placements(&first_turn(5, "packed"));
+    let free = crowd.iter().filter(|p| **p == Placement::Unrestricted);
+    assert_eq!((crowd.len(), free.count()), (5, 1));
+}
+
+#[test]
+fn the_policy_s_option_decides_and_is_checked() {
+    let crowd = placements(&first_turn(8, "packed:busy=0.9"));
+    assert!(
+        crowd.iter().all(|p| *p == Placement::Unrestricted),
+        "{crowd:?}"
+    );
+    let error = packed("packed:busy=2").err().unwrap();
+    assert!(error.to_string().contains("from 0 to 1"), "{error}");
+    assert!(packed("packed:bsy=1").is_err());
+}
