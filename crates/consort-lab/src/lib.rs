@@ -9,6 +9,7 @@
 //! workers or on time; a study that breaks this breaks resuming.
 
 mod atomic;
+pub mod bench;
 mod context;
 pub mod experiment;
 pub mod reference;

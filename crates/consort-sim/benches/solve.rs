@@ -21,7 +21,7 @@ fn main() {
 }
 
 /// Four kinds of programs in turn on a chip of SMT2 cores, 8 to an LLC domain, all PUs taken.
-#[divan::bench(args = [4, 16, 20, 64, 256, 1024])]
+#[divan::bench(args = [4, 16, 32, 64, 128, 256, 512, 1024])]
 fn all_pus_taken(bencher: divan::Bencher<'_, '_>, threads: usize) {
     let mut machine = build::machine();
     machine.layout.cluster[0].l2_domains = 2;

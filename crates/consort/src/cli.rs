@@ -58,6 +58,10 @@ pub(crate) enum Verb {
     /// Run published experiments again: tables, figures, a report that opens from disk
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
+    /// Measure how fast the simulator and the policies are on this host
+    #[command(after_help = "Example: consort bench simulate-acmp-1ms solve\n\
+                            Example: consort bench --list")]
+    Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]
     Completions(CompletionsArgs),
@@ -265,6 +269,23 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How to print; csv has a line per number, with the columns of a reference file
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Benches; all of them if none is given
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// List the benches instead of running them
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Few and short repetitions: whether it works, not how fast it is
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

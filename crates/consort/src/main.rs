@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => commands::compare::execute(args),
         Verb::Reproduce(args) => commands::reproduce::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
+        Verb::Bench(args) => commands::bench::execute(args),
         Verb::Schema(args) => commands::schema::execute(args),
         Verb::Completions(args) => commands::completions::execute(args),
         Verb::Man(args) => commands::man::execute(args),

@@ -21,6 +21,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) speed: f64,
     /// Share of what it holds that it is charged for.
     pub(crate) charge: f64,
+    /// Where in the curve's table the last answer was; any number at first.
+    pub(crate) step: usize,
 }
 
 /// Newton steps at most; the error after them is below rounding for every curve tried.
@@ -30,7 +32,7 @@ const STEPS: u32 = 60;
 /// eviction age, s, where there is one, and the eviction age afterwards.
 pub(crate) fn divide(
     capacity: f64,
-    streams: &[Stream<'_>],
+    streams: &mut [Stream<'_>],
     age: &mut Option<f64>,
     held: &mut Vec<f64>,
 ) {
@@ -41,17 +43,14 @@ pub(crate) fn divide(
     }
     let guess = age.unwrap_or_else(|| lower_bound(capacity, streams));
     let found = eviction_age(capacity, streams, guess);
-    held.extend(
-        streams
-            .iter()
-            .map(|s| s.curve.held_after(found * s.speed).0),
-    );
+    let each = streams.iter_mut();
+    held.extend(each.map(|s| s.curve.held_near(found * s.speed, &mut s.step).0));
     *age = Some(found);
 }
 
 /// The age, s, at which lines leave the cache. From a guess too high, the first step leads below
 /// the root; from there on every step goes up.
-fn eviction_age(capacity: f64, streams: &[Stream<'_>], guess: f64) -> f64 {
+fn eviction_age(capacity: f64, streams: &mut [Stream<'_>], guess: f64) -> f64 {
     let mut age = guess;
     for _ in 0..STEPS {
         let (held, slope) = held_at(age, streams);
@@ -74,10 +73,10 @@ fn lower_bound(capacity: f64, streams: &[Stream<'_>]) -> f64 {
 }
 
 /// Bytes held at an age, and bytes more per second of age.
-fn held_at(age: f64, streams: &[Stream<'_>]) -> (f64, f64) {
+fn held_at(age: f64, streams: &mut [Stream<'_>]) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for s in streams {
-        let (held, per_instruction) = s.curve.held_after(age * s.speed);
+        let (held, per_instruction) = s.curve.held_near(age * s.speed, &mut s.step);
         sum.0 += held * s.charge;
         sum.1 += per_instruction * s.speed * s.charge;
     }
@@ -90,16 +89,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(capacity: f64, curves: &[(MissCurve, f64)]) -> Vec<f64> {
-        let streams: Vec<_> = curves
+        let mut streams: Vec<_> = curves
             .iter()
             .map(|(curve, speed)| Stream {
                 curve,
                 speed: *speed,
                 charge: 1.0,
+                step: 0,
             })
             .collect();
         let mut held = Vec::new();
-        divide(capacity, &streams, &mut None, &mut held);
+        divide(capacity, &mut streams, &mut None, &mut held);
         held
     }
 
@@ -142,15 +142,15 @@ mod tests {
                 .iter()
                 .map(|(points, speed)| (MissCurve::new(500.0, points), *speed))
                 .collect();
-            let streams: Vec<_> = curves
+            let mut streams: Vec<_> = curves
                 .iter()
-                .map(|(curve, speed)| Stream { curve, speed: *speed, charge: 1.0 })
+                .map(|(curve, speed)| Stream { curve, speed: *speed, charge: 1.0, step: 0 })
                 .collect();
             let (mut age, mut held) = (None, Vec::new());
-            divide(1e6, &streams, &mut age, &mut held);
+            divide(1e6, &mut streams, &mut age, &mut held);
             let first = age.unwrap();
             age = Some(first * factor);
-            divide(1e6, &streams, &mut age, &mut held);
+            divide(1e6, &mut streams, &mut age, &mut held);
             prop_assert!((age.unwrap() / first - 1.0).abs() < 1e-9);
         }
 

@@ -1,7 +1,7 @@
 //! Who shares what, for one set of running threads.
 
 use super::dispatch::{CLASSES, Supply};
-use super::pipeline::{Setting, memory_latency_ns, unit_use};
+use super::pipeline::{Alone, Setting, memory_latency_ns, unit_use};
 use super::stations::Station;
 use super::types::Running;
 use crate::chip::{Chip, KIB, Place};
@@ -162,6 +162,10 @@ fn setting<'a>(
         units: unit_use(core, &running.demand.phase.spec.mix),
         whole: 0.0,
         undisturbed: 0.0,
+        alone: Alone::default(),
+        tlb: 0.0,
+        mispredicted: 0.0,
+        whole_power: 0.0,
     }
     .prepared()
 }

@@ -7,6 +7,7 @@
 mod caches;
 mod dispatch;
 mod layout;
+mod misses;
 mod pipeline;
 mod solve;
 mod stations;

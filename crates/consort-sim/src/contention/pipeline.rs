@@ -12,11 +12,12 @@
 //! distributed; see [`Setting::dependences`].
 
 use super::dispatch::CLASSES;
+use super::misses::Misses;
 use super::types::Demand;
-use crate::chip::{Chip, KIB, Place};
+use crate::chip::{Chip, Place};
 use crate::machine::{CoreSpec, Pipeline, RobSharing, Scope, UnitSpec};
 use crate::math::{exp, pow};
-use crate::program::{MixSpec, REFERENCE_PREDICTOR_KIB, REFERENCE_WINDOW};
+use crate::program::{MixSpec, REFERENCE_WINDOW};
 
 /// What does not change while the set of running threads stays the same.
 #[derive(Clone, Debug)]
@@ -45,6 +46,25 @@ pub(crate) struct Setting<'a> {
     pub(crate) whole: f64,
     /// [`Setting::dependences`] while no co-runner uses the units, cycles per instruction.
     pub(crate) undisturbed: f64,
+    /// What follows from a window that co-runners leave alone.
+    pub(crate) alone: Alone,
+    /// TLB misses per instruction.
+    pub(crate) tlb: f64,
+    /// Mispredictions per instruction with the whole predictor; see [`Setting::mispredicted`].
+    pub(crate) mispredicted: f64,
+    /// `w^b` of the whole reorder buffer.
+    pub(crate) whole_power: f64,
+}
+
+/// A window that no co-runner clogs, and what follows from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Alone {
+    /// Its size, instructions.
+    pub(crate) window: f64,
+    /// [`Setting::parallelism`] of it.
+    pub(crate) parallelism: f64,
+    /// Long misses that overlap in it.
+    pub(crate) mlp: f64,
 }
 
 /// A thread's use of one class of units.
@@ -73,8 +93,6 @@ pub(crate) struct Held {
     pub(crate) window: f64,
     /// Branch predictor, KiB.
     pub(crate) predictor_kib: f64,
-    /// TLB reach, bytes.
-    pub(crate) tlb_bytes: f64,
     /// Cycles that an operation waits for co-runners' operations, by unit class.
     pub(crate) unit_wait: [f64; CLASSES],
 }
@@ -114,25 +132,6 @@ pub(crate) struct Terms {
     pub(crate) misses: Misses,
 }
 
-/// Misses per instruction.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Misses {
-    /// Of data: L1D, L2, LLC, all LLC domains.
-    pub(crate) data: [f64; 4],
-    /// Of code: L1I, L2, LLC, all LLC domains.
-    pub(crate) code: [f64; 4],
-    /// Memory misses that are waited for.
-    pub(crate) demand: f64,
-    /// Lines prefetched.
-    pub(crate) prefetched: f64,
-    /// Lines to and from memory.
-    pub(crate) lines: f64,
-    /// Branches.
-    pub(crate) branch: f64,
-    /// TLB.
-    pub(crate) tlb: f64,
-}
-
 /// Index of the floating-point units among the classes.
 pub(crate) const FP: usize = 1;
 
@@ -165,6 +164,15 @@ impl Setting<'_> {
     /// Works out what stays the same over all iterations.
     pub(crate) fn prepared(mut self) -> Self {
         self.whole = self.parallelism(self.rob());
+        self.whole_power = pow(self.rob(), self.demand.phase.spec.ilp.b);
+        let window = self.window_alone();
+        self.alone = Alone {
+            window,
+            parallelism: self.parallelism(window),
+            mlp: self.overlap(window),
+        };
+        self.tlb = self.tlb_misses();
+        self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder {
             let limit = self.width.min(self.unit_limit());
             self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / limit);
@@ -178,7 +186,7 @@ impl Setting<'_> {
     }
 
     /// Window when nothing of it is clogged: all of it, or the fixed part.
-    pub(crate) fn window_alone(&self) -> f64 {
+    fn window_alone(&self) -> f64 {
         match (self.core.pipeline, self.core.rob_sharing) {
             (Pipeline::InOrder, _) => self.demand.phase.spec.ilp.use_distance,
             (_, RobSharing::Shared | RobSharing::Private) => self.rob(),
@@ -191,7 +199,7 @@ impl Setting<'_> {
         self.core.pipeline == Pipeline::OutOfOrder && self.core.rob_sharing == RobSharing::Shared
     }
 
-    fn mix(&self) -> &MixSpec {
+    pub(super) fn mix(&self) -> &MixSpec {
         &self.demand.phase.spec.mix
     }
 
@@ -256,6 +264,8 @@ impl Setting<'_> {
         let whole = self.whole;
         let own = if held.window == self.rob() {
             whole
+        } else if held.window == self.alone.window {
+            self.alone.parallelism
         } else {
             self.parallelism(held.window)
         };
@@ -305,7 +315,7 @@ impl Setting<'_> {
         let ilp = &self.demand.phase.spec.ilp;
         let ratio = limit * latency * self.demand.intensity / ilp.a;
         let rob = self.rob();
-        if ilp.b <= 0.0 || ratio >= pow(rob, ilp.b) {
+        if ilp.b <= 0.0 || ratio >= self.whole_power {
             return rob;
         }
         pow(ratio.max(1e-9), 1.0 / ilp.b).clamp(1.0, rob)
@@ -322,7 +332,12 @@ impl Setting<'_> {
         let beyond = (1.0 - self.prefetched_share()) * misses.data[1];
         let latency = latency_l2 + beyond * (self.llc_cycles - self.core.l1d.latency_cycles);
         let before = self.rob().min(1.0 / misses.branch).max(1.0);
-        let drain = before * latency / self.parallelism(before);
+        let parallelism = if before == self.rob() {
+            self.whole
+        } else {
+            self.parallelism(before)
+        };
+        let drain = before * latency / parallelism;
         drain.min(self.rob() / self.width)
     }
 
@@ -401,7 +416,7 @@ impl Setting<'_> {
         prefetcher.map_or(1.0, |p| f64::from(p.depth_lines))
     }
 
-    fn coverage(&self) -> f64 {
+    pub(super) fn coverage(&self) -> f64 {
         self.core.prefetcher.as_ref().map_or(0.0, |p| p.coverage)
     }
 
@@ -411,39 +426,20 @@ impl Setting<'_> {
         (prefetch.effectiveness * self.coverage()).clamp(0.0, 1.0)
     }
 
-    /// Long misses that overlap in a window, at most what the core can have outstanding.
     fn mlp(&self, window: f64) -> f64 {
+        if window == self.alone.window {
+            self.alone.mlp
+        } else {
+            self.overlap(window)
+        }
+    }
+
+    /// Long misses that overlap in a window, at most what the core can have outstanding.
+    fn overlap(&self, window: f64) -> f64 {
         let mlp = &self.demand.phase.spec.mlp;
         let outstanding = f64::from(self.core.outstanding_misses) / self.on_core;
         let wanted = mlp.value * pow(window / REFERENCE_WINDOW, mlp.window_exponent);
         wanted.min(outstanding).max(1.0)
-    }
-
-    fn misses(&self, held: &Held) -> Misses {
-        let phase = &self.demand.phase;
-        let data = falling(&phase.data, held.data, self.demand.intensity);
-        let code = falling(&phase.code, held.code, 1.0);
-        let spec = &phase.spec;
-        let coverage = self.coverage();
-        let effect = spec.prefetch.effectiveness * coverage;
-        let beyond = data[3];
-        let demand = beyond * (1.0 - effect).max(0.0);
-        let excess = beyond * spec.prefetch.excess * coverage * self.prefetch_share;
-        let prefetched = beyond * effect.max(0.0) * self.prefetch_share + excess;
-        let fetched = demand + prefetched + code[3];
-        let shrink = REFERENCE_PREDICTOR_KIB / held.predictor_kib.max(1e-3);
-        let branch = spec.branch.mpki * pow(shrink, spec.branch.capacity_exponent);
-        let per_branch = self.mix().branch;
-        Misses {
-            data,
-            code,
-            demand,
-            prefetched,
-            lines: fetched + spec.writeback_share * (demand + prefetched - excess),
-            branch: (branch * self.demand.intensity / 1000.0).min(per_branch),
-            tlb: phase.data.mpki(held.tlb_bytes) * self.demand.intensity * spec.page_spread
-                / 1000.0,
-        }
     }
 
     /// Cycles per instruction in which a floating-point operation is in the FPU: operations
@@ -452,24 +448,6 @@ impl Setting<'_> {
         let fp = &self.units[FP];
         cpi * (1.0 - exp(-fp.operations * fp.latency / cpi))
     }
-}
-
-/// Misses per instruction at rising capacities; a larger level never misses more.
-fn falling(curve: &crate::program::MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4] {
-    let mut largest: f64 = 0.0;
-    held.map(|bytes| {
-        largest = largest.max(bytes);
-        curve.mpki(largest) * intensity / 1000.0
-    })
-}
-
-/// TLB reach of one of `sharers` PUs, bytes.
-pub(crate) fn tlb_bytes(core: &CoreSpec, on_core: f64) -> f64 {
-    let sharers = match core.tlb.per {
-        Scope::Pu => 1.0,
-        Scope::Core => on_core,
-    };
-    f64::from(core.tlb.entries) * core.tlb.page_kib * KIB / sharers
 }
 
 /// Latency of memory from a place to a node, behind the LLC and idle, ns.

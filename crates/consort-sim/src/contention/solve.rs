@@ -1,10 +1,12 @@
 //! The fixed point over all shared structures.
 
+mod locks;
+
 use super::caches::{Stream, divide};
 use super::dispatch::{CLASSES, Claim, MAX_WAYS, share};
-use super::layout::{SharedCache, Sharing};
-use super::pipeline::{Held, Setting, Terms, tlb_bytes};
-use super::stations::{Station, Visitor, wait};
+use super::layout::{CacheUser, SharedCache, Sharing};
+use super::pipeline::{Held, Setting, Terms};
+use super::stations::{Visitor, wait};
 use super::types::{Flow, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
 use crate::chip::{Chip, KIB};
@@ -81,7 +83,7 @@ struct Guess {
 }
 
 /// The iteration's state.
-struct State {
+struct State<'a> {
     guess: Vec<Guess>,
     next: Vec<Guess>,
     held: Vec<Held>,
@@ -94,11 +96,18 @@ struct State {
     waits: Vec<f64>,
     /// Eviction age of each cache, s, once known.
     ages: Vec<Option<f64>>,
-    scratch: Vec<f64>,
+    /// Streams into each cache.
+    streams: Vec<Vec<Stream<'a>>>,
+    /// Memory for what each stream of a cache holds.
+    bytes: Vec<f64>,
+    /// Memory for those that visit a station.
+    visitors: Vec<Visitor>,
+    /// Memory for the pressures on a window.
+    pressures: Vec<Pressure>,
 }
 
-impl State {
-    fn new(sharing: &Sharing<'_>) -> Self {
+impl<'a> State<'a> {
+    fn new(sharing: &Sharing<'a>) -> Self {
         let n = sharing.settings.len();
         let mut state = Self {
             guess: vec![Guess::default(); n],
@@ -109,7 +118,10 @@ impl State {
             unqueued_s: vec![0.0; n],
             waits: vec![0.0; sharing.stations.len()],
             ages: vec![None; sharing.caches.len()],
-            scratch: Vec::new(),
+            streams: streams(sharing),
+            bytes: Vec::new(),
+            visitors: Vec::new(),
+            pressures: Vec::new(),
         };
         state.first_guess(sharing);
         state
@@ -164,30 +176,22 @@ impl State {
     }
 
     fn divide_cache(&mut self, at: usize, cache: &SharedCache, sharing: &Sharing<'_>) {
-        let mut streams = Vec::with_capacity(cache.users.len());
-        for user in &cache.users {
+        for (user, stream) in cache.users.iter().zip(&mut self.streams[at]) {
             let demand = sharing.settings[user.thread].demand;
             let speed = 1.0 / self.guess[user.thread].time_s;
-            streams.push(Stream {
-                curve: if user.code {
-                    &demand.phase.code
-                } else {
-                    &demand.phase.data
-                },
-                speed: if user.code {
-                    speed
-                } else {
-                    speed * demand.intensity
-                },
-                charge: user.charge,
-            });
+            stream.speed = if user.code {
+                speed
+            } else {
+                speed * demand.intensity
+            };
         }
-        let mut held = core::mem::take(&mut self.scratch);
-        divide(cache.bytes, &streams, &mut self.ages[at], &mut held);
+        let mut held = core::mem::take(&mut self.bytes);
+        let streams = &mut self.streams[at];
+        divide(cache.bytes, streams, &mut self.ages[at], &mut held);
         for (user, &bytes) in cache.users.iter().zip(&held) {
             self.hold(cache.level, user.thread, user.code, bytes);
         }
-        self.scratch = held;
+        self.bytes = held;
     }
 
     /// Predictor storage goes to programs in proportion to the branches that they run;
@@ -212,16 +216,18 @@ impl State {
 
     fn divide_windows(&mut self, sharing: &Sharing<'_>) {
         for members in &sharing.cores {
-            let pressures: Vec<Pressure> =
-                members.iter().map(|&i| self.pressure(sharing, i)).collect();
+            let mut pressures = core::mem::take(&mut self.pressures);
+            pressures.clear();
+            pressures.extend(members.iter().map(|&i| self.pressure(sharing, i)));
             for (k, &i) in members.iter().enumerate() {
                 let setting = &sharing.settings[i];
                 self.held[i].window = if setting.shares_window() {
                     shared(setting.rob(), &pressures, k)
                 } else {
-                    setting.window_alone()
+                    setting.alone.window
                 };
             }
+            self.pressures = pressures;
         }
     }
 
@@ -287,21 +293,24 @@ impl State {
 
     fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {
         for (at, shared) in sharing.stations.iter().enumerate() {
-            let visitors: Vec<Visitor> = shared
-                .visitors
-                .iter()
-                .map(|&i| {
-                    let others = self.queue_s(sharing, i) - self.waits[at] * self.felt(i);
-                    let misses = &self.terms[i].misses;
-                    let between = misses.data[2] - misses.data[3];
-                    Visitor {
-                        time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
-                        lines: misses.lines + if shared.carries_llc { between } else { 0.0 },
-                        felt: self.felt(i),
-                    }
-                })
-                .collect();
+            let mut visitors = core::mem::take(&mut self.visitors);
+            visitors.clear();
+            let each = shared.visitors.iter();
+            visitors.extend(each.map(|&i| self.visitor(sharing, at, i)));
             self.waits[at] = wait(&shared.station, &visitors);
+            self.visitors = visitors;
+        }
+    }
+
+    fn visitor(&self, sharing: &Sharing<'_>, at: usize, i: usize) -> Visitor {
+        let others = self.queue_s(sharing, i) - self.waits[at] * self.felt(i);
+        let misses = &self.terms[i].misses;
+        let between = misses.data[2] - misses.data[3];
+        let carries_llc = sharing.stations[at].carries_llc;
+        Visitor {
+            time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
+            lines: misses.lines + if carries_llc { between } else { 0.0 },
+            felt: self.felt(i),
         }
     }
 
@@ -327,46 +336,6 @@ impl State {
                 waits: memory / time_s,
                 lock_s,
             };
-        }
-    }
-
-    /// Siblings wait for locks as for a server that each hold occupies: `ρh/(1−ρ)`, less one's
-    /// own share of the utilisation; the loop is closed as at the stations.
-    fn queue_for_locks(&mut self, sharing: &Sharing<'_>) {
-        for members in &sharing.lockers {
-            let n = members.len() as f64;
-            let Some(lock) = sharing.settings[members[0]].demand.lock else {
-                continue;
-            };
-            let per_instruction = lock.per_minstr / 1e6;
-            let without = |i: usize| self.next[i].time_s - self.next[i].lock_s;
-            let mean_time = members.iter().map(|&i| without(i)).sum::<f64>() / n;
-            let hold_s = lock.hold_instr * mean_time;
-            if hold_s <= 0.0 || per_instruction <= 0.0 {
-                continue;
-            }
-            let station = Station {
-                lines_per_s: f64::from(lock.count.max(1)) / hold_s,
-                service_s: 2.0 * hold_s * (n - 1.0) / n,
-            };
-            let visitors: Vec<Visitor> = members
-                .iter()
-                .map(|&i| Visitor {
-                    time_s: without(i),
-                    lines: per_instruction,
-                    felt: per_instruction,
-                })
-                .collect();
-            let wait_s = wait(&station, &visitors);
-            for &i in members {
-                let before = self.next[i].time_s - self.next[i].lock_s;
-                let scale = before / (before + per_instruction * wait_s);
-                let next = &mut self.next[i];
-                next.lock_s = per_instruction * wait_s;
-                next.time_s = before + next.lock_s;
-                next.active *= scale;
-                next.waits *= scale;
-            }
         }
     }
 
@@ -445,6 +414,23 @@ impl State {
     }
 }
 
+/// The streams into each cache, at no speed yet.
+fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
+    let stream = |user: &CacheUser| {
+        let phase = &sharing.settings[user.thread].demand.phase;
+        Stream {
+            curve: if user.code { &phase.code } else { &phase.data },
+            speed: 0.0,
+            charge: user.charge,
+            step: 0,
+        }
+    };
+    let caches = sharing.caches.iter();
+    caches
+        .map(|cache| cache.users.iter().map(stream).collect())
+        .collect()
+}
+
 /// Code that fits the smallest cache has no stream beyond the L1: it is simply there.
 fn first_held(setting: &Setting<'_>) -> Held {
     let small = if setting.demand.phase.code.is_flat_zero() {
@@ -454,9 +440,8 @@ fn first_held(setting: &Setting<'_>) -> Held {
     };
     Held {
         code: [0.0, small, small, small],
-        window: setting.window_alone(),
+        window: setting.alone.window,
         predictor_kib: setting.core.branch_predictor.size_kib,
-        tlb_bytes: tlb_bytes(setting.core, setting.on_core),
         ..Held::default()
     }
 }

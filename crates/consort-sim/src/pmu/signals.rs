@@ -84,12 +84,17 @@ impl Formula {
         let Self::Stack { parts, whole } = self else {
             return None;
         };
-        let part = |&event: &usize| Some((name(&events[event].name), memory.per_cycle(event)?));
-        let mut amounts: Vec<_> = parts.iter().map(part).collect::<Option<_>>()?;
-        if !whole {
-            let told: f64 = amounts.iter().map(|(_, share)| share).sum();
-            amounts.push((Cow::Borrowed(OTHER), 1.0 - told));
+        if parts.iter().any(|&event| memory.get(event).is_none()) {
+            return None;
         }
+        // Exactly as long as the stack, so that it is allocated once.
+        let share = |&event: &usize| memory.per_cycle(event).unwrap_or(0.0);
+        let told: f64 = parts.iter().map(share).sum();
+        let rest = (!whole).then_some((Cow::Borrowed(OTHER), 1.0 - told));
+        let named = parts
+            .iter()
+            .map(|event| (name(&events[*event].name), share(event)));
+        let amounts = named.chain(rest);
         Some(CycleStack::from_amounts(amounts))
     }
 }

@@ -122,7 +122,9 @@ impl SimulatedPmu {
     /// What the counters tell of a thread over the quantum that has just ended.
     pub fn sample(&mut self, thread: ThreadId, truth: &Counts, interval_ns: u64) -> Sample {
         let (seed, noise, events) = (self.seed, self.noise, self.events.len());
-        let mut watched = self.threads.remove(&thread).unwrap_or_else(|| Watched {
+        // Taken for a moment, so that the rest of the PMU can be read beside it.
+        let mut threads = std::mem::take(&mut self.threads);
+        let watched = threads.entry(thread).or_insert_with(|| Watched {
             noise: Noise::new(seed, thread, noise),
             memory: Memory::new(events),
             turn: 0,
@@ -130,9 +132,9 @@ impl SimulatedPmu {
         });
         watched.now_ns += interval_ns;
         let mut sample = software(truth, interval_ns);
-        self.count(&mut watched, &mut sample, truth, interval_ns);
-        self.derive(&watched, &mut sample, interval_ns);
-        self.threads.insert(thread, watched);
+        self.count(watched, &mut sample, truth, interval_ns);
+        self.derive(watched, &mut sample, interval_ns);
+        self.threads = threads;
         sample
     }
 

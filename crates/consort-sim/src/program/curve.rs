@@ -106,12 +106,27 @@ impl MissCurve {
 
     /// Bytes held after `instructions` from empty, and the bytes that one more instruction adds.
     pub fn held_after(&self, instructions: f64) -> (f64, f64) {
-        let above = self.fill.partition_point(|&fill| fill <= instructions);
-        let high = above.min(self.fill.len() - 1).max(1);
+        self.held_near(instructions, &mut 0)
+    }
+
+    /// As [`MissCurve::held_after`]; `step` says where in the table to look first, and afterwards
+    /// where the answer was.
+    pub(crate) fn held_near(&self, instructions: f64, step: &mut usize) -> (f64, f64) {
+        if !self.is_step(*step, instructions) {
+            *step = self.fill.partition_point(|&fill| fill <= instructions);
+        }
+        let high = (*step).min(self.fill.len() - 1).max(1);
         let low = high - 1;
         let slope = (self.capacity[high] - self.capacity[low]) / (self.fill[high] - self.fill[low]);
         let held = self.capacity[low] + (instructions - self.fill[low]) * slope;
         (held, slope)
+    }
+
+    /// Whether a step is the first of the table that is not reached after `instructions`.
+    fn is_step(&self, step: usize, instructions: f64) -> bool {
+        let before = step.checked_sub(1).and_then(|low| self.fill.get(low));
+        let reached = before.is_some_and(|&fill| fill <= instructions);
+        reached && self.fill.get(step).is_some_and(|&fill| fill > instructions)
     }
 
     /// Instructions from empty until `bytes` are held; the inverse of [`MissCurve::held_after`].
@@ -185,6 +200,19 @@ mod tests {
             let c = curve(&raw);
             let (held, _) = c.held_after(c.fill_for(bytes));
             prop_assert!((held - bytes).abs() <= bytes * 1e-6, "{held} {bytes}");
+        }
+
+        #[test]
+        fn where_one_looks_first_does_not_matter(
+            raw in prop::collection::vec(0.0f64..100.0, 14),
+            n in 0.0f64..1e12,
+            step in 0usize..400,
+        ) {
+            let c = curve(&raw);
+            let mut from = step;
+            let near = c.held_near(n, &mut from);
+            prop_assert_eq!(near, c.held_after(n));
+            prop_assert_eq!(c.held_near(n, &mut from), near);
         }
 
         #[test]

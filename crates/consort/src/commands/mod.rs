@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod bench;
 mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;

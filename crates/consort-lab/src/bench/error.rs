@@ -1,0 +1,31 @@
+//! Why a bench cannot be run.
+
+use crate::experiment::ExperimentError;
+use consort_core::topology::TopologyError;
+use consort_sim::{machine, program};
+use thiserror::Error;
+
+/// What is wrong with a bench.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// There is no bench of that name.
+    #[error("unknown bench '{name}'; {hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The nearest name, or all of them.
+        hint: String,
+    },
+    /// The machine that it runs on.
+    #[error(transparent)]
+    Machine(#[from] machine::presets::PresetError),
+    /// A program that it runs.
+    #[error(transparent)]
+    Program(#[from] program::presets::PresetError),
+    /// The machine's layout.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The run or the policy.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+}

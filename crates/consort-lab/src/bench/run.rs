@@ -1,0 +1,133 @@
+//! Running benches: round by round, every case once in each.
+
+use super::Bench;
+use super::case::{Case, Effort, Figure};
+use super::error::BenchError;
+use super::row::Row;
+
+/// A bench's cases with what they have given so far.
+struct Series {
+    cases: Vec<Case>,
+    /// By case, then by round.
+    values: Vec<Vec<f64>>,
+}
+
+/// Runs benches and sums each case up; `tell` hears how many of how many rounds are done.
+///
+/// # Errors
+/// Machines, programs or policies that cannot be had; runs that fail.
+pub fn run(
+    benches: &[Box<dyn Bench>],
+    effort: Effort,
+    tell: &dyn Fn(usize, usize),
+) -> Result<Vec<Row>, BenchError> {
+    let series = benches
+        .iter()
+        .map(|bench| Series::new(bench.as_ref(), effort));
+    let mut series = series.collect::<Result<Vec<_>, _>>()?;
+    let rounds = effort.rounds();
+    for s in &mut series {
+        s.round()?;
+    }
+    series.iter_mut().for_each(Series::forget);
+    for round in 0..rounds {
+        tell(round, rounds);
+        for s in &mut series {
+            s.round()?;
+        }
+    }
+    tell(rounds, rounds);
+    Ok(series.into_iter().flat_map(Series::rows).collect())
+}
+
+impl Series {
+    fn new(bench: &dyn Bench, effort: Effort) -> Result<Self, BenchError> {
+        let cases = bench.cases(effort)?;
+        Ok(Self {
+            values: vec![Vec::new(); cases.len()],
+            cases,
+        })
+    }
+
+    fn round(&mut self) -> Result<(), BenchError> {
+        let mut before = Vec::with_capacity(self.cases.len());
+        for (case, values) in self.cases.iter_mut().zip(&mut self.values) {
+            let value = match &mut case.figure {
+                Figure::Measured(measure) => measure()?,
+                Figure::Derived(derive) => derive(&before),
+            };
+            before.push(value);
+            values.push(value);
+        }
+        Ok(())
+    }
+
+    /// Forgets the warm-up.
+    fn forget(&mut self) {
+        self.values.iter_mut().for_each(Vec::clear);
+    }
+
+    fn rows(self) -> impl Iterator<Item = Row> {
+        let pairs = self.cases.into_iter().zip(self.values);
+        pairs.map(|(case, values)| Row::new(case.name, case.unit, case.target, &values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Two cases that note when they are measured, and their sum.
+    struct Noted(char, Rc<RefCell<String>>);
+
+    impl Bench for Noted {
+        fn name(&self) -> String {
+            self.0.to_string()
+        }
+
+        fn summary(&self) -> String {
+            String::new()
+        }
+
+        fn cases(&self, _: Effort) -> Result<Vec<Case>, BenchError> {
+            let log = Rc::clone(&self.1);
+            let (mut count, letter) = (0.0, self.0);
+            let measure = move || {
+                count += 1.0;
+                log.borrow_mut().push(letter);
+                Ok(count)
+            };
+            let twice = |before: &[f64]| 2.0 * before[0];
+            Ok(vec![
+                Case::measured(self.name(), "1", Box::new(measure)).with_target(7.0),
+                Case::derived(format!("{}-twice", self.0), "1", Box::new(twice)),
+            ])
+        }
+    }
+
+    #[test]
+    fn cases_alternate_the_warm_up_does_not_count_and_derived_follow() {
+        let log = Rc::default();
+        let benches: Vec<Box<dyn Bench>> = vec![
+            Box::new(Noted('a', Rc::clone(&log))),
+            Box::new(Noted('b', Rc::clone(&log))),
+        ];
+        let rows = run(&benches, Effort::Quick, &|_, _| {}).unwrap();
+        assert_eq!(log.borrow().as_str(), "abababab");
+        let seen: Vec<(&str, f64, usize)> = rows
+            .iter()
+            .map(|r| (r.name.as_str(), r.value, r.n))
+            .collect();
+        // The warm-up gave 1; the rounds 2, 3, 4.
+        let expected = [
+            ("a", 3.0, 3),
+            ("a-twice", 6.0, 3),
+            ("b", 3.0, 3),
+            ("b-twice", 6.0, 3),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!((rows[0].target, rows[1].target), (Some(7.0), None));
+    }
+}

@@ -1,0 +1,139 @@
+//! Cost of one solution against the number of threads, and with what exponent it grows.
+//!
+//! The machine grows with the threads as real ones do: EPYC sockets with core dies of 8 SMT2
+//! cores and an LLC each, two dies and two memory channels to a node. All PUs are taken.
+
+use super::Bench;
+use super::case::{Case, Effort, exponent, ns_each};
+use super::error::BenchError;
+use super::setting::programs;
+use consort_sim::chip::{Chip, Place};
+use consort_sim::contention::{Demand, Running, Solver};
+use consort_sim::machine::presets;
+use consort_sim::program::Phase;
+use std::hint::black_box;
+use std::sync::Arc;
+
+/// Threads, and PUs.
+pub(super) const SIZES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
+/// PUs of one LLC domain.
+const PUS_PER_LLC: usize = 16;
+
+/// The solver.
+pub(super) struct Solve;
+
+impl Bench for Solve {
+    fn name(&self) -> String {
+        "solve".to_owned()
+    }
+
+    fn summary(&self) -> String {
+        "one solution for 16 to 1024 threads, all PUs of an EPYC-like machine taken".to_owned()
+    }
+
+    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+        let mut cases = Vec::new();
+        for n in SIZES {
+            cases.push(case(n, effort)?);
+        }
+        cases.extend(per_thread("solve"));
+        cases.push(growth("solve").with_target(1.0));
+        Ok(cases)
+    }
+}
+
+fn case(n: usize, effort: Effort) -> Result<Case, BenchError> {
+    let chip = Arc::new(chip(n)?);
+    let demands = demands(&chip)?;
+    let solver = Solver::new(chip);
+    let once = move || {
+        let running = demands.iter().enumerate();
+        let running: Vec<Running<'_>> =
+            running.map(|(pu, demand)| Running { pu, demand }).collect();
+        black_box(solver.solve(black_box(&running)));
+    };
+    Ok(Case::measured(
+        format!("solve-{n}"),
+        "ns",
+        ns_each(effort, once),
+    ))
+}
+
+/// The cost per thread at each of [`SIZES`]; the total costs come first among the cases.
+pub(super) fn per_thread(bench: &str) -> Vec<Case> {
+    let each = |(i, n): (usize, usize)| {
+        let name = format!("{bench}-{n}-per-thread");
+        let derive = move |totals: &[f64]| totals[i] / n as f64;
+        Case::derived(name, "ns/thread", Box::new(derive))
+    };
+    SIZES.into_iter().enumerate().map(each).collect()
+}
+
+/// The exponent with which the total cost grows; 1 is linear.
+pub(super) fn growth(bench: &str) -> Case {
+    let derive = |totals: &[f64]| exponent(&SIZES.map(|n| n as f64), &totals[..SIZES.len()]);
+    Case::derived(format!("{bench}-exponent"), "1", Box::new(derive))
+}
+
+/// A machine of `n` PUs, a power of two from 16 on.
+pub(super) fn chip(n: usize) -> Result<Chip, BenchError> {
+    let mut spec = presets::find("epyc-7763")?;
+    let layout = &mut spec.layout;
+    let (dies, nodes) = (
+        layout.llc_domains_per_node as usize,
+        layout.nodes_per_package as usize,
+    );
+    let domains = n / PUS_PER_LLC;
+    layout.llc_domains_per_node = domains.min(dies) as u32;
+    layout.nodes_per_package = (domains / dies).clamp(1, nodes) as u32;
+    layout.packages = (domains / (dies * nodes)).max(1) as u32;
+    Ok(Chip::new(&spec, None)?)
+}
+
+/// A thread on every PU, in the first phase of its program, with its memory at hand. Copies of a
+/// program share its description, as they do in a run.
+fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
+    let phases = programs()?;
+    let phases: Vec<Arc<Phase>> = phases
+        .iter()
+        .map(|program| Arc::new(Phase::new(&program.phases[0])))
+        .collect();
+    let places = chip.places().iter().zip(phases.iter().cycle());
+    let demand = |(i, (place, phase)): (usize, (&Place, &Arc<Phase>))| Demand {
+        phase: Arc::clone(phase),
+        intensity: 1.0,
+        program: i as u32,
+        shared_data: 0.0,
+        shared_code: 0.0,
+        lock: None,
+        home_node: place.node,
+    };
+    Ok(places.enumerate().map(demand).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Figure;
+    use super::*;
+
+    #[test]
+    fn every_size_has_a_machine_with_as_many_pus() {
+        for n in SIZES {
+            let chip = chip(n).unwrap();
+            assert_eq!(chip.places().len(), n);
+            assert_eq!(chip.domains().llcs, n / PUS_PER_LLC);
+        }
+    }
+
+    #[test]
+    fn per_thread_costs_and_the_exponent_follow_from_the_totals() {
+        let totals: Vec<f64> = SIZES.iter().map(|&n| 100.0 * n as f64).collect();
+        let value = |case: &Case| match &case.figure {
+            Figure::Derived(derive) => derive(&totals),
+            Figure::Measured(_) => f64::NAN,
+        };
+        let values: Vec<f64> = per_thread("solve").iter().map(value).collect();
+        assert_eq!(values, [100.0; SIZES.len()]);
+        assert!((value(&growth("solve")) - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,91 @@
+//! Misses per instruction, given what a thread holds of every cache and of the predictor.
+
+use super::pipeline::{Held, Setting};
+use crate::chip::KIB;
+use crate::machine::{CoreSpec, Scope};
+use crate::math::pow;
+use crate::program::{MissCurve, REFERENCE_PREDICTOR_KIB};
+
+/// Misses per instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Misses {
+    /// Of data: L1D, L2, LLC, all LLC domains.
+    pub(crate) data: [f64; 4],
+    /// Of code: L1I, L2, LLC, all LLC domains.
+    pub(crate) code: [f64; 4],
+    /// Memory misses that are waited for.
+    pub(crate) demand: f64,
+    /// Lines prefetched.
+    pub(crate) prefetched: f64,
+    /// Lines to and from memory.
+    pub(crate) lines: f64,
+    /// Branches.
+    pub(crate) branch: f64,
+    /// TLB.
+    pub(crate) tlb: f64,
+}
+
+impl Setting<'_> {
+    /// TLB misses per instruction, which depend on nothing that co-runners change.
+    pub(super) fn tlb_misses(&self) -> f64 {
+        let phase = &self.demand.phase;
+        let reach = tlb_bytes(self.core, self.on_core);
+        phase.data.mpki(reach) * self.demand.intensity * phase.spec.page_spread / 1000.0
+    }
+
+    /// Mispredictions per instruction with so much of the predictor.
+    pub(super) fn mispredictions(&self, kib: f64) -> f64 {
+        let branch = &self.demand.phase.spec.branch;
+        let shrink = REFERENCE_PREDICTOR_KIB / kib.max(1e-3);
+        let mpki = branch.mpki * pow(shrink, branch.capacity_exponent);
+        (mpki * self.demand.intensity / 1000.0).min(self.mix().branch)
+    }
+
+    pub(super) fn misses(&self, held: &Held) -> Misses {
+        let phase = &self.demand.phase;
+        let data = falling(&phase.data, held.data, self.demand.intensity);
+        let code = falling(&phase.code, held.code, 1.0);
+        let spec = &phase.spec;
+        let coverage = self.coverage();
+        let effect = spec.prefetch.effectiveness * coverage;
+        let beyond = data[3];
+        let demand = beyond * (1.0 - effect).max(0.0);
+        let excess = beyond * spec.prefetch.excess * coverage * self.prefetch_share;
+        let prefetched = beyond * effect.max(0.0) * self.prefetch_share + excess;
+        let fetched = demand + prefetched + code[3];
+        Misses {
+            data,
+            code,
+            demand,
+            prefetched,
+            lines: fetched + spec.writeback_share * (demand + prefetched - excess),
+            branch: if held.predictor_kib == self.core.branch_predictor.size_kib {
+                self.mispredicted
+            } else {
+                self.mispredictions(held.predictor_kib)
+            },
+            tlb: self.tlb,
+        }
+    }
+}
+
+/// Misses per instruction at rising capacities; a larger level never misses more.
+fn falling(curve: &MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4] {
+    let (mut largest, mut missed) = (0.0, curve.mpki(0.0));
+    held.map(|bytes| {
+        if bytes > largest {
+            largest = bytes;
+            missed = curve.mpki(largest);
+        }
+        missed * intensity / 1000.0
+    })
+}
+
+/// TLB reach of one of `sharers` PUs, bytes.
+fn tlb_bytes(core: &CoreSpec, on_core: f64) -> f64 {
+    let sharers = match core.tlb.per {
+        Scope::Pu => 1.0,
+        Scope::Core => on_core,
+    };
+    f64::from(core.tlb.entries) * core.tlb.page_kib * KIB / sharers
+}

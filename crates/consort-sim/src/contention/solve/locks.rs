@@ -1,0 +1,47 @@
+//! Locks: siblings that wait for each other too often for events.
+
+use super::State;
+use crate::contention::layout::Sharing;
+use crate::contention::stations::{Station, Visitor, wait};
+
+impl State<'_> {
+    /// Siblings wait for locks as for a server that each hold occupies: `ρh/(1−ρ)`, less one's
+    /// own share of the utilisation; the loop is closed as at the stations.
+    pub(super) fn queue_for_locks(&mut self, sharing: &Sharing<'_>) {
+        for members in &sharing.lockers {
+            let n = members.len() as f64;
+            let Some(lock) = sharing.settings[members[0]].demand.lock else {
+                continue;
+            };
+            let per_instruction = lock.per_minstr / 1e6;
+            let without = |i: usize| self.next[i].time_s - self.next[i].lock_s;
+            let mean_time = members.iter().map(|&i| without(i)).sum::<f64>() / n;
+            let hold_s = lock.hold_instr * mean_time;
+            if hold_s <= 0.0 || per_instruction <= 0.0 {
+                continue;
+            }
+            let station = Station {
+                lines_per_s: f64::from(lock.count.max(1)) / hold_s,
+                service_s: 2.0 * hold_s * (n - 1.0) / n,
+            };
+            let visitors: Vec<Visitor> = members
+                .iter()
+                .map(|&i| Visitor {
+                    time_s: without(i),
+                    lines: per_instruction,
+                    felt: per_instruction,
+                })
+                .collect();
+            let wait_s = wait(&station, &visitors);
+            for &i in members {
+                let before = self.next[i].time_s - self.next[i].lock_s;
+                let scale = before / (before + per_instruction * wait_s);
+                let next = &mut self.next[i];
+                next.lock_s = per_instruction * wait_s;
+                next.time_s = before + next.lock_s;
+                next.active *= scale;
+                next.waits *= scale;
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `consort bench`: how fast Consort itself is here.
+
+use crate::cli::{BenchArgs, Format};
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use crate::progress;
+use anyhow::Result;
+use consort_lab::bench::{self, Bench, BenchError, Effort, Row, run};
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+const COLUMNS: &[Column<Row>] = &[
+    text("name", |r| r.name.clone()),
+    number("value", |r| show(r.value)),
+    text("unit", |r| r.unit.to_owned()),
+    number("n", |r| r.n.to_string()),
+    number("spread %", |r| format!("{:.1}", 100.0 * r.spread())),
+    number("target", |r| r.target.map_or_else(String::new, show)),
+];
+
+/// A bench as it is listed.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    summary: String,
+}
+
+const LIST: &[Column<Listed>] = &[
+    text("name", |l| l.name.clone()),
+    text("summary", |l| l.summary.clone()),
+];
+
+pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
+    let benches = bench::select(&args.names).map_err(refusal)?;
+    if args.list {
+        list(&benches, args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let effort = if args.quick {
+        Effort::Quick
+    } else {
+        Effort::Full
+    };
+    let progress = progress::counted("rounds");
+    let rows = run(&benches, effort, &|done, total| progress.at(done, total));
+    progress.finish();
+    let rows = rows.map_err(refusal)?;
+    let mut out = std::io::stdout().lock();
+    output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
+    if args.format == Format::Table {
+        out.write_all(footer(effort).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(benches: &[Box<dyn Bench>], format: Format) -> Result<()> {
+    let listed = benches.iter().map(|bench| Listed {
+        name: bench.name(),
+        summary: bench.summary(),
+    });
+    let rows: Vec<Listed> = listed.collect();
+    output::print(&mut std::io::stdout().lock(), format, LIST, &rows, &rows)
+}
+
+/// A name that is none is the caller's mistake; all else is a failed run.
+fn refusal(error: BenchError) -> anyhow::Error {
+    match error {
+        BenchError::Unknown { .. } => bad_input(error),
+        _ => error.into(),
+    }
+}
+
+/// Four digits, with an exponent where there would be many zeros.
+fn show(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 1e7 => format!("{value:.3e}"),
+        size if size >= 1e3 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn footer(effort: Effort) -> String {
+    let method = "\nMedians of n rounds, each case once per round, after one round of warm-up; \
+                  spread is half the distance between the quartiles.\n\
+                  Times are processor time of one thread on this host, as it was while they were \
+                  measured.\n";
+    match effort {
+        Effort::Full => method.to_owned(),
+        Effort::Quick => format!("{method}Quick: too few and too short to be told to others.\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_three_or_four_digits() {
+        let shown = [0.0, 0.98765, 12.34, 4321.4, 1.2345e13].map(show);
+        assert_eq!(shown, ["0", "0.988", "12.3", "4321", "1.234e13"]);
+    }
+}
