@@ -27,6 +27,7 @@ pub mod train;
 /// simulation and the studies, of the described machines and programs, and of the
 /// versions of dependencies. A result that another version made is computed again.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_FINGERPRINT"));
+pub mod validate;
 
 pub use context::{Context, Progress};
 pub use registry::{Registry, UnknownStudy};

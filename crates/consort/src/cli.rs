@@ -62,6 +62,9 @@ pub(crate) enum Verb {
     #[command(after_help = "Example: consort bench simulate-acmp-1ms solve\n\
                             Example: consort bench --list")]
     Bench(BenchArgs),
+    /// Check the simulation against published figures, laws and a real kernel
+    #[command(after_help = "Example: consort validate --group conservation --format json")]
+    Validate(ValidateArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]
     Completions(CompletionsArgs),
@@ -285,6 +288,27 @@ pub(crate) struct BenchArgs {
     /// Few and short repetitions: whether it works, not how fast it is
     #[arg(long)]
     pub(crate) quick: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Only this group of checks; can be given several times. consistency, independent,
+    /// conservation, placement or speed
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) group: Vec<String>,
+    /// Fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Worker threads; all PUs if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

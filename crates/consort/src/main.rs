@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(args) => commands::reproduce::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Bench(args) => commands::bench::execute(args),
+        Verb::Validate(args) => commands::validate::execute(args),
         Verb::Schema(args) => commands::schema::execute(args),
         Verb::Completions(args) => commands::completions::execute(args),
         Verb::Man(args) => commands::man::execute(args),

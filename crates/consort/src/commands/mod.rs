@@ -12,3 +12,4 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod simulate;
+pub(crate) mod validate;

@@ -1,0 +1,51 @@
+//! Why a validation cannot be carried out.
+
+use crate::report::TableError;
+use crate::study::StudyError;
+use consort_core::topology::TopologyError;
+use consort_sim::SimError;
+use consort_sim::describe::DescribeError;
+use consort_sim::engine::EngineError;
+use consort_sim::pmu::PmuError;
+use consort_sim::{machine, program};
+use thiserror::Error;
+
+/// What keeps a check from being made.
+#[derive(Debug, Error)]
+pub enum ValidateError {
+    /// A file of published figures cannot be read.
+    #[error("published figures in {file}: {message}")]
+    Data {
+        /// The file.
+        file: String,
+        /// What is wrong with it, and where.
+        message: String,
+    },
+    /// A machine of the presets.
+    #[error(transparent)]
+    Machine(#[from] machine::presets::PresetError),
+    /// A program of the presets.
+    #[error(transparent)]
+    Program(#[from] program::presets::PresetError),
+    /// A machine or phases of the data.
+    #[error(transparent)]
+    Describe(#[from] DescribeError),
+    /// A layout without PUs.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// A run.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// What is to be counted.
+    #[error(transparent)]
+    Pmu(#[from] PmuError),
+    /// The machine refused a plan.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// A table.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// Workers could not be started.
+    #[error(transparent)]
+    Workers(#[from] StudyError),
+}

@@ -1,0 +1,139 @@
+//! The groups of checks: a registry.
+
+use super::check::Check;
+use super::data::Data;
+use super::error::ValidateError;
+use super::{conservation, consistency, independent, placement, speed};
+use crate::context::Context;
+use crate::report::Table;
+use thiserror::Error;
+
+/// What a group gets to work with.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The published figures.
+    pub data: &'a Data,
+    /// Seed, scale and workers.
+    pub context: &'a Context<'a>,
+}
+
+/// What a group gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupOutput {
+    /// The checks.
+    pub checks: Vec<Check>,
+    /// Tables behind them.
+    pub tables: Vec<Table>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// Checks that are one kind of evidence.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// Name, for `--group`.
+    pub name: &'static str,
+    /// What it is evidence of, in a sentence.
+    pub about: &'static str,
+    /// Whether a disagreement is a failure: the checks are laws.
+    pub is_law: bool,
+    run: fn(&Inputs<'_>) -> Result<GroupOutput, ValidateError>,
+}
+
+/// All groups, in the order in which they are printed.
+pub const GROUPS: &[Group] = &[
+    Group {
+        name: consistency::NAME,
+        about: "Figures that went into the programs, found again in the result: \
+                shows that profiles and solver fit together, proves nothing more.",
+        is_law: false,
+        run: consistency::run,
+    },
+    Group {
+        name: independent::NAME,
+        about: "Figures from other publications that went into no parameter.",
+        is_law: false,
+        run: independent::run,
+    },
+    Group {
+        name: conservation::NAME,
+        about: "Laws, over random workloads on every machine; one that does not hold is an error.",
+        is_law: true,
+        run: conservation::run,
+    },
+    Group {
+        name: placement::NAME,
+        about: "Where the model of the operating system puts threads, beside a real kernel.",
+        is_law: false,
+        run: placement::run,
+    },
+    Group {
+        name: speed::NAME,
+        about: "Simulated instructions per second of this host, measured now.",
+        is_law: false,
+        run: speed::run,
+    },
+];
+
+/// There is no such group.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown group '{name}'; {hint}")]
+pub struct UnknownGroup {
+    /// The name asked for.
+    pub name: String,
+    /// The nearest name, or all of them.
+    pub hint: String,
+}
+
+/// The groups of these names, in the registry's order; all of them for none.
+///
+/// # Errors
+/// A name that no group has.
+pub fn select(names: &[String]) -> Result<Vec<&'static Group>, UnknownGroup> {
+    let known = || GROUPS.iter().map(|group| group.name);
+    for name in names {
+        if !known().any(|group| group == name) {
+            return Err(UnknownGroup {
+                name: name.clone(),
+                hint: consort_core::hint(name, known()),
+            });
+        }
+    }
+    let asked = |group: &&Group| names.is_empty() || names.iter().any(|name| name == group.name);
+    Ok(GROUPS.iter().filter(asked).collect())
+}
+
+impl Group {
+    pub(super) fn run(&self, inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
+        (self.run)(inputs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_chosen_in_the_registry_s_order() {
+        let names = |asked: &[&str]| -> Vec<&str> {
+            let asked: Vec<String> = asked.iter().map(|&name| name.to_owned()).collect();
+            select(&asked)
+                .unwrap()
+                .iter()
+                .map(|group| group.name)
+                .collect()
+        };
+        assert_eq!(names(&["speed", "consistency"]), ["consistency", "speed"]);
+        assert_eq!(names(&[]).len(), GROUPS.len());
+    }
+
+    #[test]
+    fn an_unknown_group_is_named_with_the_nearest() {
+        let error = select(&["consistancy".to_owned()]).unwrap_err();
+        let text = error.to_string();
+        assert_eq!(
+            text,
+            "unknown group 'consistancy'; did you mean 'consistency'?"
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Rank correlation and distances between distributions.
+
+use consort_core::stats::quantile;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+
+/// Spearman's rank correlation; ties have their mean rank. None for fewer than two pairs, or
+/// where one side is all equal.
+pub(super) fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    pearson(&ranks(&a), &ranks(&b))
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |value: &f64| {
+        let below = values.iter().filter(|other| *other < value).count();
+        let equal = values.iter().filter(|other| *other == value).count();
+        below as f64 + 0.5 * (equal as f64 + 1.0)
+    };
+    values.iter().map(rank).collect()
+}
+
+fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (ma, mb) = (mean(a), mean(b));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(b).map(|(x, y)| of(x - ma, y - mb)).sum()
+    };
+    let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
+    (spread > 0.0).then(|| sum(&|x, y| x * y) / spread)
+}
+
+/// How often each class was seen.
+pub(super) type Counts = BTreeMap<String, u64>;
+
+/// Observations in all.
+pub(super) fn total(counts: &Counts) -> u64 {
+    counts.values().sum()
+}
+
+/// Share of a class, 0 to 1.
+pub(super) fn share(counts: &Counts, class: &str) -> f64 {
+    counts.get(class).copied().unwrap_or(0) as f64 / total(counts).max(1) as f64
+}
+
+/// Total variation distance: half the sum of the differences of shares, 0 to 1.
+pub(super) fn distance(a: &Counts, b: &Counts) -> f64 {
+    let only_b = b.keys().filter(|class| !a.contains_key(*class));
+    let classes = a.keys().chain(only_b);
+    0.5 * classes
+        .map(|c| (share(a, c) - share(b, c)).abs())
+        .sum::<f64>()
+}
+
+/// Reshufflings for the distance that noise makes.
+const SHUFFLES: usize = 1000;
+
+/// The distance below which 95 percent of the distances lie that two samples of these sizes from
+/// one distribution have (permutation of the pooled observations).
+pub(super) fn noise(a: &Counts, b: &Counts, seed: u64) -> f64 {
+    let mut pool: Vec<&str> = Vec::new();
+    for (class, &n) in a.iter().chain(b) {
+        pool.extend((0..n).map(|_| class.as_str()));
+    }
+    let size = total(a) as usize;
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let distances: Vec<f64> = (0..SHUFFLES)
+        .map(|_| {
+            pool.shuffle(&mut random);
+            distance(&tally(&pool[..size]), &tally(&pool[size..]))
+        })
+        .collect();
+    quantile(&distances, 0.95).unwrap_or(0.0)
+}
+
+fn tally(classes: &[&str]) -> Counts {
+    let mut counts = Counts::new();
+    for class in classes {
+        match counts.get_mut(*class) {
+            Some(n) => *n += 1,
+            None => drop(counts.insert((*class).to_owned(), 1)),
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counts(pairs: &[(&str, u64)]) -> Counts {
+        pairs
+            .iter()
+            .map(|&(class, n)| (class.to_owned(), n))
+            .collect()
+    }
+
+    #[test]
+    fn ranks_agree_whatever_the_scale() {
+        assert_eq!(spearman(&[(1.0, 10.0), (2.0, 1e3), (3.0, 1e9)]), Some(1.0));
+        assert_eq!(spearman(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), Some(-1.0));
+        assert_eq!(spearman(&[(1.0, 2.0), (1.0, 3.0)]), None);
+        // Ranks 1.5, 1.5, 3 against 1, 2, 3: covariance 1.5, spreads 1.5 and 2.
+        let tied = spearman(&[(1.0, 1.0), (1.0, 2.0), (2.0, 3.0)]).unwrap();
+        assert!((tied - 1.5 / 3.0f64.sqrt()).abs() < 1e-12, "{tied}");
+    }
+
+    #[test]
+    fn noise_shrinks_with_the_samples() {
+        let of = |n: u64| {
+            noise(
+                &counts(&[("a", n), ("b", n)]),
+                &counts(&[("a", n), ("b", n)]),
+                1,
+            )
+        };
+        assert!(of(10) > of(1000) && of(1000) > 0.0);
+        assert_eq!(noise(&counts(&[("a", 5)]), &counts(&[("a", 9)]), 1), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn distances_are_symmetric_and_between_0_and_1(
+            a in prop::array::uniform3(0u64..9), b in prop::array::uniform3(1u64..9),
+        ) {
+            let of = |n: [u64; 3]| counts(&[("x", n[0] + 1), ("y", n[1]), ("z", n[2])]);
+            let (a, b) = (of(a), of(b));
+            prop_assert_eq!(distance(&a, &a), 0.0);
+            prop_assert!((distance(&a, &b) - distance(&b, &a)).abs() < 1e-12);
+            prop_assert!((0.0..=1.0).contains(&distance(&a, &b)));
+        }
+
+        #[test]
+        fn correlation_is_between_minus_1_and_1(pairs in prop::collection::vec((0.0f64..9.0, 0.0f64..9.0), 2..20)) {
+            if let Some(rho) = spearman(&pairs) {
+                prop_assert!(rho.abs() <= 1.0 + 1e-12);
+            }
+        }
+    }
+}

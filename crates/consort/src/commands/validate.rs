@@ -1,0 +1,155 @@
+//! `consort validate`: what the simulation gives beside what was published or measured.
+
+use crate::cli::{Format, ValidateArgs};
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use crate::progress;
+use anyhow::Result;
+use consort_lab::report::Cell;
+use consort_lab::validate::{self, Check, Data, GroupSummary, Inputs, Validation};
+use consort_lab::{Context, Progress, Scale, report};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+const COLUMNS: &[Column<Check>] = &[
+    text("check", |c| c.id.clone()),
+    number("published", |c| c.published.text()),
+    number("ours", |c| Cell::from(c.ours).text()),
+    text("unit", |c| c.unit.clone()),
+    number("error", Check::error_text),
+    text("agrees", |c| yes(c.agrees)),
+    text("note", |c| c.note.clone()),
+];
+
+const CSV: &[Column<Check>] = &[
+    text("group", |c| c.group.to_owned()),
+    text("id", |c| c.id.clone()),
+    text("what", |c| c.what.clone()),
+    text("source", |c| c.source.clone()),
+    text("unit", |c| c.unit.clone()),
+    text("published", |c| c.published.text()),
+    number("ours", |c| c.ours.to_string()),
+    number("error", |c| {
+        c.error.map_or_else(String::new, |error| error.to_string())
+    }),
+    text("agrees", |c| yes(c.agrees)),
+    text("note", |c| c.note.clone()),
+];
+
+const SUMMARY: &[Column<GroupSummary>] = &[
+    text("group", |g| g.group.to_owned()),
+    number("checks", |g| g.checks.to_string()),
+    number("agree", |g| g.agree.to_string()),
+    number("disagree", |g| g.disagree.to_string()),
+];
+
+pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
+    let groups = validate::select(&args.group).map_err(bad_input)?;
+    let progress = progress::counted("jobs");
+    let tell = |at: Progress| progress.at(at.done, at.total);
+    let scale = if args.quick {
+        Scale::Quick
+    } else {
+        Scale::Full
+    };
+    let context = Context::new(args.seed, scale, workers(args), &tell);
+    let inputs = Inputs {
+        data: &Data::embedded(),
+        context: &context,
+    };
+    let result = validate::run(&groups, &inputs);
+    progress.finish();
+    let validation = result?;
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Table => out.write_all(page(&validation).as_bytes())?,
+        Format::Json => output::json(&mut out, &validation)?,
+        Format::Csv => output::csv(&mut out, CSV, &validation.checks)?,
+    }
+    Ok(exit_code(&validation))
+}
+
+/// A disagreement is a finding; only a law that does not hold is a failure.
+fn exit_code(validation: &Validation) -> ExitCode {
+    if validation.laws_hold() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn workers(args: &ValidateArgs) -> NonZeroUsize {
+    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    args.jobs.unwrap_or(all)
+}
+
+fn yes(agrees: bool) -> String {
+    if agrees { "yes" } else { "NO" }.to_owned()
+}
+
+/// Everything, for people.
+fn page(validation: &Validation) -> String {
+    let groups = validation.summary.iter();
+    let mut page: String = groups.map(|group| section(validation, group)).collect();
+    page += &disagreements(validation);
+    page += "\nSummary\n";
+    page += &output::table(SUMMARY, &validation.summary);
+    page
+}
+
+fn section(validation: &Validation, group: &GroupSummary) -> String {
+    let mine = |name: &str| name == group.group;
+    let checks = validation.checks.iter().filter(|c| mine(c.group)).cloned();
+    let checks: Vec<Check> = checks.collect();
+    let mut section = format!("{}: {}\n\n", group.group, group.about);
+    section += &output::table(COLUMNS, &checks);
+    for table in &validation.tables {
+        if table.key().starts_with(group.group) {
+            section += &format!("\n{}\n{}", table.title(), plain(table));
+        }
+    }
+    section += &sources(&checks);
+    let notes = validation.notes.iter().filter(|note| mine(note.group));
+    section.extend(notes.map(|note| format!("note: {}\n", note.text)));
+    section + "\n"
+}
+
+/// A table of the lab, laid out.
+fn plain(table: &report::Table) -> String {
+    let headings = table.columns().iter().map(report::Column::heading);
+    let rows = table.rows().iter();
+    let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());
+    let lines: Vec<Vec<String>> = std::iter::once(headings.collect()).chain(rows).collect();
+    let widths: Vec<usize> = (0..table.columns().len())
+        .map(|column| lines.iter().map(|l| l[column].len()).max().unwrap_or(0))
+        .collect();
+    let line = |cells: &Vec<String>| {
+        let padded = cells.iter().zip(&widths);
+        let line: String = padded
+            .map(|(cell, width)| format!("{cell:width$}  "))
+            .collect();
+        format!("{}\n", line.trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
+fn sources(checks: &[Check]) -> String {
+    let mut sources: Vec<&str> = checks.iter().map(|c| c.source.as_str()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let lines = sources.iter().map(|source| format!("  {source}\n"));
+    std::iter::once("\nsources:\n".to_owned())
+        .chain(lines)
+        .collect()
+}
+
+fn disagreements(validation: &Validation) -> String {
+    if validation.disagreements.is_empty() {
+        return "Disagreements: none\n".to_owned();
+    }
+    let lines = validation.disagreements.iter();
+    let lines = lines.map(|d| format!("- {}/{}: {}\n", d.group, d.id, d.text));
+    let heading = format!("Disagreements ({})\n", validation.disagreements.len());
+    std::iter::once(heading).chain(lines).collect()
+}
