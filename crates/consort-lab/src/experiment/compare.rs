@@ -3,7 +3,8 @@
 use super::alone::Work;
 use super::contender::Contender;
 use super::error::ExperimentError;
-use super::run::{Experiment, RunResult};
+use super::result::RunResult;
+use super::run::Experiment;
 use crate::context::Context;
 use consort_core::stats::{Interval, RatioInterval};
 use serde::Serialize;
@@ -139,5 +140,52 @@ fn ratio(ours: &[f64], theirs: &[f64]) -> Measure {
     Measure {
         mean: interval.map_or(f64::NAN, |i| i.mean),
         ci95: interval.and_then(|i| i.ci95),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, pair};
+    use super::*;
+    use crate::study::Scale;
+    use crate::testing::workers;
+
+    fn comparison(count: usize) -> Comparison {
+        let experiment = Experiment {
+            chip: chip("bulldozer-6282se"),
+            workload: pair(["mcf", "sphinx3"]),
+            alone_s: 1.0,
+            quantum: None,
+        };
+        let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
+        let context = Context::new(5, Scale::Quick, workers(count), &|_| ());
+        compare(&experiment, &contenders, 0, 3, &context).unwrap()
+    }
+
+    #[test]
+    fn rows_are_the_contenders_and_the_baseline_is_one() {
+        let comparison = comparison(1);
+        let names: Vec<&str> = comparison
+            .results
+            .iter()
+            .map(|r| r.policy.as_str())
+            .collect();
+        assert_eq!(names, ["linux", "workover"]);
+        let header = (
+            comparison.baseline.as_str(),
+            comparison.runs,
+            comparison.seed,
+        );
+        assert_eq!(header, ("linux", 3, 5));
+        let base = comparison.results[0].speedup;
+        assert!((base.mean - 1.0).abs() < 1e-12 && base.ci95.unwrap() < 1e-12);
+        let ours = &comparison.results[1];
+        let about = ours.stp.mean / comparison.results[0].stp.mean;
+        assert!((ours.speedup.mean / about - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn any_number_of_workers_gives_the_same_rows() {
+        assert_eq!(comparison(1), comparison(4));
     }
 }

@@ -57,3 +57,17 @@ impl Policy for Timed {
         decision
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_longest_of_decisions() {
+        let mut time = DecisionTime::default();
+        for micros in [2.0, 8.0, 5.0] {
+            time.add(micros);
+        }
+        assert_eq!((time.mean, time.max, time.n), (5.0, 8.0, 3));
+    }
+}

@@ -46,6 +46,14 @@ pub enum ExperimentError {
         /// How many times what it takes alone.
         times: f64,
     },
+    /// A program cannot be one of several that a thread runs one after the other.
+    #[error("{program} cannot be part of a sequence: {why}")]
+    Unfit {
+        /// The program.
+        program: String,
+        /// What keeps it from it.
+        why: &'static str,
+    },
     /// Workers could not be started.
     #[error(transparent)]
     Workers(#[from] StudyError),

@@ -9,13 +9,21 @@
 mod alone;
 mod compare;
 mod contender;
+mod counters;
 mod decision_time;
 mod error;
+mod result;
 mod run;
+mod sequence;
+#[cfg(test)]
+mod testing;
 
 pub use alone::{Work, measure_alone};
 pub use compare::{Comparison, Measure, Row, compare};
 pub use contender::Contender;
+pub use counters::Counters;
 pub use decision_time::DecisionTime;
 pub use error::ExperimentError;
-pub use run::{Experiment, ProgramResult, RunResult};
+pub use result::{ProgramResult, RunResult};
+pub use run::Experiment;
+pub use sequence::Sequence;

@@ -2,19 +2,16 @@
 
 use super::alone::{Work, measure_alone};
 use super::contender::Contender;
-use super::decision_time::{DecisionTime, Timed};
+use super::decision_time::Timed;
 use super::error::ExperimentError;
-use consort_core::metrics::{Slowdowns, energy_delay_js};
+use super::result::RunResult;
 use consort_core::{Backoff, ControlLoop, Offers, Sample, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{
-    Counts, Instance, InstanceResult, Observer, RunMode, SampleSource, Settings,
-};
+use consort_sim::engine::{Counts, Instance, Observer, RunMode, SampleSource, Settings};
 use consort_sim::pmu::{Request, SimulatedPmu};
 use consort_sim::workload::Workload;
-use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,66 +30,6 @@ pub struct Experiment {
     pub alone_s: f64,
     /// Quantum; the policy's own when none.
     pub quantum: Option<Duration>,
-}
-
-/// What one program did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ProgramResult {
-    /// Its name, with a number where there are several of that name.
-    pub name: String,
-    /// Time of its work alone, s.
-    pub alone_s: f64,
-    /// Time of the same work together with the others, s.
-    pub together_s: f64,
-    /// `together_s / alone_s`.
-    pub slowdown: f64,
-    /// Instructions of that work, all threads.
-    pub instructions: f64,
-    /// Instructions per cycle of its threads while they were on PUs, over the whole run.
-    pub ipc: f64,
-    /// Energy of that work, J: its instructions and its share of static core power.
-    pub energy_j: f64,
-}
-
-/// What one run gave.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunResult {
-    /// Name of the machine.
-    pub machine: String,
-    /// The workload.
-    pub workload: String,
-    /// The contender.
-    pub policy: String,
-    /// Model of the operating system.
-    pub os: String,
-    /// The seed.
-    pub seed: u64,
-    /// Per program.
-    pub programs: Vec<ProgramResult>,
-    /// System throughput, Σ 1/slowdown.
-    pub stp: f64,
-    /// Average normalised turnaround time.
-    pub antt: f64,
-    /// Largest over smallest slowdown.
-    pub unfairness: f64,
-    /// Time until the last program had done its work once, s.
-    pub makespan_s: f64,
-    /// Energy of the whole machine over the run, J.
-    pub energy_j: f64,
-    /// `energy_j · makespan_s`, J·s.
-    pub ed: f64,
-    /// Masks that the policy changed.
-    pub moves: u64,
-    /// Times that a thread came onto another PU, the policy's doing or the system's.
-    pub migrations: u64,
-    /// Host time per decision, µs.
-    pub decision_us: DecisionTime,
-    /// Simulated time, s.
-    pub simulated_s: f64,
-    /// Host time, s.
-    pub host_s: f64,
-    /// Simulated instructions per second of host time, 10⁶.
-    pub simulated_minstr_per_host_s: f64,
 }
 
 impl Experiment {
@@ -150,7 +87,7 @@ impl Experiment {
         let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         let moves = self.turn_until_done(&mut wheel, work)?;
         let decision_us = *decisions.borrow();
-        let mut result = self.result(contender, work, seed, &wheel.into_machine());
+        let mut result = RunResult::gather(self, contender, work, seed, &wheel.into_machine());
         result.moves = moves;
         result.decision_us = decision_us;
         result.host_s = start.elapsed().as_secs_f64();
@@ -204,70 +141,6 @@ impl Experiment {
             times: PATIENCE,
         }
     }
-
-    fn result(
-        &self,
-        contender: &Contender,
-        work: &[Work],
-        seed: u64,
-        machine: &SimMachine,
-    ) -> RunResult {
-        let results = machine.results();
-        let programs = self.programs(work, &results);
-        let slowdowns = programs.iter().map(|p| p.slowdown).collect();
-        // Times are positive, so there are slowdowns; without programs there is no run.
-        let slowdowns = Slowdowns::new(slowdowns).ok();
-        let of = |measure: fn(&Slowdowns) -> f64| slowdowns.as_ref().map_or(f64::NAN, measure);
-        let ends = results
-            .iter()
-            .filter_map(|r| Some(r.completions.first()?.end_s));
-        let makespan_s = ends.fold(0.0, f64::max);
-        let energy_j = machine.energy_j();
-        let instructions: f64 = results.iter().map(|r| r.instructions).sum();
-        let oracle = machine.oracle();
-        let counts = oracle.threads().filter_map(|id| oracle.counts(id));
-        RunResult {
-            machine: self.chip.spec().name.clone(),
-            workload: self.workload.text.clone(),
-            policy: contender.name().to_owned(),
-            os: contender.os().to_owned(),
-            seed,
-            programs,
-            stp: of(Slowdowns::stp),
-            antt: of(Slowdowns::antt),
-            unfairness: of(Slowdowns::unfairness),
-            makespan_s,
-            energy_j,
-            ed: energy_delay_js(energy_j, makespan_s),
-            moves: 0,
-            migrations: counts.map(|c| c.migrations).sum(),
-            decision_us: DecisionTime::default(),
-            simulated_s: machine.time_ns() as f64 / 1e9,
-            host_s: 0.0,
-            simulated_minstr_per_host_s: instructions / 1e6,
-        }
-    }
-
-    fn programs(&self, work: &[Work], results: &[InstanceResult]) -> Vec<ProgramResult> {
-        let rows = self.workload.entries.iter().zip(work).zip(results);
-        let row = |((entry, work), result): (
-            (&consort_sim::workload::Instance, &Work),
-            &InstanceResult,
-        )| {
-            let first = result.completions.first()?;
-            let together_s = first.end_s - first.start_s;
-            Some(ProgramResult {
-                name: entry.name.clone(),
-                alone_s: work.alone_s,
-                together_s,
-                slowdown: together_s / work.alone_s,
-                instructions: first.instructions,
-                ipc: result.instructions / result.cycles,
-                energy_j: first.energy_j,
-            })
-        };
-        rows.filter_map(row).collect()
-    }
 }
 
 /// A simulated machine with its energy model.
@@ -298,5 +171,89 @@ impl SampleSource for Quiet {
 
     fn sample(&mut self, _: ThreadId, _: &Counts, _: u64) -> Sample {
         Sample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, pair};
+    use super::*;
+
+    fn experiment(machine: &str, alone_s: f64) -> Experiment {
+        Experiment {
+            chip: chip(machine),
+            workload: pair(["hmmer", "povray"]),
+            alone_s,
+            quantum: None,
+        }
+    }
+
+    fn run(experiment: &Experiment, policy: &str) -> RunResult {
+        let work = experiment.work(1).unwrap();
+        let contender = Contender::new(policy, "linux").unwrap();
+        experiment.run(&contender, &work, 1, None).unwrap()
+    }
+
+    #[test]
+    fn counters_are_those_of_the_program_alone() {
+        let result = run(&experiment("bulldozer-6282se", 2.0), "linux");
+        let [hmmer, povray] = &result.programs[..] else {
+            panic!("two programs were run")
+        };
+        // Only one of them has floating-point operations.
+        assert_eq!(hmmer.counters.fpu_busy_cycles, 0.0);
+        assert!(povray.counters.fpu_busy() > 0.2);
+        for program in [hmmer, povray] {
+            let counters = &program.counters;
+            assert!(counters.instructions >= program.instructions);
+            assert_eq!(counters.instructions / counters.cycles, program.ipc);
+            let explained: f64 = counters.stack_cycles.iter().sum();
+            assert!((explained / counters.cycles - 1.0).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn measures_follow_from_the_programs() {
+        let result = run(&experiment("bulldozer-6282se", 2.0), "workover");
+        let slowdowns: Vec<f64> = result.programs.iter().map(|p| p.slowdown).collect();
+        let stp: f64 = slowdowns.iter().map(|s| 1.0 / s).sum();
+        assert!((result.stp - stp).abs() < 1e-12);
+        let last = result.programs.iter().map(|p| p.together_s);
+        assert_eq!(result.makespan_s, last.fold(0.0, f64::max));
+        assert!(slowdowns.iter().all(|s| *s > 0.98), "{slowdowns:?}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_result_but_for_host_time() {
+        let experiment = experiment("power7:smt=2", 1.0);
+        let timeless = |mut result: RunResult| {
+            (result.host_s, result.simulated_minstr_per_host_s) = (0.0, 0.0);
+            result.decision_us = super::super::DecisionTime::default();
+            result
+        };
+        let [one, two] = [(); 2].map(|()| timeless(run(&experiment, "workover")));
+        assert_eq!(one, two);
+    }
+
+    #[test]
+    fn copies_have_the_same_work() {
+        let mut experiment = experiment("power7", 1.0);
+        experiment.workload.entries[1] = experiment.workload.entries[0].clone();
+        let work = experiment.work(1).unwrap();
+        assert_eq!(work[0], work[1]);
+    }
+
+    #[test]
+    fn a_run_that_does_not_end_is_given_up() {
+        let experiment = experiment("power7", 0.1);
+        let mut work = experiment.work(1).unwrap();
+        work[1].instructions *= 1000.0;
+        let contender = Contender::new("linux", "linux").unwrap();
+        let error = experiment.run(&contender, &work, 1, None).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("povray had not done its work after 4 s"),
+            "{text}"
+        );
     }
 }

@@ -7,11 +7,16 @@ mod alone;
 mod occupancy;
 mod w1;
 mod w2;
+mod w3;
+mod w4;
+mod w5;
+mod w6;
 
 use crate::registry::Registry;
 
 /// Every study, in the order of the list.
-pub const REGISTRY: Registry<'static> = Registry::new(&[&w1::W1, &w2::W2]);
+pub const REGISTRY: Registry<'static> =
+    Registry::new(&[&w1::W1, &w2::W2, &w3::W3, &w4::W4, &w5::W5, &w6::W6]);
 
 #[cfg(test)]
 mod tests {

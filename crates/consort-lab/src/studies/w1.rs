@@ -6,7 +6,8 @@
 //! `fpu-power7`, `cycles`.
 
 use super::alone::{Alone, Repeated, Told, repeat};
-use super::occupancy::{BULLDOZER, Chart, FPU_USAGE, PAPER, POWER7, bar, cell, short};
+use super::occupancy::SOURCE;
+use super::occupancy::profile::{BULLDOZER, Chart, FPU_USAGE, POWER7, bar, cell, short};
 use crate::context::Context;
 use crate::report::{Axis, Column, Figure, FigureError, Table, TableError};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
@@ -17,7 +18,7 @@ pub(super) struct W1;
 const INFO: StudyInfo = StudyInfo {
     id: "W1",
     title: "Counter validation with an integer and a floating-point matrix product",
-    source: PAPER,
+    source: SOURCE,
     section: "section 3 (choice of the events)",
     original: "Runs the product of 4x4 matrices, once of integers and once of floating-point \
                numbers, on an AMD Opteron 6282 SE (Bulldozer) and on an IBM POWER7, and reads the \

@@ -6,7 +6,8 @@
 //! `fpu-MACHINE` and `l2-MACHINE`.
 
 use super::alone::{Alone, Repeated, Told, repeat};
-use super::occupancy::{BULLDOZER, Chart, FPU_USAGE, PAPER, POWER7, bar, cell, short};
+use super::occupancy::SOURCE;
+use super::occupancy::profile::{BULLDOZER, Chart, FPU_USAGE, POWER7, bar, cell, short};
 use crate::context::Context;
 use crate::report::{Axis, Column, Figure, FigureError, Table, TableError};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
@@ -17,7 +18,7 @@ pub(super) struct W2;
 const INFO: StudyInfo = StudyInfo {
     id: "W2",
     title: "FPU usage and L2 misses of each program alone",
-    source: PAPER,
+    source: SOURCE,
     section: "tables 1 and 2",
     original: "Runs programs of SPEC CPU2006 and the five kernels of SciMark 2.0 alone, on an \
                AMD Opteron 6282 SE (Bulldozer) and on an IBM POWER7, and reports FPU usage and L2 \

@@ -1,20 +1,15 @@
-//! What the studies of the unit-occupancy paper have in common.
+//! What the studies of single programs share: machines, cells, charts.
 
-use super::alone::Repeated;
-use super::alone::Told;
+use crate::studies::alone::{Repeated, Told};
 use crate::report::{Axis, Bar, BarSeries, Bars, Cell, Figure, FigureError, Plot};
 
-/// The paper.
-pub(super) const PAPER: &str = "Peternier, Ansaloni, Bonetta, Pautasso, Binder: Improving \
-    Execution Unit Occupancy on SMT-based Processors through Hardware-aware Thread Scheduling";
-
 /// One NUMA node of the paper's first machine.
-pub(super) const BULLDOZER: &str = "bulldozer-6282se";
+pub(in crate::studies) const BULLDOZER: &str = "bulldozer-6282se";
 /// One processor of the paper's second machine.
-pub(super) const POWER7: &str = "power7";
+pub(in crate::studies) const POWER7: &str = "power7";
 
 /// A machine's name in figures, as the paper calls it.
-pub(super) fn short(machine: &str) -> &str {
+pub(in crate::studies) fn short(machine: &str) -> &str {
     match machine {
         BULLDOZER => "Bulldozer",
         POWER7 => "POWER7",
@@ -23,19 +18,19 @@ pub(super) fn short(machine: &str) -> &str {
 }
 
 /// What FPU usage means on each of the two.
-pub(super) const FPU_USAGE: [(&str, &str); 2] = [
+pub(in crate::studies) const FPU_USAGE: [(&str, &str); 2] = [
     (BULLDOZER, "1 - empty FPU cycles/cycles"),
     (POWER7, "FP operations/cycles"),
 ];
 
 /// A cell of a table.
-pub(super) fn cell(runs: &Repeated, of: fn(&Told) -> f64) -> Cell {
+pub(in crate::studies) fn cell(runs: &Repeated, of: fn(&Told) -> f64) -> Cell {
     let interval = runs.over(of);
     interval.map_or_else(|| Cell::missing("nothing was counted"), Cell::from)
 }
 
 /// A bar of a figure.
-pub(super) fn bar(runs: &Repeated, of: fn(&Told) -> f64) -> Option<Bar> {
+pub(in crate::studies) fn bar(runs: &Repeated, of: fn(&Told) -> f64) -> Option<Bar> {
     runs.over(of).map(|interval| Bar {
         value: interval.mean,
         ci95: interval.ci95,
@@ -43,7 +38,7 @@ pub(super) fn bar(runs: &Repeated, of: fn(&Told) -> f64) -> Option<Bar> {
 }
 
 /// Groups of bars from 0.
-pub(super) struct Chart {
+pub(in crate::studies) struct Chart {
     /// Key of the figure.
     pub key: String,
     /// Its title.

@@ -1,0 +1,171 @@
+//! How evenly the cores' floating-point units are used: a measure of placement.
+
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Doing, Observer, Segment};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Share of the FPUs' pipes in use, 0 to 1, averaged over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct FpuUse {
+    /// Over all cores.
+    pub(super) mean: f64,
+    /// On the core where it was highest at each moment.
+    pub(super) busiest: f64,
+    /// On the core where it was lowest at each moment.
+    pub(super) idlest: f64,
+}
+
+/// Watches a run; its clones see the same.
+#[derive(Clone)]
+pub(super) struct FpuWatch(Rc<RefCell<Meter>>);
+
+impl FpuWatch {
+    pub(super) fn new(chip: &Chip) -> Self {
+        Self(Rc::new(RefCell::new(Meter::new(chip))))
+    }
+
+    /// What was seen so far.
+    pub(super) fn finish(&self) -> FpuUse {
+        let mut meter = self.0.borrow_mut();
+        meter.flush();
+        meter.average()
+    }
+}
+
+impl Observer for FpuWatch {
+    fn segment(&mut self, segment: &Segment<'_>) {
+        let mut meter = self.0.borrow_mut();
+        if segment.from_ps != meter.from_ps {
+            meter.flush();
+        }
+        (meter.from_ps, meter.to_ps) = (segment.from_ps, segment.to_ps);
+        if segment.doing == Doing::Work {
+            let rates = segment.rates;
+            meter.busy(segment.pu, rates.flow.fpu_busy_cycles / rates.cpi);
+        }
+    }
+}
+
+struct Meter {
+    /// Core of each PU.
+    core_of: Vec<usize>,
+    /// Share of a core's pipes that one operation in the FPU at all times takes.
+    pipes_per_operation: Vec<f64>,
+    /// Share of each core's pipes in use in the interval.
+    used: Vec<f64>,
+    from_ps: u64,
+    to_ps: u64,
+    /// Sums over time.
+    sum: FpuUse,
+    /// Time of the sums, ps.
+    time_ps: f64,
+}
+
+impl Meter {
+    fn new(chip: &Chip) -> Self {
+        let cores = chip.domains().cores;
+        let mut pipes_per_operation = vec![0.0; cores];
+        for place in chip.places() {
+            let fp = &chip.core_spec(*place).units.fp;
+            // An operation is in the FPU for its latency and on a pipe for its interval.
+            let share = fp.interval_cycles / fp.latency_cycles / f64::from(fp.count);
+            pipes_per_operation[place.core] = share;
+        }
+        Self {
+            core_of: chip.places().iter().map(|place| place.core).collect(),
+            pipes_per_operation,
+            used: vec![0.0; cores],
+            from_ps: 0,
+            to_ps: 0,
+            sum: FpuUse::default(),
+            time_ps: 0.0,
+        }
+    }
+
+    /// A PU's thread has an operation in the FPU in this share of its cycles. Operations come at
+    /// random, so the share is `1 - exp(-n)` with n operations in it on average.
+    fn busy(&mut self, pu: usize, share: f64) {
+        let operations = -libm::log1p(-share.min(1.0 - f64::EPSILON));
+        let core = self.core_of[pu];
+        self.used[core] += operations * self.pipes_per_operation[core];
+    }
+
+    /// Ends the interval.
+    fn flush(&mut self) {
+        let time = (self.to_ps - self.from_ps) as f64;
+        let all: f64 = self.used.iter().sum();
+        self.sum.mean += time * all / self.used.len() as f64;
+        self.sum.busiest += time * self.used.iter().copied().fold(0.0, f64::max);
+        self.sum.idlest += time * self.used.iter().copied().fold(f64::INFINITY, f64::min);
+        self.time_ps += time;
+        self.used.fill(0.0);
+        self.from_ps = self.to_ps;
+    }
+
+    fn average(&self) -> FpuUse {
+        let over = |sum: f64| sum / self.time_ps;
+        FpuUse {
+            mean: over(self.sum.mean),
+            busiest: over(self.sum.busiest),
+            idlest: over(self.sum.idlest),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::ThreadId;
+    use consort_sim::contention::ThreadRates;
+    use consort_sim::machine::presets;
+
+    /// On Bulldozer an operation takes 5 cycles of which 1 on one of two pipes.
+    fn bulldozer() -> Chip {
+        Chip::new(&presets::find("bulldozer-6282se").unwrap(), None).unwrap()
+    }
+
+    fn tell(watch: &mut FpuWatch, pu: usize, span_ps: [u64; 2], operations: f64) {
+        let mut rates = ThreadRates {
+            cpi: 2.0,
+            ..ThreadRates::default()
+        };
+        rates.flow.fpu_busy_cycles = 2.0 * (1.0 - libm::exp(-operations));
+        let thread = ThreadId {
+            pid: 1,
+            tid: 1,
+            start_ticks: 0,
+        };
+        watch.segment(&Segment {
+            thread,
+            name: "x",
+            pu,
+            from_ps: span_ps[0],
+            to_ps: span_ps[1],
+            doing: Doing::Work,
+            rates: &rates,
+        });
+    }
+
+    #[test]
+    fn two_threads_on_a_module_add_up() {
+        let mut watch = FpuWatch::new(&bulldozer());
+        tell(&mut watch, 0, [0, 10], 5.0);
+        tell(&mut watch, 1, [0, 10], 2.0);
+        tell(&mut watch, 2, [0, 10], 1.0);
+        let used = watch.finish();
+        assert!((used.busiest - 0.7).abs() < 1e-9, "{used:?}");
+        assert!((used.mean - 0.2).abs() < 1e-9, "{used:?}");
+        assert_eq!(used.idlest, 0.0);
+    }
+
+    #[test]
+    fn intervals_count_by_their_length() {
+        let mut watch = FpuWatch::new(&bulldozer());
+        tell(&mut watch, 0, [0, 10], 4.0);
+        tell(&mut watch, 4, [10, 40], 8.0);
+        let used = watch.finish();
+        assert!((used.busiest - (0.25 * 0.4 + 0.75 * 0.8)).abs() < 1e-9);
+        assert!((used.mean - used.busiest / 4.0).abs() < 1e-9);
+    }
+}

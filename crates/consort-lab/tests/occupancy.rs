@@ -1,0 +1,207 @@
+//! The studies of execution-unit occupancy, W3 to W6, at the quick scale: the keys that reference
+//! files name, the same bytes for any number of workers, and what must hold for any outcome.
+
+use consort_lab::report::{Figure, Table};
+use consort_lab::runner::{Settings, run};
+use consort_lab::studies::REGISTRY;
+use consort_lab::{Scale, StudyOutput};
+use std::num::NonZeroUsize;
+
+const POLICIES: [&str; 3] = ["linux", "aggregate", "workover"];
+const CAUSES: [&str; 12] = [
+    "base", "units", "fetch", "branch", "l2", "llc", "memory", "queue", "tlb", "window",
+    "dispatch", "lock",
+];
+
+/// The output as it is stored.
+fn stored(id: &str, workers: usize) -> String {
+    let settings = Settings {
+        seed: None,
+        scale: Scale::Quick,
+        workers: NonZeroUsize::new(workers).expect("there is a worker"),
+        version: "test".to_owned(),
+    };
+    let study = REGISTRY.find(id).expect("the study is registered");
+    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
+    serde_json::to_string(&outcome.into_report().output).expect("outputs are JSON")
+}
+
+fn check(id: &str, cases: &[&str], classes: &[&str]) {
+    let one = stored(id, 1);
+    assert!(
+        one == stored(id, 3),
+        "{id} depends on the number of workers"
+    );
+    let output: StudyOutput = serde_json::from_str(&one).expect("it was written");
+    assert_eq!(output.runs, 3);
+    keys(&output, cases, classes);
+    baseline_is_one(&output, cases);
+    cycles_add_up(&output);
+    spread_holds_the_mean(&output, cases);
+    let figures: Vec<&str> = output.figures.iter().map(Figure::key).collect();
+    assert_eq!(figures[0], "speedup");
+    assert!(
+        figures
+            .iter()
+            .filter(|key| key.starts_with("spread-"))
+            .count()
+            == cases.len()
+    );
+}
+
+fn keys(output: &StudyOutput, cases: &[&str], classes: &[&str]) {
+    let rows: Vec<String> = cases
+        .iter()
+        .flat_map(|case| POLICIES.map(|policy| format!("{case}/{policy}")))
+        .collect();
+    let by_class: Vec<String> = rows
+        .iter()
+        .flat_map(|row| classes.iter().map(move |class| format!("{row}/{class}")))
+        .collect();
+    for (table, columns) in [
+        (
+            "policies",
+            vec!["speedup_over_linux", "speedup_over_aggregate", "makespan_s"],
+        ),
+        (
+            "policies",
+            vec!["makespan_speedup_over_linux", "stp", "antt", "unfairness"],
+        ),
+        (
+            "spread",
+            vec!["makespan_min_s", "makespan_max_s", "makespan_sd_s"],
+        ),
+        ("spread", vec!["stp_min", "stp_max", "stp_sd"]),
+        (
+            "units",
+            vec![
+                "fpu_mean_percent",
+                "fpu_busiest_percent",
+                "fpu_idlest_percent",
+            ],
+        ),
+    ] {
+        are_there(find(output, table), &rows, &columns);
+    }
+    let columns = [
+        "slowdown",
+        "l2_mpki",
+        "l2_change_percent",
+        "fpu_busy_percent",
+        "cpi",
+    ];
+    are_there(find(output, "classes"), &by_class, &columns);
+}
+
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+    output
+        .tables
+        .iter()
+        .find(|t| t.key() == key)
+        .expect("there is the table")
+}
+
+fn are_there(table: &Table, rows: &[String], columns: &[&str]) {
+    let ours: Vec<&str> = table.rows().iter().map(|row| row.key.as_str()).collect();
+    assert_eq!(ours, rows, "{}", table.key());
+    for column in columns {
+        assert!(
+            table.cell(&rows[0], column).is_some(),
+            "{} {column}",
+            table.key()
+        );
+    }
+}
+
+fn value(output: &StudyOutput, table: &str, row: &str, column: &str) -> f64 {
+    let cell = find(output, table)
+        .cell(row, column)
+        .expect("there is the cell");
+    cell.value().expect("the cell has a value")
+}
+
+fn baseline_is_one(output: &StudyOutput, cases: &[&str]) {
+    for case in cases {
+        let of = |policy, column| value(output, "policies", &format!("{case}/{policy}"), column);
+        assert!((of("linux", "speedup_over_linux") - 1.0).abs() < 1e-12);
+        assert!((of("aggregate", "speedup_over_aggregate") - 1.0).abs() < 1e-12);
+        let inverse = of("linux", "speedup_over_aggregate") * of("aggregate", "speedup_over_linux");
+        assert!((inverse - 1.0).abs() < 1e-9, "{case}");
+    }
+}
+
+/// Causes make up the cycles, but for those of switches and moves.
+fn cycles_add_up(output: &StudyOutput) {
+    for row in find(output, "classes").rows() {
+        let of = |column: &str| value(output, "classes", &row.key, column);
+        let causes: f64 = CAUSES.iter().map(|cause| of(&format!("cpi_{cause}"))).sum();
+        let missing = of("cpi") - causes;
+        assert!(
+            (-1e-9..0.02 * causes).contains(&missing),
+            "{}: {missing}",
+            row.key
+        );
+    }
+}
+
+fn spread_holds_the_mean(output: &StudyOutput, cases: &[&str]) {
+    for row in cases
+        .iter()
+        .flat_map(|case| POLICIES.map(|p| format!("{case}/{p}")))
+    {
+        let mean = value(output, "policies", &row, "makespan_s");
+        let spread = |column| value(output, "spread", &row, column);
+        assert!(spread("makespan_min_s") <= mean && mean <= spread("makespan_max_s"));
+        let busiest = value(output, "units", &row, "fpu_busiest_percent");
+        let idlest = value(output, "units", &row, "fpu_idlest_percent");
+        let all = value(output, "units", &row, "fpu_mean_percent");
+        assert!(idlest <= all && all <= busiest && busiest <= 100.0, "{row}");
+    }
+}
+
+#[test]
+fn w3_has_its_keys_and_does_not_depend_on_workers() {
+    check("W3", &["hmmer+povray", "mcf+sphinx3"], &["int", "fp"]);
+}
+
+#[test]
+fn w4_has_its_keys_and_does_not_depend_on_workers() {
+    let cases = [
+        "smt2/h264ref+povray",
+        "smt2/gobmk+bwaves",
+        "smt4/h264ref+povray",
+        "smt4/gobmk+bwaves",
+    ];
+    check("W4", &cases, &["int", "fp"]);
+}
+
+#[test]
+fn w5_has_its_keys_and_does_not_depend_on_workers() {
+    check("W5", &["suite", "fft+sparse-matmult"], &["all"]);
+}
+
+#[test]
+fn w6_has_its_keys_and_does_not_depend_on_workers() {
+    let cases = [
+        "smt2/suite",
+        "smt2/lu+monte-carlo",
+        "smt4/suite",
+        "smt4/lu+monte-carlo",
+    ];
+    check("W6", &cases, &["all"]);
+}
+
+/// With like beside like the floating-point programs' FPUs are the busiest, beside others the
+/// use is spread: that is what the policies are for, whatever comes of it.
+#[test]
+fn the_policies_place_as_they_promise() {
+    let output: StudyOutput = serde_json::from_str(&stored("W3", 2)).expect("it was written");
+    for case in ["hmmer+povray", "mcf+sphinx3"] {
+        let gap = |policy: &str| {
+            let of = |column| value(&output, "units", &format!("{case}/{policy}"), column);
+            of("fpu_busiest_percent") - of("fpu_idlest_percent")
+        };
+        assert!(gap("workover") < gap("linux"), "{case}");
+        assert!(gap("linux") < gap("aggregate"), "{case}");
+    }
+}
