@@ -12,6 +12,7 @@ mod control;
 mod ids;
 pub mod lint;
 mod machine;
+pub mod matching;
 pub mod metrics;
 mod mix;
 pub mod model;

@@ -1,0 +1,185 @@
+//! How long matchings take: `cargo bench -p consort-core --bench matching`.
+//!
+//! Costs as the symbiotic policy has them: sums of both slowdowns by the
+//! published POWER8 parameters (Feliu et al., HPCA 2016), over random cycle
+//! stacks, with corrections up to 10 percent either way. `rustworkx` is the
+//! matching of the crate rustworkx-core on the same costs, in the same run.
+
+#![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
+
+use consort_core::matching::{Costs, Pairing, Seat, Shape, assign, groups, pairs, pairs_from};
+use divan::Bencher;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use rustworkx_core::max_weight_matching::max_weight_matching;
+use rustworkx_core::petgraph::graph::UnGraph;
+
+/// Published parameters: base, fixed point, floating point, data cache misses.
+const POWER8: [[f64; 4]; 4] = [
+    [-0.019, 1.698, 0.0, 0.0],
+    [0.009, 1.089, 0.0, -0.859],
+    [0.008, 1.219, 0.0, 0.308],
+    [0.031, 1.173, 0.072, 0.615],
+];
+const SIZES: &[usize] = &[16, 80, 256, 1_024];
+
+fn main() {
+    divan::main();
+}
+
+fn stack(rng: &mut Pcg64) -> [f64; 4] {
+    let parts: [f64; 4] = std::array::from_fn(|_| rng.random::<f64>());
+    let total: f64 = parts.iter().sum();
+    parts.map(|part| part / total)
+}
+
+fn slowdown(own: &[f64; 4], other: &[f64; 4]) -> f64 {
+    let terms = POWER8.iter().zip(own.iter().zip(other));
+    terms
+        .map(|([alpha, beta, gamma, delta], (c, o))| alpha + beta * c + gamma * o + delta * c * o)
+        .sum()
+}
+
+fn corrected(threads: usize, stacks: &[[f64; 4]], rng: &mut Pcg64) -> Costs {
+    Costs::from_fn(threads, |i, j| {
+        let mut factor = || rng.random_range(0.9..1.1);
+        slowdown(&stacks[i], &stacks[j]) * factor() + slowdown(&stacks[j], &stacks[i]) * factor()
+    })
+    .unwrap()
+}
+
+/// Every thread another program.
+fn varied(threads: usize, seed: u64) -> Costs {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
+    corrected(threads, &stacks, &mut rng)
+}
+
+/// Eight programs, the threads of one all alike: nearly everything is a tie.
+fn alike(threads: usize, seed: u64) -> Costs {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let stacks: Vec<_> = (0..8).map(|_| stack(&mut rng)).collect();
+    Costs::from_fn(threads, |i, j| {
+        let (i, j) = (stacks[i * 8 / threads], stacks[j * 8 / threads]);
+        slowdown(&i, &j) + slowdown(&j, &i)
+    })
+    .unwrap()
+}
+
+/// No structure at all.
+fn noise(threads: usize, seed: u64) -> Costs {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    Costs::from_fn(threads, |_, _| rng.random()).unwrap()
+}
+
+fn solved(costs: &Costs) -> Pairing {
+    let threads = costs.threads();
+    pairs(costs, &vec![1.0; threads], threads / 2).unwrap()
+}
+
+fn cold(bencher: Bencher<'_, '_>, make: fn(usize, u64) -> Costs, threads: usize) {
+    let mut seed = 0;
+    bencher
+        .with_inputs(|| {
+            seed += 1;
+            make(threads, seed)
+        })
+        .bench_local_refs(|costs| solved(costs));
+}
+
+#[divan::bench(args = SIZES)]
+fn pairs_of_varied(bencher: Bencher<'_, '_>, threads: usize) {
+    cold(bencher, varied, threads);
+}
+
+#[divan::bench(args = SIZES)]
+fn pairs_of_alike(bencher: Bencher<'_, '_>, threads: usize) {
+    cold(bencher, alike, threads);
+}
+
+#[divan::bench(args = SIZES)]
+fn pairs_of_noise(bencher: Bencher<'_, '_>, threads: usize) {
+    cold(bencher, noise, threads);
+}
+
+/// The same stacks with other corrections, from the duals of the slice before.
+#[divan::bench(args = SIZES)]
+fn pairs_of_varied_warm(bencher: Bencher<'_, '_>, threads: usize) {
+    let mut rng = Pcg64::seed_from_u64(1);
+    let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
+    let before = solved(&corrected(threads, &stacks, &mut rng));
+    bencher
+        .with_inputs(|| corrected(threads, &stacks, &mut rng))
+        .bench_local_refs(|costs| {
+            pairs_from(costs, &vec![1.0; threads], threads / 2, &before.duals).unwrap()
+        });
+}
+
+/// The graph as rustworkx-core wants it: weights to be made as large as can be.
+fn graph(costs: &Costs) -> UnGraph<(), i128> {
+    let mut graph = UnGraph::new_undirected();
+    let nodes: Vec<_> = (0..costs.threads()).map(|_| graph.add_node(())).collect();
+    for (i, &first) in nodes.iter().enumerate() {
+        for (j, &second) in nodes.iter().enumerate().skip(i + 1) {
+            graph.add_edge(first, second, -((costs.at(i, j) * 1e9) as i128));
+        }
+    }
+    graph
+}
+
+#[divan::bench(args = SIZES, sample_count = 3)]
+fn rustworkx_of_varied(bencher: Bencher<'_, '_>, threads: usize) {
+    let mut seed = 0;
+    bencher
+        .with_inputs(|| {
+            seed += 1;
+            graph(&varied(threads, seed))
+        })
+        .bench_local_refs(|graph| {
+            max_weight_matching(&*graph, true, |edge| Ok::<_, ()>(*edge.weight()), false).unwrap()
+        });
+}
+
+/// Pairs of last slice's threads, paired anew at random.
+#[divan::bench(args = SIZES)]
+fn seats_of_pairs(bencher: Bencher<'_, '_>, threads: usize) {
+    let mut rng = Pcg64::seed_from_u64(1);
+    let seats = vec![
+        Seat {
+            pus: 2,
+            move_cost: 1
+        };
+        threads / 2
+    ];
+    let on: Vec<Option<usize>> = (0..threads).map(|thread| Some(thread / 2)).collect();
+    bencher
+        .with_inputs(|| {
+            let mut order: Vec<usize> = (0..threads).collect();
+            order.shuffle(&mut rng);
+            order.chunks(2).map(<[usize]>::to_vec).collect::<Vec<_>>()
+        })
+        .bench_local_refs(|groups| assign(groups, &on, &seats, |_, _| true).unwrap());
+}
+
+/// Sixteen threads on four cores of four ways.
+#[divan::bench(args = [16, 80])]
+fn groups_of_four(bencher: Bencher<'_, '_>, threads: usize) {
+    let costs = varied(threads, 1);
+    let shape = Shape {
+        cores: threads / 4,
+        ways: 4,
+        swaps: 20_000,
+    };
+    bencher.bench_local(|| groups(threads, shape, |group| crowd(&costs, group)).unwrap());
+}
+
+fn crowd(costs: &Costs, group: &[usize]) -> f64 {
+    let pairs = group
+        .iter()
+        .flat_map(|&i| group.iter().map(move |&j| (i, j)));
+    pairs
+        .filter(|(i, j)| i < j)
+        .map(|(i, j)| costs.at(i, j))
+        .sum()
+}

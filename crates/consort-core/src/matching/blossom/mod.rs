@@ -1,0 +1,85 @@
+//! Minimum-weight perfect matching of a complete graph, exactly.
+//!
+//! Purpose: the blossom algorithm of Edmonds ("Paths, trees, and flowers",
+//! Canadian Journal of Mathematics 17, 1965; weighted: "Maximum matching and a
+//! polyhedron with 0,1-vertices", Journal of Research of the NBS 69B, 1965), one
+//! tree at a time on few candidate edges, then pricing of all edges against the
+//! duals as in Applegate and Cook ("Solving large-scale matching problems",
+//! DIMACS 12, 1993). Every edge that the duals refuse becomes a candidate, its
+//! vertex is matched anew, until no edge is refused: then the matching is
+//! optimal for the complete graph, and the duals prove it.
+//!
+//! The duals: y for vertices, of any sign; z of at least zero for blossoms. An
+//! edge's slack, its cost less y of both ends plus z of all blossoms around both,
+//! is nowhere negative, and zero on matched edges and around blossoms.
+//!
+//! Pitfalls: the number of vertices must be even. All numbers are whole and
+//! costs even, so all steps are exact.
+
+mod forest;
+mod price;
+#[cfg(test)]
+mod proof;
+mod reshape;
+mod search;
+mod tree;
+
+use super::candidates::{Arc, Start};
+use super::scaled::Scaled;
+use forest::Forest;
+use tree::Tree;
+
+/// A matching under way.
+pub(super) struct Solver<'a> {
+    costs: &'a Scaled<'a>,
+    /// Candidate edges of each vertex.
+    arcs: Vec<Vec<Arc>>,
+    forest: Forest,
+    tree: Tree,
+}
+
+impl<'a> Solver<'a> {
+    /// Starts from duals that no candidate edge refuses.
+    pub(super) fn new(costs: &'a Scaled<'a>, start: Start) -> Self {
+        let mut forest = Forest::new(start.duals);
+        for (first, second) in start.pairs {
+            forest.pair(first, second);
+        }
+        Self {
+            costs,
+            arcs: start.arcs,
+            forest,
+            tree: Tree::default(),
+        }
+    }
+
+    /// Searches and prices until all edges agree.
+    pub(super) fn solve(&mut self) {
+        loop {
+            self.match_exposed();
+            if !self.price() {
+                return;
+            }
+        }
+    }
+
+    fn match_exposed(&mut self) {
+        let exposed = self.forest.exposed();
+        for &root in &exposed {
+            if self.forest.mate[root].is_none() {
+                self.search(root, &exposed);
+            }
+        }
+    }
+
+    /// Each vertex's partner.
+    pub(super) fn mates(&self) -> &[Option<usize>] {
+        &self.forest.mate
+    }
+
+    /// The duals of the vertices.
+    pub(super) fn duals(&self) -> impl Iterator<Item = i64> {
+        let vertices = self.forest.vertices();
+        self.forest.nodes[..vertices].iter().map(|node| node.dual)
+    }
+}

@@ -1,0 +1,113 @@
+//! The alternating tree of one search: labels and coming events.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Where a node stands in the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Label {
+    /// Not in the tree.
+    #[default]
+    Free,
+    /// At even distance from the root: its duals grow.
+    Outer,
+    /// At odd distance: its duals shrink.
+    Inner,
+}
+
+/// One node's place in the tree.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Mark {
+    pub(super) label: Label,
+    /// The time since when its stored duals are out of date.
+    pub(super) since: i64,
+    /// The edge by which an inner node was reached: outer vertex, own vertex.
+    pub(super) entry: (usize, usize),
+}
+
+/// What happens when duals have moved far enough.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Event {
+    /// The edge from an outer vertex becomes tight.
+    Tight(usize, usize),
+    /// The dual of an inner blossom reaches zero.
+    Empty(usize),
+}
+
+/// Time is how far the root's dual has moved.
+#[derive(Default)]
+pub(super) struct Tree {
+    pub(super) now: i64,
+    /// When an exposed vertex is reached at the latest: later events do not matter.
+    pub(super) bound: i64,
+    marks: Vec<Mark>,
+    labelled: Vec<usize>,
+    events: BinaryHeap<Reverse<(i64, Event)>>,
+}
+
+impl Tree {
+    pub(super) fn reset(&mut self) {
+        for node in self.labelled.drain(..) {
+            self.marks[node] = Mark::default();
+        }
+        self.events.clear();
+        self.now = 0;
+        self.bound = i64::MAX;
+    }
+
+    pub(super) fn push(&mut self, at: i64, event: Event) {
+        if at <= self.bound {
+            self.events.push(Reverse((at, event)));
+        }
+    }
+
+    /// The next event; time moves on to it.
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        let Reverse((at, event)) = self.events.pop()?;
+        self.now = at;
+        Some(event)
+    }
+
+    pub(super) fn mark(&self, node: usize) -> Mark {
+        self.marks.get(node).copied().unwrap_or_default()
+    }
+
+    pub(super) fn label(&self, node: usize) -> Label {
+        self.mark(node).label
+    }
+
+    /// Labels a node from now on.
+    pub(super) fn set(&mut self, node: usize, label: Label, entry: (usize, usize)) {
+        if node >= self.marks.len() {
+            self.marks.resize(node + 1, Mark::default());
+        }
+        self.marks[node] = Mark {
+            label,
+            since: self.now,
+            entry,
+        };
+        self.labelled.push(node);
+    }
+
+    /// How far the duals of a node's vertices have moved since they were stored.
+    pub(super) fn shift(&self, node: usize) -> i64 {
+        let mark = self.mark(node);
+        match mark.label {
+            Label::Free => 0,
+            Label::Outer => self.now - mark.since,
+            Label::Inner => mark.since - self.now,
+        }
+    }
+
+    /// Notes that the stored duals of a node are up to date.
+    pub(super) fn refresh(&mut self, node: usize) {
+        if let Some(mark) = self.marks.get_mut(node) {
+            mark.since = self.now;
+        }
+    }
+
+    /// All nodes that got a label, also those that are no longer outermost.
+    pub(super) fn labelled(&self) -> &[usize] {
+        &self.labelled
+    }
+}

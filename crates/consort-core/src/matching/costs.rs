@@ -1,0 +1,137 @@
+//! What it costs that two threads share a core.
+
+use super::MatchingError;
+
+/// Most threads that one matching takes; beyond it scaled costs would overflow.
+pub const MAX_THREADS: usize = 1 << 14;
+
+/// Symmetric costs of all pairs of `n` threads, in any one unit.
+///
+/// Infinity marks a pair as very dear: it is taken only where every complete
+/// matching needs such a pair, and then as rarely as possible.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Costs {
+    threads: usize,
+    /// Row by row the pairs (i, j) with i < j.
+    values: Vec<f64>,
+}
+
+impl Costs {
+    /// Costs of `threads` threads; `cost` is asked once for each pair (i, j) with i < j.
+    ///
+    /// # Errors
+    /// [`MatchingError::Cost`] for a cost that is not a number or minus
+    /// infinity, [`MatchingError::TooMany`] beyond [`MAX_THREADS`].
+    pub fn from_fn(
+        threads: usize,
+        cost: impl FnMut(usize, usize) -> f64,
+    ) -> Result<Self, MatchingError> {
+        let mut costs = Self::default();
+        costs.refill(threads, cost)?;
+        Ok(costs)
+    }
+
+    /// The same as [`Costs::from_fn`] in memory that is already there.
+    ///
+    /// # Errors
+    /// As [`Costs::from_fn`]; the costs are then those of no threads.
+    pub fn refill(
+        &mut self,
+        threads: usize,
+        mut cost: impl FnMut(usize, usize) -> f64,
+    ) -> Result<(), MatchingError> {
+        self.threads = 0;
+        self.values.clear();
+        check_count(threads)?;
+        self.values.reserve(threads * threads.saturating_sub(1) / 2);
+        for first in 0..threads {
+            let row = (first + 1..threads).map(|second| cost(first, second));
+            self.values.extend(row);
+        }
+        self.threads = threads;
+        self.check()
+    }
+
+    fn check(&mut self) -> Result<(), MatchingError> {
+        let wrong = |value: &f64| value.is_nan() || *value == f64::NEG_INFINITY;
+        if !self.values.iter().any(wrong) {
+            return Ok(());
+        }
+        let found = (0..self.threads)
+            .flat_map(|i| (i + 1..self.threads).map(move |j| (i, j)))
+            .find(|&(i, j)| wrong(&self.at(i, j)));
+        let (first, second) = found.unwrap_or_default();
+        let value = self.at(first, second);
+        *self = Self::default();
+        Err(MatchingError::Cost {
+            first,
+            second,
+            value,
+        })
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// What the pair costs; 0 for a thread and itself.
+    ///
+    /// # Panics
+    /// As a slice does, where there is no such thread.
+    pub fn at(&self, first: usize, second: usize) -> f64 {
+        if first == second {
+            return 0.0;
+        }
+        let (low, high) = (first.min(second), first.max(second));
+        self.row(low)[high - low - 1]
+    }
+
+    /// Costs of `first` with each thread after it, in their order.
+    pub(crate) fn row(&self, first: usize) -> &[f64] {
+        let start = first * (2 * self.threads - first - 1) / 2;
+        &self.values[start..start + self.threads - first - 1]
+    }
+
+    /// All pairs' costs.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+}
+
+fn check_count(threads: usize) -> Result<(), MatchingError> {
+    if threads > MAX_THREADS {
+        return Err(MatchingError::TooMany {
+            threads,
+            most: MAX_THREADS,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_found_in_either_order() {
+        let costs = Costs::from_fn(4, |i, j| (10 * i + j) as f64).unwrap();
+        for i in 0..4 {
+            for j in i + 1..4 {
+                assert_eq!(costs.at(i, j), (10 * i + j) as f64);
+                assert_eq!(costs.at(j, i), costs.at(i, j));
+            }
+        }
+        assert_eq!(costs.at(2, 2), 0.0);
+    }
+
+    #[test]
+    fn what_is_no_cost_is_refused_by_name() {
+        let nan = Costs::from_fn(3, |i, j| if (i, j) == (1, 2) { f64::NAN } else { 1.0 });
+        let text = nan.unwrap_err().to_string();
+        assert!(text.contains("threads 1 and 2"), "{text}");
+        assert!(Costs::from_fn(2, |_, _| f64::NEG_INFINITY).is_err());
+        assert!(Costs::from_fn(MAX_THREADS + 1, |_, _| 0.0).is_err());
+        assert!(Costs::from_fn(2, |_, _| f64::INFINITY).is_ok());
+    }
+}

@@ -1,0 +1,125 @@
+//! Threads into pairs, at the least total cost.
+
+use super::blossom::Solver;
+use super::candidates::Start;
+use super::scaled::Scaled;
+use super::{Costs, MatchingError};
+
+/// A minimum-weight matching.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pairing {
+    /// Each pair once, the thread of lower number first, in the order of the first; a thread alone
+    /// has no second.
+    pub pairs: Vec<(usize, Option<usize>)>,
+    /// What the pairs and the threads alone cost together.
+    pub cost: f64,
+    /// Each thread's dual at the optimum, in units of cost: a start for the next matching of the
+    /// same threads.
+    pub duals: Vec<f64>,
+}
+
+/// Splits threads into at most `cores` pairs and threads alone so that the sum of their costs is
+/// the least that there is (6.6 of the specification; see the module for the method).
+///
+/// `alone` is what each thread costs without a co-runner, usually 1, its slowdown. Two threads may
+/// be paired although a core is free, where the pair costs less than both alone.
+///
+/// # Errors
+/// [`MatchingError::TooMany`] for more than two threads per core,
+/// [`MatchingError::Length`] unless each thread has a cost of being alone,
+/// [`MatchingError::Alone`] where that is not finite.
+pub fn pairs(costs: &Costs, alone: &[f64], cores: usize) -> Result<Pairing, MatchingError> {
+    pairs_from(costs, alone, cores, &[])
+}
+
+/// The same as [`pairs`], faster where `duals` come from a matching of the same threads at similar
+/// costs. They change how long it takes, and which one of equally good matchings is found.
+///
+/// # Errors
+/// As [`pairs`]. Duals that do not fit (another number of threads, not finite) are left aside.
+pub fn pairs_from(
+    costs: &Costs,
+    alone: &[f64],
+    cores: usize,
+    duals: &[f64],
+) -> Result<Pairing, MatchingError> {
+    let threads = costs.threads();
+    check(threads, alone, cores)?;
+    // More idle threads than threads would only meet each other.
+    let nodes = 2 * cores.min(threads);
+    if nodes == threads {
+        let (mates, duals) = perfect(costs, duals);
+        return Ok(pairing(&mates, costs, alone, duals));
+    }
+    let padded = Costs::from_fn(nodes, |first, second| match (first, second) {
+        (_, second) if second < threads => costs.at(first, second),
+        (first, _) if first < threads => alone[first],
+        _ => 0.0,
+    })?;
+    let start = extended(duals, threads, nodes);
+    let (mates, duals) = perfect(&padded, &start);
+    Ok(pairing(&mates, costs, alone, duals))
+}
+
+fn check(threads: usize, alone: &[f64], cores: usize) -> Result<(), MatchingError> {
+    let most = cores.saturating_mul(2);
+    if threads > most {
+        return Err(MatchingError::TooMany { threads, most });
+    }
+    if alone.len() != threads {
+        return Err(MatchingError::Length {
+            what: "the cost of being alone",
+            given: alone.len(),
+            threads,
+        });
+    }
+    match alone.iter().position(|cost| !cost.is_finite()) {
+        Some(thread) => Err(MatchingError::Alone {
+            thread,
+            value: alone[thread],
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Duals for threads and idle threads; the latter start at zero.
+fn extended(duals: &[f64], threads: usize, nodes: usize) -> Vec<f64> {
+    if duals.len() != threads {
+        return Vec::new();
+    }
+    let mut extended = duals.to_vec();
+    extended.resize(nodes, 0.0);
+    extended
+}
+
+/// The mate of each of an even number of nodes, and the duals in units of cost.
+pub(super) fn perfect(costs: &Costs, duals: &[f64]) -> (Vec<usize>, Vec<f64>) {
+    if costs.threads() == 0 {
+        return (Vec::new(), Vec::new());
+    }
+    let scaled = Scaled::new(costs);
+    let mut solver = Solver::new(&scaled, Start::new(&scaled, duals));
+    solver.solve();
+    let mates = solver.mates().iter().flatten().copied().collect();
+    let unscaled = |dual| dual as f64 / scaled.factor();
+    (mates, solver.duals().map(unscaled).collect())
+}
+
+/// Mates at or beyond the number of threads are idle.
+fn pairing(mates: &[usize], costs: &Costs, alone: &[f64], mut duals: Vec<f64>) -> Pairing {
+    let threads = costs.threads();
+    duals.truncate(threads);
+    let pairs: Vec<(usize, Option<usize>)> = (0..threads)
+        .map(|thread| (thread, mates[thread]))
+        .filter(|(thread, mate)| thread < mate)
+        .map(|(thread, mate)| (thread, (mate < threads).then_some(mate)))
+        .collect();
+    let cost = |&(first, second): &(usize, Option<usize>)| {
+        second.map_or(alone[first], |second| costs.at(first, second))
+    };
+    Pairing {
+        cost: pairs.iter().map(cost).sum(),
+        pairs,
+        duals,
+    }
+}

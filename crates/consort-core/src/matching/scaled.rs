@@ -1,0 +1,88 @@
+//! Costs as whole numbers, so that the search for a matching is exact.
+//!
+//! A cost is multiplied by a power of two, cut to a whole number and doubled:
+//! with even costs every step of the search is a whole number too. Costs that
+//! have no more binary digits than the scale keeps stay exactly what they were;
+//! others lose less than one part in 2^34 (at 1,024 threads) of the largest.
+
+use super::Costs;
+
+/// Costs in whole numbers, and how they were made.
+pub(super) struct Scaled<'a> {
+    costs: &'a Costs,
+    scale: f64,
+    /// Stands for infinity: dearer than all finite costs of a matching together.
+    dear: i64,
+}
+
+impl<'a> Scaled<'a> {
+    pub(super) fn new(costs: &'a Costs) -> Self {
+        let bits = kept_bits(costs.threads());
+        let largest = largest(costs);
+        Self {
+            costs,
+            scale: power_of_two_below(largest, bits),
+            dear: (costs.threads() as i64 + 2) << (bits + 2),
+        }
+    }
+
+    /// The whole cost that stands for infinity.
+    pub(super) fn dear(&self) -> i64 {
+        self.dear
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.costs.threads()
+    }
+
+    pub(super) fn costs(&self) -> &'a Costs {
+        self.costs
+    }
+
+    /// The even whole number for a cost.
+    pub(super) fn whole(&self, cost: f64) -> i64 {
+        if cost == f64::INFINITY {
+            return self.dear;
+        }
+        2 * ((cost * self.scale) as i64)
+    }
+
+    /// The whole cost of a pair.
+    pub(super) fn at(&self, first: usize, second: usize) -> i64 {
+        self.whole(self.costs.at(first, second))
+    }
+
+    /// The factor from costs to whole numbers, doubling included.
+    pub(super) fn factor(&self) -> f64 {
+        2.0 * self.scale
+    }
+}
+
+/// Binary digits of the largest finite cost. A dual stays below threads times
+/// the dear cost, and that below threads squared times 8 times the largest.
+fn kept_bits(threads: usize) -> u32 {
+    let of_threads = usize::BITS - (threads + 2).leading_zeros();
+    57 - 2 * of_threads
+}
+
+fn largest(costs: &Costs) -> f64 {
+    let mut largest = 0.0;
+    for value in costs.values() {
+        let size = value.abs();
+        if size > largest && size < f64::INFINITY {
+            largest = size;
+        }
+    }
+    largest
+}
+
+/// The power of two that brings `largest` to between 2^(bits-1) and 2^bits.
+fn power_of_two_below(largest: f64, bits: u32) -> f64 {
+    if largest == 0.0 {
+        return 1.0;
+    }
+    let (_, exponent) = libm::frexp(largest);
+    // Below this, a subnormal cost, the scale itself would be infinite.
+    let power = (bits as i32 - exponent).min(1023);
+    libm::ldexp(1.0, power)
+}

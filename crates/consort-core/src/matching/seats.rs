@@ -1,0 +1,284 @@
+//! Groups of threads to cores, with the fewest moves.
+//!
+//! The shortest augmenting path method for the assignment problem (Jonker and
+//! Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
+//! assignment problems", Computing 38, 1987), in whole numbers, so exact. A
+//! search ends at the first free core; since a group may have any free core at
+//! the price of moving all its threads, searches stay short.
+
+use super::MatchingError;
+
+/// A place for one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// How many threads it can run at once.
+    pub pus: usize,
+    /// What it costs to move one thread here, usually 1.
+    pub move_cost: u32,
+}
+
+/// Where each group goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seating {
+    /// The core of each group.
+    pub cores: Vec<usize>,
+    /// Threads that leave a core, or had none before.
+    pub moved: usize,
+    /// The sum of their moving costs.
+    pub cost: u64,
+}
+
+/// Gives each group a core of its own at the least total moving cost.
+///
+/// `on` is the core on which each thread runs now, if any; `allowed` tells
+/// whether all threads of a group (by number) may use a core. A group takes no
+/// core with fewer PUs than it has threads.
+///
+/// # Errors
+/// [`MatchingError::NoSeat`] where not all groups can have a core,
+/// [`MatchingError::Length`] where a group names a thread that `on` does not have.
+pub fn assign(
+    groups: &[Vec<usize>],
+    on: &[Option<usize>],
+    seats: &[Seat],
+    allowed: impl Fn(usize, usize) -> bool,
+) -> Result<Seating, MatchingError> {
+    let named = groups.iter().flatten().map(|&thread| thread + 1).max();
+    if named.is_some_and(|threads| threads > on.len()) {
+        return Err(MatchingError::Length {
+            what: "the core where it runs",
+            given: on.len(),
+            threads: named.unwrap_or(0),
+        });
+    }
+    let mut search = Search::new(groups.len(), seats.len());
+    let cost = |group: usize, core: usize| {
+        let threads: &[usize] = &groups[group];
+        (threads.len() <= seats[core].pus && allowed(group, core))
+            .then(|| moves(threads, on, core) as i64 * i64::from(seats[core].move_cost))
+    };
+    for group in 0..groups.len() {
+        let core = search.reach(group, &cost);
+        let core = core.ok_or(MatchingError::NoSeat { group })?;
+        search.take(core, group);
+    }
+    Ok(seating(groups, on, seats, &search.group_on))
+}
+
+/// Threads of a group that are not on a core yet.
+fn moves(threads: &[usize], on: &[Option<usize>], core: usize) -> usize {
+    let away = |&&thread: &&usize| on[thread] != Some(core);
+    threads.iter().filter(away).count()
+}
+
+fn seating(
+    groups: &[Vec<usize>],
+    on: &[Option<usize>],
+    seats: &[Seat],
+    group_on: &[Option<usize>],
+) -> Seating {
+    let mut seating = Seating {
+        cores: vec![0; groups.len()],
+        ..Seating::default()
+    };
+    for (core, group) in group_on.iter().enumerate() {
+        if let Some(group) = *group {
+            let moved = moves(&groups[group], on, core);
+            seating.cores[group] = core;
+            seating.moved += moved;
+            seating.cost += moved as u64 * u64::from(seats[core].move_cost);
+        }
+    }
+    seating
+}
+
+/// Duals and assignment so far, and the present search.
+struct Search {
+    group_dual: Vec<i64>,
+    core_dual: Vec<i64>,
+    group_on: Vec<Option<usize>>,
+    /// Distance of each core from the group that seeks one; `None` where not reached.
+    distance: Vec<Option<i64>>,
+    /// The core whose group reached this one; `None` for the seeking group.
+    from: Vec<Option<usize>>,
+    done: Vec<bool>,
+}
+
+impl Search {
+    fn new(groups: usize, cores: usize) -> Self {
+        Self {
+            group_dual: vec![0; groups],
+            core_dual: vec![0; cores],
+            group_on: vec![None; cores],
+            distance: vec![None; cores],
+            from: vec![None; cores],
+            done: vec![false; cores],
+        }
+    }
+
+    /// The free core that is nearest to a group; duals are updated for it.
+    fn reach(
+        &mut self,
+        seeker: usize,
+        cost: &impl Fn(usize, usize) -> Option<i64>,
+    ) -> Option<usize> {
+        self.distance.fill(None);
+        self.done.fill(false);
+        let (mut group, mut via, mut base) = (seeker, None, 0);
+        loop {
+            self.relax(group, via, base, cost);
+            let core = self.nearest()?;
+            base = self.distance[core]?;
+            match self.group_on[core] {
+                None => {
+                    self.update(seeker, base);
+                    return Some(core);
+                }
+                Some(next) => {
+                    self.done[core] = true;
+                    (group, via) = (next, Some(core));
+                }
+            }
+        }
+    }
+
+    fn relax(
+        &mut self,
+        group: usize,
+        via: Option<usize>,
+        base: i64,
+        cost: &impl Fn(usize, usize) -> Option<i64>,
+    ) {
+        for core in 0..self.core_dual.len() {
+            if self.done[core] {
+                continue;
+            }
+            let Some(cost) = cost(group, core) else {
+                continue;
+            };
+            let distance = base + cost - self.group_dual[group] - self.core_dual[core];
+            if self.distance[core].is_none_or(|known| distance < known) {
+                self.distance[core] = Some(distance);
+                self.from[core] = via;
+            }
+        }
+    }
+
+    /// The nearest core that is not done; a free one among equals.
+    fn nearest(&self) -> Option<usize> {
+        let open = (0..self.done.len()).filter(|&core| !self.done[core]);
+        let key =
+            |core: usize| self.distance[core].map(|far| (far, self.group_on[core].is_some(), core));
+        open.filter_map(key).min().map(|(_, _, core)| core)
+    }
+
+    fn update(&mut self, seeker: usize, reached: i64) {
+        self.group_dual[seeker] += reached;
+        for core in 0..self.done.len() {
+            if let (true, Some(distance), Some(group)) =
+                (self.done[core], self.distance[core], self.group_on[core])
+            {
+                self.core_dual[core] -= reached - distance;
+                self.group_dual[group] += reached - distance;
+            }
+        }
+    }
+
+    /// Passes cores on along the path, so that the seeker gets one.
+    fn take(&mut self, reached: usize, seeker: usize) {
+        let mut core = reached;
+        while let Some(before) = self.from[core] {
+            self.group_on[core] = self.group_on[before];
+            core = before;
+        }
+        self.group_on[core] = Some(seeker);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The least cost by trying every core for every group.
+    fn brute(table: &[Vec<Option<u64>>], used: &mut Vec<bool>) -> Option<u64> {
+        let Some((row, rest)) = table.split_first() else {
+            return Some(0);
+        };
+        let mut best = None;
+        for core in 0..used.len() {
+            if let (false, Some(cost)) = (used[core], row[core]) {
+                used[core] = true;
+                let total = brute(rest, used).map(|below| below + cost);
+                used[core] = false;
+                best = [best, total].into_iter().flatten().min();
+            }
+        }
+        best
+    }
+
+    type Arrangement = (Vec<Vec<usize>>, Vec<Option<usize>>, Vec<Seat>, u64);
+
+    fn arrangement() -> impl Strategy<Value = Arrangement> {
+        (1usize..7, 1usize..5).prop_flat_map(|(cores, ways)| {
+            let threads = cores * ways;
+            let groups = (0..cores)
+                .map(|g| (g * ways..(g + 1) * ways).collect())
+                .collect::<Vec<_>>();
+            let seat =
+                (ways..ways + 2, 0u32..4).prop_map(|(pus, move_cost)| Seat { pus, move_cost });
+            (
+                Just(groups),
+                prop::collection::vec(prop::option::of(0..cores), threads),
+                prop::collection::vec(seat, cores..=cores + 1),
+                any::<u64>(),
+            )
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_assignment_moves_less((groups, on, seats, mask) in arrangement(), strict: bool) {
+            let allowed = |group: usize, core: usize| !strict || mask >> (group * 8 + core) & 3 != 0;
+            let table: Vec<Vec<Option<u64>>> = (0..groups.len()).map(|g| (0..seats.len()).map(|c| {
+                let fits = groups[g].len() <= seats[c].pus && allowed(g, c);
+                fits.then(|| moves(&groups[g], &on, c) as u64 * u64::from(seats[c].move_cost))
+            }).collect()).collect();
+            let best = brute(&table, &mut vec![false; seats.len()]);
+            match assign(&groups, &on, &seats, allowed) {
+                Ok(found) => {
+                    prop_assert_eq!(Some(found.cost), best);
+                    let mut cores = found.cores.clone();
+                    cores.sort_unstable();
+                    cores.dedup();
+                    prop_assert_eq!(cores.len(), groups.len());
+                    prop_assert!((0..groups.len()).all(|g| table[g][found.cores[g]].is_some()));
+                }
+                Err(_) => prop_assert_eq!(best, None),
+            }
+        }
+    }
+
+    #[test]
+    fn threads_that_stay_together_stay_where_they_are() {
+        let seats = [Seat {
+            pus: 2,
+            move_cost: 1,
+        }; 3];
+        let on = [Some(2), Some(2), Some(0), Some(1), Some(0), Some(1)];
+        let groups = vec![vec![2, 4], vec![3, 5], vec![0, 1]];
+        let found = assign(&groups, &on, &seats, |_, _| true).unwrap();
+        assert_eq!((found.cores, found.moved), (vec![0, 1, 2], 0));
+    }
+
+    #[test]
+    fn no_room_is_an_error() {
+        let seats = [Seat {
+            pus: 1,
+            move_cost: 1,
+        }];
+        let error = assign(&[vec![0, 1]], &[None, None], &seats, |_, _| true).unwrap_err();
+        assert_eq!(error, MatchingError::NoSeat { group: 0 });
+        assert!(assign(&[vec![7]], &[None], &seats, |_, _| true).is_err());
+    }
+}
