@@ -1,7 +1,7 @@
 //! What the studies of single programs share: machines, cells, charts.
 
-use crate::studies::alone::{Repeated, Told};
 use crate::report::{Axis, Bar, BarSeries, Bars, Cell, Figure, FigureError, Plot};
+use crate::studies::alone::{Repeated, Told};
 
 /// One NUMA node of the paper's first machine.
 pub(in crate::studies) const BULLDOZER: &str = "bulldozer-6282se";
