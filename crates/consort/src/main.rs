@@ -22,6 +22,12 @@ fn main() -> ExitCode {
     {
         return consort_linux::enact::guardian_main(arguments);
     }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == commands::train::WORKER)
+    {
+        return commands::train::work();
+    }
     start_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -38,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => commands::bench::execute(args),
         Verb::Validate(args) => commands::validate::execute(args),
         Verb::Schema(args) => commands::schema::execute(args),
+        Verb::Train(args) => commands::train::execute(args),
         Verb::Completions(args) => commands::completions::execute(args),
         Verb::Man(args) => commands::man::execute(args),
     };

@@ -37,6 +37,12 @@ impl Parameters {
         ]
     }
 
+    /// Whether the component depends on no share, as training makes it where no thread has it
+    /// alone; its shares alone are then 0.
+    pub fn is_never_alone(&self) -> bool {
+        [self.beta, self.gamma, self.delta] == [0.0; 3]
+    }
+
     /// Whether the component is left out: it never occurred in training.
     pub fn is_absent(&self) -> bool {
         *self == Self::default()

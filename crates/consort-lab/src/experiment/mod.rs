@@ -26,4 +26,5 @@ pub use decision_time::DecisionTime;
 pub use error::ExperimentError;
 pub use result::{ProgramResult, RunResult};
 pub use run::Experiment;
+pub(crate) use run::machine;
 pub use sequence::Sequence;

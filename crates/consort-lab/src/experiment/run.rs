@@ -144,7 +144,7 @@ impl Experiment {
 }
 
 /// A simulated machine with its energy model.
-pub(super) fn machine(
+pub(crate) fn machine(
     chip: &Arc<Chip>,
     instances: &[Instance],
     settings: &Settings,

@@ -88,7 +88,11 @@ pub fn fit(set: &TrainingSet) -> Result<Fit, FitError> {
             r2.push(None);
             continue;
         }
-        let solved = least_squares::solve(&rows).map_err(|cause| singular(set, name, cause))?;
+        let solved = if rows.iter().all(least_squares::Regression::is_zero_alone) {
+            least_squares::solve_zero_alone(&rows)
+        } else {
+            least_squares::solve(&rows).map_err(|cause| singular(set, name, cause))?
+        };
         r2.push(least_squares::r2(&rows, &solved));
         parameters.push(solved);
     }

@@ -31,6 +31,11 @@ impl Regression {
         values.iter().all(|v| v.abs() < SAME_SHARE)
     }
 
+    /// Whether the component does not occur in threads that run alone.
+    pub(super) fn is_zero_alone(&self) -> bool {
+        [self.own, self.others].iter().all(|v| v.abs() < SAME_SHARE)
+    }
+
     fn regressors(&self) -> [f64; COLUMNS] {
         [1.0, self.own, self.others, self.own * self.others]
     }
@@ -74,6 +79,16 @@ pub(super) fn rows(set: &TrainingSet, component: usize) -> Vec<Regression> {
         together: row.together[component],
     };
     set.rows.iter().map(regression).collect()
+}
+
+/// The coefficients of a component that no thread has alone, such as waiting for co-runners:
+/// only `alpha` can be told, and the mean has the smallest sum of squared residuals.
+pub(super) fn solve_zero_alone(rows: &[Regression]) -> Parameters {
+    let sum: f64 = rows.iter().map(|row| row.together).sum();
+    Parameters {
+        alpha: sum / rows.len() as f64,
+        ..Parameters::default()
+    }
 }
 
 /// The coefficients with the smallest sum of squared residuals, by QR

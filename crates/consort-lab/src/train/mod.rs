@@ -8,6 +8,7 @@
 //! any set. Pitfall: errors on the training set flatter; publish those of
 //! [`cross_validate()`].
 
+pub mod collect;
 mod cross_validate;
 mod deviation;
 mod errors;

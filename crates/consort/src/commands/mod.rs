@@ -12,4 +12,5 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod simulate;
+pub(crate) mod train;
 pub(crate) mod validate;

@@ -31,6 +31,9 @@ pub(super) struct Equations {
 impl Equations {
     /// The shares alone, all within 0 to 1; none where there are no such roots.
     pub(super) fn solve(&self) -> Option<Row> {
+        if self.parameters.is_never_alone() {
+            return Some([0.0; MOST]);
+        }
         if self.n == 2 {
             return self.quadratic();
         }
@@ -39,6 +42,9 @@ impl Equations {
 
     /// How much an error of the component together may grow in the solution.
     pub(super) fn sensitivity(&self, solution: &Row) -> f64 {
+        if self.parameters.is_never_alone() {
+            return 0.0;
+        }
         self.jacobian(solution).inverse_norm()
     }
 

@@ -1,0 +1,75 @@
+//! `consort train`: an interference model from training runs, simulated or on this machine.
+
+mod document;
+mod histogram;
+mod live;
+mod out_file;
+mod outcome;
+mod show;
+mod simulated;
+mod worst;
+
+use crate::cli::{Format, LIVE, TrainArgs};
+use crate::failure::bad_input;
+use crate::output;
+use anyhow::Result;
+use consort_lab::train::{MIN_PROGRAMS, TrainingSet};
+use document::Document;
+pub(crate) use live::{WORKER, work};
+use out_file::OutFile;
+use outcome::Outcome;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// What training runs gave, wherever they ran.
+struct Lesson {
+    /// The machine's name, as the model will have it.
+    machine: String,
+    /// How the runs were made, one sentence.
+    source: String,
+    /// One set per number of threads on a core, ascending.
+    sets: Vec<TrainingSet>,
+    /// What a reader of the result should know, one sentence each.
+    notes: Vec<String>,
+}
+
+pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
+    // Before anything is run, so that a bad path wastes no time.
+    let file = args
+        .out
+        .as_deref()
+        .map(|path| OutFile::create(path, args.force));
+    let file = file.transpose()?;
+    let lesson = match args.machine.as_str() {
+        LIVE => live::lesson(args)?,
+        _ => simulated::lesson(args)?,
+    };
+    let outcome = Outcome::of(&lesson, args)?;
+    if let Some(file) = file {
+        file.write(&outcome.model.to_toml())?;
+    }
+    print(args, &outcome)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(args: &TrainArgs, outcome: &Outcome) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => output::json(&mut out, &Document::new(args, outcome)),
+        Format::Csv => output::csv(&mut out, show::CSV_COLUMNS, &show::component_rows(outcome)),
+        Format::Table => Ok(out.write_all(show::report(args, outcome).as_bytes())?),
+    }
+}
+
+/// Refuses folds that leave too few programs to train on, before anything is run.
+fn check_folds(programs: usize, folds: u32) -> Result<()> {
+    let folds = folds as usize;
+    let needed = (folds..).find(|&n| n - n.div_ceil(folds) >= MIN_PROGRAMS);
+    match needed {
+        Some(needed) if programs < needed => Err(bad_input(format!(
+            "{programs} training programs are too few; with {folds} folds at least {needed} are \
+             needed, so that {MIN_PROGRAMS} are left when one fold is held out"
+        ))),
+        _ => Ok(()),
+    }
+}

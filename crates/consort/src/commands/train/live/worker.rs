@@ -1,0 +1,183 @@
+//! The process that runs the kernels: `consort __train PLAN`, the plan as JSON; what each thread
+//! did goes to stdout, one JSON document per line.
+
+use super::plan::{Deed, Plan};
+use anyhow::{Context, Result, bail};
+use consort_core::PuId;
+use consort_kernels::caches::CacheSizes;
+use consort_kernels::{Kernel, Setup, kernels};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, gettid};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Hidden first argument of the worker process.
+pub(crate) const WORKER: &str = "__train";
+
+type Shared = Mutex<Box<dyn Kernel>>;
+
+/// Carries out the plan in the second argument.
+pub(crate) fn work() -> ExitCode {
+    let plan = std::env::args().nth(2).unwrap_or_default();
+    let run = serde_json::from_str(&plan).map_err(anyhow::Error::from);
+    match run.and_then(|plan| run_all(&plan)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => crate::failure::report(&error),
+    }
+}
+
+fn run_all(plan: &Plan) -> Result<()> {
+    // Kernels are built here, so their memory is near the PUs that run them.
+    pin(plan.pus[0])?;
+    let slots = [build(plan)?, build(plan)?];
+    let mut out = std::io::stdout().lock();
+    for (number, pair) in plan.pairs().into_iter().enumerate() {
+        let members = [&slots[0][pair[0]], &slots[1][pair[1]]];
+        for deed in run_pair(plan, number, pair, members)? {
+            serde_json::to_writer(&mut out, &deed)?;
+            writeln!(out)?;
+        }
+    }
+    slots
+        .iter()
+        .flatten()
+        .zip(plan.programs.iter().cycle())
+        .try_for_each(check)
+}
+
+/// One kernel of every program.
+fn build(plan: &Plan) -> Result<Vec<Shared>> {
+    let setup = Setup {
+        caches: CacheSizes::read(Path::new("/")),
+        ..Setup::default()
+    };
+    let build = |name: &String| {
+        let entry = kernels::find(name).with_context(|| format!("unknown kernel '{name}'"))?;
+        let kernel = entry.one(&setup);
+        Ok(Mutex::new(
+            kernel.with_context(|| format!("kernel {name}"))?,
+        ))
+    };
+    plan.programs.iter().map(build).collect()
+}
+
+/// A kernel whose result is wrong has not done what its units say.
+fn check((kernel, name): (&Shared, &String)) -> Result<()> {
+    let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
+    if kernel.work(0) != kernel.expected() {
+        bail!("kernel {name} computed a wrong result");
+    }
+    Ok(())
+}
+
+/// A thread that waits for orders: a time until which to work.
+struct Role {
+    orders: Sender<Instant>,
+    done: Receiver<()>,
+}
+
+/// Each member alone in turn, then both, round after round.
+fn run_pair(
+    plan: &Plan,
+    number: usize,
+    pair: [usize; 2],
+    members: [&Shared; 2],
+) -> Result<Vec<Deed>> {
+    let slice = Duration::from_millis(plan.slice_ms);
+    thread::scope(|scope| {
+        let mut roles = Vec::new();
+        let mut handles = Vec::new();
+        for (slot, together) in [(0, false), (1, false), (0, true), (1, true)] {
+            let (orders, receive) = channel();
+            let (finished, done) = channel();
+            roles.push(Role { orders, done });
+            let name = |slot: usize| plan.programs[pair[slot]].clone();
+            let deed = Deed {
+                tid: 0,
+                pair: number,
+                slot,
+                together,
+                program: name(slot),
+                co_runner: name(1 - slot),
+                units: 0,
+                cpu_ns: 0,
+            };
+            let (kernel, pu) = (members[slot], plan.pus[slot]);
+            handles.push(scope.spawn(move || obey(deed, kernel, pu, &receive, &finished)));
+        }
+        for _ in 0..plan.rounds {
+            order(&roles[0..1], slice)?;
+            order(&roles[1..2], slice)?;
+            order(&roles[2..4], slice)?;
+        }
+        // Without orders, threads end.
+        drop(roles);
+        handles.into_iter().map(joined).collect()
+    })
+}
+
+fn joined(handle: thread::ScopedJoinHandle<'_, Result<Deed>>) -> Result<Deed> {
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Lets threads work for a slice, and waits for their end.
+fn order(roles: &[Role], slice: Duration) -> Result<()> {
+    let end = Instant::now() + slice;
+    for role in roles {
+        role.orders
+            .send(end)
+            .context("a training thread ended early")?;
+    }
+    for role in roles {
+        role.done.recv().context("a training thread ended early")?;
+    }
+    Ok(())
+}
+
+/// Works whenever told to; what was done in all.
+fn obey(
+    mut deed: Deed,
+    kernel: &Shared,
+    pu: PuId,
+    orders: &Receiver<Instant>,
+    done: &Sender<()>,
+) -> Result<Deed> {
+    pin(pu)?;
+    deed.tid = u32::try_from(gettid().as_raw())?;
+    for end in orders {
+        let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin_ns = own_cpu_ns()?;
+        while Instant::now() < end {
+            kernel.work(1);
+            deed.units += 1;
+        }
+        deed.cpu_ns += own_cpu_ns()? - begin_ns;
+        drop(kernel);
+        if done.send(()).is_err() {
+            break;
+        }
+    }
+    Ok(deed)
+}
+
+fn pin(pu: PuId) -> Result<()> {
+    let mut set = CpuSet::new();
+    let pinned = set
+        .set(pu.0 as usize)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    pinned.with_context(|| format!("cannot run on PU {pu}"))
+}
+
+/// CPU time of the calling thread, ns.
+fn own_cpu_ns() -> Result<u64> {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(u64::try_from(Duration::from(now).as_nanos())?)
+}

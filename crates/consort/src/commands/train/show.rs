@@ -1,0 +1,155 @@
+//! The result of `consort train` for people.
+
+use super::histogram::bars;
+use super::outcome::{LevelOutcome, Outcome};
+use super::worst::Worst;
+use crate::cli::TrainArgs;
+use crate::output::{self, Column, number, text};
+use consort_core::model::Deviation;
+use consort_lab::train::Spread;
+
+/// Programs in the list of those that are predicted worst.
+const SHOWN: usize = 5;
+
+/// One component at one number of threads per core.
+pub(super) struct ComponentRow {
+    ways: u32,
+    name: String,
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    delta: f64,
+    r2: Option<f64>,
+    held_out_r2: Option<f64>,
+}
+
+/// One kind of error.
+struct ErrorRow {
+    kind: &'static str,
+    size: Deviation,
+    count: usize,
+}
+
+pub(super) const CSV_COLUMNS: &[Column<ComponentRow>] = &[
+    number("ways", |r| r.ways.to_string()),
+    text("component", |r| r.name.clone()),
+    number("alpha", |r| r.alpha.to_string()),
+    number("beta", |r| r.beta.to_string()),
+    number("gamma", |r| r.gamma.to_string()),
+    number("delta", |r| r.delta.to_string()),
+    number("r2", |r| r.r2.map_or_else(String::new, |v| v.to_string())),
+];
+
+const COMPONENTS: &[Column<ComponentRow>] = &[
+    text("component", |r| r.name.clone()),
+    number("alpha", |r| format!("{:.4}", r.alpha)),
+    number("beta", |r| format!("{:.4}", r.beta)),
+    number("gamma", |r| format!("{:.4}", r.gamma)),
+    number("delta", |r| format!("{:.4}", r.delta)),
+    number("R2", |r| share(r.r2)),
+    number("held out", |r| share(r.held_out_r2)),
+];
+
+const ERRORS: &[Column<ErrorRow>] = &[
+    text("error", |r| r.kind.to_owned()),
+    number("mean %", |r| percent(r.size.mean_absolute_percent)),
+    number("p95 %", |r| percent(r.size.p95_percent)),
+    number("values", |r| r.count.to_string()),
+];
+
+const WORST: &[Column<Worst>] = &[
+    text("predicted worst", |w| w.program.clone()),
+    number("slowdown", |w| format!("{:.3}", w.slowdown)),
+    number("predicted", |w| format!("{:.3}", w.predicted)),
+    number("mean error %", |w| percent(100.0 * w.mean_abs)),
+    text("mostly in", |w| w.component.clone()),
+    number("off by (ST cycles)", |w| format!("{:.3}", w.residual)),
+];
+
+fn percent(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.3}"))
+}
+
+/// The components of all levels.
+pub(super) fn component_rows(outcome: &Outcome) -> Vec<ComponentRow> {
+    let rows = |level| rows_of(level, &outcome.model.components);
+    outcome.levels.iter().flat_map(rows).collect()
+}
+
+fn rows_of(level: &LevelOutcome, names: &[String]) -> Vec<ComponentRow> {
+    let parameters = level.fit.level.parameters().iter();
+    let r2 = level.fit.r2.iter().zip(&level.held_out.r2);
+    let rows = names.iter().zip(parameters).zip(r2);
+    rows.map(|((name, parameters), (r2, held_out_r2))| ComponentRow {
+        ways: level.ways,
+        name: name.clone(),
+        alpha: parameters.alpha,
+        beta: parameters.beta,
+        gamma: parameters.gamma,
+        delta: parameters.delta,
+        r2: *r2,
+        held_out_r2: *held_out_r2,
+    })
+    .collect()
+}
+
+/// Everything, level by level.
+pub(super) fn report(args: &TrainArgs, outcome: &Outcome) -> String {
+    let model = &outcome.model;
+    let levels = outcome.levels.iter();
+    let levels: String = levels.map(|level| level_text(level, outcome)).collect();
+    let notes = outcome.notes.iter().map(|note| format!("note: {note}\n"));
+    let file = match &args.out {
+        Some(path) => format!("model '{}' written to {}\n", model.name, path.display()),
+        None => "no file was written; --out FILE keeps the model\n".to_owned(),
+    };
+    let source = format!("{}: {}\n", model.machine, model.provenance.source);
+    [source, levels, notes.collect(), file].concat()
+}
+
+fn level_text(level: &LevelOutcome, outcome: &Outcome) -> String {
+    let title = format!(
+        "\n{} threads per core: {} programs, {} rows of {} co-runs\n",
+        level.ways, level.programs, level.rows, level.co_runs
+    );
+    let components = rows_of(level, &outcome.model.components);
+    let worst = &level.worst[..SHOWN.min(level.worst.len())];
+    [
+        title,
+        output::table(COMPONENTS, &components),
+        "\n".to_owned(),
+        output::table(ERRORS, &errors(level)),
+        "\n".to_owned(),
+        bars(
+            "forward error, programs held out",
+            &level.held_out.forward.histogram,
+        ),
+        "\n".to_owned(),
+        bars(
+            "inverse error, programs held out",
+            &level.held_out.inverse.histogram,
+        ),
+        "\n".to_owned(),
+        output::table(WORST, worst),
+        "\n".to_owned(),
+    ]
+    .concat()
+}
+
+fn errors(level: &LevelOutcome) -> Vec<ErrorRow> {
+    let row = |kind, spread: &Spread| ErrorRow {
+        kind,
+        size: spread.size,
+        count: spread.count,
+    };
+    vec![
+        row("forward", &level.seen.forward),
+        row("inverse", &level.seen.inverse),
+        row("forward, programs held out", &level.held_out.forward),
+        row("inverse, programs held out", &level.held_out.inverse),
+    ]
+}

@@ -1,0 +1,127 @@
+//! Training runs on a simulated machine.
+
+use super::{Lesson, check_folds};
+use crate::cli::TrainArgs;
+use crate::descriptions::{self, Programs};
+use crate::failure::bad_input;
+use crate::progress;
+use anyhow::Result;
+use consort_lab::train::collect::{CollectError, Collected, Training, collect};
+use consort_lab::{Context, Progress, Scale};
+use consort_sim::chip::Chip;
+use consort_sim::program::ProgramSpec;
+use consort_sim::workload::{ProgramSource, Workload};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The suite that is trained on where no programs are named.
+const SUITE: &str = "spec2006";
+
+/// Length of a quantum (Feliu et al., section 4.2).
+const QUANTUM: Duration = Duration::from_millis(100);
+
+/// Threads per core where none are named, as far as the core takes them.
+const WAYS: [u32; 2] = [2, 4];
+
+/// Length of a run, and groups drawn per level of more than two threads.
+const FULL: (Duration, usize) = (Duration::from_secs(10), 400);
+const QUICK: (Duration, usize) = (Duration::from_secs(3), 100);
+
+pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
+    if !args.as_siblings.is_empty() {
+        return Err(bad_input(
+            "--as-siblings is for the live machine; simulated cores say what they share",
+        ));
+    }
+    let training = training(args)?;
+    check_folds(training.programs.len(), args.folds)?;
+    let progress = progress::counted("runs");
+    let tell = |at: Progress| progress.at(at.done, at.total);
+    let scale = if args.quick {
+        Scale::Quick
+    } else {
+        Scale::Full
+    };
+    let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let context = Context::new(args.seed, scale, args.jobs.unwrap_or(workers), &tell);
+    let collected = collect(&training, &context);
+    progress.finish();
+    let collected = collected.map_err(refusal)?;
+    Ok(Lesson {
+        machine: training.chip.spec().name.clone(),
+        source: source(&training, &collected, args.seed),
+        sets: collected.sets,
+        notes: Vec::new(),
+    })
+}
+
+fn training(args: &TrainArgs) -> Result<Training> {
+    let chip = descriptions::chip(&args.machine)?;
+    let (run, draws) = if args.quick { QUICK } else { FULL };
+    let run = args.seconds.unwrap_or(run);
+    Ok(Training {
+        ways: ways(args, &chip),
+        programs: programs(&args.programs)?,
+        chip,
+        quantum_ns: QUANTUM.as_nanos() as u64,
+        quanta: (run.as_nanos() / QUANTUM.as_nanos()) as usize,
+        draws,
+    })
+}
+
+fn ways(args: &TrainArgs, chip: &Chip) -> Vec<u32> {
+    let smt = chip.topology().smt();
+    let fitting = || WAYS.into_iter().filter(|&ways| ways as usize <= smt);
+    let mut ways = args.ways.clone();
+    if ways.is_empty() {
+        ways.extend(fitting());
+    }
+    // A core of one PU is refused for what it is.
+    if ways.is_empty() {
+        ways.push(WAYS[0]);
+    }
+    ways.sort_unstable();
+    ways.dedup();
+    ways
+}
+
+/// The programs that were named, each once; all of the suite when none was.
+fn programs(names: &[String]) -> Result<Vec<Arc<ProgramSpec>>> {
+    if names.is_empty() {
+        return Programs.suite(SUITE).map_err(bad_input);
+    }
+    let workload = Workload::resolve(&names.join("+"), &Programs).map_err(bad_input)?;
+    let mut programs: Vec<Arc<ProgramSpec>> = Vec::new();
+    for entry in workload.entries {
+        if entry.threads > 1 {
+            let name = &entry.program.name;
+            return Err(bad_input(format!(
+                "program {name} has {} threads; training programs have one: write {name}@1 if it can run so",
+                entry.threads
+            )));
+        }
+        if programs.iter().all(|p| p.name != entry.program.name) {
+            programs.push(entry.program);
+        }
+    }
+    Ok(programs)
+}
+
+fn source(training: &Training, collected: &Collected, seed: u64) -> String {
+    format!(
+        "consort train, simulated: {} runs alone and {} together, {} quanta of {} ms each, seed {seed}",
+        collected.runs_alone,
+        collected.runs_together,
+        training.quanta,
+        training.quantum_ns / 1_000_000,
+    )
+}
+
+/// What the machine or the programs cannot give is the caller's mistake; the rest is a failed run.
+fn refusal(error: CollectError) -> anyhow::Error {
+    match error {
+        CollectError::Workers(_) | CollectError::Experiment(_) => error.into(),
+        _ => bad_input(error),
+    }
+}

@@ -1,0 +1,176 @@
+//! `consort train`: keys, sameness, files, bad input.
+
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod common;
+
+use common::{consort, folder, json, run, stderr};
+use serde_json::Value;
+use std::path::Path;
+
+const PROGRAMS: &str = "hmmer,mcf,povray,gcc,lbm,gobmk,namd,milc";
+
+/// A short training on simulated pairs.
+fn short(more: &[&str]) -> Vec<String> {
+    let args = ["train", "-m", "power8", "-p", PROGRAMS, "--seconds", "1s"];
+    let args = args.iter().chain(more).map(|arg| (*arg).to_owned());
+    args.collect()
+}
+
+fn trained(more: &[&str]) -> Vec<u8> {
+    let args = short(&[more, &["--format", "json"]].concat());
+    let output = run(consort().args(args).env("SOURCE_DATE_EPOCH", "1000000000"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    output.stdout
+}
+
+fn check_refused(args: &[&str], parts: &[&str]) {
+    let output = run(consort().args(args));
+    let line = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for part in parts {
+        assert!(line.contains(part), "'{part}' is missing in: {line}");
+    }
+}
+
+fn check_error(error: &Value) {
+    let (mean, p95) = (&error["mean_abs"], &error["p95"]);
+    // Shares, so far below 1 for a model that is of use, and not 0 under read noise.
+    assert!((1e-6..1.0).contains(&mean.as_f64().unwrap()), "{mean}");
+    assert!(p95.as_f64().unwrap() >= mean.as_f64().unwrap());
+    let bins = error["histogram"].as_array().unwrap();
+    let counts = bins.iter().map(|bin| bin["count"].as_u64().unwrap());
+    assert_eq!(counts.sum::<u64>(), error["count"].as_u64().unwrap());
+    assert!(bins[0]["from"].is_null() && bins[0]["to"].is_f64());
+}
+
+#[test]
+fn a_training_has_its_keys() {
+    let document: Value = serde_json::from_slice(&trained(&["--ways", "2,4"])).unwrap();
+    assert_eq!(document["machine"], "power8");
+    assert!(document["model_file"].is_null());
+    for key in ["forward_error", "inverse_error", "held_out_error"] {
+        check_error(&document[key]);
+    }
+    let components = document["components"].as_array().unwrap();
+    assert!(components.len() >= 4);
+    for component in components {
+        assert!(component["name"].is_string());
+        for key in ["alpha", "beta", "gamma", "delta"] {
+            assert!(component[key].is_f64(), "{key}");
+        }
+    }
+    let levels = document["levels"].as_array().unwrap();
+    let ways: Vec<_> = levels.iter().map(|l| l["ways"].as_u64().unwrap()).collect();
+    assert_eq!(ways, [2, 4]);
+    assert_eq!(levels[0]["components"], document["components"]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_for_any_number_of_workers() {
+    let one = trained(&["--ways", "2", "--jobs", "1"]);
+    assert_eq!(one, trained(&["--ways", "2", "--jobs", "3"]));
+    assert_ne!(one, trained(&["--ways", "2", "--seed", "2"]));
+}
+
+#[test]
+fn a_model_file_is_written_whole_and_never_replaced_unasked() {
+    let folder = folder();
+    let file = folder.path().join("mine.toml");
+    let name = file.to_str().unwrap();
+    let document: Value =
+        serde_json::from_slice(&trained(&["--ways", "2", "--out", name])).unwrap();
+    assert_eq!(document["model_file"], name);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for part in ["mine", "power8", "2001-09-09", "seed 1", "hmmer"] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    let again = short(&["--ways", "2", "--out", name]);
+    let again: Vec<&str> = again.iter().map(String::as_str).collect();
+    check_refused(&again, &["mine.toml exists", "--force"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    std::fs::write(&file, "old").unwrap();
+    trained(&["--ways", "2", "--force", "--out", name]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(entries(folder.path()), 1);
+}
+
+fn entries(folder: &Path) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn bad_input_is_one_line_and_writes_nothing() {
+    let folder = folder();
+    let file = folder.path().join("model.toml");
+    let out = ["--out", file.to_str().unwrap()];
+    let check = |args: &[&str], parts: &[&str]| {
+        check_refused(&[&["train"], args, &out].concat(), parts);
+        assert_eq!(entries(folder.path()), 0, "{args:?}");
+    };
+    check(
+        &["-m", "power8", "-p", "hmner"],
+        &["hmner", "did you mean 'hmmer'?"],
+    );
+    check(&["-m", "powr8"], &["powr8", "power8"]);
+    check(
+        &["-m", "power8", "-p", "hmmer,mcf,povray"],
+        &["3 training programs are too few", "at least 5 are needed"],
+    );
+    check(&["-m", "power8:smt=1"], &["one PU each", "no co-runners"]);
+    check(
+        &["-m", "power8:smt=2", "--ways", "4"],
+        &["2 PUs", "use 2 to 2"],
+    );
+    check(
+        &["-m", "power8", "--seconds", "200ms"],
+        &["too short", "at least"],
+    );
+    check(&["-m", "xeon-e5320"], &["no co-runners"]);
+    check(&["-p", "itn"], &["itn", "did you mean 'int'?"]);
+    check(&["--as-siblings", "0,0"], &["two different PUs"]);
+    check(&["--as-siblings", "0,4000"], &["PU 4000", "usable are"]);
+    check(&["--ways", "4"], &["pairs"]);
+}
+
+#[test]
+fn kernels_on_two_pus_of_this_machine_give_a_model() {
+    let host = json(&run(consort().args(["machine", "--format", "json"])));
+    let pus = host["pus"].as_u64().unwrap();
+    if pus < 2 || host["allowed_pus"] != format!("0-{}", pus - 1) {
+        return common::skipped("this needs PUs 0 and 1");
+    }
+    let offers = |tier: &Value| {
+        let signals = tier["signals"].as_array().unwrap();
+        tier["available"] == true && signals.iter().any(|s| s == "cycle-stack")
+    };
+    if !host["tiers"].as_array().unwrap().iter().any(offers) {
+        return common::skipped("no tier tells cycle stacks here");
+    }
+    let output = run(consort().args([
+        "train",
+        "--as-siblings",
+        "0,1",
+        "-p",
+        "int,fp,vector,branchy,bigcode,stream",
+        "--quick",
+        "--format",
+        "json",
+    ]));
+    if output.status.code() == Some(2) {
+        // Which rows there are depends on how busy the host is; refusing them is right.
+        return common::skipped(&stderr(&output));
+    }
+    let document = json(&output);
+    assert!(
+        document["source"]
+            .as_str()
+            .unwrap()
+            .contains("as if they shared a core")
+    );
+    assert_eq!(document["levels"][0]["ways"], 2);
+    assert!(document["levels"][0]["rows"].as_u64().unwrap() > 4);
+    check_error(&document["held_out_error"]);
+}
