@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn watched(slot: usize, together: bool, units: u64, memory: f64) -> Watched {
-        let name = |slot| ["fp", "dram"][slot].to_owned();
+        let name = |slot: usize| ["fp", "dram"][slot].to_owned();
         Watched {
             deed: Deed {
                 tid: 0,
