@@ -4,10 +4,14 @@
 //! add a line to [`REGISTRY`].
 
 mod aggregate;
+mod grouping;
+mod l1_bandwidth;
 mod none;
 mod occupancy;
 mod random;
+mod sampling;
 mod spread;
+mod symbiotic;
 mod workover;
 
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
@@ -17,6 +21,9 @@ use crate::suggest::hint;
 pub const REGISTRY: &[PolicyInfo] = &[
     workover::INFO,
     aggregate::INFO,
+    symbiotic::INFO,
+    l1_bandwidth::INFO,
+    sampling::INFO,
     spread::INFO,
     random::INFO,
     none::INFO,
@@ -72,7 +79,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, spread, random, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, spread, random, none"
         );
         assert_eq!(
             error("none:x=1"),

@@ -1,0 +1,76 @@
+//! Who takes part.
+
+use crate::policy::View;
+use crate::sample::ThreadObservation;
+
+/// By how much a thread that is placed already leads one of equal activity that is not, so that
+/// equal threads do not take turns where PUs are short.
+const INCUMBENT_ACTIVITY: f64 = 1.1;
+
+/// The threads that are to be grouped, and those that are left to the operating system.
+pub(in crate::policies) struct Crew<'a> {
+    /// By id.
+    pub(in crate::policies) members: Vec<&'a ThreadObservation>,
+    /// With the reason.
+    pub(in crate::policies) left: Vec<(&'a ThreadObservation, &'static str)>,
+}
+
+impl<'a> Crew<'a> {
+    /// The most active threads that there is room for; `placed` tells who was placed before, and
+    /// `active` from which share of a PU on a thread takes part.
+    pub(in crate::policies) fn new(
+        view: View<'a>,
+        active: f64,
+        room: usize,
+        placed: impl Fn(&ThreadObservation) -> bool,
+    ) -> Self {
+        let mut crew = Self {
+            members: Vec::new(),
+            left: Vec::new(),
+        };
+        for thread in view.observation.managed() {
+            match reason_to_leave(view, thread, active) {
+                Some(why) => crew.left.push((thread, why)),
+                None => crew.members.push(thread),
+            }
+        }
+        crew.keep_the_most_active(room, placed);
+        crew
+    }
+
+    fn keep_the_most_active(&mut self, room: usize, placed: impl Fn(&ThreadObservation) -> bool) {
+        if self.members.len() <= room {
+            return;
+        }
+        let activity = |thread: &ThreadObservation| {
+            let lead = if placed(thread) {
+                INCUMBENT_ACTIVITY
+            } else {
+                1.0
+            };
+            thread.sample.cpu_time_ns() * lead
+        };
+        self.members
+            .sort_by(|a, b| activity(b).total_cmp(&activity(a)).then(a.id.cmp(&b.id)));
+        let beyond = self.members.split_off(room);
+        let why = "there are more active threads than places";
+        self.left
+            .extend(beyond.into_iter().map(|thread| (thread, why)));
+        self.members.sort_by_key(|thread| thread.id);
+    }
+}
+
+fn reason_to_leave(
+    view: View<'_>,
+    thread: &ThreadObservation,
+    active: f64,
+) -> Option<&'static str> {
+    let usable = thread.original.intersection(view.topology.pus());
+    if view.observation.cpu_share(thread) < active {
+        Some("it is hardly active")
+    } else if usable.is_empty() {
+        Some("it may not run on any PU that is online")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,11 @@
+//! Threads in groups, one group per core: who takes part, and which core and PU each gets.
+//!
+//! [`super::symbiotic`], [`super::l1_bandwidth`] and [`super::sampling`] differ in how they make
+//! groups; [`Crew`] tells them of which threads, and [`seat`] carries them out with the fewest
+//! moves.
+
+mod crew;
+mod seats;
+
+pub(super) use crew::Crew;
+pub(super) use seats::{leave, seat};

@@ -1,0 +1,98 @@
+//! Groups onto cores with the fewest moves, and members onto PUs.
+
+use super::Crew;
+use crate::ids::PuId;
+use crate::matching::{Seat, assign};
+use crate::plan::{Decision, Placement, Reason};
+use crate::sample::ThreadObservation;
+use crate::topology::{Core, Topology};
+
+/// Places every group on a core of its own and every member on a PU of its own, so that as few
+/// threads as possible change their core; `reason` tells of a member, by its index in the crew,
+/// why it is in its group. Members that cannot be placed so are left to the operating system.
+pub(in crate::policies) fn seat(
+    topology: &Topology,
+    crew: &Crew<'_>,
+    groups: &[Vec<usize>],
+    decision: &mut Decision,
+    reason: impl Fn(&[usize], usize) -> Reason,
+) {
+    let cores = cores(topology, crew, groups);
+    for (group, core) in groups.iter().zip(cores) {
+        let members: Vec<&ThreadObservation> = group.iter().map(|&i| crew.members[i]).collect();
+        let core = core.map(|index| &topology.cores()[index]);
+        let pus = core.and_then(|core| pus(core, &members));
+        let Some(pus) = pus else {
+            let why = "no core is left on which its whole group may run";
+            members.iter().for_each(|m| leave(m, why, decision));
+            continue;
+        };
+        for (&member, (thread, pu)) in group.iter().zip(members.iter().zip(pus)) {
+            let mut reason = reason(group, member);
+            reason.chosen = format!("PU {pu}: {}", reason.chosen);
+            decision.place(thread.id, Placement::Restricted(pu.into()), reason);
+        }
+    }
+}
+
+/// Leaves a thread to the operating system.
+pub(in crate::policies) fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
+    let reason = Reason {
+        considered: "not grouped".to_owned(),
+        chosen: format!("left to the OS: {why}"),
+        facts: Vec::new(),
+    };
+    decision.place(thread.id, Placement::Unrestricted, reason);
+}
+
+/// The core of each group; none for any where the masks do not let all have one.
+fn cores(topology: &Topology, crew: &Crew<'_>, groups: &[Vec<usize>]) -> Vec<Option<usize>> {
+    let at = |thread: &&ThreadObservation| topology.core_of(thread.last_pu?);
+    let on: Vec<Option<usize>> = crew.members.iter().map(at).collect();
+    let seat = |core: &Core| Seat {
+        pus: core.pus.len(),
+        move_cost: 1,
+    };
+    let seats: Vec<Seat> = topology.cores().iter().map(seat).collect();
+    let allowed = |group: usize, core: usize| {
+        let mut members = groups[group].iter().map(|&i| crew.members[i]);
+        members.all(|member| may_use(member, &topology.cores()[core]))
+    };
+    match assign(groups, &on, &seats, allowed) {
+        Ok(seating) => seating.cores.into_iter().map(Some).collect(),
+        Err(_) => vec![None; groups.len()],
+    }
+}
+
+fn may_use(thread: &ThreadObservation, core: &Core) -> bool {
+    core.pus.iter().any(|&pu| thread.original.contains(pu))
+}
+
+/// A PU of the core for each member: its own where it has one, else the first that is free. Those
+/// with the least choice come first.
+fn pus(core: &Core, members: &[&ThreadObservation]) -> Option<Vec<PuId>> {
+    let mut free = core.pus.clone();
+    let mut given: Vec<Option<PuId>> = vec![None; members.len()];
+    let stays = |member: &ThreadObservation, free: &[PuId]| {
+        let here = |pu: &PuId| free.contains(pu) && member.original.contains(*pu);
+        member.last_pu.filter(here)
+    };
+    for (member, given) in members.iter().zip(&mut given) {
+        *given = stays(member, &free);
+        free.retain(|pu| Some(*pu) != *given);
+    }
+    let choice = |&i: &usize| free_for(members[i], &core.pus).count();
+    let mut waiting: Vec<usize> = (0..members.len()).filter(|&i| given[i].is_none()).collect();
+    waiting.sort_by_key(choice);
+    for i in waiting {
+        let pu = free_for(members[i], &free).next()?;
+        free.retain(|&other| other != pu);
+        given[i] = Some(pu);
+    }
+    given.into_iter().collect()
+}
+
+fn free_for<'a>(member: &'a ThreadObservation, pus: &'a [PuId]) -> impl Iterator<Item = PuId> + 'a {
+    let may = |pu: &&PuId| member.original.contains(**pu);
+    pus.iter().filter(may).copied()
+}

@@ -1,0 +1,96 @@
+//! Measuring threads alone: now and then those of a core take turns on one of its PUs.
+
+use crate::ids::PuId;
+use crate::plan::{Decision, Placement, Reason};
+use crate::policies::grouping::{Crew, leave};
+use crate::policy::View;
+use crate::sample::ThreadObservation;
+
+/// Quanta after a measurement whose stacks still have parts of it, since a stack of more events
+/// than there are counters is read over two (section 4.1 of the paper).
+const STALE_QUANTA: u64 = 1;
+
+/// When threads are measured alone, and for how long.
+#[derive(Debug)]
+pub(super) struct Isolation {
+    period: u64,
+    alone_ns: u64,
+    /// Quanta since the last one.
+    since: Option<u64>,
+    is_on: bool,
+}
+
+impl Isolation {
+    /// Every `period` quanta, `alone_ns` per thread of a core.
+    pub(super) fn new(period: u64, alone_ns: u64) -> Self {
+        Self {
+            period,
+            alone_ns,
+            since: None,
+            is_on: false,
+        }
+    }
+
+    /// Whether the quantum that has just ended was one.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Whether it is time for one.
+    pub(super) fn is_due(&self) -> bool {
+        !self.is_on && self.since.is_none_or(|since| since >= self.period)
+    }
+
+    /// Whether the last one still shows in what is measured.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.since.is_some_and(|since| since <= STALE_QUANTA)
+    }
+
+    /// A quantum in which threads run together.
+    pub(super) fn count_quantum(&mut self) {
+        self.is_on = false;
+        self.since = self.since.map(|since| since + 1);
+    }
+
+    /// Lets the members of every group take turns on one PU of the core that they are on.
+    pub(super) fn begin(
+        &mut self,
+        view: View<'_>,
+        crew: &Crew<'_>,
+        groups: &[Vec<usize>],
+        decision: &mut Decision,
+    ) {
+        let most = groups.iter().map(Vec::len).max().unwrap_or(1) as u64;
+        decision.quantum_ns = Some(self.alone_ns.saturating_mul(most));
+        let note = "the threads of each core take turns on one of its PUs, to be measured alone";
+        decision.report.notes.push(note.to_owned());
+        for group in groups {
+            let members: Vec<&ThreadObservation> = group.iter().map(|&i| crew.members[i]).collect();
+            let pu = common_pu(view, &members);
+            for member in &members {
+                match pu {
+                    Some(pu) => gather(member, pu, decision),
+                    None => leave(member, "its group has no PU in common", decision),
+                }
+            }
+        }
+        self.since = Some(0);
+        self.is_on = true;
+    }
+}
+
+/// The first PU of the core of the first member that all may use.
+fn common_pu(view: View<'_>, members: &[&ThreadObservation]) -> Option<PuId> {
+    let core = view.topology.core_of(members.first()?.last_pu?)?;
+    let mut pus = view.topology.cores()[core].pus.iter().copied();
+    pus.find(|&pu| members.iter().all(|member| member.original.contains(pu)))
+}
+
+fn gather(member: &ThreadObservation, pu: PuId, decision: &mut Decision) {
+    let reason = Reason {
+        considered: "its group of the last quantum".to_owned(),
+        chosen: format!("PU {pu}, in turns with its group, to be measured alone"),
+        facts: Vec::new(),
+    };
+    decision.place(member.id, Placement::Restricted(pu.into()), reason);
+}

@@ -1,0 +1,221 @@
+//! `symbiotic`: the pairs that slow each other down least share the cores.
+//!
+//! Source: Feliu, Eyerman, Sahuquillo, Petit, "Symbiotic Job Scheduling on the IBM POWER8"
+//! (HPCA 2016), sections 3 to 5.
+//!
+//! Observes a cycle stack per thread, and cycles and instructions where it corrects itself; by
+//! default every 100 ms. The inverse model turns the stacks seen together into stacks alone
+//! (`stacks`); the forward model predicts what every pair would do to each other; what came out
+//! differently before corrects it (`actual`); a minimum-weight perfect matching makes the pairs,
+//! or a hierarchical one the groups where more than two share a core (`partners`); groups go to
+//! the cores that take the fewest moves.
+//!
+//! Promises: of all pairings the one with the least predicted cost, exactly; nothing is known of
+//! a thread but what its counters told.
+//!
+//! Differs from the paper in how a thread's performance alone is measured. The paper stops all but
+//! one thread of a core; here the threads of a core take turns on one of its PUs for as long, which
+//! needs no right to stop anybody, and each is alone on the core while it runs (`isolation`).
+
+mod actual;
+mod isolation;
+mod objective;
+mod partners;
+mod stacks;
+#[cfg(test)]
+mod tests;
+mod trained;
+
+use self::actual::Actual;
+use self::isolation::Isolation;
+use self::objective::Objective;
+use self::partners::Partners;
+use self::stacks::Stacks;
+use self::trained::Trained;
+use super::grouping::{Crew, leave, seat};
+use crate::ids::ThreadId;
+use crate::plan::Decision;
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::sample::Observation;
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "symbiotic",
+    family: "symbiosis",
+    source: "Feliu et al., HPCA 2016, sections 3-5",
+    needs: &[Signal::CpuTime, Signal::CycleStack],
+    tier_min: Tier::Sampling,
+    quantum_ms: 100,
+    live: true,
+    simulated: true,
+    summary: "lets those share a core that are predicted to slow each other down least",
+    options: OPTIONS,
+    build,
+};
+
+const OPTIONS: &[OptionInfo] = &[
+    OptionInfo {
+        name: "model",
+        default: "auto",
+        meaning: "the interference model: a FILE.toml of 'consort train', the name of a shipped one, or auto",
+    },
+    OptionInfo {
+        name: "objective",
+        default: "slowdown",
+        meaning: "what pairs are chosen for: slowdown (least sum), throughput (most STP) or fairness (least sum of squares)",
+    },
+    OptionInfo {
+        name: "correction",
+        default: "true",
+        meaning: "correct predictions by what came out; needs cycles and instructions",
+    },
+    OptionInfo {
+        name: "period",
+        default: "200",
+        meaning: "quanta between two measurements of threads alone (a number from 1)",
+    },
+    OptionInfo {
+        name: "alone-ms",
+        default: "20",
+        meaning: "time that each thread is measured alone, ms (a number from 1)",
+    },
+    OptionInfo {
+        name: "estimated",
+        default: "true",
+        meaning: "whether cycle stacks may be estimated from samples instead of counted",
+    },
+    OptionInfo {
+        name: "active",
+        default: "0.1",
+        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+    },
+];
+
+const NANOS_PER_MS: u64 = 1_000_000;
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    Ok(Box::new(Symbiotic {
+        trained: Trained::new(options.named("model")?, INFO.name)?,
+        objective: Objective::of(options)?,
+        corrects: options.flag("correction")?,
+        may_estimate: options.flag("estimated")?,
+        active: options.share("active")?,
+        isolation: Isolation::new(
+            options.count("period")?,
+            options.count("alone-ms")? * NANOS_PER_MS,
+        ),
+        stacks: Stacks::default(),
+        actual: Actual::default(),
+        partners: Partners::default(),
+    }))
+}
+
+/// The policy.
+struct Symbiotic {
+    trained: Trained,
+    objective: Objective,
+    corrects: bool,
+    may_estimate: bool,
+    active: f64,
+    isolation: Isolation,
+    stacks: Stacks,
+    actual: Actual,
+    partners: Partners,
+}
+
+impl Policy for Symbiotic {
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        if topology.smt() < 2 {
+            return Err(unfit(
+                "pairs threads that share a core, and no PUs share one here; use 'spread'",
+            ));
+        }
+        if offers.tier_of(Signal::CycleStack) == Some(Tier::Sampling) && !self.may_estimate {
+            return Err(unfit(
+                "may not use estimated cycle stacks (estimated=false), and none are counted here",
+            ));
+        }
+        let counted = |signal| offers.tier_of(signal).is_some();
+        self.corrects &= counted(Signal::Cycles) && counted(Signal::Instructions);
+        self.trained.choose(offers).map_err(|why| unfit(&why))
+    }
+
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        let mut decision = Decision::default();
+        self.forget_who_is_gone(view.observation);
+        let room = self.trained.room(view.topology);
+        let crew = Crew::new(view, self.active, room, |t| self.partners.has(t.id));
+        for (thread, why) in &crew.left {
+            leave(thread, why, &mut decision);
+        }
+        if self.isolation.is_on() {
+            self.actual.note_alone(&crew);
+        } else {
+            self.learn(view.topology, &crew);
+        }
+        if self.corrects && self.isolation.is_due() && self.partners.still_hold(&crew) {
+            self.isolation
+                .begin(view, &crew, self.partners.groups(), &mut decision);
+            return decision;
+        }
+        self.isolation.count_quantum();
+        self.pair(view, &crew, &mut decision);
+        decision
+    }
+}
+
+impl Symbiotic {
+    /// What the last quantum tells: stacks alone, and how well the prediction was met.
+    fn learn(&mut self, topology: &Topology, crew: &Crew<'_>) {
+        if self.isolation.is_fresh() {
+            return;
+        }
+        self.stacks.update(&self.trained, topology, crew);
+        if self.corrects {
+            self.actual.correct(crew, &self.partners);
+        }
+    }
+
+    fn pair(&mut self, view: View<'_>, crew: &Crew<'_>, decision: &mut Decision) {
+        let cores = view.topology.cores().len();
+        let Some(stacks) = self.stacks.of(crew) else {
+            let note = "no cycle stack of any active thread is known yet: all are left to the OS";
+            decision.report.notes.push(note.to_owned());
+            crew.members
+                .iter()
+                .for_each(|t| leave(t, "no stack is known yet", decision));
+            return;
+        };
+        self.partners.choose(
+            crew,
+            &stacks,
+            &self.trained,
+            self.actual.corrections(),
+            self.objective,
+            cores,
+        );
+        let partners = &self.partners;
+        seat(
+            view.topology,
+            crew,
+            partners.groups(),
+            decision,
+            |group, member| partners.reason(crew, group, member),
+        );
+    }
+
+    fn forget_who_is_gone(&mut self, observation: &Observation) {
+        let is_here = |id: ThreadId| observation.thread(id).is_some();
+        self.stacks.retain(is_here);
+        self.actual.retain(is_here);
+        self.partners.retain(is_here);
+    }
+}
+
+fn unfit(why: &str) -> PolicyError {
+    PolicyError::Unfit {
+        policy: INFO.name,
+        why: why.to_owned(),
+    }
+}

@@ -1,0 +1,35 @@
+//! What pairs are chosen for.
+
+use crate::policy::{Options, PolicyError};
+
+/// The cost of a slowdown; the sum over all threads is made least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Objective {
+    /// The slowdown itself, as in the paper (section 5.3): the least ANTT.
+    Slowdown,
+    /// What it takes away from throughput: the most STP.
+    Throughput,
+    /// Its square: one large slowdown is dearer than two small ones of the same sum.
+    Fairness,
+}
+
+const WORDS: [(&str, Objective); 3] = [
+    ("slowdown", Objective::Slowdown),
+    ("throughput", Objective::Throughput),
+    ("fairness", Objective::Fairness),
+];
+
+impl Objective {
+    pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
+        options.one_of("objective", &WORDS, "slowdown, throughput or fairness")
+    }
+
+    /// What a thread of this slowdown costs.
+    pub(super) fn cost(self, slowdown: f64) -> f64 {
+        match self {
+            Self::Slowdown => slowdown,
+            Self::Throughput => 1.0 - 1.0 / slowdown,
+            Self::Fairness => slowdown * slowdown,
+        }
+    }
+}

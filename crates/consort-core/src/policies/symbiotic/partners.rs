@@ -1,0 +1,236 @@
+//! Who shares a core with whom.
+
+use super::objective::Objective;
+use super::trained::Trained;
+use crate::ids::ThreadId;
+use crate::matching::{self, Costs, Shape};
+use crate::model::{Corrections, PairSlowdowns};
+use crate::plan::{Fact, Reason};
+use crate::policies::grouping::Crew;
+use std::collections::BTreeMap;
+
+/// How long the search for groups of more than two may go on improving, in swaps tried.
+const SWAPS_PER_THREAD: usize = 200;
+
+/// What was predicted for a thread, before correction.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Prediction {
+    pub(super) co_runners: Vec<ThreadId>,
+    pub(super) slowdown: f64,
+    /// By what the prediction of its performance was multiplied.
+    pub(super) factor: f64,
+}
+
+/// The groups of the last decision, and what was predicted for them.
+#[derive(Debug, Default)]
+pub(super) struct Partners {
+    /// As indices into the crew.
+    groups: Vec<Vec<usize>>,
+    predictions: BTreeMap<ThreadId, Prediction>,
+    pairs: PairSlowdowns,
+    costs: Costs,
+}
+
+impl Partners {
+    pub(super) fn groups(&self) -> &[Vec<usize>] {
+        &self.groups
+    }
+
+    pub(super) fn has(&self, thread: ThreadId) -> bool {
+        self.predictions.contains_key(&thread)
+    }
+
+    pub(super) fn prediction(&self, thread: ThreadId) -> Option<&Prediction> {
+        let prediction = self.predictions.get(&thread);
+        prediction.filter(|p| !p.co_runners.is_empty())
+    }
+
+    pub(super) fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
+        self.predictions.retain(|&id, _| is_here(id));
+    }
+
+    /// Whether the groups of the last decision are of just these threads, so that its indices are
+    /// those of this crew.
+    pub(super) fn still_hold(&self, crew: &Crew<'_>) -> bool {
+        let grouped: usize = self.groups.iter().map(Vec::len).sum();
+        let same = crew.members.iter().all(|thread| self.has(thread.id));
+        grouped > 0 && grouped == crew.members.len() && same
+    }
+
+    /// Groups of the least predicted cost; `stacks` are those of the members, one after another.
+    pub(super) fn choose(
+        &mut self,
+        crew: &Crew<'_>,
+        stacks: &[f64],
+        trained: &Trained,
+        corrections: &Corrections,
+        objective: Objective,
+        cores: usize,
+    ) {
+        let ids: Vec<ThreadId> = crew.members.iter().map(|thread| thread.id).collect();
+        let chooser = Chooser {
+            ids: &ids,
+            stacks,
+            trained,
+            corrections,
+            objective,
+        };
+        self.groups = if ids.len() <= 2 * cores {
+            chooser.pairs(cores, &mut self.pairs, &mut self.costs)
+        } else {
+            chooser.groups(cores)
+        };
+        self.predictions = chooser.predictions(&self.groups);
+    }
+
+    /// Why a member is in its group.
+    pub(super) fn reason(&self, crew: &Crew<'_>, group: &[usize], member: usize) -> Reason {
+        let prediction = self.predictions.get(&crew.members[member].id);
+        let others = group.iter().filter(|&&i| i != member);
+        let names: Vec<&str> = others.map(|&i| &*crew.members[i].name).collect();
+        let chosen = match names.as_slice() {
+            [] => "alone on its core".to_owned(),
+            names => format!(
+                "beside {}, of the groups with the least cost",
+                names.join(", ")
+            ),
+        };
+        Reason {
+            considered: "all groups, by predicted slowdown".to_owned(),
+            chosen,
+            facts: prediction.map(facts).unwrap_or_default(),
+        }
+    }
+}
+
+fn facts(prediction: &Prediction) -> Vec<Fact> {
+    let fact = |name: &'static str, value, unit: &'static str| Fact {
+        name: name.into(),
+        value,
+        unit: unit.into(),
+    };
+    vec![
+        fact(
+            "predicted slowdown",
+            prediction.slowdown / prediction.factor,
+            "x",
+        ),
+        fact("correction", prediction.factor, "x"),
+    ]
+}
+
+/// What one choice is made of.
+struct Chooser<'a> {
+    ids: &'a [ThreadId],
+    stacks: &'a [f64],
+    trained: &'a Trained,
+    corrections: &'a Corrections,
+    objective: Objective,
+}
+
+impl Chooser<'_> {
+    /// At most two per core, exactly the best; threads as they come where there is no such model.
+    fn pairs(&self, cores: usize, pairs: &mut PairSlowdowns, costs: &mut Costs) -> Vec<Vec<usize>> {
+        let alone = vec![self.objective.cost(1.0); self.ids.len()];
+        let predicted = self
+            .trained
+            .level(2)
+            .map(|level| level.pairs_into(self.stacks, pairs));
+        let Some(Ok(())) = predicted else {
+            return in_order(self.ids.len(), cores);
+        };
+        self.corrections.apply(self.ids, pairs);
+        let both = |i: usize, j: usize| {
+            let cost = |i, j| {
+                pairs
+                    .get(i, j)
+                    .map_or(f64::INFINITY, |s| self.objective.cost(s))
+            };
+            cost(i, j) + cost(j, i)
+        };
+        let filled = costs.refill(self.ids.len(), both);
+        let matched = filled.and_then(|()| matching::pairs(costs, &alone, cores));
+        match matched {
+            Ok(pairing) => pairing.pairs.into_iter().map(group).collect(),
+            Err(_) => in_order(self.ids.len(), cores),
+        }
+    }
+
+    /// More than two per core.
+    fn groups(&self, cores: usize) -> Vec<Vec<usize>> {
+        let shape = Shape {
+            cores,
+            ways: self.ids.len().div_ceil(cores.max(1)),
+            swaps: SWAPS_PER_THREAD * self.ids.len(),
+        };
+        let cost = |members: &[usize]| -> f64 {
+            let one = |&i: &usize| {
+                let (slowdown, factor) = self.slowdown(i, members);
+                self.objective.cost(slowdown / factor)
+            };
+            members.iter().map(one).sum()
+        };
+        let found = matching::groups(self.ids.len(), shape, cost);
+        found.map_or_else(|_| in_order(self.ids.len(), cores), |found| found.groups)
+    }
+
+    fn predictions(&self, groups: &[Vec<usize>]) -> BTreeMap<ThreadId, Prediction> {
+        let of_group = |group: &Vec<usize>| {
+            let of_one = |&i: &usize| {
+                let (slowdown, factor) = self.slowdown(i, group);
+                let others = group.iter().filter(|&&other| other != i);
+                let co_runners = others.map(|&other| self.ids[other]).collect();
+                (
+                    self.ids[i],
+                    Prediction {
+                        co_runners,
+                        slowdown,
+                        factor,
+                    },
+                )
+            };
+            group.iter().map(of_one).collect::<Vec<_>>()
+        };
+        groups.iter().flat_map(of_group).collect()
+    }
+
+    /// The predicted slowdown of a thread in a group, and the factor that corrects its
+    /// performance.
+    fn slowdown(&self, thread: usize, group: &[usize]) -> (f64, f64) {
+        if group.len() < 2 {
+            return (1.0, 1.0);
+        }
+        let mut sum = vec![0.0; self.trained.components()];
+        let others: Vec<usize> = group.iter().copied().filter(|&i| i != thread).collect();
+        for &other in &others {
+            sum.iter_mut()
+                .zip(self.stack(other))
+                .for_each(|(sum, share)| *sum += share);
+        }
+        let level = self.trained.level(group.len());
+        let slowdown = level.map_or(1.0, |level| level.slowdown(self.stack(thread), &sum));
+        let ids: Vec<ThreadId> = others.iter().map(|&i| self.ids[i]).collect();
+        (
+            slowdown,
+            self.corrections.factor_among(self.ids[thread], &ids),
+        )
+    }
+
+    fn stack(&self, thread: usize) -> &[f64] {
+        let components = self.trained.components();
+        let from = thread * components;
+        self.stacks.get(from..from + components).unwrap_or_default()
+    }
+}
+
+fn group((first, second): (usize, Option<usize>)) -> Vec<usize> {
+    std::iter::once(first).chain(second).collect()
+}
+
+/// Threads dealt to cores in their order.
+fn in_order(threads: usize, cores: usize) -> Vec<Vec<usize>> {
+    let cores = cores.max(1);
+    let mut groups = vec![Vec::new(); cores.min(threads)];
+    (0..threads).for_each(|thread| groups[thread % cores].push(thread));
+    groups
+}
