@@ -4,7 +4,7 @@
 //! add a line to [`REGISTRY`].
 
 mod aggregate;
-mod grouping;
+pub mod grouping;
 mod l1_bandwidth;
 mod none;
 mod occupancy;
@@ -13,6 +13,8 @@ mod sampling;
 mod spread;
 mod symbiotic;
 mod workover;
+
+pub use symbiotic::Objective;
 
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
 use crate::suggest::hint;

@@ -1,11 +1,15 @@
 //! What is compared: a policy on an operating system, or an operating system alone.
 
 use super::error::ExperimentError;
+use super::oracle::{self, Oracle, Truth};
 use consort_core::policies;
-use consort_core::policy::{Policy, PolicyInfo, PolicySpec};
+use consort_core::policies::Objective;
+use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{Machine, Offers, requested};
 use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
+use std::sync::Arc;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
 /// here, as on live machines.
@@ -18,12 +22,21 @@ const NO_POLICY: &str = "none";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
     name: String,
-    spec: PolicySpec,
+    who: Who,
     os: String,
 }
 
+/// Who decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Who {
+    /// A policy of the registry.
+    Policy(PolicySpec),
+    /// The scheduler that knows the truth.
+    Oracle(Objective),
+}
+
 impl Contender {
-    /// Reads `workover:margin=0.1`, or the name of an operating system's model.
+    /// Reads `workover:margin=0.1`, `oracle`, or the name of an operating system's model.
     ///
     /// # Errors
     /// Unknown names, options or values; policies for live machines only.
@@ -36,14 +49,9 @@ impl Contender {
             system = named;
             spec.name = NO_POLICY.to_owned();
         }
-        policies::build(&spec)?;
-        let info = policies::find(&spec.name)?;
-        if !info.simulated {
-            return Err(ExperimentError::LiveOnly(info.name));
-        }
         Ok(Self {
             name: text.to_owned(),
-            spec,
+            who: who(spec)?,
             os: system.to_owned(),
         })
     }
@@ -58,23 +66,56 @@ impl Contender {
         &self.os
     }
 
-    /// The registry's entry, checked against what a machine offers.
+    /// The usual quantum, ms, once what the policy needs is checked against what a machine offers.
     ///
     /// # Errors
     /// Needs that are not met.
-    pub(super) fn info(&self, offers: &Offers) -> Result<&'static PolicyInfo, ExperimentError> {
-        Ok(requested(&self.spec.name, offers)?)
+    pub(super) fn quantum_ms(&self, offers: &Offers) -> Result<u64, ExperimentError> {
+        match &self.who {
+            Who::Policy(spec) => Ok(requested(&spec.name, offers)?.quantum_ms),
+            Who::Oracle(_) => Ok(oracle::QUANTUM_MS),
+        }
+    }
+
+    /// Where the machine is to leave its truth, for the one contender that may know it.
+    pub(super) fn truth(&self) -> Option<Truth> {
+        matches!(self.who, Who::Oracle(_)).then(Truth::default)
     }
 
     /// The policy, made for a machine.
     ///
     /// # Errors
     /// A machine on which it would be of no use.
-    pub(super) fn build(&self, machine: &SimMachine) -> Result<Box<dyn Policy>, ExperimentError> {
-        let mut policy = policies::build(&self.spec)?;
-        policy.prepare(machine.topology(), machine.offers())?;
-        Ok(policy)
+    pub(super) fn build(
+        &self,
+        machine: &SimMachine,
+        chip: &Arc<Chip>,
+        truth: Option<&Truth>,
+    ) -> Result<Box<dyn Policy>, ExperimentError> {
+        match &self.who {
+            Who::Policy(spec) => {
+                let mut policy = policies::build(spec)?;
+                policy.prepare(machine.topology(), machine.offers())?;
+                Ok(policy)
+            }
+            Who::Oracle(objective) => {
+                let truth = truth.cloned().unwrap_or_default();
+                Ok(Box::new(Oracle::new(chip, &truth, *objective)))
+            }
+        }
     }
+}
+
+fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
+    if spec.name == oracle::NAME {
+        return Ok(Who::Oracle(oracle::objective(&spec.options)?));
+    }
+    policies::build(&spec)?;
+    let info = policies::find(&spec.name)?;
+    if !info.simulated {
+        return Err(ExperimentError::LiveOnly(info.name));
+    }
+    Ok(Who::Policy(spec))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod contender;
 mod counters;
 mod decision_time;
 mod error;
+mod oracle;
 mod result;
 mod run;
 mod sequence;

@@ -4,6 +4,7 @@ use super::alone::{Work, measure_alone};
 use super::contender::Contender;
 use super::decision_time::Timed;
 use super::error::ExperimentError;
+use super::oracle::Revealed;
 use super::result::RunResult;
 use consort_core::{Backoff, ControlLoop, Offers, Sample, ThreadId};
 use consort_sim::SimMachine;
@@ -67,10 +68,8 @@ impl Experiment {
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
         let pmu = SimulatedPmu::new(self.chip.spec(), &Request::default(), seed)?;
-        let info = contender.info(pmu.offers())?;
-        let quantum = self
-            .quantum
-            .unwrap_or(Duration::from_millis(info.quantum_ms));
+        let usual = Duration::from_millis(contender.quantum_ms(pmu.offers())?);
+        let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
             seed,
             mode: RunMode::RestartUntilAllDone,
@@ -83,11 +82,14 @@ impl Experiment {
         if let Some(observer) = observer {
             machine.set_observer(observer);
         }
-        let (policy, decisions) = Timed::new(contender.build(&machine)?);
+        let truth = contender.truth();
+        let policy = contender.build(&machine, &self.chip, truth.as_ref())?;
+        let (policy, decisions) = Timed::new(policy);
+        let machine = Revealed::new(machine, truth);
         let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         let moves = self.turn_until_done(&mut wheel, work)?;
         let decision_us = *decisions.borrow();
-        let mut result = RunResult::gather(self, contender, work, seed, &wheel.into_machine());
+        let mut result = RunResult::gather(self, contender, work, seed, wheel.machine().inner());
         result.moves = moves;
         result.decision_us = decision_us;
         result.host_s = start.elapsed().as_secs_f64();
@@ -110,7 +112,7 @@ impl Experiment {
     /// Turns the wheel to the end; how many masks were changed.
     fn turn_until_done(
         &self,
-        wheel: &mut ControlLoop<SimMachine>,
+        wheel: &mut ControlLoop<Revealed>,
         work: &[Work],
     ) -> Result<u64, ExperimentError> {
         let alone: f64 = work.iter().map(|w| w.alone_s).sum();
@@ -124,8 +126,8 @@ impl Experiment {
         let mut moves = 0;
         while let Some(turn) = wheel.turn()? {
             moves += turn.enacted.moved.len() as u64;
-            if wheel.machine().time_ns() as f64 > limit * 1e9 {
-                return Err(self.endless(wheel.machine(), limit));
+            if wheel.machine().inner().time_ns() as f64 > limit * 1e9 {
+                return Err(self.endless(wheel.machine().inner(), limit));
             }
         }
         Ok(moves)

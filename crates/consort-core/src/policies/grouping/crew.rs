@@ -8,17 +8,17 @@ use crate::sample::ThreadObservation;
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
 /// The threads that are to be grouped, and those that are left to the operating system.
-pub(in crate::policies) struct Crew<'a> {
+pub struct Crew<'a> {
     /// By id.
-    pub(in crate::policies) members: Vec<&'a ThreadObservation>,
+    pub members: Vec<&'a ThreadObservation>,
     /// With the reason.
-    pub(in crate::policies) left: Vec<(&'a ThreadObservation, &'static str)>,
+    pub left: Vec<(&'a ThreadObservation, &'static str)>,
 }
 
 impl<'a> Crew<'a> {
     /// The most active threads that there is room for; `placed` tells who was placed before, and
     /// `active` from which share of a PU on a thread takes part.
-    pub(in crate::policies) fn new(
+    pub fn new(
         view: View<'a>,
         active: f64,
         room: usize,

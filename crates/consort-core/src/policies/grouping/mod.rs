@@ -2,10 +2,10 @@
 //!
 //! [`super::symbiotic`], [`super::l1_bandwidth`] and [`super::sampling`] differ in how they make
 //! groups; [`Crew`] tells them of which threads, and [`seat`] carries them out with the fewest
-//! moves.
+//! moves. Public because the oracle, which only a simulation can have, makes groups as well.
 
 mod crew;
 mod seats;
 
-pub(super) use crew::Crew;
-pub(super) use seats::{leave, seat};
+pub use crew::Crew;
+pub use seats::{leave, seat};

@@ -10,7 +10,7 @@ use crate::topology::{Core, Topology};
 /// Places every group on a core of its own and every member on a PU of its own, so that as few
 /// threads as possible change their core; `reason` tells of a member, by its index in the crew,
 /// why it is in its group. Members that cannot be placed so are left to the operating system.
-pub(in crate::policies) fn seat(
+pub fn seat(
     topology: &Topology,
     crew: &Crew<'_>,
     groups: &[Vec<usize>],
@@ -36,7 +36,7 @@ pub(in crate::policies) fn seat(
 }
 
 /// Leaves a thread to the operating system.
-pub(in crate::policies) fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
+pub fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: "not grouped".to_owned(),
         chosen: format!("left to the OS: {why}"),

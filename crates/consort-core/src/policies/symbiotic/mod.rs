@@ -28,7 +28,7 @@ mod trained;
 
 use self::actual::Actual;
 use self::isolation::Isolation;
-use self::objective::Objective;
+pub use self::objective::Objective;
 use self::partners::Partners;
 use self::stacks::Stacks;
 use self::trained::Trained;

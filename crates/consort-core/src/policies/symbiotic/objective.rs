@@ -4,7 +4,7 @@ use crate::policy::{Options, PolicyError};
 
 /// The cost of a slowdown; the sum over all threads is made least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Objective {
+pub enum Objective {
     /// The slowdown itself, as in the paper (section 5.3): the least ANTT.
     Slowdown,
     /// What it takes away from throughput: the most STP.
@@ -20,12 +20,18 @@ const WORDS: [(&str, Objective); 3] = [
 ];
 
 impl Objective {
+    /// The objective by its word; none for any other.
+    pub fn named(word: &str) -> Option<Self> {
+        let found = WORDS.iter().find(|(known, _)| *known == word);
+        found.map(|(_, objective)| *objective)
+    }
+
     pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
         options.one_of("objective", &WORDS, "slowdown, throughput or fairness")
     }
 
     /// What a thread of this slowdown costs.
-    pub(super) fn cost(self, slowdown: f64) -> f64 {
+    pub fn cost(self, slowdown: f64) -> f64 {
         match self {
             Self::Slowdown => slowdown,
             Self::Throughput => 1.0 - 1.0 / slowdown,

@@ -1,0 +1,93 @@
+//! What threads do to each other on one core, solved and remembered.
+
+use consort_sim::chip::Chip;
+use consort_sim::contention::{Demand, Running, Solver};
+use consort_sim::program::Phase;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bursts are told apart in steps of a sixteenth of the mean: between two steps slowdowns differ
+/// by less than pairs do, and what has been solved can be used again.
+const STEPS: f64 = 16.0;
+
+/// Solver of groups on the core with most PUs.
+pub(super) struct Slowdowns {
+    solver: Solver,
+    /// PUs of the core.
+    pus: Vec<usize>,
+    /// Every phase that has been seen; its place is its number.
+    phases: Vec<Arc<Phase>>,
+    /// Instructions per second of the threads of a group, by what they do.
+    known: BTreeMap<Vec<Kind>, Vec<f64>>,
+}
+
+/// What of a demand decides: number of the phase, steps of intensity, program, node of its memory.
+type Kind = (usize, u32, u32, usize);
+
+impl Slowdowns {
+    pub(super) fn new(chip: &Arc<Chip>) -> Self {
+        let cores = chip.topology().cores();
+        let widest = cores.iter().max_by_key(|core| core.pus.len());
+        let pus = widest.map(|core| core.pus.iter().map(|pu| pu.0 as usize).collect());
+        Self {
+            solver: Solver::new(Arc::clone(chip)),
+            pus: pus.unwrap_or_default(),
+            phases: Vec::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// The slowdown of each thread when these run on one core.
+    pub(super) fn of(&mut self, threads: &[&Demand]) -> Vec<f64> {
+        let together = self.speeds(threads);
+        let alone = threads.iter().map(|&thread| self.speeds(&[thread])[0]);
+        let alone: Vec<f64> = alone.collect();
+        alone
+            .iter()
+            .zip(together)
+            .map(|(alone, with)| alone / with)
+            .collect()
+    }
+
+    fn speeds(&mut self, threads: &[&Demand]) -> Vec<f64> {
+        let key: Vec<Kind> = threads.iter().map(|thread| self.kind(thread)).collect();
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let speeds = self.solve(threads, &key);
+        self.known.insert(key, speeds.clone());
+        speeds
+    }
+
+    fn solve(&self, threads: &[&Demand], key: &[Kind]) -> Vec<f64> {
+        let rounded = |(thread, kind): (&&Demand, &Kind)| Demand {
+            intensity: f64::from(kind.1) / STEPS,
+            ..(*thread).clone()
+        };
+        let demands: Vec<Demand> = threads.iter().zip(key).map(rounded).collect();
+        let running = self.pus.iter().zip(&demands);
+        let running: Vec<Running<'_>> = running
+            .map(|(&pu, demand)| Running { pu, demand })
+            .collect();
+        let solution = self.solver.solve(&running);
+        let mut speeds: Vec<f64> = solution.threads.iter().map(|rates| rates.ips).collect();
+        // A group of more threads than PUs takes turns.
+        let turns = threads.len() as f64 / running.len().max(1) as f64;
+        speeds.iter_mut().for_each(|speed| *speed /= turns);
+        speeds.resize(threads.len(), speeds.last().copied().unwrap_or(1.0));
+        speeds
+    }
+
+    fn kind(&mut self, thread: &Demand) -> Kind {
+        let known = self
+            .phases
+            .iter()
+            .position(|phase| Arc::ptr_eq(phase, &thread.phase));
+        let phase = known.unwrap_or(self.phases.len());
+        if known.is_none() {
+            self.phases.push(Arc::clone(&thread.phase));
+        }
+        let steps = (thread.intensity * STEPS).round().max(1.0) as u32;
+        (phase, steps, thread.program, thread.home_node)
+    }
+}
