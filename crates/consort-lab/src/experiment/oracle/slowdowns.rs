@@ -3,6 +3,7 @@
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver};
 use consort_sim::program::Phase;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 /// by less than pairs do, and what has been solved can be used again.
 const STEPS: f64 = 16.0;
 
-/// Solver of groups on the core with most PUs.
+/// Solver of groups on the first of the cores with most PUs.
 pub(super) struct Slowdowns {
     solver: Solver,
     /// PUs of the core.
@@ -27,7 +28,7 @@ type Kind = (usize, u32, u32, usize);
 impl Slowdowns {
     pub(super) fn new(chip: &Arc<Chip>) -> Self {
         let cores = chip.topology().cores();
-        let widest = cores.iter().max_by_key(|core| core.pus.len());
+        let widest = cores.iter().min_by_key(|core| Reverse(core.pus.len()));
         let pus = widest.map(|core| core.pus.iter().map(|pu| pu.0 as usize).collect());
         Self {
             solver: Solver::new(Arc::clone(chip)),
