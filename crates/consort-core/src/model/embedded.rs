@@ -1,10 +1,19 @@
 //! Models that come with the program.
 
 /// Name and text of every embedded model.
-const EMBEDDED: &[(&str, &str)] = &[(
-    "power8-paper",
-    include_str!("../../models/power8-paper.toml"),
-)];
+///
+/// `power8-simulated` is what `consort train --machine power8 --ways 2,4 --out
+/// power8-simulated.toml` writes; it is to be made anew when the simulation changes.
+const EMBEDDED: &[(&str, &str)] = &[
+    (
+        "power8-paper",
+        include_str!("../../models/power8-paper.toml"),
+    ),
+    (
+        "power8-simulated",
+        include_str!("../../models/power8-simulated.toml"),
+    ),
+];
 
 /// The text of an embedded model, for [`Model::parse`](super::Model::parse).
 pub fn embedded(name: &str) -> Option<&'static str> {
