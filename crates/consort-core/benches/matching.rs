@@ -49,6 +49,30 @@ fn corrected(threads: usize, stacks: &[[f64; 4]], rng: &mut Pcg64) -> Costs {
     .unwrap()
 }
 
+/// Eight programs, the threads of one alike but for a little: nearly everything is nearly a tie.
+fn similar(threads: usize, seed: u64) -> Costs {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let programs: Vec<_> = (0..8).map(|_| stack(&mut rng)).collect();
+    let stacks: Vec<_> = (0..threads)
+        .map(|i| programs[i % 8].map(|part| part * rng.random_range(0.99..1.01)))
+        .collect();
+    plain(threads, &stacks)
+}
+
+/// Every thread another program, without corrections.
+fn smooth(threads: usize, seed: u64) -> Costs {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
+    plain(threads, &stacks)
+}
+
+fn plain(threads: usize, stacks: &[[f64; 4]]) -> Costs {
+    Costs::from_fn(threads, |i, j| {
+        slowdown(&stacks[i], &stacks[j]) + slowdown(&stacks[j], &stacks[i])
+    })
+    .unwrap()
+}
+
 /// Every thread another program.
 fn varied(threads: usize, seed: u64) -> Costs {
     let mut rng = Pcg64::seed_from_u64(seed);
@@ -96,6 +120,16 @@ fn pairs_of_varied(bencher: Bencher<'_, '_>, threads: usize) {
 #[divan::bench(args = SIZES)]
 fn pairs_of_alike(bencher: Bencher<'_, '_>, threads: usize) {
     cold(bencher, alike, threads);
+}
+
+#[divan::bench(args = SIZES)]
+fn pairs_of_similar(bencher: Bencher<'_, '_>, threads: usize) {
+    cold(bencher, similar, threads);
+}
+
+#[divan::bench(args = SIZES)]
+fn pairs_of_smooth(bencher: Bencher<'_, '_>, threads: usize) {
+    cold(bencher, smooth, threads);
 }
 
 #[divan::bench(args = SIZES)]

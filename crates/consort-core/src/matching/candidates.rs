@@ -1,16 +1,14 @@
 //! A good start: near-optimal duals, few candidate edges, a first matching.
 //!
-//! Costs as they occur here are sums of one part per thread and a smaller part
-//! per pair. The first is removed by means, then some rounds let each dual go
-//! half the way to the tightest value that the others leave it. Only the cheapest edges at
-//! these duals are candidates. Nothing here decides what is optimal: pricing
-//! does, and a bad start costs time alone.
+//! Nothing here decides what is optimal: pricing does, and a bad start costs
+//! time alone.
 
+use super::ascent::{Edge, Slacks, ascend};
+use super::coarse;
 use super::scaled::Scaled;
-use super::table::Table;
 
 /// Rounds of dual ascent without a warm start, and with one.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 3;
 const WARM_ROUNDS: usize = 1;
 /// Candidates that each vertex brings in.
 const CANDIDATES: usize = 8;
@@ -22,7 +20,7 @@ pub(super) struct Arc {
     pub(super) cost: i64,
 }
 
-/// Where the blossom algorithm starts.
+/// Where the search for a matching starts.
 pub(super) struct Start {
     pub(super) duals: Vec<i64>,
     pub(super) arcs: Vec<Vec<Arc>>,
@@ -31,21 +29,23 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// A start at the given duals, in units of cost, where there is one for each thread.
-    pub(super) fn new(costs: &Scaled<'_>, warm: &[f64]) -> Self {
-        let table = Table::new(costs);
-        let fits = warm.len() == costs.threads() && warm.iter().all(|dual| dual.is_finite());
-        let (mut duals, rounds) = if fits {
-            (table.reduced(warm, costs), WARM_ROUNDS)
-        } else {
-            (table.zero(), ROUNDS)
-        };
+    /// A start without anything known.
+    pub(super) fn cold(costs: &Scaled<'_>) -> Self {
+        Self::new(costs, coarse::duals(costs.costs()), ROUNDS)
+    }
+
+    /// A start at duals, in units of cost, that are near the best.
+    pub(super) fn warm(costs: &Scaled<'_>, duals: Vec<f64>) -> Self {
+        Self::new(costs, duals, WARM_ROUNDS)
+    }
+
+    fn new(costs: &Scaled<'_>, mut duals: Vec<f64>, rounds: usize) -> Self {
         for _ in 0..rounds {
-            table.ascend(&mut duals);
+            ascend(costs.costs(), &mut duals);
         }
         let mut start = Self {
-            arcs: candidates(&table, &duals, costs),
-            duals: table.whole(&duals, costs.dear()),
+            arcs: candidates(&duals, costs, CANDIDATES),
+            duals: whole(&duals, costs),
             pairs: Vec::new(),
         };
         start.make_feasible();
@@ -53,15 +53,14 @@ impl Start {
         start
     }
 
-    /// Gives each vertex in turn the largest dual that the others' allow. Later ones see it, so no
-    /// candidate edge is refused in the end.
+    /// Lets each dual go half the way to the largest that the others' allow. No candidate edge is
+    /// refused then, whatever the duals were: both ends together go half the way to its cost.
     fn make_feasible(&mut self) {
-        for vertex in 0..self.duals.len() {
-            let slack = |arc: &Arc| arc.cost - self.duals[arc.to];
-            if let Some(dual) = self.arcs[vertex].iter().map(slack).min() {
-                self.duals[vertex] = dual;
-            }
-        }
+        let halfway = |(arcs, dual): (&Vec<Arc>, &i64)| {
+            let allowed = arcs.iter().map(|arc| arc.cost - self.duals[arc.to]).min();
+            allowed.map_or(*dual, |allowed| (dual + allowed).div_euclid(2))
+        };
+        self.duals = self.arcs.iter().zip(&self.duals).map(halfway).collect();
     }
 
     /// Raises each free vertex until an edge is tight; pairs it where the other end is free too.
@@ -84,19 +83,48 @@ impl Start {
     }
 }
 
+/// Whole duals, none beyond the dearest cost: a warm start may be far off.
+fn whole(duals: &[f64], costs: &Scaled<'_>) -> Vec<i64> {
+    let (factor, limit) = (costs.factor(), costs.dear());
+    let whole = |dual: &f64| ((dual * factor) as i64).clamp(-limit, limit);
+    duals.iter().map(whole).collect()
+}
+
 /// The edges that are among the cheapest of either end at these duals.
-fn candidates(table: &Table, duals: &[f32], costs: &Scaled<'_>) -> Vec<Vec<Arc>> {
-    let threads = costs.threads();
-    let mut arcs = vec![Vec::with_capacity(3 * CANDIDATES); threads];
-    let limits: Vec<f32> = (0..threads)
-        .map(|vertex| table.limit(vertex, duals, CANDIDATES) - duals[vertex])
-        .collect();
-    for first in 0..threads {
-        table.each_below(first, duals, &limits, |second| {
+pub(super) fn candidates(duals: &[f64], costs: &Scaled<'_>, count: usize) -> Vec<Vec<Arc>> {
+    let slacks = Slacks::new(costs.costs(), duals);
+    let mut limits = slacks.limits(count);
+    let edges = slacks.below(&limits);
+    tighten(&mut limits, &edges, count);
+    let mut arcs = vec![Vec::with_capacity(3 * CANDIDATES); duals.len()];
+    for Edge {
+        first,
+        second,
+        slack,
+    } in edges
+    {
+        if slack <= limits[first].max(limits[second]) {
             let cost = costs.at(first, second);
             arcs[first].push(Arc { to: second, cost });
             arcs[second].push(Arc { to: first, cost });
-        });
+        }
     }
     arcs
+}
+
+/// Lowers each limit to what no more than `count` edges are below.
+fn tighten(limits: &mut [f64], edges: &[Edge], count: usize) {
+    let mut slacks = vec![Vec::with_capacity(4 * CANDIDATES); limits.len()];
+    for edge in edges {
+        for vertex in [edge.first, edge.second] {
+            if edge.slack <= limits[vertex] {
+                slacks[vertex].push(edge.slack);
+            }
+        }
+    }
+    for (limit, slacks) in limits.iter_mut().zip(&mut slacks) {
+        if slacks.len() > count {
+            *limit = *slacks.select_nth_unstable_by(count, f64::total_cmp).1;
+        }
+    }
 }

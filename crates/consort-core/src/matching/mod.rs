@@ -7,15 +7,18 @@
 //! is pure and deterministic, but among equally good matchings the one that is
 //! found depends on the order of threads.
 
+mod ascent;
 mod blossom;
 mod candidates;
+mod coarse;
 mod costs;
 mod error;
+mod fractional;
 mod groups;
 mod pairs;
 mod scaled;
 mod seats;
-mod table;
+mod sweep;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,9 @@
 //! Threads into pairs, at the least total cost.
 
+use super::ascent::means;
 use super::blossom::Solver;
 use super::candidates::Start;
+use super::fractional::Fractional;
 use super::scaled::Scaled;
 use super::{Costs, MatchingError};
 
@@ -13,8 +15,8 @@ pub struct Pairing {
     pub pairs: Vec<(usize, Option<usize>)>,
     /// What the pairs and the threads alone cost together.
     pub cost: f64,
-    /// Each thread's dual at the optimum, in units of cost: a start for the next matching of the
-    /// same threads.
+    /// How far each thread's dual at the optimum is from the mean of its costs, in units of cost: a
+    /// start for the next matching of the same threads.
     pub duals: Vec<f64>,
 }
 
@@ -92,17 +94,41 @@ fn extended(duals: &[f64], threads: usize, nodes: usize) -> Vec<f64> {
     extended
 }
 
-/// The mate of each of an even number of nodes, and the duals in units of cost.
-pub(super) fn perfect(costs: &Costs, duals: &[f64]) -> (Vec<usize>, Vec<f64>) {
+/// The mate of each of an even number of nodes, and how far its dual is from the mean of its costs.
+pub(super) fn perfect(costs: &Costs, offsets: &[f64]) -> (Vec<usize>, Vec<f64>) {
     if costs.threads() == 0 {
         return (Vec::new(), Vec::new());
     }
     let scaled = Scaled::new(costs);
-    let mut solver = Solver::new(&scaled, Start::new(&scaled, duals));
+    let means = means(costs);
+    let warm = shifted(offsets, &means).and_then(|duals| near(&scaled, duals));
+    let cold = || Fractional::new(&scaled, Start::cold(&scaled));
+    let mut fractional = warm.unwrap_or_else(cold);
+    fractional.solve();
+    let offsets = fractional
+        .duals()
+        .iter()
+        .zip(&means)
+        .map(|(dual, mean)| dual - mean)
+        .collect();
+    let mut solver = Solver::new(&scaled, fractional.into_start());
     solver.solve();
-    let mates = solver.mates().iter().flatten().copied().collect();
-    let unscaled = |dual| dual as f64 / scaled.factor();
-    (mates, solver.duals().map(unscaled).collect())
+    (solver.mates().iter().flatten().copied().collect(), offsets)
+}
+
+/// A fractional matching begun at duals, in units of cost, if these turn out to be good.
+fn near<'a>(costs: &'a Scaled<'a>, duals: Vec<f64>) -> Option<Fractional<'a>> {
+    let mut warm = Fractional::new(costs, Start::warm(costs, duals));
+    warm.is_near().then_some(warm)
+}
+
+/// Duals that are as far from the means as others were, if there is one for each.
+fn shifted(offsets: &[f64], means: &[f64]) -> Option<Vec<f64>> {
+    let fits = offsets.len() == means.len() && offsets.iter().all(|offset| offset.is_finite());
+    fits.then(|| {
+        let both = offsets.iter().zip(means);
+        both.map(|(offset, mean)| offset + mean).collect()
+    })
 }
 
 /// Mates at or beyond the number of threads are idle.

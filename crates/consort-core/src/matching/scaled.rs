@@ -31,10 +31,6 @@ impl<'a> Scaled<'a> {
         self.dear
     }
 
-    pub(super) fn threads(&self) -> usize {
-        self.costs.threads()
-    }
-
     pub(super) fn costs(&self) -> &'a Costs {
         self.costs
     }

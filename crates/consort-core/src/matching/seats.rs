@@ -3,8 +3,11 @@
 //! The shortest augmenting path method for the assignment problem (Jonker and
 //! Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
 //! assignment problems", Computing 38, 1987), in whole numbers, so exact. A
-//! search ends at the first free core; since a group may have any free core at
-//! the price of moving all its threads, searches stay short.
+//! search looks at the cores where a group's threads are and at one free core.
+//! All others cost as much as that one or more, unless they are cheaper to move
+//! to: only then does it look at all.
+
+use std::cmp::Reverse;
 
 use super::MatchingError;
 
@@ -51,18 +54,43 @@ pub fn assign(
             threads: named.unwrap_or(0),
         });
     }
-    let mut search = Search::new(groups.len(), seats.len());
-    let cost = |group: usize, core: usize| {
-        let threads: &[usize] = &groups[group];
-        (threads.len() <= seats[core].pus && allowed(group, core))
-            .then(|| moves(threads, on, core) as i64 * i64::from(seats[core].move_cost))
+    let problem = Problem {
+        groups,
+        on,
+        seats,
+        allowed,
     };
+    let mut search = Search::new(groups.len(), seats);
     for group in 0..groups.len() {
-        let core = search.reach(group, &cost);
+        let core = search.reach(group, &problem);
         let core = core.ok_or(MatchingError::NoSeat { group })?;
         search.take(core, group);
     }
     Ok(seating(groups, on, seats, &search.group_on))
+}
+
+/// What may go where, and at which price.
+struct Problem<'a, A> {
+    groups: &'a [Vec<usize>],
+    on: &'a [Option<usize>],
+    seats: &'a [Seat],
+    allowed: A,
+}
+
+impl<A: Fn(usize, usize) -> bool> Problem<'_, A> {
+    fn cost(&self, group: usize, core: usize) -> Option<i64> {
+        let (threads, seat) = (&self.groups[group], self.seats[core]);
+        (threads.len() <= seat.pus && (self.allowed)(group, core))
+            .then(|| moves(threads, self.on, core) as i64 * i64::from(seat.move_cost))
+    }
+
+    /// The cores on which threads of a group are.
+    fn own(&self, group: usize) -> impl Iterator<Item = usize> {
+        let cores = self.groups[group]
+            .iter()
+            .filter_map(|&thread| self.on[thread]);
+        cores.filter(|&core| core < self.seats.len())
+    }
 }
 
 /// Threads of a group that are not on a core yet.
@@ -97,36 +125,61 @@ struct Search {
     group_dual: Vec<i64>,
     core_dual: Vec<i64>,
     group_on: Vec<Option<usize>>,
+    /// Free cores, the dearest to move to first; the last may be taken already.
+    free: Vec<usize>,
+    /// The least price of moving a thread anywhere.
+    least_price: u32,
     /// Distance of each core from the group that seeks one; `None` where not reached.
     distance: Vec<Option<i64>>,
     /// The core whose group reached this one; `None` for the seeking group.
     from: Vec<Option<usize>>,
     done: Vec<bool>,
+    /// Cores that have a distance.
+    reached: Vec<usize>,
 }
 
 impl Search {
-    fn new(groups: usize, cores: usize) -> Self {
+    fn new(groups: usize, seats: &[Seat]) -> Self {
+        let cores = seats.len();
+        let mut free: Vec<usize> = (0..cores).collect();
+        free.sort_by_key(|&core| Reverse((seats[core].move_cost, core)));
         Self {
             group_dual: vec![0; groups],
             core_dual: vec![0; cores],
             group_on: vec![None; cores],
+            free,
+            least_price: seats.iter().map(|seat| seat.move_cost).min().unwrap_or(0),
             distance: vec![None; cores],
             from: vec![None; cores],
             done: vec![false; cores],
+            reached: Vec::new(),
+        }
+    }
+
+    fn reset(&mut self) {
+        for core in self.reached.drain(..) {
+            self.distance[core] = None;
+            self.done[core] = false;
+        }
+        while self
+            .free
+            .last()
+            .is_some_and(|&core| self.group_on[core].is_some())
+        {
+            self.free.pop();
         }
     }
 
     /// The free core that is nearest to a group; duals are updated for it.
-    fn reach(
+    fn reach<A: Fn(usize, usize) -> bool>(
         &mut self,
         seeker: usize,
-        cost: &impl Fn(usize, usize) -> Option<i64>,
+        problem: &Problem<'_, A>,
     ) -> Option<usize> {
-        self.distance.fill(None);
-        self.done.fill(false);
+        self.reset();
         let (mut group, mut via, mut base) = (seeker, None, 0);
         loop {
-            self.relax(group, via, base, cost);
+            self.relax_all(group, via, base, problem);
             let core = self.nearest()?;
             base = self.distance[core]?;
             match self.group_on[core] {
@@ -142,42 +195,61 @@ impl Search {
         }
     }
 
-    fn relax(
+    /// Looks from a group at every core that may be next. Duals of free cores are zero and others'
+    /// below, so where none of its threads is, the free core of the least price is nearest.
+    fn relax_all<A: Fn(usize, usize) -> bool>(
         &mut self,
         group: usize,
         via: Option<usize>,
         base: i64,
-        cost: &impl Fn(usize, usize) -> Option<i64>,
+        problem: &Problem<'_, A>,
     ) {
+        let base = base - self.group_dual[group];
+        for core in problem.own(group) {
+            self.relax(core, via, base, problem.cost(group, core));
+        }
+        let open = |&&core: &&usize| self.group_on[core].is_none();
+        let mut free = self.free.iter().rev().filter(open);
+        let fit = free.find_map(|&core| problem.cost(group, core).map(|cost| (core, cost)));
+        if let Some((core, cost)) = fit {
+            self.relax(core, via, base, Some(cost));
+            if problem.seats[core].move_cost == self.least_price {
+                return;
+            }
+        }
         for core in 0..self.core_dual.len() {
-            if self.done[core] {
-                continue;
-            }
-            let Some(cost) = cost(group, core) else {
-                continue;
-            };
-            let distance = base + cost - self.group_dual[group] - self.core_dual[core];
-            if self.distance[core].is_none_or(|known| distance < known) {
-                self.distance[core] = Some(distance);
-                self.from[core] = via;
-            }
+            self.relax(core, via, base, problem.cost(group, core));
+        }
+    }
+
+    fn relax(&mut self, core: usize, via: Option<usize>, base: i64, cost: Option<i64>) {
+        let Some(cost) = cost.filter(|_| !self.done[core]) else {
+            return;
+        };
+        let distance = base + cost - self.core_dual[core];
+        let known = self.distance[core];
+        if known.is_none() {
+            self.reached.push(core);
+        }
+        if known.is_none_or(|known| distance < known) {
+            self.distance[core] = Some(distance);
+            self.from[core] = via;
         }
     }
 
     /// The nearest core that is not done; a free one among equals.
     fn nearest(&self) -> Option<usize> {
-        let open = (0..self.done.len()).filter(|&core| !self.done[core]);
-        let key =
-            |core: usize| self.distance[core].map(|far| (far, self.group_on[core].is_some(), core));
+        let open = self.reached.iter().filter(|&&core| !self.done[core]);
+        let key = |&core: &usize| {
+            self.distance[core].map(|far| (far, self.group_on[core].is_some(), core))
+        };
         open.filter_map(key).min().map(|(_, _, core)| core)
     }
 
     fn update(&mut self, seeker: usize, reached: i64) {
         self.group_dual[seeker] += reached;
-        for core in 0..self.done.len() {
-            if let (true, Some(distance), Some(group)) =
-                (self.done[core], self.distance[core], self.group_on[core])
-            {
+        for &core in self.reached.iter().filter(|&&core| self.done[core]) {
+            if let (Some(distance), Some(group)) = (self.distance[core], self.group_on[core]) {
                 self.core_dual[core] -= reached - distance;
                 self.group_dual[group] += reached - distance;
             }

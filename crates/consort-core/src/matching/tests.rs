@@ -1,5 +1,6 @@
 use super::blossom::Solver;
 use super::candidates::Start;
+use super::fractional::Fractional;
 use super::scaled::Scaled;
 use super::*;
 use proptest::prelude::*;
@@ -24,14 +25,16 @@ fn brute(costs: &Costs, alone: &[f64], free: &[usize], cores: usize) -> f64 {
     best
 }
 
-/// Ties, zeros, losses, and sizes far apart.
+/// Ties, zeros, losses, sizes far apart, and pairs that must not meet.
 fn value(kind: usize, rng: &mut Pcg64) -> f64 {
     match kind {
         0 => f64::from(rng.random_range(0..3u8)),
         1 => f64::from(rng.random_range(-50..50i8)),
         2 => rng.random_range(1.0..4.0),
         3 => 0.0,
-        _ => libm::ldexp(rng.random(), rng.random_range(-60..60)),
+        4 => libm::ldexp(rng.random(), rng.random_range(-60..60)),
+        _ if rng.random_bool(0.7) => f64::INFINITY,
+        _ => rng.random_range(1.0..4.0),
     }
 }
 
@@ -90,26 +93,68 @@ proptest! {
     }
 
     #[test]
-    fn duals_prove_every_matching(half in 1usize..40, kind in 0usize..5, seed: u64) {
+    fn duals_prove_every_matching(half in 1usize..40, kind in 0usize..6, seed: u64) {
         let costs = random(2 * half, kind, &mut Pcg64::seed_from_u64(seed));
         let scaled = Scaled::new(&costs);
-        let mut solver = Solver::new(&scaled, Start::new(&scaled, &[]));
+        let mut solver = Solver::new(&scaled, Start::cold(&scaled));
         solver.solve();
         prop_assert_eq!(solver.prove(), Ok(()));
+        let mut fractional = Fractional::new(&scaled, Start::cold(&scaled));
+        fractional.solve();
+        let mut started = Solver::new(&scaled, fractional.into_start());
+        started.solve();
+        prop_assert_eq!(started.prove(), Ok(()));
     }
 }
 
-/// Twelve threads on six cores: 10,395 matchings each.
+/// Ten and eleven threads with idle ones beside them, and twelve on six cores: 10,395 matchings.
 #[test]
-fn exact_for_twelve_threads() {
-    let threads: Vec<usize> = (0..12).collect();
-    for kind in 0..5 {
-        let mut rng = Pcg64::seed_from_u64(12);
-        let costs = random(12, kind, &mut rng);
-        let alone = vec![1.0; 12];
-        let found = pairs(&costs, &alone, 6).unwrap();
-        let best = brute(&costs, &alone, &threads, 6);
-        assert!((found.cost - best).abs() <= 1e-9 * largest(&costs, &alone));
+fn exact_for_ten_to_twelve_threads() {
+    for (threads, cores) in [(10, 5), (10, 6), (10, 8), (11, 6), (11, 7), (12, 6)] {
+        let all: Vec<usize> = (0..threads).collect();
+        for kind in 0..5 {
+            let mut rng = Pcg64::seed_from_u64(12);
+            let costs = random(threads, kind, &mut rng);
+            let alone: Vec<f64> = (0..threads).map(|_| value(kind, &mut rng)).collect();
+            let found = pairs(&costs, &alone, cores).unwrap();
+            let best = brute(&costs, &alone, &all, cores);
+            assert!(
+                (found.cost - best).abs() <= 1e-9 * largest(&costs, &alone),
+                "{threads} threads, {cores} cores, kind {kind}: {found:?} {best}"
+            );
+        }
+    }
+}
+
+/// Costs as of eight programs with 128 copies each, products of two parts beside sums.
+fn copies(threads: usize, scatter: f64, rng: &mut Pcg64) -> Costs {
+    let programs: Vec<[f64; 2]> = (0..8).map(|_| [rng.random(), rng.random()]).collect();
+    let parts: Vec<[f64; 2]> = (0..threads)
+        .map(|thread| programs[thread % 8].map(|part| part + scatter * rng.random::<f64>()))
+        .collect();
+    let cost = |i: usize, j: usize| {
+        let ([a, b], [c, d]) = (parts[i], parts[j]);
+        2.0 + a + c + 0.6 * b * d - 0.9 * a * c
+    };
+    Costs::from_fn(threads, cost).unwrap()
+}
+
+/// Large matchings, whose threads are all different, alike, and nearly alike: the duals prove each.
+#[test]
+fn duals_prove_matchings_of_1024_threads() {
+    let mut rng = Pcg64::seed_from_u64(1_024);
+    let all = [
+        random(1_024, 2, &mut rng),
+        copies(1_024, 0.0, &mut rng),
+        copies(1_024, 0.01, &mut rng),
+    ];
+    for costs in &all {
+        let scaled = Scaled::new(costs);
+        let mut fractional = Fractional::new(&scaled, Start::cold(&scaled));
+        fractional.solve();
+        let mut solver = Solver::new(&scaled, fractional.into_start());
+        solver.solve();
+        assert_eq!(solver.prove(), Ok(()));
     }
 }
 

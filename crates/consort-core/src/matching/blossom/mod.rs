@@ -7,7 +7,8 @@
 //! duals as in Applegate and Cook ("Solving large-scale matching problems",
 //! DIMACS 12, 1993). Every edge that the duals refuse becomes a candidate, its
 //! vertex is matched anew, until no edge is refused: then the matching is
-//! optimal for the complete graph, and the duals prove it.
+//! optimal for the complete graph, and the duals prove it. It starts where the
+//! fractional matching ends, so few vertices are left to search from.
 //!
 //! The duals: y for vertices, of any sign; z of at least zero for blossoms. An
 //! edge's slack, its cost less y of both ends plus z of all blossoms around both,
@@ -24,10 +25,15 @@ mod reshape;
 mod search;
 mod tree;
 
-use super::candidates::{Arc, Start};
+use super::candidates::{Arc, Start, candidates};
 use super::scaled::Scaled;
 use forest::Forest;
 use tree::Tree;
+
+/// Candidates that each vertex brings in once those of the start have not been enough.
+const WIDE: usize = 16;
+/// For so many rounds.
+const PATIENCE: usize = 3;
 
 /// A matching under way.
 pub(super) struct Solver<'a> {
@@ -36,11 +42,15 @@ pub(super) struct Solver<'a> {
     arcs: Vec<Vec<Arc>>,
     forest: Forest,
     tree: Tree,
+    /// The duals at the start, in units of cost.
+    at_start: Vec<f64>,
 }
 
 impl<'a> Solver<'a> {
     /// Starts from duals that no candidate edge refuses.
     pub(super) fn new(costs: &'a Scaled<'a>, start: Start) -> Self {
+        let units = start.duals.iter().map(|&dual| dual as f64 / costs.factor());
+        let at_start = units.collect();
         let mut forest = Forest::new(start.duals);
         for (first, second) in start.pairs {
             forest.pair(first, second);
@@ -50,15 +60,32 @@ impl<'a> Solver<'a> {
             arcs: start.arcs,
             forest,
             tree: Tree::default(),
+            at_start,
         }
     }
 
     /// Searches and prices until all edges agree.
     pub(super) fn solve(&mut self) {
-        loop {
+        for round in 1.. {
             self.match_exposed();
             if !self.price() {
                 return;
+            }
+            if round == PATIENCE {
+                self.widen();
+            }
+        }
+    }
+
+    /// Makes all edges candidates that were cheap at the duals of the start:
+    /// where some were refused, more would follow. All edges must have been priced.
+    fn widen(&mut self) {
+        let wide = candidates(&self.at_start, self.costs, WIDE);
+        for (known, arcs) in self.arcs.iter_mut().zip(wide) {
+            for arc in arcs {
+                if !known.iter().any(|other| other.to == arc.to) {
+                    known.push(arc);
+                }
             }
         }
     }

@@ -1,0 +1,60 @@
+//! Duals of all threads from the matching of a part of them.
+//!
+//! Threads that are alike, or nearly so, need nearly the same duals, but a search
+//! finds them thread by thread. So a quarter of the threads is matched first, for
+//! its duals alone; the others get the largest dual that those allow them.
+
+use super::Costs;
+use super::ascent::{means, mixed};
+use super::candidates::Start;
+use super::fractional::Fractional;
+use super::scaled::Scaled;
+
+/// One thread of so many is in the part.
+const SHARE: usize = 4;
+/// Below so many threads the means are good enough.
+const FEWEST: usize = 200;
+
+/// Duals to start from, in units of cost.
+pub(super) fn duals(costs: &Costs) -> Vec<f64> {
+    if costs.threads() < FEWEST {
+        return means(costs);
+    }
+    let part = part(costs.threads());
+    let within = |i: usize, j: usize| costs.at(part[i], part[j]);
+    match Costs::from_fn(part.len(), within) {
+        Ok(coarse) => extended(costs, &part, &solved(&coarse)),
+        Err(_) => means(costs),
+    }
+}
+
+/// An even number of threads, ascending, without a pattern.
+fn part(threads: usize) -> Vec<usize> {
+    let count = threads / SHARE / 2 * 2;
+    (0..count)
+        .map(|at| at * SHARE + (mixed(at as u64) % SHARE as u64) as usize)
+        .collect()
+}
+
+fn solved(costs: &Costs) -> Vec<f64> {
+    let scaled = Scaled::new(costs);
+    let mut fractional = Fractional::new(&scaled, Start::cold(&scaled));
+    fractional.solve();
+    fractional.duals()
+}
+
+fn extended(costs: &Costs, part: &[usize], known: &[f64]) -> Vec<f64> {
+    let mut duals = vec![f64::INFINITY; costs.threads()];
+    for (&first, own) in part.iter().zip(known) {
+        for (second, dual) in duals.iter_mut().enumerate() {
+            *dual = dual.min(costs.at(first, second) - own);
+        }
+    }
+    for (&vertex, &dual) in part.iter().zip(known) {
+        duals[vertex] = dual;
+    }
+    for dual in &mut duals {
+        *dual = if dual.is_finite() { *dual } else { 0.0 };
+    }
+    duals
+}
