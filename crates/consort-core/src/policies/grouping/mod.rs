@@ -1,6 +1,6 @@
 //! Threads in groups, one group per core: who takes part, and which core and PU each gets.
 //!
-//! [`super::symbiotic`], [`super::l1_bandwidth`] and [`super::sampling`] differ in how they make
+//! `symbiotic`, `l1-bandwidth` and `sampling` differ in how they make
 //! groups; [`Crew`] tells them of which threads, and [`seat`] carries them out with the fewest
 //! moves. Public because the oracle, which only a simulation can have, makes groups as well.
 
