@@ -88,6 +88,7 @@ fn the_page_names_disagreements_in_sentences_and_still_succeeds() {
         page.contains("sources:") && page.contains("Summary"),
         "{page}"
     );
+    assert!(page.contains("A disagreement is a finding"), "{page}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub use case::{Case, Effort};
 pub use error::BenchError;
 pub use row::Row;
 pub use run::run;
+pub(crate) use simulate::{ACMP, POWER8, Simulate};
 
 use consort_core::{hint, policies};
 
@@ -50,8 +51,8 @@ pub trait Bench {
 /// Every bench, in the order in which they are listed; every policy has one.
 pub fn all() -> Vec<Box<dyn Bench>> {
     let mut benches: Vec<Box<dyn Bench>> = vec![
-        Box::new(simulate::POWER8),
-        Box::new(simulate::ACMP),
+        Box::new(POWER8),
+        Box::new(ACMP),
         Box::new(reuse::Reuse),
         Box::new(solve::Solve),
         Box::new(quantum::Quantum),

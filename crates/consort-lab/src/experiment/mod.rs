@@ -27,5 +27,5 @@ pub use decision_time::DecisionTime;
 pub use error::ExperimentError;
 pub use result::{ProgramResult, RunResult};
 pub use run::Experiment;
-pub(crate) use run::machine;
+pub(crate) use run::{Quiet, machine};
 pub use sequence::Sequence;

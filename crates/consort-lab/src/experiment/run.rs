@@ -162,7 +162,7 @@ pub(crate) fn machine(
 
 /// No samples: nobody watches.
 #[derive(Debug, Default)]
-pub(super) struct Quiet {
+pub(crate) struct Quiet {
     offers: Offers,
 }
 

@@ -140,23 +140,37 @@ fn figure(figure: &Figure) -> Result<String, SvgError> {
 fn table(table: &Table) -> String {
     let heading = |column: &Column| format!("<th scope=\"col\">{}</th>", escape(&column.heading()));
     let headings: String = table.columns().iter().map(heading).collect();
-    let rows: String = table.rows().iter().map(row).collect();
+    let common = common_n(table);
+    let rows = table.rows().iter().map(|r| row(r, common.is_none()));
+    let rows: String = rows.collect();
+    let n = common.map_or_else(String::new, |n| format!(" <small>n={n}</small>"));
     format!(
-        "<div class=\"wide\"><table>\n<caption>{}</caption>\n\
+        "<div class=\"wide\"><table>\n<caption>{}{n}</caption>\n\
          <thead><tr><th></th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(table.title())
     )
 }
 
-fn row(row: &Row) -> String {
-    let cells: String = row.cells.iter().map(cell).collect();
+/// The number of runs behind every interval, where it is one.
+fn common_n(table: &Table) -> Option<usize> {
+    let cells = table.rows().iter().flat_map(|row| &row.cells);
+    let mut all = cells.filter_map(|cell| match cell {
+        Cell::Interval(interval) => Some(interval.n),
+        _ => None,
+    });
+    let first = all.next()?;
+    all.all(|n| n == first).then_some(first)
+}
+
+fn row(row: &Row, with_n: bool) -> String {
+    let cells: String = row.cells.iter().map(|c| cell(c, with_n)).collect();
     format!(
         "<tr><th scope=\"row\">{}</th>{cells}</tr>\n",
         escape(&row.key)
     )
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: &Cell, with_n: bool) -> String {
     let text = escape(&cell.text());
     match cell {
         Cell::Text(_) => format!("<td>{text}</td>"),
@@ -166,10 +180,12 @@ fn cell(cell: &Cell) -> String {
                 escape(missing)
             )
         }
-        Cell::Count(_) | Cell::Number(_) => format!("<td class=\"number\">{text}</td>"),
-        Cell::Interval(interval) => {
+        Cell::Interval(interval) if with_n => {
             let n = interval.n;
             format!("<td class=\"number\">{text} <small>n={n}</small></td>")
+        }
+        Cell::Count(_) | Cell::Number(_) | Cell::Interval(_) => {
+            format!("<td class=\"number\">{text}</td>")
         }
     }
 }
@@ -217,7 +233,21 @@ mod tests {
         let page = page(&report, None).unwrap();
         assert!(page.contains("3 runs of each workload and policy, seed 7, quick scale"));
         assert!(page.contains("<th scope=\"col\">Sum (units)</th>"));
-        assert!(page.contains("<small>n=3</small>"));
+        assert!(page.contains("<small>n=3</small></caption>"));
         assert!(page.contains("Two sums on paper."));
+    }
+
+    #[test]
+    fn numbers_of_runs_that_differ_stand_beside_each_figure() {
+        let mut table = Table::new("t", "T", vec![Column::plain("x", "X")]).unwrap();
+        for runs in [&[1.0, 2.0, 4.0][..], &[1.0, 2.0, 4.0, 5.0]] {
+            let interval = consort_core::stats::Interval::of(runs).unwrap();
+            table
+                .push(&runs.len().to_string(), vec![interval.into()])
+                .unwrap();
+        }
+        let html = super::table(&table);
+        assert!(html.contains("n=3</small></td>") && html.contains("n=4</small></td>"));
+        assert!(!html.contains("</small></caption>"));
     }
 }

@@ -1,11 +1,10 @@
 //! A program alone: solved phase by phase, or run with its chip's own PMU watching.
 
 use super::error::ValidateError;
+use crate::experiment::machine;
 use consort_core::{Machine, Offers, Sample, Signal, ThreadId};
-use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver, ThreadRates};
-use consort_sim::energy::EnergyModel;
 use consort_sim::engine::{Counts, Instance, RunMode, SampleSource, Settings};
 use consort_sim::pmu::{Readout, Request, SimulatedPmu};
 use consort_sim::program::{Phase, PhaseSpec, ProgramSpec};
@@ -74,21 +73,6 @@ pub(super) fn once(seed: u64, os: &str) -> Settings {
         os: os.to_owned(),
         logical_cores: false,
     }
-}
-
-/// A machine with its energies.
-pub(super) fn machine(
-    chip: &Arc<Chip>,
-    instances: &[Instance],
-    settings: &Settings,
-    quantum_ns: u64,
-    source: Box<dyn SampleSource>,
-) -> Result<SimMachine, ValidateError> {
-    let meter = Box::new(EnergyModel::new(chip));
-    let chip = Arc::clone(chip);
-    Ok(SimMachine::new(
-        chip, instances, settings, quantum_ns, meter, source,
-    )?)
 }
 
 /// What a PMU tells of a program that runs alone, means over its cycles.
@@ -164,18 +148,4 @@ pub(super) fn watch(
     while machine.observe()?.is_some() {}
     let told = *told.borrow();
     Ok(told)
-}
-
-/// Nobody samples.
-#[derive(Debug, Default)]
-pub(super) struct Quiet(Offers);
-
-impl SampleSource for Quiet {
-    fn offers(&self) -> &Offers {
-        &self.0
-    }
-
-    fn sample(&mut self, _: ThreadId, _: &Counts, _: u64) -> Sample {
-        Sample::default()
-    }
 }

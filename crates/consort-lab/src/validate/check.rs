@@ -48,7 +48,8 @@ pub enum ErrorKind {
     Distance,
 }
 
-/// Which errors still count as agreement. Fixed per kind of figure, before any result.
+/// Which errors still count as agreement. Fixed per kind of figure; docs/validation.md tells which
+/// were set with a result in view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tolerance {
     kind: ErrorKind,

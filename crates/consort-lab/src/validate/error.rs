@@ -1,11 +1,12 @@
 //! Why a validation cannot be carried out.
 
+use crate::bench::BenchError;
+use crate::experiment::ExperimentError;
 use crate::report::TableError;
 use crate::study::StudyError;
 use consort_core::topology::TopologyError;
 use consort_sim::SimError;
 use consort_sim::describe::DescribeError;
-use consort_sim::engine::EngineError;
 use consort_sim::pmu::PmuError;
 use consort_sim::{machine, program};
 use thiserror::Error;
@@ -35,7 +36,10 @@ pub enum ValidateError {
     Topology(#[from] TopologyError),
     /// A run.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Experiment(#[from] ExperimentError),
+    /// A run whose speed is measured.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     /// What is to be counted.
     #[error(transparent)]
     Pmu(#[from] PmuError),

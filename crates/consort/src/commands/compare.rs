@@ -1,6 +1,6 @@
 //! `consort compare`: a workload under several policies, many times.
 
-use crate::cli::{CompareArgs, SetupArgs};
+use crate::cli::{CompareArgs, LIVE, SetupArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
@@ -11,7 +11,6 @@ use consort_lab::experiment::{
 };
 use consort_lab::{Context, Progress, Scale};
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Row>] = &[
@@ -32,7 +31,7 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let baseline = baseline(args, &contenders)?;
     let progress = progress::counted("runs");
     let tell = |at: Progress| progress.at(at.done, at.total);
-    let context = Context::new(args.setup.seed, Scale::Full, workers(args), &tell);
+    let context = Context::new(args.setup.seed, Scale::Full, args.jobs.workers(), &tell);
     let runs = args.runs as usize;
     let compared = compare(&experiment, &contenders, baseline, runs, &context);
     progress.finish();
@@ -53,6 +52,12 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
 
 /// The machine and the workload that were asked for.
 pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
+    if args.machine == LIVE {
+        return Err(bad_input(
+            "this machine cannot be simulated: nothing describes what its cores are made of; \
+             name a described one (consort machine --list)",
+        ));
+    }
     Ok(Experiment {
         chip: descriptions::chip(&args.machine)?,
         workload: descriptions::workload(&args.workload)?,
@@ -100,11 +105,6 @@ fn baseline(args: &CompareArgs, contenders: &[Contender]) -> Result<usize> {
             bad_input(format!("baseline '{name}' is none of the policies; {hint}"))
         }),
     }
-}
-
-fn workers(args: &CompareArgs) -> NonZeroUsize {
-    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    args.jobs.unwrap_or(all)
 }
 
 fn show(measure: Measure, digits: usize) -> String {

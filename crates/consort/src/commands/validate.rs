@@ -9,12 +9,11 @@ use consort_lab::report::Cell;
 use consort_lab::validate::{self, Check, Data, GroupSummary, Inputs, Validation};
 use consort_lab::{Context, Progress, Scale, report};
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Check>] = &[
     text("check", |c| c.id.clone()),
-    number("published", |c| c.published.text()),
+    number("published or due", |c| c.published.text()),
     number("ours", |c| Cell::from(c.ours).text()),
     text("unit", |c| c.unit.clone()),
     number("error", Check::error_text),
@@ -44,6 +43,11 @@ const SUMMARY: &[Column<GroupSummary>] = &[
     number("disagree", |g| g.disagree.to_string()),
 ];
 
+/// What the exit code makes of it, and where to read on.
+const AFTERWORD: &str = "\nA disagreement is a finding, not a failure; only a law of the group \
+conservation that does not hold\nmakes the exit code 1. docs/validation.md says what is known of \
+the disagreements.\n";
+
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let groups = validate::select(&args.group).map_err(bad_input)?;
     let progress = progress::counted("jobs");
@@ -53,7 +57,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     } else {
         Scale::Full
     };
-    let context = Context::new(args.seed, scale, workers(args), &tell);
+    let context = Context::new(args.seed, scale, args.jobs.workers(), &tell);
     let inputs = Inputs {
         data: &Data::embedded(),
         context: &context,
@@ -79,11 +83,6 @@ fn exit_code(validation: &Validation) -> ExitCode {
     }
 }
 
-fn workers(args: &ValidateArgs) -> NonZeroUsize {
-    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    args.jobs.unwrap_or(all)
-}
-
 fn yes(agrees: bool) -> String {
     if agrees { "yes" } else { "NO" }.to_owned()
 }
@@ -95,7 +94,7 @@ fn page(validation: &Validation) -> String {
     page += &disagreements(validation);
     page += "\nSummary\n";
     page += &output::table(SUMMARY, &validation.summary);
-    page
+    page + AFTERWORD
 }
 
 fn section(validation: &Validation, group: &GroupSummary) -> String {

@@ -24,7 +24,9 @@ pub(super) struct Span {
 impl Span {
     /// The span of these values, out to the next ticks.
     pub(super) fn of(values: impl Iterator<Item = f64>, log: bool) -> Self {
+        let mut whole = true;
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
+        let usable = usable.inspect(|v| whole &= v.fract() == 0.0);
         let extremes = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
         });
@@ -36,18 +38,22 @@ impl Span {
         if log {
             Self::log(extremes)
         } else {
-            Self::linear(extremes)
+            Self::linear(extremes, whole)
         }
     }
 
-    fn linear((low, high): (f64, f64)) -> Self {
+    /// Between whole numbers that are not next to each other there are no ticks at fractions.
+    fn linear((low, high): (f64, f64), whole: bool) -> Self {
         let size = low.abs().max(high.abs()).max(LEAST);
         let (low, high) = if high - low > size * HAIR {
             (low, high)
         } else {
             around(low)
         };
-        let (step, places) = nice_step((high - low) / TICKS);
+        let (step, places) = match nice_step((high - low) / TICKS) {
+            (step, _) if whole && step < 1.0 && high - low >= 2.0 => (1.0, 0),
+            nice => nice,
+        };
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let count = (last - first) as usize;
         let tick = |index: usize| {
@@ -204,6 +210,12 @@ mod tests {
                 "1e-5", "1e-4", "0.001", "0.01", "0.1", "1", "10", "100", "1000", "10000", "1e5",
                 "1e6", "1e7",
             ],
+        );
+        check(&[1.0, 2.0, 3.0], false, &["1", "2", "3"]);
+        check(
+            &[0.0, 1.0],
+            false,
+            &["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"],
         );
         check(&[], false, &["0.90", "0.95", "1.00", "1.05", "1.10"]);
     }

@@ -1,7 +1,8 @@
 //! Random workloads run to their end: nothing is lost, however time is divided.
 
 use super::{ROUNDING, World, law, random};
-use crate::validate::alone::{Quiet, instance, machine, once};
+use crate::experiment::{Quiet, machine};
+use crate::validate::alone::{instance, once};
 use crate::validate::check::Check;
 use crate::validate::error::ValidateError;
 use crate::validate::group::Inputs;

@@ -5,7 +5,8 @@
 //! every software quantum. What it pays beyond the switch itself is the refill.
 
 use super::NAME;
-use crate::validate::alone::{Quiet, instance, machine, once};
+use crate::experiment::{Quiet, machine};
+use crate::validate::alone::{instance, once};
 use crate::validate::check::{Check, Published, Tolerance, Topic};
 use crate::validate::data::broken;
 use crate::validate::error::ValidateError;

@@ -20,13 +20,12 @@ const NOTES: [&str; 5] = [
      forms hold with their numbers, not that a given chip has those numbers.",
     "The bus ranks of PARSEC come from another publication than the bandwidths in nine of the \
      twelve programs, measured on another machine; both are measurements of the same programs.",
-    "The published L2 misses of POWER7 are some fifty times fewer than ours for every program. \
-     In their unit mcf would miss a 256 KB L2 less than once per thousand instructions, where \
-     Navarro-Torres et al. counted 50 beyond 1 MiB: they count something else, and only their \
-     order can be compared.",
-    "Numbers of threads with the lowest energy-delay product: the machine draws 180 W idle and \
-     at most 300 W busy, so whatever shortens a run lowers the product; the published optima \
-     below eight threads follow only where more threads lengthen it.",
+    "The published L2 misses of POWER7 are fewer than ours by factors that differ from program \
+     to program (the rows say them). In their unit mcf would miss a 256 KB L2 less than once per \
+     thousand instructions, where Navarro-Torres et al. counted 50 beyond 1 MiB on another \
+     chip. That the two events count different things is a guess; only the order is compared.",
+    "Numbers of threads with the lowest energy-delay product: the described machine draws 180 W \
+     idle and at most 300 W busy, so whatever shortens a run lowers the product.",
 ];
 
 pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {

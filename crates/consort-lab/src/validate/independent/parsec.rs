@@ -2,7 +2,8 @@
 //! pay off.
 
 use super::NAME;
-use crate::validate::alone::{Quiet, instance, length_instr, machine, once};
+use crate::experiment::{Quiet, machine};
+use crate::validate::alone::{instance, length_instr, once};
 use crate::validate::check::{Check, Published, Tolerance, Topic};
 use crate::validate::error::ValidateError;
 use crate::validate::group::Inputs;

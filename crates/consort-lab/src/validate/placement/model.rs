@@ -1,7 +1,8 @@
 //! Placements that the model of Linux makes of the same threads.
 
 use super::measured::Case;
-use crate::validate::alone::{Quiet, instance, machine, once};
+use crate::experiment::{Quiet, machine};
+use crate::validate::alone::{instance, once};
 use crate::validate::error::ValidateError;
 use crate::validate::statistics::Counts;
 use consort_core::Machine;

@@ -16,7 +16,6 @@ use consort_lab::studies::REGISTRY;
 use consort_lab::{Progress, Scale, Store, Study, StudyReport, VERSION};
 use print::Printer;
 use reference::Reference;
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 /// The word that asks for the list instead of a run.
@@ -39,7 +38,6 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
 }
 
 fn settings(args: &ReproduceArgs) -> Settings {
-    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Settings {
         seed: args.seed,
         scale: if args.quick {
@@ -47,7 +45,7 @@ fn settings(args: &ReproduceArgs) -> Settings {
         } else {
             Scale::Full
         },
-        workers: args.jobs.unwrap_or(all),
+        workers: args.jobs.workers(),
         version: VERSION.to_owned(),
     }
 }

@@ -44,9 +44,14 @@ impl Timeline {
             return Err(io::Error::other("it is not an ordinary file"));
         }
         let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            let what = format!("there is no folder {}", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        }
         let partial = tempfile::Builder::new()
             .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+            .tempfile_in(folder)?;
         let out = BufWriter::new(partial.reopen()?);
         Ok(Self(Rc::new(RefCell::new(State {
             writer: Some(TimelineWriter::new(chip, out)?),

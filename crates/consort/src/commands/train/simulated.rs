@@ -11,7 +11,6 @@ use consort_lab::{Context, Progress, Scale};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,8 +42,7 @@ pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
     } else {
         Scale::Full
     };
-    let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let context = Context::new(args.seed, scale, args.jobs.unwrap_or(workers), &tell);
+    let context = Context::new(args.seed, scale, args.jobs.workers(), &tell);
     let collected = collect(&training, &context);
     progress.finish();
     let collected = collected.map_err(refusal)?;

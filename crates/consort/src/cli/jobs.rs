@@ -1,0 +1,20 @@
+//! How many workers share the runs.
+
+use clap::Args;
+use std::num::NonZeroUsize;
+
+/// How many workers share the runs; results do not depend on it.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Jobs {
+    /// Worker threads of simulated runs; all PUs if not given
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+impl Jobs {
+    /// Workers to start: as many as there are PUs where nothing was asked for.
+    pub(crate) fn workers(self) -> NonZeroUsize {
+        let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.jobs.unwrap_or_else(all)
+    }
+}

@@ -1,0 +1,69 @@
+//! Arguments of the verbs that repeat, measure and check: studies, benches, validation.
+
+use super::{Format, Jobs};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// Studies by id, `all` of them, or `list` to list them
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) studies: Vec<String>,
+    /// The shape of the results in seconds, from fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed in place of each study's own
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Folder for tables, figures and pages; made if it is not there
+    #[arg(short, long, value_name = "DIR", default_value = "consort-studies")]
+    pub(crate) out: PathBuf,
+    /// CSV file of published figures (study,row,column,value) to set beside ours
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference: Option<PathBuf>,
+    /// How much is done at a time.
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    /// How to print; csv has a line per number, with the columns of a reference file
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Benches; all of them if none is given
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// List the benches instead of running them
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Few and short repetitions: whether it works, not how fast it is
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Only this group of checks; can be given several times. consistency, independent,
+    /// conservation, placement or speed
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) group: Vec<String>,
+    /// Fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How much is done at a time.
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}

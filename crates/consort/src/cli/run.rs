@@ -1,0 +1,51 @@
+//! Arguments of `run`: what places the threads of a command.
+
+use super::{Format, parse_interval};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
+    #[arg(short, long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// Quantum between decisions, for example 200ms or 1s; the policy's own if not given
+    #[arg(short, long, value_name = "TIME", value_parser = parse_interval)]
+    pub(crate) interval: Option<Duration>,
+    /// Decide and report, but change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write the report as JSON to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// How to print the report; json and csv take stdout for themselves and send the command's
+    /// output to stderr
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Seed of all randomness in the policy
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Also manage threads whose affinity somebody set on purpose
+    #[arg(long = "override")]
+    pub(crate) override_affinity: bool,
+    /// Keep plans even when progress falls after them
+    #[arg(long)]
+    pub(crate) no_back_off: bool,
+    /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// No progress line and no table at the end
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,70 @@
+//! Arguments of the verbs that run a workload on a described machine.
+
+use super::time::parse_simulated;
+use super::{Format, Jobs};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is simulated.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Machine: a name or a file, with :smt=N for fewer PUs per core; see `consort machine --list`
+    #[arg(short, long, value_name = "MACHINE")]
+    pub(crate) machine: String,
+    /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file
+    #[arg(short, long, value_name = "WORKLOAD")]
+    pub(crate) workload: String,
+    /// Model of the operating system beneath the policies
+    #[arg(long, value_name = "NAME", default_value = "linux")]
+    pub(crate) os: String,
+    /// Quantum between decisions; each policy's own if not given
+    #[arg(short, long, value_name = "TIME", value_parser = parse_simulated)]
+    pub(crate) interval: Option<Duration>,
+    /// Time that each program's work takes alone
+    #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
+    pub(crate) alone: Duration,
+    /// Seed of all randomness; the same seed gives the same result on every host
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// What is simulated.
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Policy with options as NAME:key=value,key=value, or linux, linux-itmt, pinned for none
+    #[arg(short, long, value_name = "POLICY", default_value = "linux")]
+    pub(crate) policy: String,
+    /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Show where a thread's cycles go, term by term, at the end; by number, from 0
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) explain: Option<usize>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// What is simulated.
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Policies, comma-separated; one with several options goes into a --policies of its own
+    #[arg(short, long, value_name = "POLICIES", required = true)]
+    pub(crate) policies: Vec<String>,
+    /// The policy to which speedups refer; linux if it takes part, else the first
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) baseline: Option<String>,
+    /// Runs of each policy, with successive seeds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// How much is done at a time.
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
