@@ -39,6 +39,7 @@ fn all_pus_taken(bencher: divan::Bencher<'_, '_>, threads: usize) {
     let demands: Vec<Demand> = (0..threads)
         .map(|i| Demand {
             program: i as u32,
+            text: i as u32,
             ..prepared[i * 7 % 4].clone()
         })
         .collect();

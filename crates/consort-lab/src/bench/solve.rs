@@ -103,6 +103,7 @@ fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
         phase: Arc::clone(phase),
         intensity: 1.0,
         program: i as u32,
+        text: i as u32,
         shared_data: 0.0,
         shared_code: 0.0,
         lock: None,

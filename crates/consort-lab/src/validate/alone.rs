@@ -18,6 +18,7 @@ pub(super) fn demand(phase: &PhaseSpec, program: u32) -> Demand {
         phase: Arc::new(Phase::new(phase)),
         intensity: 1.0,
         program,
+        text: program,
         shared_data: 0.0,
         shared_code: 0.0,
         lock: None,

@@ -41,6 +41,7 @@ fn demand(phase: &Phase) -> Demand {
         phase: Arc::new(phase.clone()),
         intensity: 1.0,
         program: 0,
+        text: 0,
         shared_data: 0.0,
         shared_code: 0.0,
         lock: None,

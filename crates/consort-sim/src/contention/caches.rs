@@ -8,7 +8,9 @@
 //! which converges from below because held capacity is concave in T.
 //!
 //! Data that siblings share is held once: each of n siblings is charged
-//! `(1 − s) + s/n` of what it holds.
+//! `(1 − s) + s/n` of what it holds. Where lines are longer than those of the
+//! curves, what a thread holds takes more of the cache, and it is charged so
+//! many times as much ([`Lines`](crate::program::Lines)).
 
 use crate::program::MissCurve;
 

@@ -6,6 +6,7 @@ use super::stations::Station;
 use super::types::Running;
 use crate::chip::{Chip, KIB, Place};
 use crate::machine::{PrefetchScope, Scope};
+use crate::program::Lines;
 use std::collections::BTreeMap;
 
 /// Bytes per ns are GB/s; per second, this many.
@@ -145,6 +146,7 @@ fn setting<'a>(
     let hz = chip.frequency_hz(place);
     let cycles = |ns: f64| ns * 1e-9 * hz;
     let llc = &chip.spec().llc;
+    let line_bytes = f64::from(chip.spec().memory.line_bytes);
     let modes = core.smt.iter();
     let mode = modes
         .filter(|mode| mode.ways as usize >= on_core)
@@ -158,6 +160,8 @@ fn setting<'a>(
         llc_cycles: cycles(llc.latency_ns),
         remote_cycles: llc.remote_latency_ns.map(cycles),
         memory_cycles: cycles(memory_latency_ns(chip, place, running.demand.home_node)),
+        data_lines: Lines::of_data(&running.demand.phase.spec, line_bytes),
+        code_lines: Lines::of_code(&running.demand.phase.spec, line_bytes),
         prefetch_share,
         units: unit_use(core, &running.demand.phase.spec.mix),
         whole: 0.0,
@@ -285,8 +289,13 @@ fn users(running: &[Running<'_>], members: &[usize], code: bool) -> Vec<CacheUse
             demand.shared_data
         }
     };
+    // Data is a program's own; of code the system maps one copy for all that run it.
+    let owner = |i: usize| {
+        let demand = running[i].demand;
+        if code { demand.text } else { demand.program }
+    };
     let siblings = |i: usize| {
-        let same = |&&j: &&usize| running[j].demand.program == running[i].demand.program;
+        let same = |&&j: &&usize| owner(j) == owner(i);
         members.iter().filter(same).count()
     };
     let user = |&i: &usize| CacheUser {

@@ -13,6 +13,8 @@ pub(crate) struct Misses {
     pub(crate) data: [f64; 4],
     /// Of code: L1I, L2, LLC, all LLC domains.
     pub(crate) code: [f64; 4],
+    /// Data misses of the L2 that are waited for.
+    pub(crate) demand_l2: f64,
     /// Memory misses that are waited for.
     pub(crate) demand: f64,
     /// Lines prefetched.
@@ -26,7 +28,8 @@ pub(crate) struct Misses {
 }
 
 impl Setting<'_> {
-    /// TLB misses per instruction, which depend on nothing that co-runners change.
+    /// TLB misses per instruction, which depend on nothing that co-runners change, and on pages,
+    /// not on the length of lines.
     pub(super) fn tlb_misses(&self) -> f64 {
         let phase = &self.demand.phase;
         let reach = tlb_bytes(self.core, self.on_core);
@@ -44,18 +47,26 @@ impl Setting<'_> {
     pub(super) fn misses(&self, held: &Held) -> Misses {
         let phase = &self.demand.phase;
         let data = falling(&phase.data, held.data, self.demand.intensity);
+        let data = data.map(|misses| misses * self.data_lines.misses);
         let code = falling(&phase.code, held.code, 1.0);
+        let code = code.map(|misses| misses * self.code_lines.misses);
         let spec = &phase.spec;
         let coverage = self.coverage();
-        let effect = spec.prefetch.effectiveness * coverage;
+        let effect = self.prefetched();
         let beyond = data[3];
-        let demand = beyond * (1.0 - effect).max(0.0);
+        let waited = (1.0 - effect).max(0.0);
+        let demand = beyond * waited;
         let excess = beyond * spec.prefetch.excess * coverage * self.prefetch_share;
         let prefetched = beyond * effect.max(0.0) * self.prefetch_share + excess;
         let fetched = demand + prefetched + code[3];
         Misses {
             data,
             code,
+            demand_l2: if self.prefetches_to_l2() {
+                data[1] * waited
+            } else {
+                data[1]
+            },
             demand,
             prefetched,
             lines: fetched + spec.writeback_share * (demand + prefetched - excess),

@@ -15,9 +15,9 @@ use super::dispatch::CLASSES;
 use super::misses::Misses;
 use super::types::Demand;
 use crate::chip::{Chip, Place};
-use crate::machine::{CoreSpec, Pipeline, RobSharing, Scope, UnitSpec};
+use crate::machine::{CoreSpec, Pipeline, PrefetchScope, RobSharing, Scope, UnitSpec};
 use crate::math::{exp, pow};
-use crate::program::{MixSpec, REFERENCE_WINDOW};
+use crate::program::{Lines, MixSpec, REFERENCE_WINDOW};
 
 /// What does not change while the set of running threads stays the same.
 #[derive(Clone, Debug)]
@@ -38,6 +38,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) remote_cycles: Option<f64>,
     /// Latency of memory behind the LLC, idle, cycles.
     pub(crate) memory_cycles: f64,
+    /// What the length of lines makes of data misses.
+    pub(crate) data_lines: Lines,
+    /// What the length of lines makes of instruction misses.
+    pub(crate) code_lines: Lines,
     /// Share of prefetchers' work that siblings have not done already, 0 to 1.
     pub(crate) prefetch_share: f64,
     /// Unit-cycles per instruction and units, by class.
@@ -63,8 +67,9 @@ pub(crate) struct Alone {
     pub(crate) window: f64,
     /// [`Setting::parallelism`] of it.
     pub(crate) parallelism: f64,
-    /// Long misses that overlap in it.
-    pub(crate) mlp: f64,
+    /// Long misses that are in it at once, with lines of 64 bytes and however many the core can
+    /// have outstanding.
+    pub(crate) parallel_misses: f64,
 }
 
 /// A thread's use of one class of units.
@@ -85,9 +90,9 @@ pub(crate) struct UnitUse {
 /// What a thread holds at the moment, as far as the iteration knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Held {
-    /// Bytes of data in L1D, L2, LLC, and over all LLC domains.
+    /// Bytes of data, as its curve counts them, in L1D, L2, LLC, and over all LLC domains.
     pub(crate) data: [f64; 4],
-    /// Bytes of code in L1I, L2, LLC, and over all LLC domains.
+    /// Bytes of code, as its curve counts them, in L1I, L2, LLC, and over all LLC domains.
     pub(crate) code: [f64; 4],
     /// Window, instructions.
     pub(crate) window: f64,
@@ -126,6 +131,8 @@ pub(crate) struct Terms {
     pub(crate) felt_lines: f64,
     /// Overlap of long misses.
     pub(crate) mlp: f64,
+    /// Overlap of page walks: long lines take neighbours together, not pages.
+    pub(crate) walks: f64,
     /// Smallest window that sustains the dispatch rate, instructions.
     pub(crate) window_need: f64,
     /// Misses per instruction.
@@ -169,7 +176,7 @@ impl Setting<'_> {
         self.alone = Alone {
             window,
             parallelism: self.parallelism(window),
-            mlp: self.overlap(window),
+            parallel_misses: self.parallel_misses(window),
         };
         self.tlb = self.tlb_misses();
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
@@ -197,6 +204,15 @@ impl Setting<'_> {
     /// Whether co-runners can clog this thread's window.
     pub(crate) fn shares_window(&self) -> bool {
         self.core.pipeline == Pipeline::OutOfOrder && self.core.rob_sharing == RobSharing::Shared
+    }
+
+    /// What the length of lines makes of misses of code, or of data.
+    pub(crate) fn lines(&self, code: bool) -> Lines {
+        if code {
+            self.code_lines
+        } else {
+            self.data_lines
+        }
     }
 
     pub(super) fn mix(&self) -> &MixSpec {
@@ -245,7 +261,13 @@ impl Setting<'_> {
             misses: self.misses(held),
             ..Terms::default()
         };
-        terms.mlp = self.mlp(held.window);
+        let parallel = if held.window == self.alone.window {
+            self.alone.parallel_misses
+        } else {
+            self.parallel_misses(held.window)
+        };
+        terms.mlp = self.overlap(parallel * self.data_lines.misses);
+        terms.walks = self.overlap(parallel);
         match self.core.pipeline {
             Pipeline::OutOfOrder => self.out_of_order(held, &mut terms),
             Pipeline::InOrder => self.in_order(held, &mut terms),
@@ -405,7 +427,7 @@ impl Setting<'_> {
             + code[3] * (self.llc_cycles + self.memory_cycles);
         let latency = self.llc_cycles + self.memory_cycles;
         terms.memory = misses.demand * latency / terms.mlp;
-        terms.tlb = misses.tlb * self.core.tlb.walk_cycles / terms.mlp;
+        terms.tlb = misses.tlb * self.core.tlb.walk_cycles / terms.walks;
         let depth = self.prefetch_depth().max(terms.mlp);
         terms.felt_lines = misses.demand / terms.mlp + misses.prefetched / depth + code[3];
         terms.stall += terms.fetch + terms.branch + terms.memory + terms.tlb;
@@ -420,26 +442,40 @@ impl Setting<'_> {
         self.core.prefetcher.as_ref().map_or(0.0, |p| p.coverage)
     }
 
-    /// Share of misses that prefetching removes, 0 to 1.
-    fn prefetched_share(&self) -> f64 {
-        let prefetch = &self.demand.phase.spec.prefetch;
-        (prefetch.effectiveness * self.coverage()).clamp(0.0, 1.0)
+    /// Whether prefetched lines come into the L2: those of a core's or an L2's own prefetchers do,
+    /// those of an LLC's wait there.
+    pub(super) fn prefetches_to_l2(&self) -> bool {
+        let prefetcher = self.core.prefetcher.as_ref();
+        self.core.l2.is_some() && prefetcher.is_some_and(|p| p.per != PrefetchScope::Llc)
     }
 
-    fn mlp(&self, window: f64) -> f64 {
-        if window == self.alone.window {
-            self.alone.mlp
+    /// Share of misses that prefetching removes; negative when it adds misses. Where lines are
+    /// longer than the curves', they have left less that is in sequence.
+    pub(super) fn prefetched(&self) -> f64 {
+        let effect = self.demand.phase.spec.prefetch.effectiveness * self.coverage();
+        if effect > 0.0 {
+            effect / self.data_lines.space
         } else {
-            self.overlap(window)
+            effect
         }
     }
 
-    /// Long misses that overlap in a window, at most what the core can have outstanding.
-    fn overlap(&self, window: f64) -> f64 {
+    /// Share of misses that prefetching removes, 0 to 1.
+    fn prefetched_share(&self) -> f64 {
+        self.prefetched().clamp(0.0, 1.0)
+    }
+
+    /// Long misses that are in a window at once, with lines of 64 bytes.
+    fn parallel_misses(&self, window: f64) -> f64 {
         let mlp = &self.demand.phase.spec.mlp;
+        mlp.value * pow(window / REFERENCE_WINDOW, mlp.window_exponent)
+    }
+
+    /// How many of the long misses in a window overlap, at most what the core can have
+    /// outstanding.
+    fn overlap(&self, parallel: f64) -> f64 {
         let outstanding = f64::from(self.core.outstanding_misses) / self.on_core;
-        let wanted = mlp.value * pow(window / REFERENCE_WINDOW, mlp.window_exponent);
-        wanted.min(outstanding).max(1.0)
+        parallel.min(outstanding).max(1.0)
     }
 
     /// Cycles per instruction in which a floating-point operation is in the FPU: operations

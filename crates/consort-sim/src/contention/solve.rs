@@ -131,7 +131,9 @@ impl<'a> State<'a> {
     fn first_guess(&mut self, sharing: &Sharing<'_>) {
         for cache in &sharing.caches {
             for user in &cache.users {
-                self.hold(cache.level, user.thread, user.code, cache.bytes);
+                let lines = sharing.settings[user.thread].lines(user.code);
+                let bytes = cache.bytes / lines.space;
+                self.hold(cache.level, user.thread, user.code, bytes);
             }
         }
         for (i, setting) in sharing.settings.iter().enumerate() {
@@ -148,7 +150,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Levels that a chip lacks hold nothing; misses fall with the largest level below.
+    /// Notes what a thread holds, in bytes of its curve, of which lines longer than the curve's
+    /// take more. Levels that a chip lacks hold nothing; misses fall with the largest level below.
     fn hold(&mut self, level: usize, i: usize, code: bool, bytes: f64) {
         let held = &mut self.held[i];
         if code {
@@ -189,13 +192,21 @@ impl<'a> State<'a> {
         let streams = &mut self.streams[at];
         divide(cache.bytes, streams, &mut self.ages[at], &mut held);
         for (user, &bytes) in cache.users.iter().zip(&held) {
-            self.hold(cache.level, user.thread, user.code, bytes);
+            let lines = sharing.settings[user.thread].lines(user.code);
+            // Who is charged for a part of what it holds could otherwise hold more than there is,
+            // where those that pay the rest are slower.
+            let most = if user.charge < 1.0 {
+                cache.bytes / lines.space
+            } else {
+                f64::INFINITY
+            };
+            self.hold(cache.level, user.thread, user.code, bytes.min(most));
         }
         self.bytes = held;
     }
 
     /// Predictor storage goes to programs in proportion to the branches that they run;
-    /// siblings that run the same code train it for each other.
+    /// threads that run the same code, at the same addresses, train it for each other.
     fn divide_predictors(&mut self, sharing: &Sharing<'_>) {
         for (members, kib) in &sharing.predictors {
             let branches = |i: usize| {
@@ -205,7 +216,7 @@ impl<'a> State<'a> {
             let all: f64 = members.iter().map(|&i| branches(i)).sum();
             for &i in members {
                 let demand = sharing.settings[i].demand;
-                let of = |&&j: &&usize| sharing.settings[j].demand.program == demand.program;
+                let of = |&&j: &&usize| sharing.settings[j].demand.text == demand.text;
                 let siblings: f64 = members.iter().filter(of).map(|&j| branches(j)).sum();
                 let own = branches(i) + demand.shared_code * (siblings - branches(i));
                 let part = if all > 0.0 { own / all } else { 1.0 };
@@ -396,6 +407,7 @@ impl<'a> State<'a> {
             lock: next.lock_s * setting.hz,
         };
         let cpi = stack.total();
+        let held_bytes = |level: usize| held.data[level] * setting.data_lines.space;
         ThreadRates {
             ips: setting.hz / cpi,
             cpi,
@@ -403,13 +415,13 @@ impl<'a> State<'a> {
             flow: flow(setting, terms, cpi),
             window: held.window,
             mlp: terms.mlp,
-            l1d_bytes: held.data[0],
+            l1d_bytes: held_bytes(0),
             l2_bytes: if setting.core.l2.is_some() {
-                held.data[1]
+                held_bytes(1)
             } else {
                 0.0
             },
-            llc_bytes: held.data[2],
+            llc_bytes: held_bytes(2),
         }
     }
 }
@@ -417,11 +429,12 @@ impl<'a> State<'a> {
 /// The streams into each cache, at no speed yet.
 fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
     let stream = |user: &CacheUser| {
-        let phase = &sharing.settings[user.thread].demand.phase;
+        let setting = &sharing.settings[user.thread];
+        let phase = &setting.demand.phase;
         Stream {
             curve: if user.code { &phase.code } else { &phase.data },
             speed: 0.0,
-            charge: user.charge,
+            charge: user.charge * setting.lines(user.code).space,
             step: 0,
         }
     };
@@ -455,7 +468,7 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64) -> Flow {
         l1d_accesses: mix.load + mix.store,
         l1d_misses: misses.data[0],
         l1i_misses: misses.code[0],
-        l2_misses: misses.data[1],
+        l2_misses: misses.demand_l2,
         llc_accesses: misses.data[1] + misses.code[1],
         llc_misses: misses.demand,
         prefetched_lines: misses.prefetched,

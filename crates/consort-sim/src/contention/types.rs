@@ -12,9 +12,12 @@ pub struct Demand {
     pub intensity: f64,
     /// Threads with the same number are siblings.
     pub program: u32,
+    /// Threads with the same number run the same binary, of which the system maps one copy for
+    /// all, siblings or not.
+    pub text: u32,
     /// Share of the data that siblings share, 0 to 1.
     pub shared_data: f64,
-    /// Share of the code that siblings share, 0 to 1.
+    /// Share of the code that threads of one binary share, 0 to 1.
     pub shared_code: f64,
     /// Locks that siblings contend for.
     pub lock: Option<LockSpec>,
@@ -140,9 +143,10 @@ pub struct Flow {
     pub l1d_misses: f64,
     /// Misses of the L1I.
     pub l1i_misses: f64,
-    /// Data misses of the L2 (of the L1D where there is no L2).
+    /// Data misses of the L2 (of the L1D where there is no L2) that the thread waits for; lines
+    /// prefetched into the L2 in time are none.
     pub l2_misses: f64,
-    /// Accesses to the LLC: data and instructions.
+    /// Accesses to the LLC: data, prefetched into the L2 or not, and instructions.
     pub llc_accesses: f64,
     /// Misses of the LLC that the thread waits for; prefetched ones apart.
     pub llc_misses: f64,

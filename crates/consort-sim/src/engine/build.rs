@@ -125,6 +125,7 @@ impl Engine {
         let spec = &instance.program;
         let draw = |purpose| Draw::new(seed, purpose, program, rank);
         let stage = stage(instance, rank);
+        let text = self.phases.cycle(spec, None).first as u32;
         let cycle = self.phases.cycle(spec, stage.map(|(number, _)| number));
         let burst = Burst::new(spec.burstiness, draw(Purpose::Burst));
         let number = self.threads.len() as u32;
@@ -145,7 +146,7 @@ impl Engine {
             phase_left: self.phases.entries[cycle.first].instructions,
             step_left: 0.0,
             io: Io::new(spec.io, draw(Purpose::Io)),
-            demand: self.demand(instance, cycle.first, burst.factor()),
+            demand: self.demand(instance, text, cycle.first, burst.factor()),
             burst,
             original: Arc::clone(all),
             allowed: PuSet::clone(all),
@@ -169,15 +170,18 @@ impl Engine {
         }
     }
 
-    fn demand(&self, instance: &Instance, phase: usize, intensity: f64) -> Demand {
-        let several = instance.program.threads.as_ref();
-        let threads = several.filter(|_| instance.threads > 1);
+    /// What a thread asks for at first. The number of a text is that of the program's first phase
+    /// in the table, where equal programs share their entries.
+    fn demand(&self, instance: &Instance, text: u32, phase: usize, intensity: f64) -> Demand {
+        let spec = instance.program.threads.as_ref();
+        let threads = spec.filter(|_| instance.threads > 1);
         Demand {
             phase: Arc::clone(&self.phases.entries[phase].phase),
             intensity,
             program: self.programs.len() as u32,
+            text,
             shared_data: threads.map_or(0.0, |t| t.shared_data),
-            shared_code: threads.map_or(0.0, |t| t.shared_code),
+            shared_code: spec.map_or(1.0, |t| t.shared_code),
             lock: threads.and_then(|t| t.lock),
             home_node: 0,
         }

@@ -83,7 +83,7 @@ impl Engine {
         thread.debt_ps = thread.debt_until.saturating_sub(self.now);
         let home = thread.demand.home_node;
         let from = thread.warm_at.unwrap_or(to);
-        let refill = refill_s(chip, &thread.footprint(), home, from, to) * thread.warmth();
+        let refill = refill_s(chip, &thread.footprint(chip), home, from, to) * thread.warmth();
         let hz = chip.frequency_hz(place);
         thread.owe(self.now, picoseconds(cycles / hz + refill));
         thread.warm_at = Some(to);

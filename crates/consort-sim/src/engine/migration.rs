@@ -16,7 +16,7 @@ use crate::chip::KIB;
 use crate::chip::{Chip, Place};
 use crate::contention::ThreadRates;
 use crate::machine::Scope;
-use crate::program::{CURVE_KIB, MissCurve, Phase};
+use crate::program::{CURVE_KIB, Lines, MissCurve, Phase};
 
 /// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015, chapter 7 of the
 /// specification).
@@ -35,8 +35,10 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// The footprint of a thread that runs in a phase at given rates.
-    pub(crate) fn of(rates: &ThreadRates, phase: &Phase) -> Self {
+    /// The footprint of a thread that runs in a phase at given rates, in whole lines of a cache.
+    pub(crate) fn of(rates: &ThreadRates, phase: &Phase, line_bytes: f64) -> Self {
+        let space = Lines::of_data(&phase.spec, line_bytes).space;
+        let useful = |bytes: f64, curves| useful(bytes / space, curves) * space;
         let data: &[&MissCurve] = &[&phase.data];
         let both: &[&MissCurve] = &[&phase.data, &phase.code];
         Self {
@@ -145,7 +147,8 @@ mod tests {
             ..ThreadRates::default()
         };
         let mut spec = program().phases[0].clone();
-        let phase = |spec: &crate::program::PhaseSpec| Footprint::of(&rates, &Phase::new(spec));
+        let phase =
+            |spec: &crate::program::PhaseSpec| Footprint::of(&rates, &Phase::new(spec), 64.0);
         let none = phase(&spec);
         assert_eq!(
             (none.l1d_bytes, none.l2_bytes, none.llc_bytes),
@@ -153,6 +156,18 @@ mod tests {
         );
         spec.data_mpki = (0..14).map(|i| f64::from(14 - i)).collect();
         assert_eq!(phase(&spec).llc_bytes, 5e6);
+    }
+
+    #[test]
+    fn long_lines_hold_less_of_what_is_scattered() {
+        let rates = ThreadRates {
+            llc_bytes: 5e6,
+            ..ThreadRates::default()
+        };
+        let mut spec = program().phases[0].clone();
+        spec.prefetch.effectiveness = 0.0;
+        let of = |line_bytes| Footprint::of(&rates, &Phase::new(&spec), line_bytes).llc_bytes;
+        assert_eq!((of(64.0), of(128.0)), (8192.0, 2.0 * 8192.0));
     }
 
     /// PU 0 and 1 share a core, 2 and 3 the next; 8 is in the other node.

@@ -69,8 +69,8 @@ impl Engine {
         self.canon.arrange(&mut self.scratch.running);
     }
 
-    /// What the solution depends on, no more and no less: locks and sharing follow from the
-    /// phase, which belongs to one profile.
+    /// What the solution depends on, no more and no less: locks, sharing and whose code is the
+    /// same follow from the phase, which belongs to one profile.
     fn list_key(&mut self) {
         let scratch = &mut self.scratch;
         scratch.key.clear();

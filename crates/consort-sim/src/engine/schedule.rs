@@ -126,14 +126,20 @@ impl Engine {
         };
         if from != physical {
             let home = thread.demand.home_node;
-            return refill_s(&self.chip, &thread.footprint(), home, from, physical);
+            return refill_s(
+                &self.chip,
+                &thread.footprint(&self.chip),
+                home,
+                from,
+                physical,
+            );
         }
         let other = self.pus[pu].last.filter(|&other| other != t);
         other.map_or(0.0, |other| {
             displaced_s(
                 &self.chip,
-                &thread.footprint(),
-                &self.threads[other].footprint(),
+                &thread.footprint(&self.chip),
+                &self.threads[other].footprint(&self.chip),
                 physical,
             )
         })

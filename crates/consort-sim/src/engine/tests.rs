@@ -138,6 +138,23 @@ fn equal_programs_on_equal_places_share_solutions() {
 }
 
 #[test]
+fn copies_of_a_program_run_one_binary_and_have_their_own_data() {
+    let mut work = instances(&program(), 2, 1, 1.0);
+    work.extend(instances(&busy(), 2, 2, 1.0));
+    let e = engine("pinned", RunMode::Once, &work, 1);
+    let of = |number: fn(&crate::contention::Demand) -> u32| -> Vec<u32> {
+        e.threads().iter().map(|t| number(&t.demand)).collect()
+    };
+    assert_eq!(of(|d| d.program), [0, 1, 2, 2, 3, 3]);
+    let text = of(|d| d.text);
+    assert!(text[0] == text[1] && text[2..].iter().all(|t| *t == text[2]));
+    assert_ne!(text[0], text[2]);
+    assert!(e.threads().iter().all(|t| t.demand.shared_code == 1.0));
+    let data: Vec<f64> = e.threads().iter().map(|t| t.demand.shared_data).collect();
+    assert_eq!(data, [0.0, 0.0, 0.5, 0.5, 0.5, 0.5]);
+}
+
+#[test]
 fn an_exchange_by_hardware_costs_registers_and_drain_and_moves_no_thread_for_the_system() {
     let work = instances(&program(), 2, 1, 1.0);
     let mut e = engine("pinned", RunMode::Once, &work, 1);

@@ -6,6 +6,7 @@ use super::io::Io;
 use super::migration::Footprint;
 use super::phases::Cycle;
 use super::time::{NEVER, after};
+use crate::chip::Chip;
 use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
@@ -140,8 +141,9 @@ impl Thread {
     }
 
     /// What it holds of the caches where it is, or was.
-    pub(crate) fn footprint(&self) -> Footprint {
-        Footprint::of(&self.rates, &self.demand.phase)
+    pub(crate) fn footprint(&self, chip: &Chip) -> Footprint {
+        let line_bytes = f64::from(chip.spec().memory.line_bytes);
+        Footprint::of(&self.rates, &self.demand.phase, line_bytes)
     }
 
     /// Adds time without progress to what it still owes, from an instant on.

@@ -341,7 +341,7 @@ pub struct MemorySpec {
     pub bandwidth_gb_s: f64,
     /// Controllers per node.
     pub controllers_per_node: u32,
-    /// Bytes per line.
+    /// Bytes per line, of the caches and of what moves to and from memory.
     pub line_bytes: u32,
     /// Energy of a line's transfer, nJ.
     pub access_nj: f64,
@@ -422,7 +422,9 @@ pub enum Quantity {
     L1dMisses,
     /// Misses of the L1 instruction cache.
     L1iMisses,
-    /// Data misses of the L2.
+    /// Demand data misses of the L2, after prefetching: a line that a prefetcher of the core or
+    /// of the L2 has brought into the L2 in time is none. Where the prefetchers are the LLC's, or
+    /// there is no L2, all that misses before the LLC.
     L2Misses,
     /// Demand misses of the LLC.
     LlcMisses,

@@ -6,7 +6,7 @@ use crate::chip::KIB;
 use crate::math::{exp2, ln, log2};
 
 /// Bytes per line in the curves.
-const LINE_BYTES: f64 = 64.0;
+pub(super) const LINE_BYTES: f64 = 64.0;
 /// Capacity below which every access misses: one line, as a power of two.
 const FIRST_LOG2: f64 = 6.0;
 /// The first point of [`CURVE_KIB`], as a power of two of bytes.

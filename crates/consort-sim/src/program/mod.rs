@@ -1,12 +1,14 @@
 //! Program profiles: what a program asks of a chip.
 
 mod curve;
+mod lines;
 mod phase;
 pub mod presets;
 mod spec;
 mod validate;
 
 pub use curve::MissCurve;
+pub(crate) use lines::Lines;
 pub use phase::Phase;
 pub use spec::*;
 pub use validate::validate;

@@ -57,10 +57,11 @@ pub struct PhaseSpec {
     pub ilp: IlpSpec,
     /// Branches.
     pub branch: BranchSpec,
-    /// Data misses per kilo-instruction without prefetching, with LRU, at each of [`CURVE_KIB`];
-    /// non-increasing.
+    /// Data misses per kilo-instruction without prefetching, with LRU and lines of 64 bytes, at
+    /// each of [`CURVE_KIB`]; non-increasing.
     pub data_mpki: Vec<f64>,
-    /// Instruction misses per kilo-instruction at each of [`CURVE_KIB`]; non-increasing.
+    /// Instruction misses per kilo-instruction with lines of 64 bytes at each of [`CURVE_KIB`];
+    /// non-increasing.
     pub instruction_mpki: Vec<f64>,
     /// Overlap of long misses.
     pub mlp: MlpSpec,
@@ -131,7 +132,8 @@ pub struct MlpSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchSpec {
-    /// Share of memory misses that prefetching removes; negative when it adds misses.
+    /// Share of memory misses that prefetching removes; negative when it adds misses. What it
+    /// removes follows a stream, so lines longer than 64 bytes save it too.
     pub effectiveness: f64,
     /// Lines fetched in vain, per line that would miss without prefetching.
     pub excess: f64,
@@ -168,7 +170,7 @@ pub struct ThreadsSpec {
     /// Share of the data footprint that all threads use, 0 to 1.
     #[serde(default)]
     pub shared_data: f64,
-    /// Share of the code that all threads use, 0 to 1.
+    /// Share of the code that all threads use, 0 to 1; copies of the program use it too.
     #[serde(default = "all")]
     pub shared_code: f64,
     /// Barriers.

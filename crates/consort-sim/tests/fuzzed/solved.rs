@@ -103,6 +103,7 @@ fn check_solution(chip: &Arc<Chip>, program: &ProgramSpec, threads: usize) {
         phase: Arc::new(Phase::new(&program.phases[i % program.phases.len()])),
         intensity: 1.0,
         program: (i / 2) as u32,
+        text: (i / 4) as u32,
         shared_data: program.threads.as_ref().map_or(0.0, |t| t.shared_data),
         shared_code: program.threads.as_ref().map_or(0.0, |t| t.shared_code),
         lock: program.threads.as_ref().and_then(|t| t.lock),

@@ -4,8 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod build;
+mod copies;
 mod forms;
 mod laws;
+mod lines;
 #[path = "../small/possible.rs"]
 mod possible;
+mod prefetch;
 mod random;

@@ -10,6 +10,7 @@ fn demand(name: &str, number: u32) -> Demand {
         phase: Arc::new(Phase::new(&program(name).phases[0])),
         intensity: 1.0,
         program: number,
+        text: number,
         shared_data: 0.0,
         shared_code: 0.0,
         lock: None,

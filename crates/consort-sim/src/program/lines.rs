@@ -1,0 +1,102 @@
+//! Caches whose lines are longer, or shorter, than those of the miss curves.
+//!
+//! Curves are per line of 64 bytes. With lines of L bytes, `k = L/64`, two kinds of misses differ:
+//!
+//! - Where a program goes through memory in sequence, a longer line brings what would have missed
+//!   next: `1/k` as many misses, each moving L bytes. Bytes per instruction stay the same.
+//! - A scattered access uses 64 bytes of its line: as many misses, each moving L bytes, and of a
+//!   cache's capacity only `1/k` is of use.
+//!
+//! With f the share that is sequential, `w = f + (1 − f)·k` bytes are brought in for every byte of
+//! use. So a cache of C bytes misses `w/k` times as often as the curve says for `C/w` bytes, and
+//! each miss moves L bytes: `misses_L(C) = (w/k)·misses₆₄(C/w)`.
+//!
+//! The share f follows from what profiles tell anyway, and is a lower bound in both cases, because
+//! lines that are used together without being in sequence count as scattered:
+//!
+//! - data: what prefetching of full coverage removes, because that is what follows a stream
+//!   (`prefetch.effectiveness`, none where it is negative);
+//! - code: it runs on from one branch to the next, `r = 4 bytes / branches per instruction`, and a
+//!   run of r bytes touches `1 + r/L` lines on average, which is `f = r/(r + 64)`.
+
+use super::curve::LINE_BYTES;
+use super::spec::PhaseSpec;
+
+/// Bytes of an instruction: always on POWER and Arm, about the mean on x86.
+const INSTRUCTION_BYTES: f64 = 4.0;
+
+/// What lines of some length make of a miss curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lines {
+    /// Misses per miss of the curve.
+    pub(crate) misses: f64,
+    /// Bytes of a cache per byte of the curve's capacity; bytes moved per byte that the curve
+    /// moves.
+    pub(crate) space: f64,
+}
+
+impl Lines {
+    fn new(sequential: f64, line_bytes: f64) -> Self {
+        let ratio = line_bytes / LINE_BYTES;
+        // In this form exactly 1 for lines as long as the curve's.
+        let space = ratio - sequential * (ratio - 1.0);
+        Self {
+            misses: space / ratio,
+            space,
+        }
+    }
+
+    /// For a phase's data.
+    pub(crate) fn of_data(phase: &PhaseSpec, line_bytes: f64) -> Self {
+        Self::new(phase.prefetch.effectiveness.clamp(0.0, 1.0), line_bytes)
+    }
+
+    /// For a phase's code.
+    pub(crate) fn of_code(phase: &PhaseSpec, line_bytes: f64) -> Self {
+        let run = INSTRUCTION_BYTES;
+        Self::new(run / (run + LINE_BYTES * phase.mix.branch), line_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-12 * b.abs()
+    }
+
+    #[test]
+    fn lines_as_long_as_the_curves_change_nothing() {
+        for sequential in [0.0, 0.1, 0.7, 1.0] {
+            let lines = Lines::new(sequential, 64.0);
+            assert_eq!((lines.misses, lines.space), (1.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn code_that_runs_on_for_a_line_is_half_sequential() {
+        let program = include_str!("../../tests/small/program.toml");
+        let program: crate::program::ProgramSpec = toml::from_str(program).unwrap();
+        let mut phase = program.phases[0].clone();
+        phase.mix.branch = 4.0 / 64.0;
+        assert_eq!(Lines::of_code(&phase, 128.0).misses, 0.75);
+        phase.mix.branch = 0.0;
+        assert_eq!(Lines::of_code(&phase, 128.0).misses, 0.5);
+    }
+
+    proptest! {
+        #[test]
+        fn each_kind_of_miss_moves_the_bytes_that_it_should(
+            sequential in 0.0f64..=1.0,
+            log2 in 4i32..=10,
+        ) {
+            let bytes = f64::from(1 << log2);
+            let lines = Lines::new(sequential, bytes);
+            let misses = sequential * 64.0 / bytes + (1.0 - sequential);
+            prop_assert!(near(lines.misses, misses), "{lines:?}");
+            prop_assert!(near(lines.misses * bytes, lines.space * 64.0), "{lines:?}");
+        }
+    }
+}
