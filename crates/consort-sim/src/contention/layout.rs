@@ -1,9 +1,10 @@
 //! Who shares what, for one set of running threads.
 
 use super::dispatch::{CLASSES, Supply};
-use super::pipeline::{Alone, Setting, memory_latency_ns, unit_use};
+use super::pipeline::{Alone, Setting, memory_latency_ns};
 use super::stations::Station;
 use super::types::Running;
+use super::units::unit_use;
 use crate::chip::{Chip, KIB, Place};
 use crate::machine::{PrefetchScope, Scope};
 use crate::program::Lines;

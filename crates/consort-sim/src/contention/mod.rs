@@ -12,6 +12,7 @@ mod pipeline;
 mod solve;
 mod stations;
 mod types;
+mod units;
 mod window;
 
 pub use solve::Solver;
