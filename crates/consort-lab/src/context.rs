@@ -44,6 +44,11 @@ impl<'a> Context<'a> {
         self.seed
     }
 
+    /// Threads to run on; no result may depend on it.
+    pub(crate) fn workers(&self) -> NonZeroUsize {
+        self.workers
+    }
+
     /// How much to run.
     pub fn scale(&self) -> Scale {
         self.scale

@@ -61,7 +61,21 @@ impl Chip {
     /// # Errors
     /// A layout without PUs.
     pub fn new(spec: &MachineSpec, smt: Option<u32>) -> Result<Self, TopologyError> {
-        let mut layout = LayOut::new(spec, smt.unwrap_or(u32::MAX));
+        Self::with_cores(spec, smt, &|_| true)
+    }
+
+    /// Lays a machine out with those of its cores alone that `is_used` says, by their numbers on
+    /// the whole machine. The others never run anything; their caches and all of the memory stay,
+    /// as when the operating system keeps threads off cores.
+    ///
+    /// # Errors
+    /// A layout without PUs.
+    pub fn with_cores(
+        spec: &MachineSpec,
+        smt: Option<u32>,
+        is_used: &dyn Fn(usize) -> bool,
+    ) -> Result<Self, TopologyError> {
+        let mut layout = LayOut::new(spec, smt.unwrap_or(u32::MAX), is_used);
         layout.packages();
         let facts = layout.facts;
         let alike = vec![ALIKE; spec.core_types.len()];
@@ -138,16 +152,21 @@ fn core_types(spec: &MachineSpec, capacities: &[u32]) -> Vec<CoreType> {
 struct LayOut<'a> {
     spec: &'a MachineSpec,
     smt: u32,
+    is_used: &'a dyn Fn(usize) -> bool,
+    /// Cores passed so far, used or not.
+    passed: usize,
     facts: Vec<PuFacts>,
     pus: Vec<Place>,
     domains: Domains,
 }
 
 impl<'a> LayOut<'a> {
-    fn new(spec: &'a MachineSpec, smt: u32) -> Self {
+    fn new(spec: &'a MachineSpec, smt: u32, is_used: &'a dyn Fn(usize) -> bool) -> Self {
         Self {
             spec,
             smt,
+            is_used,
+            passed: 0,
             facts: Vec::new(),
             pus: Vec::new(),
             domains: Domains::default(),
@@ -175,7 +194,10 @@ impl<'a> LayOut<'a> {
             };
             for _ in 0..group.l2_domains {
                 for _ in 0..group.cores_per_l2 {
-                    self.core(core_type, &group.core_type);
+                    if (self.is_used)(self.passed) {
+                        self.core(core_type, &group.core_type);
+                    }
+                    self.passed += 1;
                 }
                 self.domains.l2s += 1;
             }

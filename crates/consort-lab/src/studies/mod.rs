@@ -5,6 +5,14 @@
 
 mod alone;
 mod occupancy;
+mod s1;
+mod s2;
+mod s3;
+mod s4;
+mod s5;
+mod s6;
+mod s7;
+mod symbiosis;
 mod w1;
 mod w2;
 mod w3;
@@ -15,8 +23,21 @@ mod w6;
 use crate::registry::Registry;
 
 /// Every study, in the order of the list.
-pub const REGISTRY: Registry<'static> =
-    Registry::new(&[&w1::W1, &w2::W2, &w3::W3, &w4::W4, &w5::W5, &w6::W6]);
+pub const REGISTRY: Registry<'static> = Registry::new(&[
+    &w1::W1,
+    &w2::W2,
+    &w3::W3,
+    &w4::W4,
+    &w5::W5,
+    &w6::W6,
+    &s1::S1,
+    &s2::S2,
+    &s3::S3,
+    &s4::S4,
+    &s5::S5,
+    &s6::S6,
+    &s7::S7,
+]);
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,140 @@
+//! S2: errors of the forward model.
+//!
+//! Keys. Table `errors`: rows `trained`, `held-out`; columns `mean_abs_percent`, `p95_percent`,
+//! `within_10_percent`, `errors`. Table `histogram`: rows bins such as `-2..0`, `below -30`,
+//! `from 30`; columns `trained_percent`, `held_out_percent`. Table `programs`: rows programs,
+//! worst first; columns `slowdown`, `predicted`, `mean_abs_percent`, `component` (the one that is
+//! furthest off). Figure `histogram`.
+
+use super::symbiosis::errors::{self, FORWARD};
+use super::symbiosis::training::{Lesson, lesson};
+use super::symbiosis::{DIFFERS_MODEL, SEED, SOURCE};
+use crate::context::Context;
+use crate::report::{Column, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::train::Row;
+use std::collections::BTreeMap;
+
+/// The study.
+pub(super) struct S2;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "S2",
+    title: "Errors of predicted slowdowns",
+    source: SOURCE,
+    section: "section 3, accuracy of the forward model",
+    original: "Histogram of the errors of slowdowns that the model predicts from stacks alone, over \
+               quanta of pairs on one core in SMT2.",
+    differs: DIFFERS_MODEL,
+    default_seed: SEED,
+    full_seconds_hint: 5,
+};
+
+impl Study for S2 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let lesson = lesson(context)?;
+        let programs = programs(&lesson);
+        let mut tables = errors::tables(&lesson, &FORWARD)?;
+        tables.push(table(&programs)?);
+        Ok(StudyOutput {
+            tables,
+            figures: vec![errors::figure(&lesson, &FORWARD)?],
+            notes: vec![errors::note(&lesson, &FORWARD), worst(&programs)],
+            runs: 1,
+        })
+    }
+}
+
+/// One program's rows.
+struct Program<'a> {
+    name: &'a str,
+    slowdown: f64,
+    predicted: f64,
+    mean_abs_percent: f64,
+    component: &'a str,
+}
+
+/// All programs, the one that is predicted worst first.
+fn programs(lesson: &Lesson) -> Vec<Program<'_>> {
+    let mut rows: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in &lesson.set.rows {
+        rows.entry(&row.program).or_default().push(row);
+    }
+    let of = |(name, rows): (_, Vec<&Row>)| program(lesson, name, &rows);
+    let mut programs: Vec<Program<'_>> = rows.into_iter().map(of).collect();
+    programs.sort_by(|a, b| b.mean_abs_percent.total_cmp(&a.mean_abs_percent));
+    programs
+}
+
+fn program<'a>(lesson: &'a Lesson, name: &'a str, rows: &[&Row]) -> Program<'a> {
+    let level = &lesson.fit.level;
+    let mean =
+        |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64;
+    let predicted = |row: &Row| level.slowdown(&row.own, &row.others);
+    Program {
+        name,
+        slowdown: mean(&Row::slowdown),
+        predicted: mean(&predicted),
+        mean_abs_percent: 100.0 * mean(&|row| (predicted(row) / row.slowdown() - 1.0).abs()),
+        component: furthest(lesson, rows),
+    }
+}
+
+/// The component with the largest mean magnitude of what is left unexplained.
+fn furthest<'a>(lesson: &'a Lesson, rows: &[&Row]) -> &'a str {
+    let components = &lesson.set.components;
+    let mut residuals = vec![0.0; components.len()];
+    let mut together = vec![0.0; components.len()];
+    for row in rows {
+        lesson
+            .fit
+            .level
+            .together(&row.own, &row.others, &mut together);
+        let both = row.together.iter().zip(&together);
+        for (sum, (measured, predicted)) in residuals.iter_mut().zip(both) {
+            *sum += (measured - predicted).abs();
+        }
+    }
+    let named = components.iter().zip(residuals);
+    named
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map_or("", |(name, _)| name)
+}
+
+fn table(programs: &[Program<'_>]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("slowdown", "Slowdown"),
+        Column::plain("predicted", "Predicted"),
+        Column::with_unit("mean_abs_percent", "Mean magnitude of errors", "%"),
+        Column::plain("component", "Component furthest off"),
+    ];
+    let mut table = Table::new("programs", "Trained programs, worst first", columns)?;
+    for one in programs {
+        let numbers = [one.slowdown, one.predicted, one.mean_abs_percent];
+        let mut cells: Vec<_> = numbers.map(Into::into).into();
+        cells.push(one.component.into());
+        table.push(one.name, cells)?;
+    }
+    Ok(table)
+}
+
+fn worst(programs: &[Program<'_>]) -> String {
+    let one = |p: &Program<'_>| {
+        let [is, said] = [p.slowdown, p.predicted];
+        format!(
+            "{} (slowdown {is:.2}, predicted {said:.2}, {})",
+            p.name, p.component
+        )
+    };
+    let named: Vec<String> = programs.iter().take(5).map(one).collect();
+    format!(
+        "Predicted worst, with the component that is furthest off: {}. One coefficient per event \
+         stands for all causes that are counted under it, whose cycles grow differently: misses \
+         that wait for each other not at all, overlapping ones with the lost half of the window.",
+        named.join(", ")
+    )
+}

@@ -1,0 +1,150 @@
+//! S3: errors of the inverse model.
+//!
+//! Keys. Tables `errors` and `histogram` as in S2, bins from `0..2`. Table `components`: rows the
+//! events of the stack; columns `alone_percent`, `estimated_percent` (means, of the cycles alone),
+//! `mean_abs_percent`. Table `guesses`: row `trained` and `held-out`; column `kept_percent`.
+//! Figure `histogram`.
+
+use super::symbiosis::errors::{self, INVERSE};
+use super::symbiosis::training::{Lesson, lesson};
+use super::symbiosis::{DIFFERS_MODEL, SEED, SOURCE, failed};
+use crate::context::Context;
+use crate::report::{Column, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::train::{Errors, Row};
+use std::collections::BTreeMap;
+
+/// The study.
+pub(super) struct S3;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "S3",
+    title: "Errors of stacks alone that are estimated from stacks together",
+    source: SOURCE,
+    section: "section 3, accuracy of the inverse model",
+    original: "Histogram of the errors of cycle stacks alone that the inverse model estimates from \
+               stacks of pairs on one core in SMT2.",
+    differs: DIFFERS_MODEL,
+    default_seed: SEED,
+    full_seconds_hint: 5,
+};
+
+/// What differences of counts leave of a component that does not occur, percent.
+const ROUNDING: f64 = 1e-9;
+
+impl Study for S3 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let lesson = lesson(context)?;
+        let components = components(&lesson)?;
+        let mut tables = errors::tables(&lesson, &INVERSE)?;
+        tables.push(components_table(&lesson, &components)?);
+        tables.push(guesses(&lesson)?);
+        let notes = vec![
+            errors::note(&lesson, &INVERSE),
+            mechanism(&lesson, &components),
+        ];
+        Ok(StudyOutput {
+            tables,
+            figures: vec![errors::figure(&lesson, &INVERSE)?],
+            notes,
+            runs: 1,
+        })
+    }
+}
+
+/// Sums over all rows, in shares of the cycles alone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Component {
+    alone: f64,
+    estimated: f64,
+    magnitude: f64,
+}
+
+fn components(lesson: &Lesson) -> Result<Vec<Component>, StudyError> {
+    let mut co_runs: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+    for row in &lesson.set.rows {
+        co_runs.entry(row.co_run).or_default().push(row);
+    }
+    let mut sums = vec![Component::default(); lesson.set.components.len()];
+    for rows in co_runs.values() {
+        let measured: Vec<&[f64]> = rows.iter().map(|row| row.measured.as_slice()).collect();
+        let inverse = lesson
+            .fit
+            .level
+            .invert(&measured)
+            .map_err(failed("inverse model"))?;
+        for (thread, row) in rows.iter().enumerate() {
+            add(&mut sums, inverse.own(thread), &row.own);
+        }
+    }
+    Ok(sums)
+}
+
+fn add(sums: &mut [Component], estimated: &[f64], alone: &[f64]) {
+    for (sum, (estimated, alone)) in sums.iter_mut().zip(estimated.iter().zip(alone)) {
+        sum.alone += alone;
+        sum.estimated += estimated;
+        sum.magnitude += (estimated - alone).abs();
+    }
+}
+
+/// A sum as a mean over the rows, percent.
+fn percent(lesson: &Lesson, sum: f64) -> f64 {
+    let percent = 100.0 * sum / lesson.set.rows.len().max(1) as f64;
+    if percent.abs() < ROUNDING {
+        0.0
+    } else {
+        percent
+    }
+}
+
+fn components_table(lesson: &Lesson, sums: &[Component]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::with_unit("alone_percent", "Of the cycles alone", "%"),
+        Column::with_unit("estimated_percent", "Estimated", "%"),
+        Column::with_unit("mean_abs_percent", "Mean magnitude of errors", "%"),
+    ];
+    let title = "Components on trained programs: means over threads and quanta";
+    let mut table = Table::new("components", title, columns)?;
+    for (name, sum) in lesson.set.components.iter().zip(sums) {
+        let values = [sum.alone, sum.estimated, sum.magnitude];
+        table.push(name, values.map(|sum| percent(lesson, sum).into()).into())?;
+    }
+    Ok(table)
+}
+
+fn guesses(lesson: &Lesson) -> Result<Table, StudyError> {
+    let columns = vec![Column::with_unit(
+        "kept_percent",
+        "Co-runs with a guess kept",
+        "%",
+    )];
+    let title = "Co-runs of which some component could not be solved for";
+    let mut table = Table::new("guesses", title, columns)?;
+    for (name, errors) in [("trained", &lesson.seen), ("held-out", &lesson.held_out)] {
+        table.push(name, vec![kept_percent(errors).into()])?;
+    }
+    Ok(table)
+}
+
+fn kept_percent(errors: &Errors) -> f64 {
+    100.0 * errors.guesses_kept as f64 / errors.inverted.max(1) as f64
+}
+
+fn mechanism(lesson: &Lesson, sums: &[Component]) -> String {
+    let named = lesson.set.components.iter().zip(sums);
+    let worst = named.max_by(|a, b| a.1.magnitude.total_cmp(&b.1.magnitude));
+    let worst = worst.map_or_else(String::new, |(name, sum)| {
+        let [alone, estimated] = [sum.alone, sum.estimated].map(|sum| percent(lesson, sum));
+        format!("{name} ({alone:.1} % of the cycles alone, estimated as {estimated:.1} %)")
+    });
+    format!(
+        "The component that is furthest off is {worst}. In {:.0} % of the co-runs the equations \
+         of some component have no root between 0 and 1 and its measured share is kept instead.",
+        kept_percent(&lesson.seen)
+    )
+}

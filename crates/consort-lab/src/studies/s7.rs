@@ -1,0 +1,307 @@
+//! S7: how often programs share a core under symbiotic scheduling.
+//!
+//! Keys. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
+//! `programs`. Table `summary`: rows `stable`, `changing`; columns `top_share_percent` (share of
+//! its time that a program spends beside its most frequent co-runner, mean over programs),
+//! `partners` (effective number of co-runners, the inverse of the sum of squared shares),
+//! `expected_top_share_percent` (were all equally frequent). Tables `stable` and `changing`: rows
+//! the programs, columns `beside-NUMBER` in the order of the rows. Figures `stable`, `changing`.
+
+use super::symbiosis::beside::Beside;
+use super::symbiosis::cells::interval;
+use super::symbiosis::mixes::Mix;
+use super::symbiosis::{Prepared, SEED, SOURCE, phases};
+use crate::context::Context;
+use crate::report::{Axis, Column, Figure, HeatMap, Plot, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use consort_core::stats::mean;
+
+/// The study.
+pub(super) struct S7;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "S7",
+    title: "Who shares a core with whom under symbiotic scheduling",
+    source: SOURCE,
+    section: "section 5, co-schedules",
+    original: "Two workloads of ten programs on five cores of a POWER8, one in which the same \
+               pairs share cores nearly all of the time and one in which they change: how often each \
+               pair did.",
+    differs: "The machine and the programs are simulated. The two are chosen among the fifteen \
+              drawn workloads on five cores (those of S4) by what their programs do alone, not by \
+              what came out: the one whose programs' instructions per cycle vary least over time \
+              alone, and the one whose vary most (mean over programs of standard deviation over \
+              mean). A program's work takes 120 s alone (10 s at the quick scale, 4 workloads to \
+              choose from). Maps are those of the first run; the summary is over all.",
+    default_seed: SEED,
+    full_seconds_hint: 30,
+};
+
+const CORES: usize = 5;
+const POLICY: &str = "symbiotic";
+
+/// How much of it.
+struct Extent {
+    mixes: usize,
+    runs: usize,
+    alone_s: f64,
+}
+
+const QUICK: Extent = Extent {
+    mixes: 4,
+    runs: 2,
+    alone_s: 10.0,
+};
+const FULL: Extent = Extent {
+    mixes: 15,
+    runs: 15,
+    alone_s: 120.0,
+};
+
+/// A workload with the matrices of its runs.
+struct Watched {
+    name: &'static str,
+    mix: Mix,
+    runs: Vec<Vec<Vec<f64>>>,
+}
+
+impl Study for S7 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let extent = context.by_scale(QUICK, FULL);
+        let mixes = Mix::draw_all(context.seed(), CORES, extent.mixes);
+        let of_programs = phases::variations(CORES, extent.alone_s, context)?;
+        let of_mix = |mix| phases::of_mix(mix, &of_programs);
+        let variations: Vec<f64> = mixes.iter().map(of_mix).collect();
+        let chosen = choose(&variations);
+        let mut tables = vec![workloads(&mixes, &variations, chosen)?];
+        let watched = NAMES
+            .into_iter()
+            .zip(chosen)
+            .map(|(name, mix)| watch(name, &mixes[mix], &extent, context));
+        let watched: Vec<Watched> = watched.collect::<Result<_, _>>()?;
+        tables.push(summary(&watched)?);
+        for one in &watched {
+            tables.push(matrix(one)?);
+        }
+        Ok(StudyOutput {
+            tables,
+            figures: watched.iter().map(figure).collect::<Result<_, _>>()?,
+            notes: notes(&watched, chosen.map(|mix| variations[mix])),
+            runs: extent.runs,
+        })
+    }
+}
+
+const NAMES: [&str; 2] = ["stable", "changing"];
+
+/// The workloads whose programs vary least and most; the first where several do.
+fn choose(variations: &[f64]) -> [usize; 2] {
+    let by = |sign: f64| {
+        let better = |best: usize, i: usize| {
+            if sign * variations[i] < sign * variations[best] {
+                i
+            } else {
+                best
+            }
+        };
+        (0..variations.len()).fold(0, better)
+    };
+    [by(1.0), by(-1.0)]
+}
+
+fn watch(
+    name: &'static str,
+    mix: &Mix,
+    extent: &Extent,
+    context: &Context<'_>,
+) -> Result<Watched, StudyError> {
+    let prepared = Prepared::new(mix, extent.alone_s, context)?;
+    let seeds = (0..extent.runs as u64).map(|run| context.seed().wrapping_add(run));
+    let seeds: Vec<u64> = seeds.collect();
+    let runs = context.map(&seeds, |&seed| {
+        let watch = Beside::new(&prepared.experiment.chip);
+        prepared.run(POLICY, seed, Box::new(watch.clone()))?;
+        Ok(watch.shares())
+    })?;
+    Ok(Watched {
+        name,
+        mix: mix.clone(),
+        runs: runs.into_iter().collect::<Result<_, StudyError>>()?,
+    })
+}
+
+fn workloads(mixes: &[Mix], variations: &[f64], chosen: [usize; 2]) -> Result<Table, StudyError> {
+    let title = "How much the programs of each workload vary alone";
+    let columns = vec![
+        Column::with_unit(
+            "ipc_variation_percent",
+            "Variation of instructions per cycle",
+            "%",
+        ),
+        Column::plain("chosen_as", "Chosen as"),
+        Column::plain("programs", "Programs"),
+    ];
+    let mut table = Table::new("workloads", title, columns)?;
+    for (index, (mix, variation)) in mixes.iter().zip(variations).enumerate() {
+        let name = chosen
+            .iter()
+            .position(|&c| c == index)
+            .map_or("", |c| NAMES[c]);
+        let programs = mix.names().join(" ");
+        table.push(
+            &mix.key(),
+            vec![
+                (100.0 * variation).into(),
+                name.into(),
+                programs.as_str().into(),
+            ],
+        )?;
+    }
+    Ok(table)
+}
+
+/// Mean over the programs of what a row of shares gives.
+fn over_programs(matrix: &[Vec<f64>], of: fn(&[f64]) -> f64) -> f64 {
+    mean(&matrix.iter().map(|row| of(row)).collect::<Vec<_>>()).unwrap_or(0.0)
+}
+
+fn top(row: &[f64]) -> f64 {
+    row.iter().copied().fold(0.0, f64::max)
+}
+
+fn partners(row: &[f64]) -> f64 {
+    1.0 / row.iter().map(|share| share * share).sum::<f64>()
+}
+
+fn top_share_percents(one: &Watched) -> Vec<f64> {
+    { one.runs.iter() }
+        .map(|matrix| 100.0 * over_programs(matrix, top))
+        .collect()
+}
+
+fn summary(watched: &[Watched]) -> Result<Table, StudyError> {
+    let title = "How concentrated co-runners are: over runs";
+    let columns = vec![
+        Column::with_unit(
+            "top_share_percent",
+            "Time beside the most frequent co-runner",
+            "%",
+        ),
+        Column::plain("partners", "Effective number of co-runners"),
+        Column::with_unit(
+            "expected_top_share_percent",
+            "Were all equally frequent",
+            "%",
+        ),
+    ];
+    let mut table = Table::new("summary", title, columns)?;
+    for one in watched {
+        let counts = one
+            .runs
+            .iter()
+            .map(|matrix| over_programs(matrix, partners));
+        let counts: Vec<f64> = counts.collect();
+        let others = (one.mix.programs.len() - 1) as f64;
+        let tops = interval(&top_share_percents(one));
+        table.push(
+            one.name,
+            vec![tops, interval(&counts), (100.0 / others).into()],
+        )?;
+    }
+    Ok(table)
+}
+
+fn matrix(one: &Watched) -> Result<Table, StudyError> {
+    let names = one.mix.names();
+    let column = |(i, name): (usize, &String)| {
+        Column::with_unit(&format!("beside-{}", i + 1), name, "% of time")
+    };
+    let columns = names.iter().enumerate().map(column).collect();
+    let title = format!(
+        "Share of its time beside each program, {} workload, first run",
+        one.name
+    );
+    let mut table = Table::new(one.name, &title, columns)?;
+    for (name, row) in names.iter().zip(&one.runs[0]) {
+        table.push(
+            name,
+            row.iter().map(|share| (100.0 * share).into()).collect(),
+        )?;
+    }
+    Ok(table)
+}
+
+fn figure(one: &Watched) -> Result<Figure, StudyError> {
+    let cell = |row: usize, column: usize, share: f64| (row != column).then_some(100.0 * share);
+    let row = |(r, row): (usize, &Vec<f64>)| {
+        row.iter()
+            .enumerate()
+            .map(|(c, &share)| cell(r, c, share))
+            .collect()
+    };
+    let map = HeatMap {
+        x: "Co-runner".to_owned(),
+        y: "Program".to_owned(),
+        value: Axis::linear("Share of time on one core", Some("%")),
+        columns: one.mix.names(),
+        rows: one.mix.names(),
+        cells: one.runs[0].iter().enumerate().map(row).collect(),
+    };
+    let title = format!(
+        "Who shares a core with whom, {} workload ({})",
+        one.name,
+        one.mix.key()
+    );
+    Ok(Figure::new(one.name, &title, "", 1, Plot::HeatMap(map))?)
+}
+
+fn notes(watched: &[Watched], variations: [f64; 2]) -> Vec<String> {
+    let note = |(one, variation): (&Watched, f64)| {
+        let tops = interval(&top_share_percents(one)).text();
+        format!(
+            "{} ({}): alone its programs' instructions per cycle vary by {:.1} % on average; under \
+             {POLICY} a program spends {tops} % of its time beside its most frequent co-runner. {}",
+            one.name,
+            one.mix.key(),
+            100.0 * variation,
+            closest(one),
+        )
+    };
+    watched.iter().zip(variations).map(note).collect()
+}
+
+/// The pair that shares a core most in the first run.
+fn closest(one: &Watched) -> String {
+    let names = one.mix.names();
+    let matrix = &one.runs[0];
+    let pairs = (0..names.len()).flat_map(|a| (0..a).map(move |b| (b, a)));
+    let most = pairs.max_by(|x, y| matrix[x.0][x.1].total_cmp(&matrix[y.0][y.1]));
+    most.map_or_else(String::new, |(a, b)| {
+        let share = 100.0 * matrix[a][b];
+        format!(
+            "The pair most often together is {} and {}: {share:.0} %.",
+            names[a], names[b]
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_and_the_most_varying_are_chosen() {
+        assert_eq!(choose(&[0.3, 0.1, 0.5, 0.1, 0.5]), [1, 2]);
+    }
+
+    #[test]
+    fn equal_shares_count_as_that_many_partners() {
+        assert_eq!(partners(&[0.0, 0.25, 0.25, 0.25, 0.25]), 4.0);
+        assert_eq!(top(&[0.0, 0.75, 0.25]), 0.75);
+        assert_eq!(over_programs(&[vec![0.0, 1.0], vec![1.0, 0.0]], top), 1.0);
+    }
+}

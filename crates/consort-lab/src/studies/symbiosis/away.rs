@@ -1,0 +1,83 @@
+//! How much of their time threads spend away from the node that holds their memory.
+
+use consort_core::ThreadId;
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Observer, Segment};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Watches a run; its clones see the same.
+#[derive(Clone)]
+pub(super) struct Away(Rc<RefCell<Meter>>);
+
+struct Meter {
+    /// Node of each PU.
+    node_of: Vec<usize>,
+    /// Where each thread was first, which is where its memory stays.
+    home: BTreeMap<ThreadId, usize>,
+    away_ps: u64,
+    all_ps: u64,
+}
+
+impl Away {
+    pub(super) fn new(chip: &Chip) -> Self {
+        Self(Rc::new(RefCell::new(Meter {
+            node_of: chip.places().iter().map(|place| place.node).collect(),
+            home: BTreeMap::new(),
+            away_ps: 0,
+            all_ps: 0,
+        })))
+    }
+
+    /// Share of the time that threads were on PUs, 0 to 1.
+    pub(super) fn share(&self) -> f64 {
+        let meter = self.0.borrow();
+        meter.away_ps as f64 / (meter.all_ps as f64).max(1.0)
+    }
+}
+
+impl Observer for Away {
+    fn segment(&mut self, segment: &Segment<'_>) {
+        let mut meter = self.0.borrow_mut();
+        let node = meter.node_of[segment.pu];
+        let home = *meter.home.entry(segment.thread).or_insert(node);
+        let time = segment.to_ps - segment.from_ps;
+        meter.all_ps += time;
+        meter.away_ps += if node == home { 0 } else { time };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chip;
+    use super::*;
+    use consort_sim::contention::ThreadRates;
+    use consort_sim::engine::Doing;
+
+    /// Of four cores, PUs 0 to 3 are on the first node and 4 to 7 on the second.
+    #[test]
+    fn home_is_where_a_thread_was_first() {
+        let mut watch = Away::new(&chip(4).unwrap());
+        let rates = ThreadRates::default();
+        for (tid, pu, from_ps, to_ps) in
+            [(1, 0, 0, 10), (2, 6, 0, 10), (1, 5, 10, 40), (2, 4, 10, 40)]
+        {
+            let thread = ThreadId {
+                pid: 1,
+                tid,
+                start_ticks: 0,
+            };
+            watch.segment(&Segment {
+                thread,
+                name: "x",
+                pu,
+                from_ps,
+                to_ps,
+                doing: Doing::Work,
+                rates: &rates,
+            });
+        }
+        assert_eq!(watch.share(), 30.0 / 80.0);
+    }
+}

@@ -1,0 +1,51 @@
+//! The machine with fewer cores.
+
+use super::failed;
+use crate::study::StudyError;
+use consort_sim::chip::Chip;
+use consort_sim::machine::presets;
+use std::sync::Arc;
+
+/// The machine.
+const MACHINE: &str = "power8";
+/// PUs per core that are in use, as in the paper.
+const SMT: u32 = 2;
+/// Cores of each of its two nodes.
+const CORES_PER_NODE: usize = 5;
+
+/// The machine with so many of its cores in use, dealt to both nodes in turns; caches of the other
+/// cores and all of the memory stay, as when threads are kept off cores.
+pub(super) fn chip(cores: usize) -> Result<Arc<Chip>, StudyError> {
+    let part = format!("{MACHINE} with {cores} cores");
+    let spec = presets::find(MACHINE).map_err(failed(&part))?;
+    let is_used = |core: usize| {
+        let (node, within) = (core / CORES_PER_NODE, core % CORES_PER_NODE);
+        2 * within + node < cores
+    };
+    let chip = Chip::with_cores(&spec, Some(SMT), &is_used).map_err(failed(&part))?;
+    Ok(Arc::new(chip))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_dealt_to_both_nodes_and_caches_stay() {
+        for cores in 4..=10 {
+            let chip = chip(cores).unwrap();
+            let domains = chip.domains();
+            assert_eq!((domains.cores, domains.llcs, domains.nodes), (cores, 10, 2));
+            assert_eq!(chip.places().len(), 2 * cores);
+            let first = chip.places().iter().filter(|place| place.node == 0);
+            assert_eq!(first.count() / 2, cores.div_ceil(2));
+        }
+    }
+
+    #[test]
+    fn ten_cores_are_the_machine() {
+        let spec = presets::find(MACHINE).unwrap();
+        let whole = Chip::new(&spec, Some(SMT)).unwrap();
+        assert_eq!(whole, *chip(2 * CORES_PER_NODE).unwrap());
+    }
+}

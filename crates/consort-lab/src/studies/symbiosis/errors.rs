@@ -1,0 +1,104 @@
+//! What S2 and S3 have in common: sizes and histograms of one kind of error.
+
+use super::bins::{self, KINDS, Kind};
+use super::training::Lesson;
+use crate::report::{Column, Figure, Table};
+use crate::study::StudyError;
+use crate::train::{Errors, Spread};
+
+/// Which errors, and what is said of them.
+pub(in crate::studies) struct About {
+    pub kind: Kind,
+    /// Whether an error can be below 0.
+    pub is_signed: bool,
+    pub title: &'static str,
+}
+
+/// Forward errors.
+pub(in crate::studies) const FORWARD: About = About {
+    kind: |errors| &errors.forward,
+    is_signed: true,
+    title: "Errors of predicted slowdowns",
+};
+
+/// Inverse errors.
+pub(in crate::studies) const INVERSE: About = About {
+    kind: |errors| &errors.inverse,
+    is_signed: false,
+    title: "Cycles that the inverse model puts under a wrong cause",
+};
+
+/// Tables `errors` and `histogram`.
+pub(in crate::studies) fn tables(lesson: &Lesson, about: &About) -> Result<Vec<Table>, StudyError> {
+    Ok(vec![
+        sizes(lesson, about)?,
+        bins::table(lesson, about.kind, about.is_signed)?,
+    ])
+}
+
+/// Figure `histogram`.
+pub(in crate::studies) fn figure(lesson: &Lesson, about: &About) -> Result<Figure, StudyError> {
+    bins::figure(lesson, about.kind, about.is_signed, about.title)
+}
+
+fn sizes(lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::with_unit("mean_abs_percent", "Mean magnitude", "%"),
+        Column::with_unit("p95_percent", "95 percent are at most", "%"),
+        Column::with_unit("within_10_percent", "Within 10 percent", "% of errors"),
+        Column::plain("errors", "Errors"),
+    ];
+    let mut table = Table::new("errors", about.title, columns)?;
+    for (name, errors) in KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]) {
+        let spread = (about.kind)(errors);
+        let cells = vec![
+            spread.size.mean_absolute_percent.into(),
+            spread.size.p95_percent.into(),
+            within(spread, 10.0).into(),
+            (spread.count as u64).into(),
+        ];
+        table.push(name, cells)?;
+    }
+    Ok(table)
+}
+
+/// Percent of the errors in bins that lie within this much, in percent.
+fn within(spread: &Spread, percent: f64) -> f64 {
+    let inside = |&(low, high, _): &(f64, f64, u64)| low >= -percent && high <= percent;
+    let count: u64 = spread
+        .histogram
+        .bins()
+        .filter(inside)
+        .map(|bin| bin.2)
+        .sum();
+    100.0 * count as f64 / spread.count.max(1) as f64
+}
+
+/// One sentence on both.
+pub(in crate::studies) fn note(lesson: &Lesson, about: &About) -> String {
+    let of = |errors: &Errors| {
+        let size = (about.kind)(errors).size;
+        format!(
+            "{:.1} % (95 percent within {:.1} %)",
+            size.mean_absolute_percent, size.p95_percent
+        )
+    };
+    format!(
+        "{}: on trained programs {} on average, on held-out programs {}, over {} pairs.",
+        about.title,
+        of(&lesson.seen),
+        of(&lesson.held_out),
+        lesson.runs,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn within_counts_whole_bins() {
+        let spread = Spread::of(&[-11.0, -9.0, 0.0, 9.9, 10.1]);
+        assert_eq!(within(&spread, 10.0), 60.0);
+    }
+}

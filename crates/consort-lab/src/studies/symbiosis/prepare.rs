@@ -1,0 +1,66 @@
+//! A workload ready to be run.
+
+use super::mixes::Mix;
+use super::{QUANTUM, chip, failed, programs};
+use crate::context::Context;
+use crate::experiment::{Contender, Experiment, RunResult, Work};
+use crate::study::StudyError;
+use consort_sim::engine::Observer;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// The operating system beneath every policy.
+const OS: &str = "linux";
+
+/// A workload, its machine, and the work of its programs.
+pub(in crate::studies) struct Prepared {
+    pub mix: Mix,
+    pub experiment: Experiment,
+    work: Vec<Work>,
+}
+
+impl Prepared {
+    /// Measures alone what each program does in `alone_s`.
+    pub fn new(mix: &Mix, alone_s: f64, context: &Context<'_>) -> Result<Self, StudyError> {
+        let all = programs::of_workloads()?;
+        let instance = |(name, &program): (String, &usize)| Instance {
+            name,
+            program: Arc::clone(&all[program]),
+            threads: 1,
+            start_ms: 0.0,
+        };
+        let names = mix.names();
+        let experiment = Experiment {
+            chip: chip(mix.cores)?,
+            workload: Workload {
+                text: names.join("+"),
+                entries: names.into_iter().zip(&mix.programs).map(instance).collect(),
+            },
+            alone_s,
+            quantum: Some(QUANTUM),
+        };
+        let work = experiment
+            .work(context.seed())
+            .map_err(failed(&mix.key()))?;
+        Ok(Self {
+            mix: mix.clone(),
+            experiment,
+            work,
+        })
+    }
+
+    /// One run; the observer is told of everything.
+    pub fn run(
+        &self,
+        policy: &str,
+        seed: u64,
+        observer: Box<dyn Observer>,
+    ) -> Result<RunResult, StudyError> {
+        let part = format!("{} under {policy}", self.mix.key());
+        let contender = Contender::new(policy, OS).map_err(failed(&part))?;
+        let run = self
+            .experiment
+            .run(&contender, &self.work, seed, Some(observer));
+        run.map_err(failed(&part))
+    }
+}

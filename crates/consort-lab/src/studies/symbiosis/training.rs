@@ -1,0 +1,61 @@
+//! The training of the model, on which S1 to S3 stand.
+
+use super::memo::Memo;
+use super::{QUANTUM, chip, failed, programs};
+use crate::context::Context;
+use crate::study::StudyError;
+use crate::train::collect::{Training, collect};
+use crate::train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
+use std::sync::Arc;
+
+/// Threads per core.
+const WAYS: u32 = 2;
+/// Programs, at the quick and the full scale.
+const PROGRAMS: [usize; 2] = [8, usize::MAX];
+/// Quanta of a run, at the quick and the full scale.
+const QUANTA: [usize; 2] = [30, 100];
+/// Parts of the programs that are held out in turn.
+const FOLDS: usize = 5;
+/// Cores of the machine; all but the first are idle.
+const CORES: usize = 10;
+
+/// What the training gave.
+pub(in crate::studies) struct Lesson {
+    pub set: TrainingSet,
+    pub fit: Fit,
+    /// Errors on the programs that it was trained on.
+    pub seen: Errors,
+    /// Errors on programs that it was not trained on.
+    pub held_out: Errors,
+    /// Runs of programs together.
+    pub runs: usize,
+}
+
+static MADE: Memo<Lesson> = Memo::new();
+
+/// The training of this context, made once.
+pub(in crate::studies) fn lesson(context: &Context<'_>) -> Result<Arc<Lesson>, StudyError> {
+    MADE.get(context, || make(context))
+}
+
+fn make(context: &Context<'_>) -> Result<Lesson, StudyError> {
+    let training = Training {
+        chip: chip(CORES)?,
+        programs: programs::of_training(context.by_scale(PROGRAMS[0], PROGRAMS[1]))?,
+        ways: vec![WAYS],
+        quantum_ns: QUANTUM.as_nanos() as u64,
+        quanta: context.by_scale(QUANTA[0], QUANTA[1]),
+        draws: 0,
+    };
+    let collected = collect(&training, context).map_err(failed("training"))?;
+    let runs = collected.runs_together;
+    let set = collected.sets.into_iter().next().unwrap_or_default();
+    let fit = fit(&set).map_err(failed("fit"))?;
+    Ok(Lesson {
+        seen: errors(&fit.level, &set).map_err(failed("errors"))?,
+        held_out: cross_validate(&set, FOLDS).map_err(failed("cross-validation"))?,
+        fit,
+        set,
+        runs,
+    })
+}
