@@ -2,8 +2,8 @@
 //!
 //! Costs as the symbiotic policy has them: sums of both slowdowns by the
 //! published POWER8 parameters (Feliu et al., HPCA 2016), over random cycle
-//! stacks, with corrections up to 10 percent either way. `rustworkx` is the
-//! matching of the crate rustworkx-core on the same costs, in the same run.
+//! stacks, with corrections up to 10 percent either way. `benches/rustworkx` has
+//! the crate rustworkx-core beside it.
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
@@ -12,8 +12,6 @@ use divan::Bencher;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use rustworkx_core::max_weight_matching::max_weight_matching;
-use rustworkx_core::petgraph::graph::UnGraph;
 
 /// Published parameters: base, fixed point, floating point, data cache misses.
 const POWER8: [[f64; 4]; 4] = [
@@ -147,31 +145,6 @@ fn pairs_of_varied_warm(bencher: Bencher<'_, '_>, threads: usize) {
         .with_inputs(|| corrected(threads, &stacks, &mut rng))
         .bench_local_refs(|costs| {
             pairs_from(costs, &vec![1.0; threads], threads / 2, &before.duals).unwrap()
-        });
-}
-
-/// The graph as rustworkx-core wants it: weights to be made as large as can be.
-fn graph(costs: &Costs) -> UnGraph<(), i128> {
-    let mut graph = UnGraph::new_undirected();
-    let nodes: Vec<_> = (0..costs.threads()).map(|_| graph.add_node(())).collect();
-    for (i, &first) in nodes.iter().enumerate() {
-        for (j, &second) in nodes.iter().enumerate().skip(i + 1) {
-            graph.add_edge(first, second, -((costs.at(i, j) * 1e9) as i128));
-        }
-    }
-    graph
-}
-
-#[divan::bench(args = SIZES, sample_count = 3)]
-fn rustworkx_of_varied(bencher: Bencher<'_, '_>, threads: usize) {
-    let mut seed = 0;
-    bencher
-        .with_inputs(|| {
-            seed += 1;
-            graph(&varied(threads, seed))
-        })
-        .bench_local_refs(|graph| {
-            max_weight_matching(&*graph, true, |edge| Ok::<_, ()>(*edge.weight()), false).unwrap()
         });
 }
 

@@ -37,10 +37,10 @@ impl Parameters {
         ]
     }
 
-    /// Whether the component depends on no share, as training makes it where no thread has it
-    /// alone; its shares alone are then 0.
+    /// Whether the component occurs but depends on no share, as training makes it where no thread
+    /// has it alone; its shares alone are then 0.
     pub fn is_never_alone(&self) -> bool {
-        [self.beta, self.gamma, self.delta] == [0.0; 3]
+        [self.beta, self.gamma, self.delta] == [0.0; 3] && !self.is_absent()
     }
 
     /// Whether the component is left out: it never occurred in training.

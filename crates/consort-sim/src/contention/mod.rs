@@ -9,6 +9,7 @@ mod dispatch;
 mod layout;
 mod misses;
 mod pipeline;
+mod restrain;
 mod solve;
 mod stations;
 mod types;

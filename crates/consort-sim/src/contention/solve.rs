@@ -6,6 +6,7 @@ use super::caches::{Stream, divide};
 use super::dispatch::{CLASSES, Claim, MAX_WAYS, share};
 use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
+use super::restrain::restrain;
 use super::stations::{Visitor, wait};
 use super::types::{Flow, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
@@ -65,7 +66,11 @@ impl Solver {
                 before = residual;
             }
         }
-        state.solution(&sharing, &self.chip, residual, iterations)
+        let mut solution = state.solution(&sharing, &self.chip, residual, iterations);
+        if !solution.converged {
+            restrain(&self.chip, running, &mut solution);
+        }
+        solution
     }
 }
 

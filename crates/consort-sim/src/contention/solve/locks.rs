@@ -34,11 +34,13 @@ impl State<'_> {
                 .collect();
             let wait_s = wait(&station, &visitors);
             for &i in members {
-                let before = self.next[i].time_s - self.next[i].lock_s;
-                let scale = before / (before + per_instruction * wait_s);
                 let next = &mut self.next[i];
-                next.lock_s = per_instruction * wait_s;
-                next.time_s = before + next.lock_s;
+                let lock_s = per_instruction * wait_s;
+                let time_s = next.time_s - next.lock_s + lock_s;
+                // Shares of the time with the wait that was guessed become shares of the new time.
+                let scale = next.time_s / time_s;
+                next.lock_s = lock_s;
+                next.time_s = time_s;
                 next.active *= scale;
                 next.waits *= scale;
             }
