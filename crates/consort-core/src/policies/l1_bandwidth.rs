@@ -56,6 +56,7 @@ impl Policy for L1Bandwidth {
             view.topology,
             &crew,
             &groups,
+            |_, _| true,
             &mut decision,
             |group, member| reason(&loads, group, member),
         );

@@ -98,13 +98,18 @@ impl Policy for Sampling {
         let rate = rate(view, &crew);
         let schedule = self.next(rate, view.topology.cores().len(), rng);
         let (rule, best) = self.explain();
-        seat(view.topology, &crew, &schedule, &mut decision, |_, _| {
-            Reason {
+        seat(
+            view.topology,
+            &crew,
+            &schedule,
+            |_, _| true,
+            &mut decision,
+            |_, _| Reason {
                 considered: format!("{} random schedules per round", self.samples),
                 chosen: rule.to_owned(),
                 facts: vec![best.clone()],
-            }
-        });
+            },
+        );
         decision
     }
 }

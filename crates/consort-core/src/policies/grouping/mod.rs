@@ -5,7 +5,9 @@
 //! moves. Public because the oracle, which only a simulation can have, makes groups as well.
 
 mod crew;
+mod nodes;
 mod seats;
 
 pub use crew::Crew;
+pub use nodes::{Domain, Homes, inside};
 pub use seats::{leave, seat};

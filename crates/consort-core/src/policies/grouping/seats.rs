@@ -9,15 +9,18 @@ use crate::topology::{Core, Topology};
 
 /// Places every group on a core of its own and every member on a PU of its own, so that as few
 /// threads as possible change their core; `reason` tells of a member, by its index in the crew,
-/// why it is in its group. Members that cannot be placed so are left to the operating system.
+/// why it is in its group. `wanted` tells on which cores a group, by number, is wanted; it is left
+/// aside where not all can have such a core. Members that cannot be placed are left to the
+/// operating system.
 pub fn seat(
     topology: &Topology,
     crew: &Crew<'_>,
     groups: &[Vec<usize>],
+    wanted: impl Fn(usize, usize) -> bool,
     decision: &mut Decision,
     reason: impl Fn(&[usize], usize) -> Reason,
 ) {
-    let cores = cores(topology, crew, groups);
+    let cores = cores(topology, crew, groups, wanted);
     for (group, core) in groups.iter().zip(cores) {
         let members: Vec<&ThreadObservation> = group.iter().map(|&i| crew.members[i]).collect();
         let core = core.map(|index| &topology.cores()[index]);
@@ -46,7 +49,12 @@ pub fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
 }
 
 /// The core of each group; none for any where the masks do not let all have one.
-fn cores(topology: &Topology, crew: &Crew<'_>, groups: &[Vec<usize>]) -> Vec<Option<usize>> {
+fn cores(
+    topology: &Topology,
+    crew: &Crew<'_>,
+    groups: &[Vec<usize>],
+    wanted: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
     let at = |thread: &&ThreadObservation| topology.core_of(thread.last_pu?);
     let on: Vec<Option<usize>> = crew.members.iter().map(at).collect();
     let seat = |core: &Core| Seat {
@@ -58,7 +66,9 @@ fn cores(topology: &Topology, crew: &Crew<'_>, groups: &[Vec<usize>]) -> Vec<Opt
         let mut members = groups[group].iter().map(|&i| crew.members[i]);
         members.all(|member| may_use(member, &topology.cores()[core]))
     };
-    match assign(groups, &on, &seats, allowed) {
+    let both = |group, core| wanted(group, core) && allowed(group, core);
+    let seating = assign(groups, &on, &seats, both);
+    match seating.or_else(|_| assign(groups, &on, &seats, allowed)) {
         Ok(seating) => seating.cores.into_iter().map(Some).collect(),
         Err(_) => vec![None; groups.len()],
     }

@@ -13,6 +13,9 @@
 //! Promises: of all pairings the one with the least predicted cost, exactly; nothing is known of
 //! a thread but what its counters told.
 //!
+//! Beyond the paper: `numa` leaves threads on the node of their memory and pairs inside nodes, since
+//! a thread that is moved away from its memory loses more than a better partner gives.
+//!
 //! Differs from the paper in how a thread's performance alone is measured. The paper stops all but
 //! one thread of a core; here the threads of a core take turns on one of its PUs for as long, which
 //! needs no right to stop anybody, and each is alone on the core while it runs (`isolation`).
@@ -32,7 +35,7 @@ pub use self::objective::Objective;
 use self::partners::Partners;
 use self::stacks::Stacks;
 use self::trained::Trained;
-use super::grouping::{Crew, leave, seat};
+use super::grouping::{Crew, Domain, Homes, inside, leave, seat};
 use crate::ids::ThreadId;
 use crate::plan::Decision;
 use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
@@ -81,6 +84,11 @@ const OPTIONS: &[OptionInfo] = &[
         meaning: "time that each thread is measured alone, ms (a number from 1)",
     },
     OptionInfo {
+        name: "numa",
+        default: "true",
+        meaning: "leave every thread on the NUMA node of its memory, and pair inside nodes",
+    },
+    OptionInfo {
         name: "estimated",
         default: "true",
         meaning: "whether cycle stacks may be estimated from samples instead of counted",
@@ -98,6 +106,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     Ok(Box::new(Symbiotic {
         trained: Trained::new(options.named("model")?, INFO.name)?,
         objective: Objective::of(options)?,
+        homes: options.flag("numa")?.then(Homes::default),
         corrects: options.flag("correction")?,
         may_estimate: options.flag("estimated")?,
         active: options.share("active")?,
@@ -115,6 +124,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
 struct Symbiotic {
     trained: Trained,
     objective: Objective,
+    homes: Option<Homes>,
     corrects: bool,
     may_estimate: bool,
     active: f64,
@@ -178,7 +188,6 @@ impl Symbiotic {
     }
 
     fn pair(&mut self, view: View<'_>, crew: &Crew<'_>, decision: &mut Decision) {
-        let cores = view.topology.cores().len();
         let Some(stacks) = self.stacks.of(crew) else {
             let note = "no cycle stack of any active thread is known yet: all are left to the OS";
             decision.report.notes.push(note.to_owned());
@@ -187,26 +196,40 @@ impl Symbiotic {
                 .for_each(|t| leave(t, "no stack is known yet", decision));
             return;
         };
+        let domains = self.domains(view.topology, crew);
         self.partners.choose(
             crew,
             &stacks,
             &self.trained,
             self.actual.corrections(),
             self.objective,
-            cores,
+            &domains,
         );
-        let partners = &self.partners;
+        let (partners, groups) = (&self.partners, self.partners.groups());
+        let wanted = |group: usize, core: usize| inside(&domains, &groups[group], core);
         seat(
             view.topology,
             crew,
-            partners.groups(),
+            groups,
+            wanted,
             decision,
             |group, member| partners.reason(crew, group, member),
         );
     }
 
+    /// The nodes, each with its threads; the whole machine at once where nodes do not count.
+    fn domains(&mut self, topology: &Topology, crew: &Crew<'_>) -> Vec<Domain> {
+        match &mut self.homes {
+            Some(homes) => homes.domains(topology, crew),
+            None => vec![Domain::whole(topology, crew)],
+        }
+    }
+
     fn forget_who_is_gone(&mut self, observation: &Observation) {
         let is_here = |id: ThreadId| observation.thread(id).is_some();
+        self.homes
+            .iter_mut()
+            .for_each(|homes| homes.retain(is_here));
         self.stacks.retain(is_here);
         self.actual.retain(is_here);
         self.partners.retain(is_here);

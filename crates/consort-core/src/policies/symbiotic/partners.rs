@@ -6,7 +6,7 @@ use crate::ids::ThreadId;
 use crate::matching::{self, Costs, Shape};
 use crate::model::{Corrections, PairSlowdowns};
 use crate::plan::{Fact, Reason};
-use crate::policies::grouping::Crew;
+use crate::policies::grouping::{Crew, Domain};
 use std::collections::BTreeMap;
 
 /// How long the search for groups of more than two may go on improving, in swaps tried.
@@ -57,7 +57,8 @@ impl Partners {
         grouped > 0 && grouped == crew.members.len() && same
     }
 
-    /// Groups of the least predicted cost; `stacks` are those of the members, one after another.
+    /// Groups of the least predicted cost inside each domain; `stacks` are those of the members,
+    /// one after another.
     pub(super) fn choose(
         &mut self,
         crew: &Crew<'_>,
@@ -65,22 +66,35 @@ impl Partners {
         trained: &Trained,
         corrections: &Corrections,
         objective: Objective,
-        cores: usize,
+        domains: &[Domain],
     ) {
-        let ids: Vec<ThreadId> = crew.members.iter().map(|thread| thread.id).collect();
-        let chooser = Chooser {
-            ids: &ids,
-            stacks,
-            trained,
-            corrections,
-            objective,
-        };
-        self.groups = if ids.len() <= 2 * cores {
+        self.groups.clear();
+        self.predictions.clear();
+        for domain in domains {
+            let own = |&i: &usize| stacks.chunks(trained.components().max(1)).nth(i);
+            let stacks = domain.members.iter().filter_map(own).flatten();
+            let ids = domain.members.iter().map(|&i| crew.members[i].id);
+            let chooser = Chooser {
+                ids: &ids.collect::<Vec<ThreadId>>(),
+                stacks: &stacks.copied().collect::<Vec<f64>>(),
+                trained,
+                corrections,
+                objective,
+            };
+            self.choose_in(domain, &chooser);
+        }
+    }
+
+    fn choose_in(&mut self, domain: &Domain, chooser: &Chooser<'_>) {
+        let cores = domain.cores.len();
+        let groups = if chooser.ids.len() <= 2 * cores {
             chooser.pairs(cores, &mut self.pairs, &mut self.costs)
         } else {
             chooser.groups(cores)
         };
-        self.predictions = chooser.predictions(&self.groups);
+        self.predictions.extend(chooser.predictions(&groups));
+        let in_crew = |group: Vec<usize>| group.into_iter().map(|i| domain.members[i]).collect();
+        self.groups.extend(groups.into_iter().map(in_crew));
     }
 
     /// Why a member is in its group.

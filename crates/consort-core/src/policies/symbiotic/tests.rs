@@ -358,3 +358,34 @@ fn without_a_model_or_stacks_all_are_left_alone() {
     );
     assert!(decision.report.notes[0].contains("no cycle stack"));
 }
+
+#[test]
+fn threads_stay_on_the_node_of_their_memory() {
+    use crate::topology::{CoreType, PuFacts};
+    let fact = |pu: u32| PuFacts {
+        pu: PuId(pu),
+        package: 0,
+        node: pu / 4,
+        core: pu / 2,
+        llc: pu / 4,
+        l2: None,
+        core_type: 0,
+    };
+    let uniform = CoreType {
+        name: "uniform".to_owned(),
+        capacity: 1024,
+    };
+    let topology = Topology::new((0..8).map(fact).collect(), vec![uniform]).unwrap();
+    // Over all nodes 0 and 1 would each get one of 4 to 7.
+    let memory = [0.9, 0.85, 0.8, 0.75, 0.1, 0.15, 0.2, 0.25];
+    let nodes_kept = |options: &str| {
+        let mut world = World::new(4, 2, &memory);
+        world.topology = topology.clone();
+        world.at = (0..8).map(PuId).collect();
+        let mut policy = policy(&topology, options);
+        (0..4).for_each(|_| drop(world.turn(policy.as_mut())));
+        (0..8).all(|i| world.at[i].0 / 4 == i as u32 / 4)
+    };
+    assert!(nodes_kept(",correction=false"));
+    assert!(!nodes_kept(",correction=false,numa=false"));
+}

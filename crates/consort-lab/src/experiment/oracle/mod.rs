@@ -4,11 +4,12 @@
 //! who holds it: [`Revealed`] wraps the machine and puts the truth into a [`Truth`] that the
 //! oracle shares, while policies of the registry get observations alone.
 //!
-//! Each quantum it knows the phase and the burst that every thread is in, solves every pair of
-//! threads on one core, and takes the pairing of the least cost; for more than two per core the
-//! groups that [`consort_core::matching::groups`] finds. It foresees neither the next burst nor
-//! what threads on other cores do to memory, so it is a bound for policies that choose pairs from
-//! the same past, not for all.
+//! Each quantum it knows the phase that every thread is in, solves every pair of threads on one
+//! core, and takes the pairing of the least cost; for more than two per core the groups that
+//! [`consort_core::matching::groups`] finds. Like `symbiotic` it leaves threads on the node of
+//! their memory. It takes bursts at their mean, since the next one is drawn anew, and it knows
+//! neither what threads on other cores do to memory nor what a move costs: it tells what knowing
+//! the slowdowns of all pairs is worth, and is no bound for policies that see further.
 
 mod machine;
 mod slowdowns;
@@ -19,7 +20,7 @@ use self::slowdowns::Slowdowns;
 use consort_core::matching::{self, Costs, Shape};
 use consort_core::plan::{Decision, Reason};
 use consort_core::policies::Objective;
-use consort_core::policies::grouping::{Crew, leave, seat};
+use consort_core::policies::grouping::{Crew, Homes, inside, leave, seat};
 use consort_core::policy::{Policy, PolicyError, PolicyRng, View};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Demand;
@@ -61,6 +62,7 @@ pub(super) struct Oracle {
     truth: Truth,
     objective: Objective,
     slowdowns: Slowdowns,
+    homes: Homes,
 }
 
 impl Oracle {
@@ -69,6 +71,7 @@ impl Oracle {
             truth: truth.clone(),
             objective,
             slowdowns: Slowdowns::new(chip),
+            homes: Homes::default(),
         }
     }
 
@@ -116,19 +119,31 @@ impl Policy for Oracle {
         for (thread, why) in &crew.left {
             leave(thread, why, &mut decision);
         }
-        let demands = crew
-            .members
-            .iter()
-            .map(|thread| self.truth.demand(thread.id));
-        let demands: Vec<Option<Demand>> = demands.collect();
-        let groups = self.groups(&demands, view.topology.cores().len());
-        seat(view.topology, &crew, &groups, &mut decision, |_, _| {
-            Reason {
+        let domains = self.homes.domains(view.topology, &crew);
+        let mut groups = Vec::new();
+        for domain in &domains {
+            let id = |&i: &usize| crew.members[i].id;
+            let demands = domain.members.iter().map(|i| self.truth.demand(id(i)));
+            let demands: Vec<Option<Demand>> = demands.collect();
+            let found = self.groups(&demands, domain.cores.len()).into_iter();
+            let in_crew = |group: Vec<usize>| -> Vec<usize> {
+                group.into_iter().map(|i| domain.members[i]).collect()
+            };
+            groups.extend(found.map(in_crew));
+        }
+        let wanted = |group: usize, core: usize| inside(&domains, &groups[group], core);
+        seat(
+            view.topology,
+            &crew,
+            &groups,
+            wanted,
+            &mut decision,
+            |_, _| Reason {
                 considered: "all groups, by the simulation's own truth".to_owned(),
                 chosen: "of the groups with the least cost".to_owned(),
                 facts: Vec::new(),
-            }
-        });
+            },
+        );
         decision
     }
 }

@@ -7,10 +7,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bursts are told apart in steps of a sixteenth of the mean: between two steps slowdowns differ
-/// by less than pairs do, and what has been solved can be used again.
-const STEPS: f64 = 16.0;
-
 /// Solver of groups on the first of the cores with most PUs.
 pub(super) struct Slowdowns {
     solver: Solver,
@@ -22,7 +18,7 @@ pub(super) struct Slowdowns {
     known: BTreeMap<Vec<Kind>, Vec<f64>>,
 }
 
-/// What of a demand decides: number of the phase, steps of intensity, program, node of its memory.
+/// What of a demand decides: number of the phase, program, text, node of its memory.
 type Kind = (usize, u32, u32, usize);
 
 impl Slowdowns {
@@ -55,17 +51,17 @@ impl Slowdowns {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let speeds = self.solve(threads, &key);
+        let speeds = self.solve(threads);
         self.known.insert(key, speeds.clone());
         speeds
     }
 
-    fn solve(&self, threads: &[&Demand], key: &[Kind]) -> Vec<f64> {
-        let rounded = |(thread, kind): (&&Demand, &Kind)| Demand {
-            intensity: f64::from(kind.1) / STEPS,
+    fn solve(&self, threads: &[&Demand]) -> Vec<f64> {
+        let at_mean = |thread: &&Demand| Demand {
+            intensity: 1.0,
             ..(*thread).clone()
         };
-        let demands: Vec<Demand> = threads.iter().zip(key).map(rounded).collect();
+        let demands: Vec<Demand> = threads.iter().map(at_mean).collect();
         let running = self.pus.iter().zip(&demands);
         let running: Vec<Running<'_>> = running
             .map(|(&pu, demand)| Running { pu, demand })
@@ -88,7 +84,6 @@ impl Slowdowns {
         if known.is_none() {
             self.phases.push(Arc::clone(&thread.phase));
         }
-        let steps = (thread.intensity * STEPS).round().max(1.0) as u32;
-        (phase, steps, thread.program, thread.home_node)
+        (phase, thread.program, thread.text, thread.home_node)
     }
 }
