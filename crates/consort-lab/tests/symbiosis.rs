@@ -7,7 +7,14 @@ use consort_lab::studies::REGISTRY;
 use consort_lab::{Scale, StudyOutput};
 use std::num::NonZeroUsize;
 
-const POLICIES: [&str; 5] = ["random", "linux", "l1-bandwidth", "symbiotic", "oracle"];
+const POLICIES: [&str; 6] = [
+    "random",
+    "linux",
+    "l1-bandwidth",
+    "symbiotic",
+    "oracle",
+    "symbiotic-any-node",
+];
 const STACK: [&str; 5] = [
     "PM_GRP_CMPL",
     "PM_CMPLU_STALL_THRD",

@@ -19,6 +19,14 @@ pub(in crate::studies) struct Prepared {
     work: Vec<Work>,
 }
 
+/// What runs under the name that rows have.
+fn contender(policy: &str) -> &str {
+    match policy {
+        "symbiotic-any-node" => "symbiotic:numa=false",
+        other => other,
+    }
+}
+
 impl Prepared {
     /// Measures alone what each program does in `alone_s`.
     pub fn new(mix: &Mix, alone_s: f64, context: &Context<'_>) -> Result<Self, StudyError> {
@@ -57,7 +65,7 @@ impl Prepared {
         observer: Box<dyn Observer>,
     ) -> Result<RunResult, StudyError> {
         let part = format!("{} under {policy}", self.mix.key());
-        let contender = Contender::new(policy, OS).map_err(failed(&part))?;
+        let contender = Contender::new(contender(policy), OS).map_err(failed(&part))?;
         let run = self
             .experiment
             .run(&contender, &self.work, seed, Some(observer));
