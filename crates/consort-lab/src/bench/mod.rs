@@ -1,6 +1,6 @@
 //! How fast Consort itself is: the simulator, its solver, the policies.
 //!
-//! Usage: take [`all`] benches or [`select`] some by name, and [`run`] them; each
+//! Usage: take [`all`] benches or [`select`] some by name, and [`run()`] them; each
 //! gives [`Row`]s. To add a bench: a file here that implements [`Bench`], and a
 //! line in [`all`].
 //!

@@ -21,8 +21,11 @@ const TOLERANCE: f64 = 1e-6;
 const MOST_ITERATIONS: u32 = 1000;
 /// Share of the new value in each step, at first.
 const STEP: f64 = 0.8;
-/// Iterations after which the step is halved where the change has not halved: the set oscillates.
+/// Iterations after which the step is halved where the change has hardly fallen: the set
+/// oscillates. A change that falls slowly is no oscillation, and smaller steps would slow it down.
 const PATIENCE: u32 = 20;
+/// Share of the change that is left after so many iterations where it has hardly fallen.
+const HARDLY: f64 = 0.9;
 /// Steps are not made smaller than this; from there on more of them help, not smaller ones.
 const SMALLEST_STEP: f64 = 0.05;
 
@@ -60,7 +63,7 @@ impl Solver {
             state.update(&sharing);
             residual = state.step(step);
             if iterations.is_multiple_of(PATIENCE) {
-                if residual > 0.5 * before {
+                if residual > HARDLY * before {
                     step = (0.5 * step).max(SMALLEST_STEP);
                 }
                 before = residual;

@@ -3,8 +3,8 @@
 //! Purpose: hierarchical pairing (6.6 of the specification): threads into
 //! pairs, pairs into fours, fours into eights, each step an exact matching at
 //! the cost of the larger groups, then a local search that swaps two threads,
-//! or moves one to a free place, as long as that is cheaper. Usage: [`groups`];
-//! [`exhaustive`] for few threads shows what the heuristic leaves. Pitfalls:
+//! or moves one to a free place, as long as that is cheaper. Usage: [`groups()`];
+//! [`exhaustive()`] for few threads shows what the heuristic leaves. Pitfalls:
 //! the problem is NP-hard from three per group on, so this is no optimum.
 
 mod cost;
