@@ -3,6 +3,9 @@
 use super::error::ModelError;
 use super::level::{Level, share};
 
+/// Threads on either side of a tile of pairs: two tiles fit into any L1D.
+const TILE: usize = 32;
+
 /// The slowdown of every thread next to every other on one core of two.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairSlowdowns {
@@ -44,6 +47,22 @@ impl PairSlowdowns {
             .slowdowns
             .get_mut(from..from.saturating_add(self.threads));
         row.unwrap_or_default()
+    }
+
+    /// Puts the cost of each pair, the sum of what both slowdowns cost, in the place of either
+    /// slowdown. Tile by tile, so that the mirrored half is in the cache as well.
+    pub fn sum_both(&mut self, cost: impl Fn(f64) -> f64) {
+        let n = self.threads;
+        let tiles = (0..n).step_by(TILE);
+        for (rows, columns) in tiles.flat_map(|r| (r..n).step_by(TILE).map(move |c| (r, c))) {
+            for i in rows..(rows + TILE).min(n) {
+                for j in columns.max(i + 1)..(columns + TILE).min(n) {
+                    let sum = cost(self.slowdowns[i * n + j]) + cost(self.slowdowns[j * n + i]);
+                    self.slowdowns[i * n + j] = sum;
+                    self.slowdowns[j * n + i] = sum;
+                }
+            }
+        }
     }
 
     /// Slowdown of a thread next to one co-runner.
@@ -137,5 +156,37 @@ impl Columns {
         }
         row.iter_mut()
             .for_each(|slowdown| *slowdown = slowdown.max(1.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Parameters;
+
+    #[test]
+    fn costs_of_pairs_are_both_summed_whatever_the_tiles() {
+        let parameters = Parameters {
+            alpha: 0.1,
+            beta: 1.2,
+            gamma: 0.3,
+            delta: 0.4,
+        };
+        let level = Level::new(2, vec![parameters; 2]).unwrap();
+        for threads in [0, 1, 2, TILE - 1, TILE, TILE + 1, 3 * TILE + 5] {
+            let share = |i: usize| (i * 37 % 101) as f64 / 101.0;
+            let stacks: Vec<f64> = (0..threads)
+                .flat_map(|i| [share(i), 1.0 - share(i)])
+                .collect();
+            let before = level.pairs(&stacks).unwrap();
+            let mut costs = before.clone();
+            costs.sum_both(|slowdown| slowdown * slowdown);
+            for i in 0..threads {
+                for j in (0..threads).filter(|&j| j != i) {
+                    let (one, other) = (before.get(i, j).unwrap(), before.get(j, i).unwrap());
+                    assert_eq!(costs.get(i, j), Some(one * one + other * other));
+                }
+            }
+        }
     }
 }

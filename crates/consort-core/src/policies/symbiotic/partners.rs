@@ -154,14 +154,8 @@ impl Chooser<'_> {
             return in_order(self.ids.len(), cores);
         };
         self.corrections.apply(self.ids, pairs);
-        let both = |i: usize, j: usize| {
-            let cost = |i, j| {
-                pairs
-                    .get(i, j)
-                    .map_or(f64::INFINITY, |s| self.objective.cost(s))
-            };
-            cost(i, j) + cost(j, i)
-        };
+        pairs.sum_both(|slowdown| self.objective.cost(slowdown));
+        let both = |i: usize, j: usize| pairs.get(i, j).unwrap_or(f64::INFINITY);
         let filled = costs.refill(self.ids.len(), both);
         let matched = filled.and_then(|()| matching::pairs(costs, &alone, cores));
         match matched {
