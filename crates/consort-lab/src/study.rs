@@ -94,8 +94,8 @@ pub struct StudyReport {
     pub seed: u64,
     /// How much of it was run.
     pub scale: Scale,
-    /// Host time that it took, in seconds: the one number that is not the same
-    /// on every host.
+    /// Host time that it took, in seconds. This, and tables that a study marks as measured on the
+    /// host, are not the same on every host.
     pub seconds: f64,
     /// What it gave.
     #[serde(flatten)]
