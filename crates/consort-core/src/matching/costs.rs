@@ -24,42 +24,49 @@ impl Costs {
     /// infinity, [`MatchingError::TooMany`] beyond [`MAX_THREADS`].
     pub fn from_fn(
         threads: usize,
-        cost: impl FnMut(usize, usize) -> f64,
+        mut cost: impl FnMut(usize, usize) -> f64,
     ) -> Result<Self, MatchingError> {
         let mut costs = Self::default();
-        costs.refill(threads, cost)?;
+        costs.refill(threads, |first, row| {
+            for (at, value) in row.iter_mut().enumerate() {
+                *value = cost(first, first + 1 + at);
+            }
+        })?;
         Ok(costs)
     }
 
-    /// The same as [`Costs::from_fn`] in memory that is already there.
+    /// Costs row by row in memory that is already there: `fill` is given each thread and, to be
+    /// written, its costs with every thread after it, in their order.
     ///
     /// # Errors
     /// As [`Costs::from_fn`]; the costs are then those of no threads.
     pub fn refill(
         &mut self,
         threads: usize,
-        mut cost: impl FnMut(usize, usize) -> f64,
+        mut fill: impl FnMut(usize, &mut [f64]),
     ) -> Result<(), MatchingError> {
         self.threads = 0;
-        self.values.clear();
         check_count(threads)?;
-        self.values.reserve(threads * threads.saturating_sub(1) / 2);
+        self.values
+            .resize(threads * threads.saturating_sub(1) / 2, 0.0);
+        let mut rest = self.values.as_mut_slice();
+        let mut wrong = 0;
         for first in 0..threads {
-            let row = (first + 1..threads).map(|second| cost(first, second));
-            self.values.extend(row);
+            let (row, after) = rest.split_at_mut(threads - first - 1);
+            fill(first, row);
+            // Counting has no early exit, so it runs on several costs at once.
+            wrong += row.iter().filter(|value| is_wrong(**value)).count();
+            rest = after;
         }
         self.threads = threads;
-        self.check()
+        if wrong > 0 { self.refuse() } else { Ok(()) }
     }
 
-    fn check(&mut self) -> Result<(), MatchingError> {
-        let wrong = |value: &f64| value.is_nan() || *value == f64::NEG_INFINITY;
-        if !self.values.iter().any(wrong) {
-            return Ok(());
-        }
+    /// Names the first pair whose cost is none, and forgets all.
+    fn refuse(&mut self) -> Result<(), MatchingError> {
         let found = (0..self.threads)
             .flat_map(|i| (i + 1..self.threads).map(move |j| (i, j)))
-            .find(|&(i, j)| wrong(&self.at(i, j)));
+            .find(|&(i, j)| is_wrong(self.at(i, j)));
         let (first, second) = found.unwrap_or_default();
         let value = self.at(first, second);
         *self = Self::default();
@@ -97,6 +104,11 @@ impl Costs {
     pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }
+}
+
+/// Not a number, or minus infinity.
+fn is_wrong(value: f64) -> bool {
+    value.is_nan() || value == f64::NEG_INFINITY
 }
 
 fn check_count(threads: usize) -> Result<(), MatchingError> {

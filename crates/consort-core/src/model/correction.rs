@@ -30,8 +30,20 @@ pub struct Corrections {
     weight: f64,
     places: BTreeMap<ThreadId, usize>,
     free: Vec<usize>,
-    /// By place of the thread, then of the co-runner; 1 past the end.
-    factors: Vec<Vec<f64>>,
+    /// By place of the thread, ascending by that of the co-runner; only pairs that have been seen,
+    /// with either thread, are there.
+    factors: Vec<Vec<Seen>>,
+}
+
+/// The factors of two threads next to each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    /// Place of the co-runner.
+    other: usize,
+    /// Of the thread next to the co-runner.
+    own: f64,
+    /// Of the co-runner next to the thread.
+    others: f64,
 }
 
 impl Default for Corrections {
@@ -68,11 +80,11 @@ impl Corrections {
         let own = self.place(thread);
         for co_runner in co_runners {
             let other = self.place(*co_runner);
-            let row = &mut self.factors[own];
-            if row.len() <= other {
-                row.resize(other + 1, 1.0);
-            }
-            row[other] += self.weight * (factor - row[other]);
+            let weight = self.weight;
+            let known = &mut self.seen(own, other).own;
+            *known += weight * (factor - *known);
+            let known = *known;
+            self.seen(other, own).others = known;
         }
         Update::Taken
     }
@@ -100,32 +112,51 @@ impl Corrections {
         let Some(place) = self.places.remove(&thread) else {
             return;
         };
-        self.factors[place].clear();
-        for row in &mut self.factors {
-            if let Some(factor) = row.get_mut(place) {
-                *factor = 1.0;
+        for seen in std::mem::take(&mut self.factors[place]) {
+            let row = &mut self.factors[seen.other];
+            if let Ok(at) = row.binary_search_by_key(&place, |seen| seen.other) {
+                row.remove(at);
             }
         }
         self.free.push(place);
     }
 
-    /// Corrects predicted slowdowns of all pairs; `threads` tells who they are,
-    /// in their order. Performance is multiplied, so slowdowns are divided.
+    /// Corrects predicted slowdowns of all pairs, and forgets earlier corrections of them;
+    /// `threads` tells who they are, in their order. Performance is multiplied, so slowdowns are
+    /// divided.
     pub fn apply(&self, threads: &[ThreadId], pairs: &mut PairSlowdowns) {
-        let place = |id: &ThreadId| self.places.get(id).copied().unwrap_or(usize::MAX);
-        let places: Vec<usize> = threads.iter().map(place).collect();
-        for (thread, own) in places.iter().enumerate() {
-            let Some(factors) = self.factors.get(*own).filter(|row| !row.is_empty()) else {
-                continue;
-            };
-            for (slowdown, other) in pairs.next_to_mut(thread).iter_mut().zip(&places) {
-                *slowdown /= factors.get(*other).copied().unwrap_or(1.0);
-            }
+        let place = |id: &ThreadId| self.places.get(id).copied();
+        let places: Vec<Option<usize>> = threads.iter().map(place).collect();
+        let mut threads_at = vec![None; self.factors.len()];
+        for (thread, place) in places.iter().enumerate() {
+            place
+                .iter()
+                .for_each(|&place| threads_at[place] = Some(thread));
         }
+        pairs.correct(places.iter().map(|place| {
+            let seen = place.map_or(&[][..], |place| &self.factors[place]);
+            let here = |seen: &Seen| Some((threads_at[seen.other]?, seen.own, seen.others));
+            seen.iter().filter_map(here)
+        }));
     }
 
     fn at(&self, own: usize, other: usize) -> f64 {
-        self.factors[own].get(other).copied().unwrap_or(1.0)
+        let row = &self.factors[own];
+        let found = row.binary_search_by_key(&other, |seen| seen.other);
+        found.map_or(1.0, |at| row[at].own)
+    }
+
+    /// The factors of two threads, 1 where they have not been seen.
+    fn seen(&mut self, own: usize, other: usize) -> &mut Seen {
+        let row = &mut self.factors[own];
+        let at = row
+            .binary_search_by_key(&other, |seen| seen.other)
+            .unwrap_or_else(|at| {
+                let (own, others) = (1.0, 1.0);
+                row.insert(at, Seen { other, own, others });
+                at
+            });
+        &mut row[at]
     }
 
     fn place(&mut self, thread: ThreadId) -> usize {

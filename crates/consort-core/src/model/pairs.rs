@@ -1,74 +1,179 @@
 //! The forward model for every pair of many threads.
+//!
+//! Nothing is kept per pair: the slowdowns of a thread next to all others take
+//! less time to compute than to fetch from memory, where there are many threads.
 
 use super::error::ModelError;
 use super::level::{Level, share};
 
-/// Threads on either side of a tile of pairs: two tiles fit into any L1D.
-const TILE: usize = 32;
-
 /// The slowdown of every thread next to every other on one core of two.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairSlowdowns {
-    threads: usize,
-    /// Row by row; a row is one thread next to each co-runner.
-    slowdowns: Vec<f64>,
-    scratch: Columns,
-}
-
-/// Shares by component, so that one component of many threads is contiguous.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Columns {
-    /// Components that have a product term, one after another.
-    shares: Vec<f64>,
+    /// Components that have a product term.
+    products: Vec<Product>,
     /// What a co-runner adds to whoever runs next to it, without products.
     added: Vec<f64>,
     /// Slowdown of a thread next to nobody, without products.
     alone: Vec<f64>,
+    /// Pairs to be corrected, in the order of their first thread.
+    corrected: Vec<Corrected>,
+    /// Where those of each thread begin; beyond the end there are none.
+    corrected_from: Vec<usize>,
+    /// Slowdowns of others next to the thread in hand.
+    scratch: Vec<f64>,
+}
+
+/// One component of all threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Product {
+    shares: Vec<f64>,
+    /// The same times the coefficient of the product.
+    weighted: Vec<f64>,
+}
+
+/// By what the slowdowns of a pair are divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Corrected {
+    /// The later thread of the two.
+    second: usize,
+    /// For the first thread's slowdown.
+    first_by: f64,
+    /// For the second's.
+    second_by: f64,
 }
 
 impl PairSlowdowns {
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.threads
+        self.alone.len()
     }
 
-    /// Slowdowns of one thread next to each other one; what stands at its own
-    /// place is next to a copy of itself. Empty for a thread that is not there.
-    pub fn next_to(&self, thread: usize) -> &[f64] {
-        let from = thread.saturating_mul(self.threads);
-        let row = self.slowdowns.get(from..from.saturating_add(self.threads));
-        row.unwrap_or_default()
-    }
-
-    /// The same row, to be corrected.
-    pub(super) fn next_to_mut(&mut self, thread: usize) -> &mut [f64] {
-        let from = thread.saturating_mul(self.threads);
-        let row = self
-            .slowdowns
-            .get_mut(from..from.saturating_add(self.threads));
-        row.unwrap_or_default()
-    }
-
-    /// Puts the cost of each pair, the sum of what both slowdowns cost, in the place of either
-    /// slowdown. Tile by tile, so that the mirrored half is in the cache as well.
-    pub fn sum_both(&mut self, cost: impl Fn(f64) -> f64) {
-        let n = self.threads;
-        let tiles = (0..n).step_by(TILE);
-        for (rows, columns) in tiles.flat_map(|r| (r..n).step_by(TILE).map(move |c| (r, c))) {
-            for i in rows..(rows + TILE).min(n) {
-                for j in columns.max(i + 1)..(columns + TILE).min(n) {
-                    let sum = cost(self.slowdowns[i * n + j]) + cost(self.slowdowns[j * n + i]);
-                    self.slowdowns[i * n + j] = sum;
-                    self.slowdowns[j * n + i] = sum;
-                }
+    /// Slowdown of a thread next to one co-runner; next to itself it is that next to a copy, as
+    /// predicted.
+    pub fn get(&self, thread: usize, co_runner: usize) -> Option<f64> {
+        let mut slowdown = self.alone.get(thread)? + self.added.get(co_runner)?;
+        for product in &self.products {
+            slowdown += product.weighted[thread] * product.shares[co_runner];
+        }
+        let (first, second) = (thread.min(co_runner), thread.max(co_runner));
+        let corrected = self.corrected_of(first).iter().find(|c| c.second == second);
+        let factor = corrected.map_or(1.0, |corrected| {
+            if thread == first {
+                corrected.first_by
+            } else {
+                corrected.second_by
             }
+        });
+        Some(at_least_one(slowdown) / factor)
+    }
+
+    /// The cost of each pair of a thread with those after it, the sum of what both slowdowns cost,
+    /// in their order. Entries beyond the last thread stay as they are.
+    pub fn costs_after(&mut self, first: usize, cost: impl Fn(f64) -> f64, costs: &mut [f64]) {
+        let mut others = std::mem::take(&mut self.scratch);
+        let count = costs.len().min(self.threads().saturating_sub(first + 1));
+        let costs = &mut costs[..count];
+        others.resize(count, 0.0);
+        self.predict(first, costs, &mut others);
+        for corrected in self.corrected_of(first) {
+            let at = corrected.second - first - 1;
+            if at < count {
+                costs[at] /= corrected.first_by;
+                others[at] /= corrected.second_by;
+            }
+        }
+        for (own, other) in costs.iter_mut().zip(&others) {
+            *own = cost(*own) + cost(*other);
+        }
+        self.scratch = others;
+    }
+
+    /// Slowdowns of a thread next to those after it, and of those next to it. The sum over
+    /// components separates into what the thread brings, what the co-runner brings, and one
+    /// product per component; only the products are left to do for each pair.
+    fn predict(&self, first: usize, own: &mut [f64], others: &mut [f64]) {
+        let Some((&alone, &added)) = self.alone.get(first).zip(self.added.get(first)) else {
+            return;
+        };
+        let after = first + 1..first + 1 + own.len();
+        let each = self.alone[after.clone()]
+            .iter()
+            .zip(&self.added[after.clone()]);
+        for ((own, other), (their_alone, their_added)) in own.iter_mut().zip(&mut *others).zip(each)
+        {
+            *own = alone + their_added;
+            *other = their_alone + added;
+        }
+        for product in &self.products {
+            let (share, weighted) = (product.shares[first], product.weighted[first]);
+            let shares = &product.shares[after.clone()];
+            let each = shares.iter().zip(&product.weighted[after.clone()]);
+            for ((own, other), (their_share, their_weighted)) in
+                own.iter_mut().zip(&mut *others).zip(each)
+            {
+                *own += weighted * their_share;
+                *other += their_weighted * share;
+            }
+        }
+        for slowdown in own.iter_mut().chain(others) {
+            *slowdown = at_least_one(*slowdown);
         }
     }
 
-    /// Slowdown of a thread next to one co-runner.
-    pub fn get(&self, thread: usize, co_runner: usize) -> Option<f64> {
-        self.next_to(thread).get(co_runner).copied()
+    fn corrected_of(&self, first: usize) -> &[Corrected] {
+        let from = |thread| self.corrected_from.get(thread).copied();
+        let end = from(first + 1).unwrap_or(self.corrected.len());
+        from(first).map_or(&[], |from| &self.corrected[from..end])
     }
+
+    /// Takes for each thread, in their order, its co-runners with what its own slowdown next to
+    /// them and theirs next to it are to be divided by, instead of what was taken before.
+    pub(super) fn correct<I: Iterator<Item = (usize, f64, f64)>>(
+        &mut self,
+        factors: impl Iterator<Item = I>,
+    ) {
+        self.corrected.clear();
+        self.corrected_from.clear();
+        for (first, co_runners) in factors.enumerate() {
+            self.corrected_from.push(self.corrected.len());
+            let later = co_runners.filter(|(second, ..)| *second > first);
+            self.corrected
+                .extend(later.map(|(second, first_by, second_by)| Corrected {
+                    second,
+                    first_by,
+                    second_by,
+                }));
+        }
+    }
+
+    fn fill(&mut self, level: &Level, stacks: &[f64]) {
+        let components = level.parameters().len();
+        let threads = stacks.len() / components;
+        for column in [&mut self.added, &mut self.alone] {
+            column.clear();
+            column.resize(threads, 0.0);
+        }
+        self.corrected.clear();
+        self.corrected_from.clear();
+        self.products.clear();
+        for (component, p) in level.parameters().iter().enumerate() {
+            let of_all = stacks.iter().skip(component).step_by(components);
+            let shares: Vec<f64> = of_all.map(|value| share(*value, 1.0)).collect();
+            for (thread, share) in shares.iter().enumerate() {
+                self.alone[thread] += p.alpha + p.beta * share;
+                self.added[thread] += p.gamma * share;
+            }
+            if p.delta != 0.0 {
+                let weighted = shares.iter().map(|share| p.delta * share).collect();
+                self.products.push(Product { shares, weighted });
+            }
+        }
+    }
+}
+
+/// No thread gains from sharing a core; unlike `f64::max`, a single instruction.
+fn at_least_one(slowdown: f64) -> f64 {
+    if slowdown > 1.0 { slowdown } else { 1.0 }
 }
 
 impl Level {
@@ -84,7 +189,7 @@ impl Level {
         Ok(pairs)
     }
 
-    /// The same into `pairs`, whose storage is used again.
+    /// The same into `pairs`, whose storage is used again; nothing is corrected yet.
     ///
     /// # Errors
     /// Those of [`Level::pairs`].
@@ -98,93 +203,63 @@ impl Level {
             let (threads, ways) = (2, self.ways());
             return Err(ModelError::Threads { threads, ways });
         }
-        pairs.threads = stacks.len() / expected;
-        pairs.scratch.fill(self, stacks);
-        let PairSlowdowns {
-            threads,
-            slowdowns,
-            scratch,
-        } = pairs;
-        slowdowns.resize(*threads * *threads, 0.0);
-        if *threads > 0 {
-            for (thread, row) in slowdowns.chunks_exact_mut(*threads).enumerate() {
-                scratch.row(self, thread, row);
-            }
-        }
+        pairs.fill(self, stacks);
         Ok(())
-    }
-}
-
-impl Columns {
-    fn fill(&mut self, level: &Level, stacks: &[f64]) {
-        let components = level.parameters().len();
-        let threads = stacks.len() / components;
-        self.shares.clear();
-        self.added.clear();
-        self.added.resize(threads, 0.0);
-        self.alone.clear();
-        self.alone.resize(threads, 0.0);
-        for (component, p) in level.parameters().iter().enumerate() {
-            let of_all = stacks.iter().skip(component).step_by(components);
-            for (thread, value) in of_all.enumerate() {
-                let share = share(*value, 1.0);
-                self.alone[thread] += p.alpha + p.beta * share;
-                self.added[thread] += p.gamma * share;
-                if p.delta != 0.0 {
-                    self.shares.push(share);
-                }
-            }
-        }
-    }
-
-    /// The sum over components separates into what the thread brings, what the
-    /// co-runner brings, and one product per component; only the products are
-    /// left to do for each pair.
-    fn row(&self, level: &Level, thread: usize, row: &mut [f64]) {
-        let threads = row.len();
-        let alone = self.alone[thread];
-        for (slowdown, added) in row.iter_mut().zip(&self.added) {
-            *slowdown = alone + added;
-        }
-        let deltas = level.parameters().iter().map(|p| p.delta);
-        let columns = self.shares.chunks_exact(threads);
-        for (delta, column) in deltas.filter(|d| *d != 0.0).zip(columns) {
-            let factor = delta * column[thread];
-            for (slowdown, share) in row.iter_mut().zip(column) {
-                *slowdown += factor * share;
-            }
-        }
-        row.iter_mut()
-            .for_each(|slowdown| *slowdown = slowdown.max(1.0));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Parameters;
+    use crate::ids::ThreadId;
+    use crate::model::{Corrections, Parameters};
+
+    fn id(tid: usize) -> ThreadId {
+        ThreadId {
+            pid: 1,
+            tid: tid as u32,
+            start_ticks: 0,
+        }
+    }
 
     #[test]
-    fn costs_of_pairs_are_both_summed_whatever_the_tiles() {
-        let parameters = Parameters {
+    fn costs_of_pairs_are_what_both_slowdowns_cost_together() {
+        let parameters = |delta| Parameters {
             alpha: 0.1,
             beta: 1.2,
             gamma: 0.3,
-            delta: 0.4,
+            delta,
         };
-        let level = Level::new(2, vec![parameters; 2]).unwrap();
-        for threads in [0, 1, 2, TILE - 1, TILE, TILE + 1, 3 * TILE + 5] {
+        let level = Level::new(2, vec![parameters(0.4), parameters(0.0), parameters(-0.2)]);
+        let level = level.unwrap();
+        for threads in [0, 1, 2, 31, 100] {
             let share = |i: usize| (i * 37 % 101) as f64 / 101.0;
             let stacks: Vec<f64> = (0..threads)
-                .flat_map(|i| [share(i), 1.0 - share(i)])
+                .flat_map(|i| [share(i), 0.5 * (1.0 - share(i)), 0.5 * (1.0 - share(i))])
                 .collect();
-            let before = level.pairs(&stacks).unwrap();
-            let mut costs = before.clone();
-            costs.sum_both(|slowdown| slowdown * slowdown);
+            let mut pairs = level.pairs(&stacks).unwrap();
+            assert_eq!(pairs.threads(), threads);
+            let ids: Vec<ThreadId> = (0..threads).map(id).collect();
+            let mut corrections = Corrections::default();
             for i in 0..threads {
-                for j in (0..threads).filter(|&j| j != i) {
-                    let (one, other) = (before.get(i, j).unwrap(), before.get(j, i).unwrap());
-                    assert_eq!(costs.get(i, j), Some(one * one + other * other));
+                let others: Vec<ThreadId> = (0..i).step_by(7).map(id).collect();
+                corrections.update(id(i), &others, 1.1, 1.0);
+                corrections.update(id(i / 2), &[id(i)], 0.9, 1.0);
+            }
+            corrections.apply(&ids, &mut pairs);
+            for i in 0..threads {
+                let mut costs = vec![0.0; threads - i - 1];
+                pairs.costs_after(i, |slowdown| slowdown * slowdown, &mut costs);
+                for j in i + 1..threads {
+                    let of = |a: usize, b: usize| {
+                        let stacks: Vec<&[f64]> = stacks.chunks(3).collect();
+                        let corrected =
+                            level.slowdown(stacks[a], stacks[b]) / corrections.factor(id(a), id(b));
+                        assert!((pairs.get(a, b).unwrap() - corrected).abs() < 1e-12);
+                        pairs.get(a, b).unwrap()
+                    };
+                    let (one, other) = (of(i, j), of(j, i));
+                    assert_eq!(costs[j - i - 1], one * one + other * other, "{i} {j}");
                 }
             }
         }

@@ -154,9 +154,9 @@ impl Chooser<'_> {
             return in_order(self.ids.len(), cores);
         };
         self.corrections.apply(self.ids, pairs);
-        pairs.sum_both(|slowdown| self.objective.cost(slowdown));
-        let both = |i: usize, j: usize| pairs.get(i, j).unwrap_or(f64::INFINITY);
-        let filled = costs.refill(self.ids.len(), both);
+        let filled = costs.refill(self.ids.len(), |first, row| {
+            pairs.costs_after(first, |slowdown| self.objective.cost(slowdown), row);
+        });
         let matched = filled.and_then(|()| matching::pairs(costs, &alone, cores));
         match matched {
             Ok(pairing) => pairing.pairs.into_iter().map(group).collect(),
