@@ -19,18 +19,23 @@ pub(super) fn means(costs: &Costs) -> Vec<f64> {
     let threads = costs.threads();
     let (mut sums, mut counts) = (vec![0.0; threads], vec![0.0; threads]);
     for first in 0..threads {
-        let (mut sum, mut count) = (0.0, 0.0);
-        let others = sums[first + 1..].iter_mut().zip(&mut counts[first + 1..]);
-        for (cost, (other_sum, other_count)) in costs.row(first).iter().zip(others) {
-            let finite = f64::from(u8::from(*cost < f64::INFINITY));
-            let cost = if *cost < f64::INFINITY { *cost } else { 0.0 };
-            sum += cost;
-            count += finite;
-            *other_sum += cost;
-            *other_count += finite;
+        let others = sums[first + 1..].chunks_mut(LANES);
+        let others = others.zip(counts[first + 1..].chunks_mut(LANES));
+        let (mut own_sums, mut own_counts) = ([0.0; LANES], [0.0; LANES]);
+        for (costs, (sums, counts)) in costs.row(first).chunks(LANES).zip(others) {
+            let own = own_sums.iter_mut().zip(&mut own_counts);
+            let others = sums.iter_mut().zip(counts).zip(own);
+            for (cost, ((sum, count), (own_sum, own_count))) in costs.iter().zip(others) {
+                let is_finite = *cost < f64::INFINITY;
+                let (cost, one) = if is_finite { (*cost, 1.0) } else { (0.0, 0.0) };
+                *sum += cost;
+                *count += one;
+                *own_sum += cost;
+                *own_count += one;
+            }
         }
-        sums[first] += sum;
-        counts[first] += count;
+        sums[first] += own_sums.iter().sum::<f64>();
+        counts[first] += own_counts.iter().sum::<f64>();
     }
     let all = sums.iter().sum::<f64>() / counts.iter().sum::<f64>().max(1.0);
     let mean = |(sum, count): (&f64, &f64)| rounded(sum / count.max(1.0) - 0.5 * all, all);
@@ -81,7 +86,7 @@ fn larger(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }
 }
 
-fn smaller(one: f64, other: f64) -> f64 {
+pub(super) fn smaller(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 

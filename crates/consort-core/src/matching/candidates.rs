@@ -96,7 +96,7 @@ pub(super) fn candidates(duals: &[f64], costs: &Scaled<'_>, count: usize) -> Vec
     let mut limits = slacks.limits(count);
     let edges = slacks.below(&limits);
     tighten(&mut limits, &edges, count);
-    let mut arcs = vec![Vec::with_capacity(3 * CANDIDATES); duals.len()];
+    let mut arcs = with_room(duals.len(), 3 * count);
     for Edge {
         first,
         second,
@@ -114,7 +114,7 @@ pub(super) fn candidates(duals: &[f64], costs: &Scaled<'_>, count: usize) -> Vec
 
 /// Lowers each limit to what no more than `count` edges are below.
 fn tighten(limits: &mut [f64], edges: &[Edge], count: usize) {
-    let mut slacks = vec![Vec::with_capacity(4 * CANDIDATES); limits.len()];
+    let mut slacks = with_room(limits.len(), 4 * count);
     for edge in edges {
         for vertex in [edge.first, edge.second] {
             if edge.slack <= limits[vertex] {
@@ -127,4 +127,9 @@ fn tighten(limits: &mut [f64], edges: &[Edge], count: usize) {
             *limit = *slacks.select_nth_unstable_by(count, f64::total_cmp).1;
         }
     }
+}
+
+/// So many empty lists with room for so many elements each.
+fn with_room<T>(lists: usize, room: usize) -> Vec<Vec<T>> {
+    (0..lists).map(|_| Vec::with_capacity(room)).collect()
 }

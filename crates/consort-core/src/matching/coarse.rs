@@ -5,7 +5,7 @@
 //! its duals alone; the others get the largest dual that those allow them.
 
 use super::Costs;
-use super::ascent::{means, mixed};
+use super::ascent::{means, mixed, smaller};
 use super::candidates::Start;
 use super::fractional::Fractional;
 use super::scaled::Scaled;
@@ -45,10 +45,18 @@ fn solved(costs: &Costs) -> Vec<f64> {
 
 fn extended(costs: &Costs, part: &[usize], known: &[f64]) -> Vec<f64> {
     let mut duals = vec![f64::INFINITY; costs.threads()];
-    for (&first, own) in part.iter().zip(known) {
-        for (second, dual) in duals.iter_mut().enumerate() {
-            *dual = dual.min(costs.at(first, second) - own);
+    let mut later = 0;
+    for first in 0..costs.threads() {
+        let row = costs.row(first);
+        if part.get(later) == Some(&first) {
+            for (dual, cost) in duals[first + 1..].iter_mut().zip(row) {
+                *dual = smaller(cost - known[later], *dual);
+            }
+            later += 1;
         }
+        let allowed = part[later..].iter().zip(&known[later..]);
+        let allowed = allowed.map(|(&second, own)| row[second - first - 1] - own);
+        duals[first] = allowed.fold(duals[first], f64::min);
     }
     for (&vertex, &dual) in part.iter().zip(known) {
         duals[vertex] = dual;

@@ -7,6 +7,9 @@
 
 use super::Costs;
 
+/// Costs that are looked at together.
+const LANES: usize = 16;
+
 /// Costs in whole numbers, and how they were made.
 pub(super) struct Scaled<'a> {
     costs: &'a Costs,
@@ -62,14 +65,16 @@ fn kept_bits(threads: usize) -> u32 {
 }
 
 fn largest(costs: &Costs) -> f64 {
-    let mut largest = 0.0;
-    for value in costs.values() {
-        let size = value.abs();
-        if size > largest && size < f64::INFINITY {
-            largest = size;
+    // Side by side, which compilers turn into vector code.
+    let mut lanes = [0.0; LANES];
+    for values in costs.values().chunks(LANES) {
+        for (lane, value) in lanes.iter_mut().zip(values) {
+            let size = value.abs();
+            let size = if size < f64::INFINITY { size } else { 0.0 };
+            *lane = if size > *lane { size } else { *lane };
         }
     }
-    largest
+    lanes.into_iter().fold(0.0, f64::max)
 }
 
 /// The power of two that brings `largest` to between 2^(bits-1) and 2^bits.

@@ -8,6 +8,7 @@
 //! to: only then does it look at all.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::MatchingError;
 
@@ -136,6 +137,9 @@ struct Search {
     done: Vec<bool>,
     /// Cores that have a distance.
     reached: Vec<usize>,
+    /// The same with their distances, also with those that were shortened since; a free one goes
+    /// first among equals.
+    nearest: BinaryHeap<Reverse<(i64, bool, usize)>>,
 }
 
 impl Search {
@@ -153,6 +157,7 @@ impl Search {
             from: vec![None; cores],
             done: vec![false; cores],
             reached: Vec::new(),
+            nearest: BinaryHeap::new(),
         }
     }
 
@@ -161,6 +166,7 @@ impl Search {
             self.distance[core] = None;
             self.done[core] = false;
         }
+        self.nearest.clear();
         while self
             .free
             .last()
@@ -234,16 +240,19 @@ impl Search {
         if known.is_none_or(|known| distance < known) {
             self.distance[core] = Some(distance);
             self.from[core] = via;
+            let is_taken = self.group_on[core].is_some();
+            self.nearest.push(Reverse((distance, is_taken, core)));
         }
     }
 
     /// The nearest core that is not done; a free one among equals.
-    fn nearest(&self) -> Option<usize> {
-        let open = self.reached.iter().filter(|&&core| !self.done[core]);
-        let key = |&core: &usize| {
-            self.distance[core].map(|far| (far, self.group_on[core].is_some(), core))
-        };
-        open.filter_map(key).min().map(|(_, _, core)| core)
+    fn nearest(&mut self) -> Option<usize> {
+        while let Some(Reverse((distance, _, core))) = self.nearest.pop() {
+            if !self.done[core] && self.distance[core] == Some(distance) {
+                return Some(core);
+            }
+        }
+        None
     }
 
     fn update(&mut self, seeker: usize, reached: i64) {

@@ -16,14 +16,34 @@ pub(super) struct Matrix {
 impl Matrix {
     /// Solves for one right side by Gaussian elimination with partial pivoting;
     /// none where a pivot vanishes or the solution is not finite.
-    pub(super) fn solve(mut self, mut right: Row) -> Option<Row> {
-        for column in 0..self.n {
-            self.pivot(column, &mut right);
-            for row in column + 1..self.n {
-                self.eliminate(column, row, &mut right);
+    pub(super) fn solve(&self, right: Row) -> Option<Row> {
+        if self.n == 2 {
+            return self.solve_two(right);
+        }
+        let (mut left, mut right) = (*self, right);
+        for column in 0..left.n {
+            left.pivot(column, &mut right);
+            for row in column + 1..left.n {
+                left.eliminate(column, row, &mut right);
             }
         }
-        self.substitute(right)
+        left.substitute(right)
+    }
+
+    /// The same for two unknowns, without moving rows as long as for the widest core.
+    fn solve_two(&self, mut right: Row) -> Option<Row> {
+        let ([mut above, mut below], [mut first, mut second]) = (
+            [self.rows[0], self.rows[1]].map(|row| (row[0], row[1])),
+            [right[0], right[1]],
+        );
+        if above.0.abs().total_cmp(&below.0.abs()).is_le() {
+            (above, below) = (below, above);
+            (first, second) = (second, first);
+        }
+        let factor = below.0 / above.0;
+        right[1] = (second - factor * first) / (below.1 - factor * above.1);
+        right[0] = (first - above.1 * right[1]) / above.0;
+        (right[0].is_finite() && right[1].is_finite()).then_some(right)
     }
 
     /// The largest sum of magnitudes in a row of the inverse: how much an error

@@ -126,7 +126,7 @@ proptest! {
             }
         }
         prop_assert_eq!(pairs.get(threads, 0), None);
-        prop_assert_eq!(pairs.next_to(threads), &[] as &[f64]);
+        prop_assert!(pairs.next_to(threads).is_empty());
     }
 
     #[test]

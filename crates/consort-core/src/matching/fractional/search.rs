@@ -28,7 +28,7 @@ pub(super) struct Tree {
     /// the search goes deep, not wide.
     tight: Vec<(usize, usize)>,
     /// When which other edge from an outer vertex becomes tight.
-    events: BinaryHeap<Reverse<(i64, usize, usize)>>,
+    events: BinaryHeap<Reverse<(i64, u32, u32)>>,
 }
 
 impl Tree {
@@ -61,7 +61,7 @@ impl Tree {
         }
         let Reverse((at, from, to)) = self.events.pop()?;
         self.now = at;
-        Some((from, to))
+        Some((from as usize, to as usize))
     }
 
     /// Notes an edge that becomes tight; `ends` where it will end the search.
@@ -69,7 +69,9 @@ impl Tree {
         if at == self.now {
             self.tight.push(edge);
         } else if at < self.bound {
-            self.events.push(Reverse((at, edge.0, edge.1)));
+            // Half the size is twice the speed, and there are fewer than 2^32 threads.
+            let (from, to) = (edge.0 as u32, edge.1 as u32);
+            self.events.push(Reverse((at, from, to)));
         }
         if ends {
             self.bound = self.bound.min(at);

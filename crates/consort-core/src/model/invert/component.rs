@@ -48,28 +48,13 @@ impl Equations {
         self.jacobian(solution).inverse_norm()
     }
 
-    /// Closed form for two threads. The difference of both equations gives the
-    /// difference of the shares; put into one equation it leaves
-    /// `delta x² + (beta + gamma + delta d) x + alpha + gamma d - y = 0`.
     fn quadratic(&self) -> Option<Row> {
-        let p = &self.parameters;
-        let [first, second, ..] = self.together;
-        let difference = (first - second) / (p.beta - p.gamma);
-        let linear = p.beta + p.gamma + p.delta * difference;
-        let constant = p.alpha + p.gamma * difference - second;
-        let mut discriminant = linear * linear - 4.0 * p.delta * constant;
-        if self.lenient {
-            discriminant = discriminant.max(0.0);
-        }
-        let both = roots(p.delta, linear, constant, discriminant).map(|x| {
-            let mut shares = [0.0; MOST];
-            (shares[0], shares[1]) = (x + difference, x);
-            self.within(shares)
-        });
-        let distance =
-            |shares: &Row| (shares[0] - self.guess[0]).abs() + (shares[1] - self.guess[1]).abs();
-        let valid = both.into_iter().flatten();
-        valid.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        let both = |row: &Row| [row[0], row[1]];
+        let (together, guess) = (both(&self.together), both(&self.guess));
+        let found = of_two(&self.parameters, together, guess, self.lenient)?;
+        let mut shares = [0.0; MOST];
+        shares[..2].copy_from_slice(&found);
+        Some(shares)
     }
 
     fn newton(&self) -> Option<Row> {
@@ -82,23 +67,10 @@ impl Equations {
                 largest = f64::max(largest, step.abs());
             }
             if largest < SMALL_STEP {
-                return self.within(shares);
+                return within(&mut shares[..self.n], self.lenient).then_some(shares);
             }
         }
         None
-    }
-
-    /// The shares with those outside 0 to 1 moved in; none where one is farther
-    /// out than may be, or not a number.
-    fn within(&self, mut shares: Row) -> Option<Row> {
-        let slack = if self.lenient { f64::MAX } else { SLACK };
-        for share in &mut shares[..self.n] {
-            if !(-slack..=1.0 + slack).contains(share) {
-                return None;
-            }
-            *share = share.clamp(0.0, 1.0);
-        }
-        Some(shares)
     }
 
     pub(super) fn residual(&self, shares: &Row) -> Row {
@@ -121,6 +93,57 @@ impl Equations {
         }
         Matrix { n: self.n, rows }
     }
+}
+
+/// The shares of a component that two threads have alone, in closed form: those nearest to the
+/// guess. `together` is what is seen of it, in ST cycles. None as in [`Equations::solve`].
+///
+/// The difference of both equations gives the difference of the shares; put into one equation it
+/// leaves `delta x² + (beta + gamma + delta d) x + alpha + gamma d - y = 0`.
+pub(super) fn of_two(
+    p: &Parameters,
+    [first, second]: [f64; 2],
+    guess: [f64; 2],
+    lenient: bool,
+) -> Option<[f64; 2]> {
+    let difference = (first - second) / (p.beta - p.gamma);
+    let linear = p.beta + p.gamma + p.delta * difference;
+    let constant = p.alpha + p.gamma * difference - second;
+    let mut discriminant = linear * linear - 4.0 * p.delta * constant;
+    if lenient {
+        discriminant = discriminant.max(0.0);
+    }
+    let [one, other] = roots(p.delta, linear, constant, discriminant);
+    let most = slack(lenient);
+    let valid = |x: f64| is_near(x + difference, most) && is_near(x, most);
+    let shares = |x: f64| [(x + difference).clamp(0.0, 1.0), x.clamp(0.0, 1.0)];
+    let distance = |[a, b]: [f64; 2]| (a - guess[0]).abs() + (b - guess[1]).abs();
+    match (valid(one), valid(other)) {
+        (true, true) if distance(shares(other)) < distance(shares(one)) => Some(shares(other)),
+        (true, _) => Some(shares(one)),
+        (false, true) => Some(shares(other)),
+        (false, false) => None,
+    }
+}
+
+/// How far shares may be outside 0 to 1.
+fn slack(lenient: bool) -> f64 {
+    if lenient { f64::MAX } else { SLACK }
+}
+
+/// Whether a share is no farther than this outside 0 to 1; what is not a number is not.
+fn is_near(share: f64, slack: f64) -> bool {
+    (-slack..=1.0 + slack).contains(&share)
+}
+
+/// Moves shares outside 0 to 1 in; false where one is farther out than may be, or not a number.
+fn within(shares: &mut [f64], lenient: bool) -> bool {
+    let most = slack(lenient);
+    let near = shares.iter().all(|share| is_near(*share, most));
+    shares
+        .iter_mut()
+        .for_each(|share| *share = share.clamp(0.0, 1.0));
+    near
 }
 
 /// Roots of `a x² + b x + c` with this discriminant, computed without

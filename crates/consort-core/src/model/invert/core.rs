@@ -1,7 +1,7 @@
 //! The steps of the inversion for the threads of one core.
 
 use super::Inverse;
-use super::component::{Equations, SLACK};
+use super::component::{Equations, SLACK, of_two};
 use crate::model::level::{Level, share};
 use crate::model::matrix::{MOST, Row};
 use crate::model::parameters::Parameters;
@@ -75,11 +75,9 @@ impl<'a> Core<'a> {
     fn settle(&mut self) {
         let mut before = self.own.clone();
         for _ in 0..ROUNDS {
-            let slowdowns = self.slowdowns();
-            for component in 0..self.components {
-                let solved = self.equations(component, &slowdowns, true).solve();
-                let shares = solved.unwrap_or_else(|| self.measured_column(component));
-                self.store(component, &shares);
+            match self.n {
+                2 => self.pass_of_two(),
+                _ => self.pass(),
             }
             self.normalise_own();
             let moves = before.iter().zip(&self.own).map(|(a, b)| (a - b).abs());
@@ -87,6 +85,34 @@ impl<'a> Core<'a> {
                 break;
             }
             before.copy_from_slice(&self.own);
+        }
+    }
+
+    fn pass(&mut self) {
+        let slowdowns = self.slowdowns();
+        for component in 0..self.components {
+            let solved = self.equations(component, &slowdowns, true).solve();
+            let shares = solved.unwrap_or_else(|| self.measured_column(component));
+            self.store(component, &shares);
+        }
+    }
+
+    /// The same without a detour over rows as long as for the widest core.
+    fn pass_of_two(&mut self) {
+        let slowdowns = self.slowdowns();
+        let [first, second, ..] = self.running.map(|place| place * self.components);
+        for (component, p) in self.level.parameters().iter().enumerate() {
+            let (one, other) = (first + component, second + component);
+            let measured = [self.measured[one], self.measured[other]];
+            let shares = if p.is_never_alone() {
+                [0.0; 2]
+            } else {
+                let together = [measured[0] * slowdowns[0], measured[1] * slowdowns[1]];
+                let guess = [self.own[one], self.own[other]];
+                of_two(p, together, guess, true).unwrap_or(measured)
+            };
+            self.own[one] = shares[0];
+            self.own[other] = shares[1];
         }
     }
 
@@ -168,20 +194,36 @@ impl<'a> Core<'a> {
         if self.n < 2 {
             return slowdowns;
         }
+        if self.n == 2 {
+            (slowdowns[0], slowdowns[1]) = self.slowdowns_of_two();
+            return slowdowns;
+        }
         for (i, slowdown) in slowdowns[..self.n].iter_mut().enumerate() {
             *slowdown = self.together(i).sum::<f64>().max(LEAST_SLOWDOWN);
         }
         slowdowns
     }
 
+    fn slowdowns_of_two(&self) -> (f64, f64) {
+        let stack = |i: usize| &self.own[self.running[i] * self.components..][..self.components];
+        let (mut first, mut second) = (0.0, 0.0);
+        let both = stack(0).iter().zip(stack(1));
+        for (p, (one, other)) in self.level.parameters().iter().zip(both) {
+            let all = one + other;
+            first += p.together(*one, all - one);
+            second += p.together(*other, all - other);
+        }
+        (first.max(LEAST_SLOWDOWN), second.max(LEAST_SLOWDOWN))
+    }
+
     /// The components of a running thread together, in ST cycles.
     fn together(&self, i: usize) -> impl Iterator<Item = f64> {
-        let place = self.running[i] * self.components;
-        let parameters = self.level.parameters().iter().enumerate();
-        parameters.map(move |(component, p)| {
-            let own = self.own[place + component];
-            let all: f64 = self.column(&self.own, component)[..self.n].iter().sum();
-            p.together(own, all - own)
+        let running = &self.running[..self.n];
+        let stack = |place: usize| &self.own[place * self.components..][..self.components];
+        let own = self.level.parameters().iter().zip(stack(running[i]));
+        own.enumerate().map(move |(component, (p, own))| {
+            let all: f64 = running.iter().map(|&place| stack(place)[component]).sum();
+            p.together(*own, all - own)
         })
     }
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// A part of the machine that is filled by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
-    /// The threads that are for it, as indices into the crew.
+    /// The threads that are for it, as ascending indices into the crew.
     pub members: Vec<usize>,
-    /// Its cores, as indices into [`Topology::cores`].
+    /// Its cores, as ascending indices into [`Topology::cores`].
     pub cores: Vec<usize>,
 }
 
@@ -26,7 +26,9 @@ impl Domain {
 
 /// Whether a group, by its members, may have a core: one of its own domain.
 pub fn inside(domains: &[Domain], group: &[usize], core: usize) -> bool {
-    let domain = domains.iter().find(|domain| domain.cores.contains(&core));
+    let domain = domains
+        .iter()
+        .find(|domain| domain.cores.binary_search(&core).is_ok());
     let both = domain.zip(group.first());
     both.is_some_and(|(domain, first)| domain.members.binary_search(first).is_ok())
 }
