@@ -2,7 +2,7 @@
 //!
 //! The whole decision of one slice may take 1 ms for 80 threads on 40 cores and
 //! 20 ms for 1,024 threads on 512 cores (6.6 of the specification); the matching
-//! needs most of that, so the forward model of all pairs aims below 3 ms.
+//! needs most of that, so the costs of all pairs aim below 3 ms.
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
@@ -65,22 +65,41 @@ fn measured(level: &Level, stacks: &[f64]) -> Vec<f64> {
     all
 }
 
-#[divan::bench(args = THREADS)]
-fn forward_all_pairs(bencher: Bencher<'_, '_>, threads: usize) {
-    let (level, stacks) = (level(2), stacks(threads));
-    let mut pairs = PairSlowdowns::default();
-    bencher.bench_local(|| level.pairs_into(divan::black_box(&stacks), &mut pairs));
+/// The costs of all pairs, row by row.
+fn costs(pairs: &mut PairSlowdowns, row: &mut [f64]) -> f64 {
+    let threads = pairs.threads();
+    let of_first = |first: usize| {
+        let row = &mut row[first + 1..];
+        pairs.costs_after(first, |slowdown| slowdown, row);
+        row.iter().fold(0.0, |most: f64, cost| most.max(*cost))
+    };
+    (0..threads).map(of_first).fold(0.0, f64::max)
 }
 
 #[divan::bench(args = THREADS)]
-fn correct_all_pairs(bencher: Bencher<'_, '_>, threads: usize) {
+fn costs_of_all_pairs(bencher: Bencher<'_, '_>, threads: usize) {
+    let (level, stacks) = (level(2), stacks(threads));
+    let (mut pairs, mut row) = (PairSlowdowns::default(), vec![0.0; threads]);
+    bencher.bench_local(|| {
+        let filled = level.pairs_into(divan::black_box(&stacks), &mut pairs);
+        filled.map(|()| costs(&mut pairs, &mut row))
+    });
+}
+
+/// All pairs have been seen, which is the most work.
+#[divan::bench(args = THREADS)]
+fn corrected_costs_of_all_pairs(bencher: Bencher<'_, '_>, threads: usize) {
     let (level, ids) = (level(2), ids(threads));
     let mut pairs = level.pairs(&stacks(threads)).unwrap();
+    let mut row = vec![0.0; threads];
     let mut corrections = Corrections::default();
     for thread in &ids {
         corrections.update(*thread, &ids, 1.0, 1.0);
     }
-    bencher.bench_local(|| corrections.apply(divan::black_box(&ids), &mut pairs));
+    bencher.bench_local(|| {
+        corrections.apply(divan::black_box(&ids), &mut pairs);
+        costs(&mut pairs, &mut row)
+    });
 }
 
 /// All cores of a machine: 1,024 threads are on 512 cores in SMT2.
