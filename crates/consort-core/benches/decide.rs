@@ -48,7 +48,7 @@ fn observation(threads: u32, topology: &Topology, rng: &mut PolicyRng) -> Observ
         threads: (1..=threads)
             .map(|tid| thread(tid, topology, rng))
             .collect(),
-        exited: Vec::new(),
+        ..Observation::default()
     }
 }
 

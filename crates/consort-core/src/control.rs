@@ -46,7 +46,8 @@ impl Turn {
 
 impl<M: Machine> ControlLoop<M> {
     /// A loop that draws all its randomness from `seed`.
-    pub fn new(machine: M, policy: Box<dyn Policy>, backoff: Backoff, seed: u64) -> Self {
+    pub fn new(mut machine: M, policy: Box<dyn Policy>, backoff: Backoff, seed: u64) -> Self {
+        machine.grant(policy.wishes());
         Self {
             machine,
             policy,

@@ -38,7 +38,7 @@ pub use machine::{Enacted, Machine};
 pub use mix::Mix;
 pub use plan::{Decision, Placement, Plan};
 pub use pu_set::{MAX_PU, PuSet, PuSetError};
-pub use sample::{Observation, Reading, Sample, ThreadObservation};
+pub use sample::{Ended, Observation, Reading, Sample, ThreadObservation};
 pub use signal::{Offers, Signal, Tier};
 pub use stack::{Component, CycleStack, stack_source};
 pub use suggest::hint;

@@ -2,6 +2,7 @@
 
 use crate::ids::ThreadId;
 use crate::plan::Plan;
+use crate::policy::Wishes;
 use crate::sample::Observation;
 use crate::signal::Offers;
 use crate::topology::Topology;
@@ -18,6 +19,11 @@ pub trait Machine {
 
     /// The signals that it can give now, each with its tier.
     fn offers(&self) -> &Offers;
+
+    /// Is told once, before the first observation, what the policy asks for.
+    fn grant(&mut self, wishes: Wishes) {
+        let _ = wishes;
+    }
 
     /// Waits for the end of the quantum and tells what each thread did in it;
     /// nothing when the run is over.

@@ -22,8 +22,36 @@ pub struct View<'a> {
     pub observation: &'a Observation,
 }
 
+/// Where in a machine a policy sits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// In or above the operating system: it places software threads.
+    #[default]
+    Software,
+    /// Below the operating system, which sees logical cores that are all alike: it maps these to
+    /// PUs. What it observes and places as threads are then logical cores, each with its occupant.
+    Hardware,
+}
+
+/// What a policy asks of a machine beside signals. A machine that cannot grant a wish goes on
+/// without: live ones have the software form only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Where the policy sits.
+    pub form: Form,
+    /// Whether an interval is to end as soon as a thread stalls or goes on.
+    pub on_activity: bool,
+    /// Its quantum where its options make it another than its usual one, ms.
+    pub quantum_ms: Option<u64>,
+}
+
 /// A policy: decides once per quantum where each thread may run.
 pub trait Policy {
+    /// What it asks of the machine; does not change.
+    fn wishes(&self) -> Wishes {
+        Wishes::default()
+    }
+
     /// Looks at the machine before anything is started; later it may still change, which is for
     /// [`Policy::decide`] to cope with.
     ///

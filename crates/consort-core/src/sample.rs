@@ -58,6 +58,9 @@ pub struct Sample {
     pub mix: Option<Mix>,
     /// Cycle stack, with its tier.
     pub stack: Option<(CycleStack, Tier)>,
+    /// The software thread that was on it at the end, where the sample is that of a logical core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupant: Option<ThreadId>,
 }
 
 impl Sample {
@@ -110,6 +113,17 @@ pub struct ThreadObservation {
     pub sample: Sample,
 }
 
+/// Why an interval ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// The quantum was over.
+    #[default]
+    Quantum,
+    /// Some thread stalled or went on within it; see [`crate::policy::Wishes::on_activity`].
+    Activity,
+}
+
 /// What a machine saw over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
@@ -117,6 +131,9 @@ pub struct Observation {
     pub time_ns: u64,
     /// Length of the interval, ns.
     pub interval_ns: u64,
+    /// Why it ended.
+    #[serde(default)]
+    pub ended: Ended,
     /// Live threads of the managed programs, by id.
     pub threads: Vec<ThreadObservation>,
     /// Threads that ended within the interval, with what they did until then; policies have no

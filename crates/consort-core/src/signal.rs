@@ -66,6 +66,15 @@ pub enum Signal {
     PageFaults,
     /// Returns from futex waits to user mode.
     FutexReturns,
+    /// Returns from other blocking system calls, input and output above all, to user mode.
+    BlockingReturns,
+    /// 1 when it was on a PU or waited for one at the end of the interval, else 0.
+    Runnable,
+    /// 1 when it waited for its siblings at the end of the interval, spinning or asleep, else 0;
+    /// told by an instrumented library or by futex events.
+    Waiting,
+    /// 1 when it was in kernel mode at the end of the interval, else 0.
+    KernelMode,
     /// Instruction mix by time; see [`crate::Mix`].
     Mix,
     /// Cycle stack; see [`crate::CycleStack`].
@@ -89,6 +98,10 @@ impl Signal {
             Self::Migrations => "migrations",
             Self::PageFaults => "page-faults",
             Self::FutexReturns => "futex-returns",
+            Self::BlockingReturns => "blocking-returns",
+            Self::Runnable => "runnable",
+            Self::Waiting => "waiting",
+            Self::KernelMode => "kernel-mode",
             Self::Mix => "mix",
             Self::CycleStack => "cycle-stack",
             Self::L1dAccesses => "l1d-accesses",

@@ -37,7 +37,7 @@ pub(crate) fn observation_with_activity(
         time_ns: INTERVAL_NS,
         interval_ns: INTERVAL_NS,
         threads,
-        exited: Vec::new(),
+        ..Observation::default()
     }
 }
 

@@ -7,15 +7,16 @@
 //! Pitfall: policies must not get hold of the machine, only of what the control loop shows them;
 //! [`SimMachine::oracle`] tells the inner truth.
 
+mod logical;
+mod software;
+
 use crate::chip::Chip;
 use crate::engine::{
-    Counts, EnergyMeter, Engine, EngineError, Instance, InstanceResult, Observer, Oracle,
-    PS_PER_NS, SampleSource, Settings, Thread,
+    EnergyMeter, Engine, EngineError, Instance, InstanceResult, Observer, Oracle, PS_PER_NS,
+    SampleSource, Settings,
 };
-use consort_core::{
-    Enacted, Machine, Observation, Offers, Placement, Plan, PuId, PuSet, ThreadId,
-    ThreadObservation, Topology,
-};
+use consort_core::policy::{Form, Wishes};
+use consort_core::{Enacted, Ended, Machine, Observation, Offers, Plan, Topology};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -40,6 +41,9 @@ pub struct SimMachine {
     quantum_ns: u64,
     /// Length of the next quantum where the last plan wants another, ns.
     next_ns: Option<u64>,
+    /// End of the quantum that has begun, ps; in the past when it is over.
+    quantum_end: u64,
+    wishes: Wishes,
     generation: u64,
 }
 
@@ -62,6 +66,8 @@ impl SimMachine {
             source,
             quantum_ns: quantum_ns.max(1),
             next_ns: None,
+            quantum_end: 0,
+            wishes: Wishes::default(),
             generation: 0,
         })
     }
@@ -106,62 +112,30 @@ impl SimMachine {
         self.engine.now_ps() / PS_PER_NS
     }
 
-    fn collect(&mut self, interval_ns: u64) -> Observation {
-        let mut observation = Observation {
-            time_ns: self.time_ns(),
-            interval_ns,
-            ..Observation::default()
-        };
-        let source = self.source.as_mut();
-        for thread in self.engine.threads_mut() {
-            if !thread.is_reported() {
-                continue;
-            }
-            let counts = thread.take_counts();
-            let seen = see(source, thread, &counts, interval_ns);
-            if thread.note_end() {
-                observation.exited.push(seen);
-            } else {
-                observation.threads.push(seen);
-            }
+    /// Lets time pass to the end of the quantum, or of its part until something happens.
+    fn pass(&mut self) {
+        let begin = self.engine.now_ps();
+        if self.quantum_end <= begin {
+            self.engine.begin_quantum();
+            let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
+            self.quantum_end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         }
-        observation
-    }
-
-    /// Sets a thread's mask; whether it is another than before.
-    fn mask(&mut self, id: ThreadId, placement: &Placement, enacted: &mut Enacted) {
-        let threads = self.engine.threads();
-        let Ok(t) = threads.binary_search_by_key(&id, |thread| thread.id) else {
+        if !self.heeds_activity() {
+            self.engine.run_until(self.quantum_end);
             return;
-        };
-        let original = &threads[t].original;
-        let mask = match placement {
-            Placement::Unrestricted => PuSet::clone(original),
-            Placement::Restricted(pus) => original.intersection(pus),
-        };
-        if mask.is_empty() {
-            let warning = format!("thread {id} may not run on any PU of {placement}");
-            enacted.warnings.push(warning);
-        } else if mask != threads[t].allowed {
-            self.engine.restrict(t, mask);
-            enacted.moved.push(id);
+        }
+        let over = |engine: &Engine, end| engine.is_done() || engine.now_ps() >= end;
+        // An interval without length has nothing to tell.
+        while self.engine.now_ps() / PS_PER_NS == begin / PS_PER_NS
+            && !over(&self.engine, self.quantum_end)
+        {
+            self.engine.run_to_stir(self.quantum_end);
         }
     }
-}
 
-fn see(
-    source: &mut dyn SampleSource,
-    thread: &Thread,
-    counts: &Counts,
-    interval_ns: u64,
-) -> ThreadObservation {
-    ThreadObservation {
-        id: thread.id,
-        name: Arc::clone(&thread.name),
-        original: Arc::clone(&thread.original),
-        managed: true,
-        last_pu: thread.pu.map(|pu| PuId(pu as u32)),
-        sample: source.sample(thread.id, counts, interval_ns),
+    /// A hardware scheduler sees logical cores, whose threads must not change unnoticed.
+    fn heeds_activity(&self) -> bool {
+        self.wishes.on_activity || self.wishes.form == Form::Hardware
     }
 }
 
@@ -176,17 +150,32 @@ impl Machine for SimMachine {
         self.source.offers()
     }
 
+    fn grant(&mut self, wishes: Wishes) {
+        self.wishes = wishes;
+    }
+
     fn observe(&mut self) -> Result<Option<Observation>, SimError> {
         if self.engine.is_done() {
             return Ok(None);
         }
         let begin = self.engine.now_ps();
-        self.engine.begin_quantum();
-        let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
-        let end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
-        self.engine.run_until(end);
-        let interval_ns = (self.engine.now_ps() - begin) / PS_PER_NS;
-        Ok(Some(self.collect(interval_ns)))
+        self.pass();
+        let now = self.engine.now_ps();
+        let mut observation = Observation {
+            time_ns: self.time_ns(),
+            interval_ns: (now - begin) / PS_PER_NS,
+            ended: if now >= self.quantum_end {
+                Ended::Quantum
+            } else {
+                Ended::Activity
+            },
+            ..Observation::default()
+        };
+        match self.wishes.form {
+            Form::Software => self.collect(&mut observation),
+            Form::Hardware => self.collect_logical(&mut observation),
+        }
+        Ok(Some(observation))
     }
 
     fn enact(&mut self, plan: &Plan) -> Result<Enacted, SimError> {
@@ -198,12 +187,10 @@ impl Machine for SimMachine {
         }
         self.generation = plan.generation;
         self.next_ns = plan.quantum_ns.map(|ns| ns.max(1));
-        let mut enacted = Enacted::default();
-        for (&id, placement) in &plan.placements {
-            self.mask(id, placement, &mut enacted);
-        }
-        self.engine.obey();
-        Ok(enacted)
+        Ok(match self.wishes.form {
+            Form::Software => self.enact_masks(plan),
+            Form::Hardware => self.enact_mapping(plan),
+        })
     }
 }
 

@@ -4,7 +4,10 @@
 //! add a line to [`REGISTRY`].
 
 mod aggregate;
+mod asymmetric;
 pub mod grouping;
+mod hrrs;
+mod kuths;
 mod l1_bandwidth;
 mod none;
 mod occupancy;
@@ -12,6 +15,7 @@ mod random;
 mod sampling;
 mod spread;
 mod symbiotic;
+mod tcs;
 mod workover;
 
 pub use symbiotic::Objective;
@@ -26,6 +30,9 @@ pub const REGISTRY: &[PolicyInfo] = &[
     symbiotic::INFO,
     l1_bandwidth::INFO,
     sampling::INFO,
+    hrrs::INFO,
+    kuths::INFO,
+    tcs::INFO,
     spread::INFO,
     random::INFO,
     none::INFO,
@@ -81,7 +88,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, spread, random, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, spread, random, none"
         );
         assert_eq!(
             error("none:x=1"),

@@ -56,7 +56,7 @@ pub(super) fn observations(topology: &Topology, offers: &Offers, quanta: u64) ->
             threads: pus
                 .map(|pu| thread(pu, &original, offers, &mut rng))
                 .collect(),
-            exited: Vec::new(),
+            ..Observation::default()
         }
     };
     (0..quanta).map(quantum).collect()

@@ -5,8 +5,7 @@ use super::oracle::{self, Oracle, Truth};
 use consort_core::policies;
 use consort_core::policies::Objective;
 use consort_core::policy::{Policy, PolicySpec};
-use consort_core::{Machine, Offers, requested};
-use consort_sim::SimMachine;
+use consort_core::{Offers, requested};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
 use std::sync::Arc;
@@ -82,22 +81,17 @@ impl Contender {
         matches!(self.who, Who::Oracle(_)).then(Truth::default)
     }
 
-    /// The policy, made for a machine.
+    /// The policy, which has seen no machine yet.
     ///
     /// # Errors
-    /// A machine on which it would be of no use.
+    /// Options or values that are unknown.
     pub(super) fn build(
         &self,
-        machine: &SimMachine,
         chip: &Arc<Chip>,
         truth: Option<&Truth>,
     ) -> Result<Box<dyn Policy>, ExperimentError> {
         match &self.who {
-            Who::Policy(spec) => {
-                let mut policy = policies::build(spec)?;
-                policy.prepare(machine.topology(), machine.offers())?;
-                Ok(policy)
-            }
+            Who::Policy(spec) => Ok(policies::build(spec)?),
             Who::Oracle(objective) => {
                 let truth = truth.cloned().unwrap_or_default();
                 Ok(Box::new(Oracle::new(chip, &truth, *objective)))

@@ -1,7 +1,7 @@
 //! How long a policy takes to decide, on the host's clock.
 
 use consort_core::plan::Decision;
-use consort_core::policy::{Policy, PolicyError, PolicyRng, View};
+use consort_core::policy::{Policy, PolicyError, PolicyRng, View, Wishes};
 use consort_core::{Offers, Topology};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -45,6 +45,10 @@ impl Timed {
 }
 
 impl Policy for Timed {
+    fn wishes(&self) -> Wishes {
+        self.policy.wishes()
+    }
+
     fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
         self.policy.prepare(topology, offers)
     }

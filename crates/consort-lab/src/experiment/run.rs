@@ -6,7 +6,8 @@ use super::decision_time::Timed;
 use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
-use consort_core::{Backoff, ControlLoop, Offers, Sample, ThreadId};
+use consort_core::policy::Form;
+use consort_core::{Backoff, ControlLoop, Machine, Offers, Sample, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
@@ -68,13 +69,17 @@ impl Experiment {
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
         let pmu = SimulatedPmu::new(self.chip.spec(), &Request::default(), seed)?;
-        let usual = Duration::from_millis(contender.quantum_ms(pmu.offers())?);
+        let truth = contender.truth();
+        let mut policy = contender.build(&self.chip, truth.as_ref())?;
+        let usual_ms = contender.quantum_ms(pmu.offers())?;
+        let wishes = policy.wishes();
+        let usual = Duration::from_millis(wishes.quantum_ms.unwrap_or(usual_ms));
         let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
             seed,
             mode: RunMode::RestartUntilAllDone,
             os: contender.os().to_owned(),
-            logical_cores: false,
+            logical_cores: wishes.form == Form::Hardware,
         };
         let quantum_ns = quantum.as_nanos() as u64;
         let instances = self.instances(work);
@@ -82,8 +87,7 @@ impl Experiment {
         if let Some(observer) = observer {
             machine.set_observer(observer);
         }
-        let truth = contender.truth();
-        let policy = contender.build(&machine, &self.chip, truth.as_ref())?;
+        policy.prepare(machine.topology(), machine.offers())?;
         let (policy, decisions) = Timed::new(policy);
         let machine = Revealed::new(machine, truth);
         let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);

@@ -30,6 +30,7 @@ impl Engine {
             thread.status = Status::Spinning(after(self.now, spin_s));
             thread.halt(self.now);
             self.stale = true;
+            self.stirred = true;
         } else {
             self.sleep(t, Status::Waiting);
         }
@@ -78,6 +79,7 @@ impl Engine {
                 self.threads[t].status = Status::Running;
                 self.threads[t].set_deadline(self.now);
                 self.stale = true;
+                self.stirred = true;
             }
             Status::Waiting => {
                 self.threads[t].counts.futex_returns += 1;

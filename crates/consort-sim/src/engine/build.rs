@@ -40,7 +40,7 @@ impl Engine {
         check(instances)?;
         let n = chip.places().len();
         let shape = match settings.logical_cores {
-            true => Shape::logical(n),
+            true => Shape::logical(&chip),
             false => Shape::of(&chip),
         };
         let os = os::build(&settings.os, Draw::new(settings.seed, Purpose::Os, 0, 0))?;
@@ -62,6 +62,7 @@ impl Engine {
             now: 0,
             done: false,
             stale: true,
+            stirred: false,
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
             tick: 0,
             tick_at: TICK_PS,

@@ -71,6 +71,8 @@ impl Engine {
             Status::Running if thread.deadline <= self.now => self.reach(t),
             Status::Running if thread.debt_until == self.now => {
                 thread.debt_ps = 0;
+                // It leaves the kernel.
+                self.stirred = true;
                 if thread.deadline == NEVER {
                     thread.set_deadline(self.now);
                 }

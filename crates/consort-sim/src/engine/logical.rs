@@ -8,7 +8,7 @@
 use super::Engine;
 use super::error::EngineError;
 use super::migration::{SWAP_CYCLES, refill_s};
-use super::thread::Status;
+use super::thread::{Status, Thread};
 use super::time::picoseconds;
 
 /// Which physical PU each logical one is.
@@ -88,6 +88,22 @@ impl Engine {
         thread.owe(self.now, picoseconds(cycles / hz + refill));
         thread.warm_at = Some(to);
         thread.hz = hz;
+    }
+
+    /// Number of logical cores.
+    pub(crate) fn logical_cores(&self) -> usize {
+        self.map.len()
+    }
+
+    /// The PU that a logical core is now.
+    pub(crate) fn physical(&self, logical: usize) -> usize {
+        self.map.physical(logical)
+    }
+
+    /// The thread that the operating system runs on a logical core now.
+    pub(crate) fn occupant(&self, logical: usize) -> Option<&Thread> {
+        let current = self.pus[logical].current;
+        current.map(|t| &self.threads[t])
     }
 
     /// Whether a logical core is in kernel mode: its thread is being switched in.

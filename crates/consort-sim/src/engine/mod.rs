@@ -89,6 +89,8 @@ pub(crate) struct Engine {
     done: bool,
     /// Whether rates no longer hold.
     stale: bool,
+    /// Whether some thread has stalled or gone on since [`Engine::run_to_stir`] began.
+    stirred: bool,
     slice_ps: u64,
     tick: u64,
     tick_at: u64,
@@ -105,15 +107,36 @@ pub(crate) struct Engine {
 impl Engine {
     /// Lets time pass until an instant, ps, or until the run is over.
     pub(crate) fn run_until(&mut self, end: u64) {
-        // What is due at the end is handled, but not solved for: a plan may come first.
-        while !self.done && (self.now < end || self.next_event() <= end) {
-            self.settle();
-            self.refresh_rates();
-            // A slice that ended in the past is due now.
-            let next = self.next_event().max(self.now).min(end);
-            self.advance(next);
-            self.handle_due();
+        while self.is_due(end) {
+            self.step(end);
         }
+    }
+
+    /// Lets time pass until some thread stalls or goes on, at most until an instant, ps. Free PUs
+    /// have then been given their next threads.
+    pub(crate) fn run_to_stir(&mut self, end: u64) {
+        self.settle();
+        self.stirred = false;
+        while !self.stirred && self.is_due(end) {
+            self.step(end);
+            self.settle();
+        }
+    }
+
+    /// Whether there is time left. What is due at the end is handled, but not solved for: a plan
+    /// may come first.
+    fn is_due(&self, end: u64) -> bool {
+        !self.done && (self.now < end || self.next_event() <= end)
+    }
+
+    /// Goes on to the next event, at most until an instant, and handles what is due.
+    fn step(&mut self, end: u64) {
+        self.settle();
+        self.refresh_rates();
+        // A slice that ended in the past is due now.
+        let next = self.next_event().max(self.now).min(end);
+        self.advance(next);
+        self.handle_due();
     }
 
     /// Whether the run is over.

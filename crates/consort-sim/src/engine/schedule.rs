@@ -48,6 +48,7 @@ impl Engine {
     pub(crate) fn sleep(&mut self, t: usize, status: Status) {
         self.take_off(t);
         self.threads[t].status = status;
+        self.stirred = true;
     }
 
     /// Takes a thread from where it is to another PU; one that spins goes to sleep instead.
@@ -115,6 +116,7 @@ impl Engine {
         state.since = self.now;
         state.arm(self.slice_ps);
         self.stale = true;
+        self.stirred = true;
     }
 
     /// Time to refill what a thread lacks when it comes to a PU, were it warm where it was, s.

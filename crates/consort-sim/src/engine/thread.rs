@@ -92,6 +92,11 @@ impl Thread {
         matches!(self.status, Status::Running | Status::Spinning(_))
     }
 
+    /// Whether it waits for its siblings, on a PU or asleep.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.status, Status::Spinning(_) | Status::Waiting)
+    }
+
     /// Whether it makes progress at an instant, given that nothing changes before.
     pub(crate) fn works(&self, now: u64) -> bool {
         self.status == Status::Running && self.debt_until <= now

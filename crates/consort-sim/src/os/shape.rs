@@ -39,17 +39,17 @@ impl Shape {
         Self::new(chip.places(), capacities)
     }
 
-    /// `n` logical cores, all alike, under one cache.
-    pub(crate) fn logical(n: usize) -> Self {
-        let place = |core| Place {
+    /// As many logical cores as the chip has PUs, all alike: neither types nor SMT are known, but
+    /// caches and nodes are, since no hardware scheduler hides where data is.
+    pub(crate) fn logical(chip: &Chip) -> Self {
+        let alike = |(core, place): (usize, &Place)| Place {
             core,
             l2: core,
-            llc: 0,
-            node: 0,
-            package: 0,
             core_type: 0,
+            ..*place
         };
-        let places: Vec<Place> = (0..n).map(place).collect();
+        let places: Vec<Place> = chip.places().iter().enumerate().map(alike).collect();
+        let n = places.len();
         Self::new(&places, vec![1024; n])
     }
 
@@ -120,8 +120,9 @@ mod tests {
 
     #[test]
     fn logical_cores_are_all_alike() {
-        let shape = Shape::logical(4);
-        assert_eq!((shape.domains.len(), shape.cores.len()), (1, 4));
+        let shape = Shape::logical(&chip(2));
+        // Two LLC domains of eight logical cores, and the nodes above them.
+        assert_eq!((shape.domains.len(), shape.cores.len()), (3, 16));
         assert!(shape.capacity.iter().all(|&c| c == 1024));
     }
 }

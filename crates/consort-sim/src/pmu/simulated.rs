@@ -31,12 +31,13 @@ impl Request {
 const NS_PER_S: f64 = 1e9;
 
 /// Signals that the operating system counts, exactly.
-const SOFTWARE: [Signal; 5] = [
+const SOFTWARE: [Signal; 6] = [
     Signal::CpuTime,
     Signal::WaitTime,
     Signal::ContextSwitches,
     Signal::Migrations,
     Signal::FutexReturns,
+    Signal::BlockingReturns,
 ];
 
 /// The PMUs of a machine, by thread.
@@ -273,6 +274,7 @@ fn software(truth: &Counts, interval_ns: u64) -> Sample {
         truth.context_switches as f64,
         truth.migrations as f64,
         truth.futex_returns as f64,
+        truth.io_returns as f64,
     ];
     for (signal, value) in SOFTWARE.into_iter().zip(values) {
         sample.set(signal, Reading::whole(value, Tier::Software, interval_ns));

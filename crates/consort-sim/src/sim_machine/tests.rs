@@ -6,6 +6,7 @@ use crate::engine::testing::{
     Exact, PlainEnergy, chip, instances, program, program_with, settings,
 };
 use consort_core::{Backoff, ControlLoop, policies};
+use consort_core::{Placement, PuId, ThreadId};
 use std::collections::BTreeMap;
 
 fn machine(os: &str, mode: RunMode, instances: &[Instance], seed: u64) -> SimMachine {

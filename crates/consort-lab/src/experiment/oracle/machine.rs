@@ -1,5 +1,6 @@
 //! A machine that tells what it knows.
 
+use consort_core::policy::Wishes;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Topology};
 use consort_sim::contention::Demand;
 use consort_sim::{SimError, SimMachine};
@@ -43,6 +44,10 @@ impl Machine for Revealed {
 
     fn offers(&self) -> &Offers {
         self.machine.offers()
+    }
+
+    fn grant(&mut self, wishes: Wishes) {
+        self.machine.grant(wishes);
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, SimError> {

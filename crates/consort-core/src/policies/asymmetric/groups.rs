@@ -1,0 +1,146 @@
+//! Which small cores belong to which large one.
+
+use crate::ids::PuId;
+use crate::policy::PolicyError;
+use crate::topology::Topology;
+
+/// PUs of large and small cores that exchange threads with each other only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::policies) struct GroupPus {
+    /// PUs of large cores.
+    pub(in crate::policies) large: Vec<PuId>,
+    /// PUs of small cores.
+    pub(in crate::policies) small: Vec<PuId>,
+}
+
+/// The groups of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::policies) struct Groups(Vec<GroupPus>);
+
+impl Groups {
+    /// Large are the cores with the highest capacity. Where every LLC domain has both kinds,
+    /// groups do not span domains, so that exchanges stay within one cache (Markovic, KUTHS for
+    /// many cores). Within a domain each PU of a large core gets an equal share of the small
+    /// ones; where there are more large than small ones, each small one gets its share of large.
+    pub(in crate::policies) fn of(topology: &Topology) -> Self {
+        let whole = vec![both(topology, |_| true)];
+        let llcs = topology.llcs().iter();
+        let domains: Vec<GroupPus> = llcs
+            .map(|llc| both(topology, |pu| llc.pus.contains(pu)))
+            .collect();
+        let mixed = |g: &GroupPus| !g.large.is_empty() && !g.small.is_empty();
+        let regions = if domains.iter().all(mixed) {
+            domains
+        } else {
+            whole
+        };
+        Self(regions.iter().filter(|r| mixed(r)).flat_map(deal).collect())
+    }
+
+    /// The groups, for a policy that is of no use without.
+    ///
+    /// # Errors
+    /// [`PolicyError::Unfit`] on a symmetric machine.
+    pub(in crate::policies) fn require(
+        topology: &Topology,
+        policy: &'static str,
+    ) -> Result<Self, PolicyError> {
+        let groups = Self::of(topology);
+        if !groups.0.is_empty() {
+            return Ok(groups);
+        }
+        Err(PolicyError::Unfit {
+            policy,
+            why: format!(
+                "exchanges threads between large and small cores, and all {} cores are alike here; \
+                 use 'spread', or name large ones by --emulate-asymmetry",
+                topology.cores().len()
+            ),
+        })
+    }
+
+    pub(in crate::policies) fn iter(&self) -> impl Iterator<Item = &GroupPus> {
+        self.0.iter()
+    }
+}
+
+/// The PUs of a region, by kind, in ascending order.
+fn both(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPus {
+    let types = topology.core_types();
+    let capacity = |core_type: usize| types.get(core_type).map_or(0, |t| t.capacity);
+    let cores = topology.cores().iter();
+    let most = cores.map(|c| capacity(c.core_type)).max().unwrap_or(0);
+    let mut found = GroupPus::default();
+    for core in topology.cores() {
+        let pus = core.pus.iter().copied().filter(|&pu| inside(pu));
+        if capacity(core.core_type) == most {
+            found.large.extend(pus);
+        } else {
+            found.small.extend(pus);
+        }
+    }
+    found.large.sort_unstable();
+    found.small.sort_unstable();
+    found
+}
+
+/// A region dealt into as many groups as it can have.
+fn deal(region: &GroupPus) -> Vec<GroupPus> {
+    let n = region.large.len().min(region.small.len());
+    let share = |pus: &[PuId], i: usize| {
+        let cut = |i: usize| i * pus.len() / n;
+        pus[cut(i)..cut(i + 1)].to_vec()
+    };
+    let group = |i| GroupPus {
+        large: share(&region.large, i),
+        small: share(&region.small, i),
+    };
+    (0..n).map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::chip;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pus(of: &GroupPus) -> (Vec<u32>, Vec<u32>) {
+        let numbers = |pus: &[PuId]| pus.iter().map(|pu| pu.0).collect();
+        (numbers(&of.large), numbers(&of.small))
+    }
+
+    #[test]
+    fn each_large_core_has_its_own_set_of_small_cores() {
+        let groups = Groups::of(&chip(2, 6, 1));
+        let sets: Vec<_> = groups.iter().map(pus).collect();
+        assert_eq!(sets, [(vec![0], vec![2, 3, 4]), (vec![1], vec![5, 6, 7])]);
+    }
+
+    #[test]
+    fn groups_stay_within_private_regions() {
+        let groups = Groups::of(&chip(2, 6, 2));
+        let sets: Vec<_> = groups.iter().map(pus).collect();
+        assert_eq!(sets, [(vec![0], vec![1, 2, 3]), (vec![4], vec![5, 6, 7])]);
+    }
+
+    #[test]
+    fn a_symmetric_machine_is_refused() {
+        let error = Groups::require(&Topology::uniform(4, 1).unwrap(), "hrrs").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("policy hrrs exchanges threads"), "{text}");
+        assert!(text.contains("all 4 cores are alike"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_pu_is_in_one_group_and_every_group_has_both_kinds(
+            large in 1u32..6, small in 1u32..9,
+        ) {
+            let groups = Groups::of(&chip(large, small, 1));
+            let mut all: Vec<PuId> = groups.iter().flat_map(|g| g.large.iter().chain(&g.small)).copied().collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..large + small).map(PuId).collect::<Vec<_>>());
+            prop_assert!(groups.iter().all(|g| !g.large.is_empty() && !g.small.is_empty()));
+        }
+    }
+}

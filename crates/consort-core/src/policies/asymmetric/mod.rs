@@ -1,0 +1,29 @@
+//! Schedulers for chips with large and small cores: who gets the large ones.
+//!
+//! Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
+//! thesis, UPC 2015). What they share is here; a policy is a [`Rule`] that says which logical
+//! cores to exchange:
+//!
+//! - [`Groups`]: each large core has small cores of its own, and exchanges only with them.
+//! - [`Layer`]: logical cores and their PUs. In hardware form the machine's own; in software form
+//!   every PU has one, with the threads that share it.
+//! - [`Seat`]: a logical core as a rule sees it.
+//! - [`Swapper`]: the policy around a rule.
+//!
+//! Pitfall: a logical core in kernel mode stays where it is; rules wait for the large core and
+//! pass over the small one.
+
+mod groups;
+mod layer;
+mod round_robin;
+mod seat;
+mod swapper;
+#[cfg(test)]
+pub(super) mod testing;
+
+pub(super) use groups::Groups;
+pub(super) use round_robin::RoundRobin;
+pub(super) use seat::{Group, Seat};
+pub(super) use swapper::{FORM, Rule, Swap, Swapper, Tick, form};
+
+use layer::Layer;

@@ -1,0 +1,101 @@
+//! A logical core as a rule sees it.
+
+use crate::ids::{PuId, ThreadId};
+use crate::sample::ThreadObservation;
+use crate::signal::Signal;
+
+/// A software thread that was active on a logical core when the interval began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::policies) struct Ran {
+    /// The thread.
+    pub(in crate::policies) thread: ThreadId,
+    /// What it got done in the interval: instructions where they are counted, else ns of CPU time.
+    pub(in crate::policies) progress: f64,
+}
+
+/// A logical core.
+#[derive(Clone, Debug)]
+pub(in crate::policies) struct Seat<'a> {
+    /// Its number.
+    pub(in crate::policies) logical: usize,
+    /// What the machine observed of it: itself in hardware form, its threads in software form.
+    pub(in crate::policies) seen: Vec<&'a ThreadObservation>,
+    /// Software threads that were active on it when the interval began.
+    pub(in crate::policies) ran: Vec<Ran>,
+    /// Software threads that are active on it now: they run or could, and do not wait for others.
+    pub(in crate::policies) active: Vec<ThreadId>,
+}
+
+impl Seat<'_> {
+    /// Whether nobody would run on it: its active bit is not set.
+    pub(in crate::policies) fn is_idle(&self) -> bool {
+        !self.seen.iter().any(|thread| is_runnable(thread))
+    }
+
+    /// Whether it is in kernel mode, so that it cannot be exchanged.
+    pub(in crate::policies) fn in_kernel(&self) -> bool {
+        self.seen.iter().any(|t| is_set(t, Signal::KernelMode))
+    }
+
+    /// Whether it can be exchanged with profit: it has something to run, in user mode.
+    pub(in crate::policies) fn is_ready(&self) -> bool {
+        !self.is_idle() && !self.in_kernel()
+    }
+
+    /// Whether it went from kernel to user code in the interval: its transition bit.
+    pub(in crate::policies) fn returned(&self) -> bool {
+        let returns = [Signal::FutexReturns, Signal::BlockingReturns];
+        let any = |thread: &&ThreadObservation| returns.iter().any(|&s| is_set(thread, s));
+        self.seen.iter().any(any)
+    }
+
+    /// What it got done in the interval: instructions where they are counted, else ns of CPU time.
+    pub(in crate::policies) fn progress(&self) -> f64 {
+        self.seen.iter().map(|thread| progress(thread)).sum()
+    }
+}
+
+/// The logical cores of a group.
+#[derive(Clone, Debug)]
+pub(in crate::policies) struct Group<'a> {
+    /// Its number.
+    pub(in crate::policies) index: usize,
+    /// Those on large cores.
+    pub(in crate::policies) large: Vec<Seat<'a>>,
+    /// Those on small cores.
+    pub(in crate::policies) small: Vec<Seat<'a>>,
+}
+
+impl<'a> Group<'a> {
+    /// All of them.
+    pub(in crate::policies) fn seats(&self) -> impl Iterator<Item = &Seat<'a>> {
+        self.large.iter().chain(&self.small)
+    }
+}
+
+/// A thread's progress over the interval.
+pub(super) fn progress(thread: &ThreadObservation) -> f64 {
+    let sample = &thread.sample;
+    let counted = sample.get(Signal::Instructions);
+    counted.unwrap_or_else(|| sample.cpu_time_ns())
+}
+
+/// Whether it runs or could; where that is not told, whether it ran in the interval.
+pub(super) fn is_runnable(thread: &ThreadObservation) -> bool {
+    let told = thread.sample.get(Signal::Runnable);
+    told.map_or_else(|| thread.sample.cpu_time_ns() > 0.0, |on| on > 0.0)
+}
+
+/// Whether it is runnable and does not spin for others.
+pub(super) fn is_active(thread: &ThreadObservation) -> bool {
+    is_runnable(thread) && !is_set(thread, Signal::Waiting)
+}
+
+fn is_set(thread: &ThreadObservation, signal: Signal) -> bool {
+    thread.sample.get(signal).is_some_and(|value| value > 0.0)
+}
+
+/// The PU that a thread was last seen on, if it may be exchanged with any of `pus`.
+pub(super) fn may_go_anywhere(thread: &ThreadObservation, pus: &[PuId]) -> bool {
+    thread.managed && pus.iter().all(|&pu| thread.original.contains(pu))
+}

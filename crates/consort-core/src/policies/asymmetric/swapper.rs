@@ -1,0 +1,165 @@
+//! The policy around a rule: it follows logical cores, asks the rule, and plans.
+
+use super::{Group, Groups, Layer};
+use crate::ids::PuId;
+use crate::plan::{Decision, Placement, Reason};
+use crate::policy::{Form, OptionInfo, Options, Policy, PolicyError, PolicyRng, View, Wishes};
+use crate::pu_set::PuSet;
+use crate::sample::Ended;
+use crate::signal::Offers;
+use crate::topology::Topology;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The quantum of a hardware scheduler, ms (Markovic, section 3.2).
+const HARDWARE_QUANTUM_MS: u64 = 1;
+
+/// Two logical cores of a group that are to be exchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::policies) struct Swap {
+    /// The one on a small core.
+    pub(in crate::policies) small: usize,
+    /// The one on a large core.
+    pub(in crate::policies) large: usize,
+    /// Why.
+    pub(in crate::policies) why: Cow<'static, str>,
+}
+
+/// An interval that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::policies) struct Tick {
+    /// Whether the quantum is over; else some thread has stalled or gone on within it.
+    pub(in crate::policies) is_quantum: bool,
+    /// Length of the interval, ns.
+    pub(in crate::policies) interval_ns: u64,
+    /// Length of the quantum until now, ns.
+    pub(in crate::policies) quantum_ns: u64,
+}
+
+/// Which logical cores are to be exchanged.
+pub(in crate::policies) trait Rule {
+    /// The policy's name.
+    const NAME: &'static str;
+
+    /// Looks at all groups at the end of every interval, before it is asked for each of them.
+    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
+        let _ = (groups, tick);
+    }
+
+    /// The exchanges in a group; each logical core at most once.
+    fn choose(&mut self, group: &Group<'_>, tick: Tick, rng: &mut PolicyRng) -> Vec<Swap>;
+}
+
+/// The option that all of them have.
+pub(in crate::policies) const FORM: OptionInfo = OptionInfo {
+    name: "form",
+    default: "hardware",
+    meaning: "hardware (1 ms, beneath the OS) or software (4 ms); live machines have software only",
+};
+
+/// Reads [`FORM`].
+///
+/// # Errors
+/// Another word.
+pub(in crate::policies) fn form(options: &Options<'_>) -> Result<Form, PolicyError> {
+    let words = [("hardware", Form::Hardware), ("software", Form::Software)];
+    options.one_of(FORM.name, &words, "hardware or software")
+}
+
+/// A policy that exchanges logical cores by a rule.
+#[derive(Debug)]
+pub(in crate::policies) struct Swapper<R> {
+    rule: R,
+    form: Form,
+    layer: Layer,
+    quantum_ns: u64,
+}
+
+impl<R: Rule> Swapper<R> {
+    pub(in crate::policies) fn new(rule: R, form: Form) -> Self {
+        Self {
+            rule,
+            form,
+            layer: Layer::default(),
+            quantum_ns: 0,
+        }
+    }
+
+    fn tick(&mut self, view: View<'_>) -> Tick {
+        let interval_ns = view.observation.interval_ns;
+        let is_quantum = view.observation.ended == Ended::Quantum;
+        self.quantum_ns += interval_ns;
+        let tick = Tick {
+            is_quantum,
+            interval_ns,
+            quantum_ns: self.quantum_ns,
+        };
+        if is_quantum {
+            self.quantum_ns = 0;
+        }
+        tick
+    }
+
+    /// Exchanges what the rule says; why, by logical core.
+    fn exchange(
+        &mut self,
+        groups: &Groups,
+        view: View<'_>,
+        rng: &mut PolicyRng,
+    ) -> BTreeMap<usize, Cow<'static, str>> {
+        let tick = self.tick(view);
+        let seats = self.layer.seats(groups, view.observation);
+        self.rule.note(&seats, tick);
+        let mut why = BTreeMap::new();
+        for group in &seats {
+            for swap in self.rule.choose(group, tick, rng) {
+                self.layer.swap(swap.small, swap.large);
+                why.insert(swap.small, swap.why.clone());
+                why.insert(swap.large, swap.why);
+            }
+        }
+        why
+    }
+}
+
+impl<R: Rule> Policy for Swapper<R> {
+    fn wishes(&self) -> Wishes {
+        Wishes {
+            form: self.form,
+            on_activity: true,
+            quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
+        }
+    }
+
+    fn prepare(&mut self, topology: &Topology, _: &Offers) -> Result<(), PolicyError> {
+        Groups::require(topology, R::NAME).map(|_| ())
+    }
+
+    fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let groups = Groups::of(view.topology);
+        self.layer.follow(&groups, view.observation);
+        let why = self.exchange(&groups, view, rng);
+        self.layer.remember(view.observation);
+        let mut decision = Decision::default();
+        for (id, logical, pu) in self.layer.placed() {
+            let reason = Reason {
+                considered: String::new(),
+                chosen: sentence(&groups, pu, why.get(&logical)),
+                facts: Vec::new(),
+            };
+            let only = Placement::Restricted(PuSet::from_iter([pu]));
+            decision.place(id, only, reason);
+        }
+        decision
+    }
+}
+
+/// Where a thread is and why.
+fn sentence(groups: &Groups, pu: PuId, why: Option<&Cow<'static, str>>) -> String {
+    let large = groups.iter().any(|group| group.large.contains(&pu));
+    let kind = if large { "large" } else { "small" };
+    match why {
+        Some(why) => format!("goes to a {kind} core: {why}"),
+        None => format!("stays on a {kind} core"),
+    }
+}

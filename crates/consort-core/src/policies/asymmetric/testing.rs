@@ -1,0 +1,158 @@
+//! Chips and observations for the tests of rules.
+
+use super::{Rule, Swapper};
+use crate::ids::{PuId, ThreadId};
+use crate::plan::{Decision, Placement};
+use crate::policy::{Form, Policy, PolicyRng, View};
+use crate::sample::{Ended, Observation, Reading, Sample, ThreadObservation};
+use crate::signal::{Signal, Tier};
+use crate::topology::{CoreType, PuFacts, Topology};
+use rand::SeedableRng;
+use std::sync::Arc;
+
+/// One millisecond.
+pub(in crate::policies) const QUANTUM_NS: u64 = 1_000_000;
+
+/// Large and small cores, dealt evenly to LLC domains; in each the large ones come first.
+pub(in crate::policies) fn chip(large: u32, small: u32, llcs: u32) -> Topology {
+    let (l, s) = (large / llcs, small / llcs);
+    let facts = (0..large + small).map(|n| {
+        let (llc, place) = ((n / (l + s)).min(llcs - 1), n % (l + s));
+        PuFacts {
+            pu: PuId(n),
+            package: 0,
+            node: 0,
+            core: n,
+            llc,
+            l2: None,
+            core_type: usize::from(if llcs == 1 { n >= large } else { place >= l }),
+        }
+    });
+    let kind = |name: &str, capacity| CoreType {
+        name: name.to_owned(),
+        capacity,
+    };
+    let types = vec![kind("large", 1024), kind("small", 400)];
+    Topology::new(facts.collect(), types).unwrap()
+}
+
+/// What a logical core did in an interval.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::policies) struct Did {
+    pub(in crate::policies) instructions: f64,
+    pub(in crate::policies) idle: bool,
+    pub(in crate::policies) waits: bool,
+    pub(in crate::policies) kernel: bool,
+    pub(in crate::policies) returned: bool,
+    pub(in crate::policies) occupant: Option<u32>,
+}
+
+/// A million instructions in user mode.
+pub(in crate::policies) const BUSY: Did = Did {
+    instructions: 1e6,
+    idle: false,
+    waits: false,
+    kernel: false,
+    returned: false,
+    occupant: None,
+};
+
+/// Nothing.
+pub(in crate::policies) const IDLE: Did = Did {
+    instructions: 0.0,
+    idle: true,
+    ..BUSY
+};
+
+/// Logical cores under a policy, in hardware form.
+pub(in crate::policies) struct Bench<R> {
+    topology: Topology,
+    policy: Swapper<R>,
+    pus: Vec<PuId>,
+}
+
+impl<R: Rule> Bench<R> {
+    pub(in crate::policies) fn new(topology: Topology, rule: R) -> Self {
+        Self {
+            pus: topology.pus().iter().collect(),
+            topology,
+            policy: Swapper::new(rule, Form::Hardware),
+        }
+    }
+
+    /// Ends a quantum; which PU each logical core is on then.
+    pub(in crate::policies) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
+        self.turn(did, QUANTUM_NS, Ended::Quantum)
+    }
+
+    /// Ends an interval of a thousandth of a quantum because of activity.
+    pub(in crate::policies) fn activity(&mut self, did: &[Did]) -> Vec<u32> {
+        self.turn(did, QUANTUM_NS / 1000, Ended::Activity)
+    }
+
+    /// Ends an interval.
+    pub(in crate::policies) fn turn(&mut self, did: &[Did], ns: u64, ended: Ended) -> Vec<u32> {
+        let original = Arc::new(self.topology.pus().clone());
+        let threads = did.iter().zip(&self.pus).enumerate();
+        let observation = Observation {
+            interval_ns: ns,
+            ended,
+            threads: threads
+                .map(|(logical, (did, &pu))| ThreadObservation {
+                    id: name(logical),
+                    name: "logical core".into(),
+                    original: Arc::clone(&original),
+                    managed: true,
+                    last_pu: Some(pu),
+                    sample: sample(did, ns),
+                })
+                .collect(),
+            ..Observation::default()
+        };
+        let view = View {
+            topology: &self.topology,
+            observation: &observation,
+        };
+        let mut rng = PolicyRng::seed_from_u64(1);
+        let decision = self.policy.decide(view, &mut rng);
+        self.pus = (0..did.len()).map(|l| pu_of(&decision, l)).collect();
+        self.pus.iter().map(|pu| pu.0).collect()
+    }
+}
+
+fn name(logical: usize) -> ThreadId {
+    ThreadId {
+        pid: 0,
+        tid: logical as u32,
+        start_ticks: 0,
+    }
+}
+
+fn pu_of(decision: &Decision, logical: usize) -> PuId {
+    match &decision.placements[&name(logical)] {
+        Placement::Restricted(pus) => pus.first().unwrap(),
+        Placement::Unrestricted => panic!("logical core {logical} has no PU"),
+    }
+}
+
+fn sample(did: &Did, ns: u64) -> Sample {
+    let mut sample = Sample::default();
+    let flag = |on: bool| f64::from(u8::from(on));
+    let values = [
+        (Signal::CpuTime, flag(!did.idle) * ns as f64),
+        (Signal::Instructions, did.instructions),
+        (Signal::Runnable, flag(!did.idle)),
+        (Signal::Waiting, flag(did.waits || did.idle)),
+        (Signal::KernelMode, flag(did.kernel)),
+        (Signal::FutexReturns, flag(did.returned)),
+    ];
+    for (signal, value) in values {
+        sample.set(signal, Reading::whole(value, Tier::Counters, ns));
+    }
+    sample.occupant = did.occupant.map(|tid| ThreadId {
+        pid: 1,
+        tid,
+        start_ticks: 0,
+    });
+    sample
+}

@@ -1,0 +1,90 @@
+//! The machine for policies that place software threads.
+
+use super::SimMachine;
+use crate::engine::{Counts, SampleSource, Thread};
+use consort_core::{
+    Enacted, Observation, Placement, Plan, PuId, PuSet, Reading, Signal, ThreadId,
+    ThreadObservation, Tier,
+};
+use std::sync::Arc;
+
+impl SimMachine {
+    /// Takes every thread's sample.
+    pub(super) fn collect(&mut self, observation: &mut Observation) {
+        let heeds = self.heeds_activity();
+        let source = self.source.as_mut();
+        for thread in self.engine.threads_mut() {
+            if !thread.is_reported() {
+                continue;
+            }
+            let counts = thread.take_counts();
+            let mut seen = see(source, thread, &counts, observation.interval_ns);
+            if heeds {
+                note_activity(thread, observation.interval_ns, &mut seen);
+            }
+            if thread.note_end() {
+                observation.exited.push(seen);
+            } else {
+                observation.threads.push(seen);
+            }
+        }
+    }
+
+    /// Carries out where threads may run.
+    pub(super) fn enact_masks(&mut self, plan: &Plan) -> Enacted {
+        let mut enacted = Enacted::default();
+        for (&id, placement) in &plan.placements {
+            self.mask(id, placement, &mut enacted);
+        }
+        self.engine.obey();
+        enacted
+    }
+
+    /// Sets a thread's mask; notes whether it is another than before.
+    fn mask(&mut self, id: ThreadId, placement: &Placement, enacted: &mut Enacted) {
+        let threads = self.engine.threads();
+        let Ok(t) = threads.binary_search_by_key(&id, |thread| thread.id) else {
+            return;
+        };
+        let original = &threads[t].original;
+        let mask = match placement {
+            Placement::Unrestricted => PuSet::clone(original),
+            Placement::Restricted(pus) => original.intersection(pus),
+        };
+        if mask.is_empty() {
+            let warning = format!("thread {id} may not run on any PU of {placement}");
+            enacted.warnings.push(warning);
+        } else if mask != threads[t].allowed {
+            self.engine.restrict(t, mask);
+            enacted.moved.push(id);
+        }
+    }
+}
+
+fn see(
+    source: &mut dyn SampleSource,
+    thread: &Thread,
+    counts: &Counts,
+    interval_ns: u64,
+) -> ThreadObservation {
+    ThreadObservation {
+        id: thread.id,
+        name: Arc::clone(&thread.name),
+        original: Arc::clone(&thread.original),
+        managed: true,
+        last_pu: thread.pu.map(|pu| PuId(pu as u32)),
+        sample: source.sample(thread.id, counts, interval_ns),
+    }
+}
+
+/// Notes what the thread was doing at the end, as an instrumented library tells it.
+fn note_activity(thread: &Thread, interval_ns: u64, seen: &mut ThreadObservation) {
+    let states = [
+        (Signal::Runnable, thread.runnable()),
+        (Signal::Waiting, thread.waits()),
+    ];
+    for (signal, on) in states {
+        let reading = Reading::whole(f64::from(u8::from(on)), Tier::Software, interval_ns);
+        seen.sample.set(signal, reading);
+    }
+}
