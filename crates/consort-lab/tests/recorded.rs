@@ -41,6 +41,7 @@ fn machine() -> SimMachine {
         mode: RunMode::Once,
         os: "linux".to_owned(),
         logical_cores: false,
+        free_migration: false,
     };
     let pmu = SimulatedPmu::new(chip.spec(), &Request::default(), 3).unwrap();
     let meter = Box::new(EnergyModel::new(&chip));

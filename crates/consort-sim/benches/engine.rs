@@ -66,6 +66,7 @@ fn prepare(name: &str, threads: usize, policy: &str, quantum_ns: u64) -> Control
         mode: RunMode::RestartUntilAllDone,
         os: "linux".to_owned(),
         logical_cores: false,
+        free_migration: false,
     };
     let pmu = SimulatedPmu::new(chip.spec(), &Request::default(), SEED).unwrap();
     let meter = Box::new(EnergyModel::new(&chip));

@@ -195,4 +195,6 @@ impl Machine for SimMachine {
 }
 
 #[cfg(test)]
+mod logical_tests;
+#[cfg(test)]
 mod tests;

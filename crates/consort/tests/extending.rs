@@ -145,6 +145,7 @@ fn simulated(threads: usize) -> SimMachine {
         mode: RunMode::Once,
         os: "linux".to_owned(),
         logical_cores: false,
+        free_migration: false,
     };
     let pmu = SimulatedPmu::new(&chip, &Request::default(), 1).unwrap();
     let chip = Arc::new(Chip::new(&chip, None).unwrap());

@@ -17,7 +17,7 @@
 //! threads that wait, spinning or asleep, are not active. Where intervals do not end with
 //! activity, as on live machines, a change of who is active is noticed at the end of the quantum.
 
-use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form};
+use super::asymmetric::{FORM, Group, RoundRobin, Rule, Seat, Swap, Swapper, Tick, form};
 use crate::ids::ThreadId;
 use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
@@ -72,6 +72,8 @@ struct Tcs {
     done: BTreeMap<usize, f64>,
     /// By group, who was active when it was last decided.
     active: BTreeMap<usize, Vec<ThreadId>>,
+    /// By group, whose turn it is among equals.
+    turns: BTreeMap<usize, RoundRobin>,
     /// Groups whose exchange waits for the large core to leave the kernel.
     due: BTreeMap<usize, Due>,
 }
@@ -90,6 +92,7 @@ impl Tcs {
             long_term: BTreeMap::new(),
             done: BTreeMap::new(),
             active: BTreeMap::new(),
+            turns: BTreeMap::new(),
             due: BTreeMap::new(),
         }
     }
@@ -152,8 +155,9 @@ impl Tcs {
         // An idle core is less urgent than any.
         let of = |seat: &Seat<'_>| self.urgency(due, seat, tick).map_or((0, 0.0), |u| (1, u));
         let order = |a: &(u8, f64), b: &(u8, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
-        let ready = group.small.iter().filter(|seat| seat.is_ready());
-        // The first of equals is taken.
+        let turns = self.turns.get(&group.index)?;
+        let ready = turns.in_turn(group).filter(|seat| seat.is_ready());
+        // Of equals the one whose turn it is.
         let small = ready.rev().max_by(|a, b| order(&of(a), &of(b)))?;
         let large = group.large.iter().min_by(|a, b| order(&of(a), &of(b)))?;
         let why = match due {
@@ -173,10 +177,15 @@ impl Rule for Tcs {
 
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
         self.count(group, tick);
+        self.turns.entry(group.index).or_default().follow(group);
         let due = self.occasion(group, tick);
         let swap = due.and_then(|due| self.most_urgent(due, group, tick));
         if due.is_some() {
             self.due.remove(&group.index);
+        }
+        if let Some(swap) = &swap {
+            let turns = self.turns.entry(group.index).or_default();
+            turns.exchanged(swap.small, swap.large);
         }
         if tick.is_quantum {
             group.seats().for_each(|seat| {
@@ -223,6 +232,21 @@ mod tests {
         // The first interval belongs to the quantum: 4, 2, 1.5 and 1.75 million instructions.
         let did = [ran(1, 3e6), ran(2, 1e6), ran(3, 0.5e6), ran(4, 0.75e6)];
         assert_eq!(bench.quantum(&did), [2, 1, 0, 3]);
+    }
+
+    #[test]
+    fn equals_take_turns() {
+        let mut bench = bench(LongTerm::Critical);
+        let slow_but =
+            |fast: u32| [0, 1, 2, 3].map(|t| ran(t + 1, if t == fast { 2e6 } else { 1e6 }));
+        bench.quantum(&slow_but(0));
+        let mut had = Vec::new();
+        for _ in 0..4 {
+            let large = had.last().copied().unwrap_or(1);
+            let pus = bench.quantum(&slow_but(large));
+            had.push(pus.iter().position(|&pu| pu == 0).unwrap() as u32);
+        }
+        assert_eq!(had, [2, 3, 0, 1]);
     }
 
     #[test]

@@ -81,6 +81,7 @@ impl Setting {
             mode: RunMode::RestartUntilAllDone,
             os: "linux".to_owned(),
             logical_cores: false,
+            free_migration: false,
         };
         let machine = SimMachine::new(
             Arc::clone(&self.chip),

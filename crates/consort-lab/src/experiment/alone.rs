@@ -73,6 +73,7 @@ impl Alone<'_> {
             mode: RunMode::Once,
             os: "linux".to_owned(),
             logical_cores: false,
+            free_migration: false,
         };
         let alone = Instance {
             program: Arc::clone(&self.instance.program),
@@ -179,6 +180,7 @@ mod tests {
                 workload,
                 alone_s: seconds,
                 quantum: None,
+                free_migration: false,
             };
             let work = experiment.work(1).unwrap();
             assert!((work[0].alone_s / seconds - 1.0).abs() < NEAR);

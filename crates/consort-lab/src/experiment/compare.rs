@@ -156,6 +156,7 @@ mod tests {
             workload: pair(["mcf", "sphinx3"]),
             alone_s: 1.0,
             quantum: None,
+            free_migration: false,
         };
         let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
         let context = Context::new(5, Scale::Quick, workers(count), &|_| ());

@@ -32,6 +32,8 @@ pub struct Experiment {
     pub alone_s: f64,
     /// Quantum; the policy's own when none.
     pub quantum: Option<Duration>,
+    /// Whether moves from PU to PU cost nothing, for comparison with closed forms.
+    pub free_migration: bool,
 }
 
 impl Experiment {
@@ -80,6 +82,7 @@ impl Experiment {
             mode: RunMode::RestartUntilAllDone,
             os: contender.os().to_owned(),
             logical_cores: wishes.form == Form::Hardware,
+            free_migration: self.free_migration,
         };
         let quantum_ns = quantum.as_nanos() as u64;
         let instances = self.instances(work);
@@ -191,6 +194,7 @@ mod tests {
             workload: pair(["hmmer", "povray"]),
             alone_s,
             quantum: None,
+            free_migration: false,
         }
     }
 

@@ -160,6 +160,7 @@ fn settings(seed: u64) -> Settings {
         mode: RunMode::Once,
         os: "pinned".to_owned(),
         logical_cores: false,
+        free_migration: false,
     }
 }
 

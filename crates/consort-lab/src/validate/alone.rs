@@ -73,6 +73,7 @@ pub(super) fn once(seed: u64, os: &str) -> Settings {
         mode: RunMode::Once,
         os: os.to_owned(),
         logical_cores: false,
+        free_migration: false,
     }
 }
 

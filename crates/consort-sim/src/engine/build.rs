@@ -64,6 +64,7 @@ impl Engine {
             stale: true,
             stirred: false,
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
+            free_migration: settings.free_migration,
             tick: 0,
             tick_at: TICK_PS,
             burst_at: NEVER,

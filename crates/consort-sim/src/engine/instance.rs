@@ -39,6 +39,8 @@ pub struct Settings {
     /// Whether a hardware scheduler sits below: the operating system then sees logical cores
     /// that are all alike.
     pub logical_cores: bool,
+    /// Whether moves from PU to PU cost nothing, for comparison with closed forms.
+    pub free_migration: bool,
 }
 
 /// A run of a program from its beginning to the end of its work.

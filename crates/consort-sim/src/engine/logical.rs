@@ -79,13 +79,15 @@ impl Engine {
         let chip = &self.chip;
         let place = chip.places()[to];
         let cycles = SWAP_CYCLES + chip.core_spec(place).pipeline_depth_cycles;
+        let free = self.free_migration;
         let thread = &mut self.threads[t];
         thread.debt_ps = thread.debt_until.saturating_sub(self.now);
         let home = thread.demand.home_node;
         let from = thread.warm_at.unwrap_or(to);
         let refill = refill_s(chip, &thread.footprint(chip), home, from, to) * thread.warmth();
         let hz = chip.frequency_hz(place);
-        thread.owe(self.now, picoseconds(cycles / hz + refill));
+        let cost_s = if free { 0.0 } else { cycles / hz + refill };
+        thread.owe(self.now, picoseconds(cost_s));
         thread.warm_at = Some(to);
         thread.hz = hz;
     }

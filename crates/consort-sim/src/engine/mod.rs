@@ -92,6 +92,7 @@ pub(crate) struct Engine {
     /// Whether some thread has stalled or gone on since [`Engine::run_to_stir`] began.
     stirred: bool,
     slice_ps: u64,
+    free_migration: bool,
     tick: u64,
     tick_at: u64,
     /// When drawn variations take effect, ps.

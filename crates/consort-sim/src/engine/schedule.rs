@@ -127,6 +127,9 @@ impl Engine {
             return 0.0;
         };
         if from != physical {
+            if self.free_migration {
+                return 0.0;
+            }
             let home = thread.demand.home_node;
             return refill_s(
                 &self.chip,

@@ -54,6 +54,7 @@ pub(crate) fn settings(os: &str, mode: RunMode, seed: u64) -> Settings {
         mode,
         os: os.to_owned(),
         logical_cores: false,
+        free_migration: false,
     }
 }
 

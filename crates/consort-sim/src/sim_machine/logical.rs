@@ -13,7 +13,7 @@ use consort_core::{
 use std::sync::Arc;
 
 /// A logical core as a hardware scheduler names it.
-fn name(logical: usize) -> ThreadId {
+pub(super) fn name(logical: usize) -> ThreadId {
     ThreadId {
         pid: 0,
         tid: logical as u32,

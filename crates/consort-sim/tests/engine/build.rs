@@ -37,6 +37,7 @@ pub fn machine(
         mode,
         os: os.to_owned(),
         logical_cores: false,
+        free_migration: false,
     };
     let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
     SimMachine::new(chip, instances, &settings, quantum_ns, meter, source).unwrap()

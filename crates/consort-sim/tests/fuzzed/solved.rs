@@ -130,6 +130,7 @@ fn check_run(chip: &Arc<Chip>, program: &ProgramSpec, threads: usize) {
         mode: RunMode::Once,
         os: "linux".to_owned(),
         logical_cores: false,
+        free_migration: false,
     };
     let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
     let instances = vec![instance; threads];

@@ -63,6 +63,7 @@ pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
         workload: descriptions::workload(&args.workload)?,
         alone_s: args.alone.as_secs_f64(),
         quantum: args.interval,
+        free_migration: false,
     })
 }
 

@@ -178,3 +178,89 @@ impl GroupPus {
         self.large.iter().chain(&self.small).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::chip;
+    use super::*;
+    use crate::testing::{observation_with_activity, thread_id};
+    use crate::topology::Topology;
+    use proptest::prelude::*;
+
+    /// Threads by number with their share of a PU.
+    fn seen(topology: &Topology, shares: &[(u32, f64)]) -> Observation {
+        let threads: Vec<_> = shares.iter().map(|&(t, s)| (t, 0.0, s)).collect();
+        observation_with_activity(topology, &threads)
+    }
+
+    fn runnable(layer: &Layer, shares: &[(u32, f64)]) -> Vec<usize> {
+        let runs = |id: &ThreadId| shares.iter().any(|&(t, s)| thread_id(t) == *id && s > 0.0);
+        let load = |core: &Core| core.members.iter().filter(|id| runs(id)).count();
+        layer.cores.iter().map(load).collect()
+    }
+
+    #[test]
+    fn a_new_thread_stays_where_it_is_when_nobody_else_is_there() {
+        let topology = chip(1, 3, 1);
+        let mut layer = Layer::default();
+        let mut observation = seen(&topology, &[(1, 1.0), (2, 1.0)]);
+        observation.threads[0].last_pu = Some(PuId(2));
+        observation.threads[1].last_pu = Some(PuId(2));
+        layer.follow(&Groups::of(&topology), &observation);
+        let placed: Vec<(u32, u32)> = layer.placed().map(|(id, _, pu)| (id.tid, pu.0)).collect();
+        assert_eq!(placed, [(2, 0), (1, 2)]);
+    }
+
+    #[test]
+    fn threads_that_share_a_logical_core_are_exchanged_together() {
+        let topology = chip(1, 1, 1);
+        let mut layer = Layer::default();
+        let groups = Groups::of(&topology);
+        layer.follow(
+            &groups,
+            &seen(&topology, &[(1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)]),
+        );
+        let before: Vec<_> = layer.placed().map(|(id, _, pu)| (id, pu)).collect();
+        layer.swap(0, 1);
+        let other = |pu: PuId| PuId(1 - pu.0);
+        let expected: Vec<_> = before.iter().map(|&(id, pu)| (id, other(pu))).collect();
+        assert_eq!(
+            layer
+                .placed()
+                .map(|(id, _, pu)| (id, pu))
+                .collect::<Vec<_>>(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_thread_that_may_not_run_everywhere_is_left_alone() {
+        let topology = chip(1, 3, 1);
+        let mut observation = seen(&topology, &[(1, 1.0), (2, 1.0)]);
+        observation.threads[0].original = std::sync::Arc::new("1-2".parse().unwrap());
+        let mut layer = Layer::default();
+        layer.follow(&Groups::of(&topology), &observation);
+        assert_eq!(layer.members().collect::<Vec<_>>(), [thread_id(2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn runnable_threads_are_spread_evenly_whoever_comes_goes_or_sleeps(
+            rounds in prop::collection::vec(
+                prop::collection::btree_map(1u32..20, prop::sample::select(vec![0.0, 1.0]), 0..16),
+                1..6,
+            ),
+        ) {
+            let topology = chip(1, 3, 1);
+            let mut layer = Layer::default();
+            for round in rounds {
+                let shares: Vec<(u32, f64)> = round.into_iter().collect();
+                layer.follow(&Groups::of(&topology), &seen(&topology, &shares));
+                let loads = runnable(&layer, &shares);
+                let (most, least) = (loads.iter().max().unwrap(), loads.iter().min().unwrap());
+                prop_assert!(most - least <= 1, "{:?}", loads);
+                prop_assert_eq!(layer.members().count(), shares.len());
+            }
+        }
+    }
+}

@@ -18,15 +18,23 @@ impl RoundRobin {
         align(&mut self.large, &group.large);
     }
 
+    /// Those on small cores, those whose turn comes first in front.
+    pub(in crate::policies) fn in_turn<'g, 'a>(
+        &'g self,
+        group: &'g Group<'a>,
+    ) -> impl DoubleEndedIterator<Item = &'g Seat<'a>> {
+        let seat = |l: &usize| group.small.iter().find(|seat| seat.logical == *l);
+        self.small.iter().filter_map(seat)
+    }
+
     /// The first in the queue that `may` have the large core; others are passed over.
     pub(in crate::policies) fn next(
         &self,
         group: &Group<'_>,
         may: impl Fn(&Seat<'_>) -> bool,
     ) -> Option<usize> {
-        let seat = |l: &usize| group.small.iter().find(|seat| seat.logical == *l);
-        let able = |l: &&usize| seat(l).is_some_and(&may);
-        self.small.iter().find(able).copied()
+        let mut able = self.in_turn(group).filter(|seat| may(seat));
+        able.next().map(|seat| seat.logical)
     }
 
     /// The large core that has to give way: an idle one, else the one that has been there longest.

@@ -169,6 +169,7 @@ fn experiment(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Experiment 
         workload,
         alone_s,
         quantum: None,
+        free_migration: false,
     }
 }
 

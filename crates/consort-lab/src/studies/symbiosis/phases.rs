@@ -52,6 +52,7 @@ fn alone(
         },
         alone_s,
         quantum: Some(QUANTUM),
+        free_migration: false,
     };
     let part = format!("{} alone", program.name);
     let watch = Ipc::default();

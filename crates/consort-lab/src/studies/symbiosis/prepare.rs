@@ -46,6 +46,7 @@ impl Prepared {
             },
             alone_s,
             quantum: Some(QUANTUM),
+            free_migration: false,
         };
         let work = experiment
             .work(context.seed())

@@ -120,6 +120,7 @@ impl<'a> Bench<'a> {
             mode: RunMode::Once,
             os: "linux".to_owned(),
             logical_cores: false,
+            free_migration: false,
         };
         let chip = &self.training.chip;
         let pmu = Box::new(pmu(chip, seed)?);
