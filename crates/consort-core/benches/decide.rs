@@ -49,6 +49,7 @@ fn observation(threads: u32, topology: &Topology, rng: &mut PolicyRng) -> Observ
             .map(|tid| thread(tid, topology, rng))
             .collect(),
         exited: Vec::new(),
+        bottlenecks: Vec::new(),
     }
 }
 

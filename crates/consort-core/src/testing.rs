@@ -38,6 +38,7 @@ pub(crate) fn observation_with_activity(
         interval_ns: INTERVAL_NS,
         threads,
         exited: Vec::new(),
+        bottlenecks: Vec::new(),
     }
 }
 

@@ -125,6 +125,9 @@ impl SimMachine {
                 observation.threads.push(seen);
             }
         }
+        if self.chip.spec().os.instrumented_locks {
+            observation.bottlenecks = self.engine.take_bottlenecks();
+        }
         observation
     }
 

@@ -57,6 +57,7 @@ pub(super) fn observations(topology: &Topology, offers: &Offers, quanta: u64) ->
                 .map(|pu| thread(pu, &original, offers, &mut rng))
                 .collect(),
             exited: Vec::new(),
+            bottlenecks: Vec::new(),
         }
     };
     (0..quanta).map(quantum).collect()

@@ -74,6 +74,7 @@ impl Live {
             interval_ns,
             threads,
             exited,
+            bottlenecks: Vec::new(),
         }
     }
 

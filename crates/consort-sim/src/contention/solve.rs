@@ -8,7 +8,7 @@ use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
 use super::restrain::restrain;
 use super::stations::{Visitor, wait};
-use super::types::{Flow, Running, Solution, Stack, ThreadRates};
+use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
 use crate::chip::{Chip, KIB};
 use crate::machine::Pipeline;
@@ -98,6 +98,8 @@ struct State<'a> {
     terms: Vec<Terms>,
     /// Instructions per cycle while active.
     rate: Vec<f64>,
+    /// What acquisitions of locks meet.
+    locks: Vec<LockQueue>,
     /// Time per instruction without queueing and locks, s.
     unqueued_s: Vec<f64>,
     /// Wait at each station, s.
@@ -123,6 +125,7 @@ impl<'a> State<'a> {
             held: sharing.settings.iter().map(first_held).collect(),
             terms: vec![Terms::default(); n],
             rate: vec![0.0; n],
+            locks: vec![LockQueue::default(); n],
             unqueued_s: vec![0.0; n],
             waits: vec![0.0; sharing.stations.len()],
             ages: vec![None; sharing.caches.len()],
@@ -430,6 +433,7 @@ impl<'a> State<'a> {
                 0.0
             },
             llc_bytes: held_bytes(2),
+            lock: self.locks[i],
         }
     }
 }

@@ -205,6 +205,7 @@ mod tests {
             interval_ns: SECOND_NS,
             threads,
             exited,
+            bottlenecks: Vec::new(),
         }
     }
 
