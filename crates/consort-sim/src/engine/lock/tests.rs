@@ -184,6 +184,26 @@ proptest! {
     }
 }
 
+/// One nJ per instruction, a core draws 1 W and another while a thread is on it, 5 W beside.
+#[test]
+fn energy_is_that_of_the_instructions_and_of_the_time_on_cores() {
+    for spin_us in [0.0, 5.0, 1e6] {
+        let spec = only_locks(
+            spin_us,
+            "per_minstr = 10.0, hold_instr = 60000.0, count = 1",
+        );
+        let mut e = engine("pinned", RunMode::Once, &instances(&spec, 1, 4, 0.1), 2);
+        e.run_until(100_000 * MS);
+        let sum = |of: fn(&Counts) -> f64| totals(&e).iter().map(of).sum::<f64>();
+        let end_s = e.results()[0].completions[0].end_s;
+        let cores = sum(|c| c.on_pu_s) + 4.0 * end_s;
+        let expected = 1e-9 * sum(|c| c.instructions) + cores + 5.0 * end_s;
+        assert!((e.energy_j() / expected - 1.0).abs() < 1e-9);
+        assert!((sum(|c| c.instructions) / 0.1e9 - 1.0).abs() < 1e-9);
+        assert!(sum(|c| c.spin_s + c.blocked_s) > 0.01);
+    }
+}
+
 #[test]
 fn holder_and_waiters_are_named() {
     let spec = only_locks(0.0, "per_minstr = 10.0, hold_instr = 90000.0, count = 1");
