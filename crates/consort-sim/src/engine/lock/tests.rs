@@ -193,6 +193,10 @@ fn energy_is_that_of_the_instructions_and_of_the_time_on_cores() {
             "per_minstr = 10.0, hold_instr = 60000.0, count = 1",
         );
         let mut e = engine("pinned", RunMode::Once, &instances(&spec, 1, 4, 0.1), 2);
+        for t in 0..4 {
+            e.restrict(t, [PuId(2 * t as u32)].into_iter().collect());
+        }
+        e.obey();
         e.run_until(100_000 * MS);
         let sum = |of: fn(&Counts) -> f64| totals(&e).iter().map(of).sum::<f64>();
         let end_s = e.results()[0].completions[0].end_s;
