@@ -236,7 +236,7 @@ mod tests {
         ) {
             let raw: Vec<f64> = raw.iter().map(|&level| f64::from(level)).collect();
             let c = curve(&raw);
-            let whole = 2f64.powi(doubling);
+            let whole = exp2(f64::from(doubling));
             let near = f64::from_bits((whole.to_bits() as i64 + ulps) as u64);
             for bytes in [near, whole * share] {
                 let position = log2(bytes) - CURVE_LOG2;
