@@ -6,6 +6,7 @@
 //! input: the same input gives the same output on any host.
 
 mod backoff;
+mod bottleneck;
 mod choose;
 mod class;
 mod control;
@@ -30,6 +31,7 @@ mod testing;
 pub mod topology;
 
 pub use backoff::{Backoff, Verdict};
+pub use bottleneck::{Bottleneck, BottleneckKind};
 pub use choose::{Choice, choose, requested};
 pub use class::{BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, Traits, classify};
 pub use control::{ControlLoop, Turn};

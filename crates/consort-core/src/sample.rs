@@ -1,5 +1,6 @@
 //! Samples: what was measured of each thread over one interval.
 
+use crate::bottleneck::Bottleneck;
 use crate::ids::{PuId, ThreadId};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
@@ -140,6 +141,9 @@ pub struct Observation {
     /// use for them, reports do.
     #[serde(default)]
     pub exited: Vec<ThreadObservation>,
+    /// Locks and barriers that threads hold or wait for, by id; empty where nothing tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bottlenecks: Vec<Bottleneck>,
 }
 
 impl Observation {

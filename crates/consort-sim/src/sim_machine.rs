@@ -171,6 +171,9 @@ impl Machine for SimMachine {
             },
             ..Observation::default()
         };
+        if self.chip.spec().os.instrumented_locks {
+            observation.bottlenecks = self.engine.take_bottlenecks();
+        }
         match self.wishes.form {
             Form::Software => self.collect(&mut observation),
             Form::Hardware => self.collect_logical(&mut observation),

@@ -190,6 +190,24 @@ mod tests {
         }
     }
 
+    /// Alone is with all its siblings: what they wait for each other's locks is in the time.
+    #[test]
+    fn work_with_locks_takes_the_time_that_it_is_said_to() {
+        let mut workload = pair(["bodytrack", "mcf"]);
+        workload.entries.truncate(1);
+        workload.entries[0].threads = 4;
+        let experiment = Experiment {
+            chip: chip("power7"),
+            workload,
+            alone_s: 0.5,
+            quantum: None,
+        };
+        let work = experiment.work(1).unwrap();
+        let contender = Contender::new("linux", "linux").unwrap();
+        let result = experiment.run(&contender, &work, 1, None).unwrap();
+        assert!((result.programs[0].slowdown - 1.0).abs() < 1e-3);
+    }
+
     #[test]
     fn no_time_is_no_progress() {
         let workload = pair(["mcf", "mcf"]);

@@ -26,10 +26,11 @@ static INFO: StudyInfo = StudyInfo {
                to 10, each of twice as many programs as cores, out of 21 of SPEC CPU2006, whose \
                work takes 120 s alone; quantum 100 ms; under random placement, the default \
                scheduler, balanced L1 bandwidth, and symbiotic scheduling; 15 runs each.",
-    differs: "The machine is simulated, and so are the programs. A program's work takes 4 s alone, \
-              not 120 s, so that 105 workloads, six policies and 15 runs fit into minutes: phases that \
-              are longer are not seen, programs start again more often, and the first quanta, in \
-              which the policy knows nothing yet, count for more. The 21 programs are all of CINT2006 and every \
+    differs: "The machine is simulated, and so are the programs. A program's work takes 10 s alone, \
+              not 120 s: of 4, 10, 30 and 120 s the longest with which 105 workloads, six policies and 15 \
+              runs take less than ten minutes on two cores. Phases that are longer are not seen, programs \
+              start again more often, and the first quanta, in which the policy knows nothing yet, \
+              count for more. The 21 programs are all of CINT2006 and every \
               other one of CFP2006 by the alphabet; each place of a workload is drawn from all 21. \
               Cores in use are dealt to both nodes, with the caches of the others there. The policy's \
               model is that of the simulated machine, trained on all 29 programs. symbiotic pairs inside NUMA \

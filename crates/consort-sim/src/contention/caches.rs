@@ -44,24 +44,23 @@ pub(crate) fn divide(
         return;
     }
     let guess = age.unwrap_or_else(|| lower_bound(capacity, streams));
-    let found = eviction_age(capacity, streams, guess);
-    let each = streams.iter_mut();
-    held.extend(each.map(|s| s.curve.held_near(found * s.speed, &mut s.step).0));
-    *age = Some(found);
+    held.resize(streams.len(), 0.0);
+    *age = Some(eviction_age(capacity, streams, guess, held));
 }
 
-/// The age, s, at which lines leave the cache. From a guess too high, the first step leads below
-/// the root; from there on every step goes up.
-fn eviction_age(capacity: f64, streams: &mut [Stream<'_>], guess: f64) -> f64 {
+/// The age, s, at which lines leave the cache, and in `held` what each stream then holds. From a
+/// guess too high, the first step leads below the root; from there on every step goes up.
+fn eviction_age(capacity: f64, streams: &mut [Stream<'_>], guess: f64, held: &mut [f64]) -> f64 {
     let mut age = guess;
     for _ in 0..STEPS {
-        let (held, slope) = held_at(age, streams);
-        let lacking = capacity - held;
+        let (all, slope) = held_at(age, streams, held);
+        let lacking = capacity - all;
         if lacking.abs() <= capacity * 1e-10 {
-            break;
+            return age;
         }
         age += lacking / slope;
     }
+    held_at(age, streams, held);
     age
 }
 
@@ -74,12 +73,13 @@ fn lower_bound(capacity: f64, streams: &[Stream<'_>]) -> f64 {
     ages.fold(f64::INFINITY, f64::min)
 }
 
-/// Bytes held at an age, and bytes more per second of age.
-fn held_at(age: f64, streams: &mut [Stream<'_>]) -> (f64, f64) {
+/// Bytes held at an age, and bytes more per second of age; in `held`, what each stream holds.
+fn held_at(age: f64, streams: &mut [Stream<'_>], held: &mut [f64]) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
-    for s in streams {
-        let (held, per_instruction) = s.curve.held_near(age * s.speed, &mut s.step);
-        sum.0 += held * s.charge;
+    for (s, held) in streams.iter_mut().zip(held) {
+        let (bytes, per_instruction) = s.curve.held_near(age * s.speed, &mut s.step);
+        *held = bytes;
+        sum.0 += bytes * s.charge;
         sum.1 += per_instruction * s.speed * s.charge;
     }
     sum

@@ -47,7 +47,7 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     let mut weight = [0.0; MAX_WAYS];
     for set in 1..1u32 << claims.len() {
         let rates = fill(supply, claims, set);
-        for i in members(set, claims.len()) {
+        for i in members(set) {
             let likely = likelihood(claims, set, i);
             mean[i] += likely * rates[i];
             weight[i] += likely;
@@ -59,18 +59,22 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     mean
 }
 
-fn members(set: u32, n: usize) -> impl Iterator<Item = usize> {
-    (0..n).filter(move |i| set >> i & 1 == 1)
+/// The members of a set, in rising order.
+fn members(mut set: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let next = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        next
+    })
 }
 
 /// Likelihood that exactly the others of `set` are active.
 fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
-    let of = |(j, c): (usize, &Claim)| match (j == but, set >> j & 1 == 1) {
-        (true, _) => 1.0,
-        (false, true) => c.active,
-        (false, false) => 1.0 - c.active,
-    };
-    claims.iter().enumerate().map(of).product()
+    let others = claims.iter().enumerate().filter(|&(j, _)| j != but);
+    others.fold(1.0, |likely, (j, claim)| match set >> j & 1 == 1 {
+        true => likely * claim.active,
+        false => likely * (1.0 - claim.active),
+    })
 }
 
 /// Max-min fair rates of the threads in `set`; 0 for the others.
@@ -88,22 +92,24 @@ fn fill(supply: &Supply, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
 
 /// How far all rising threads can rise together.
 fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> f64 {
-    let n = claims.len();
-    let own = members(rising, n).map(|i| claims[i].rate - rates[i]);
-    let slots = left.width / f64::from(rising.count_ones());
-    let units = (0..CLASSES).map(|u| {
-        let each: f64 = members(rising, n).map(|i| claims[i].use_of[u]).sum();
-        if each > 0.0 {
-            left.units[u] / each
-        } else {
-            f64::INFINITY
+    let mut step = left.width / f64::from(rising.count_ones());
+    let mut each = [0.0; CLASSES];
+    for i in members(rising) {
+        step = step.min(claims[i].rate - rates[i]);
+        for (each, used) in each.iter_mut().zip(claims[i].use_of) {
+            *each += used;
         }
-    });
-    own.chain(units).fold(slots, f64::min).max(0.0)
+    }
+    for (units, each) in left.units.iter().zip(each) {
+        if each > 0.0 {
+            step = step.min(units / each);
+        }
+    }
+    step.max(0.0)
 }
 
 fn take(left: &mut Supply, claims: &[Claim], rates: &mut [f64; MAX_WAYS], rising: u32, step: f64) {
-    for i in members(rising, claims.len()) {
+    for i in members(rising) {
         rates[i] += step;
         left.width -= step;
         for (unit, used) in left.units.iter_mut().zip(claims[i].use_of) {
@@ -120,10 +126,10 @@ fn still_rising(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising
     }
     let goes_on = |&i: &usize| {
         let claim = &claims[i];
-        let starved = (0..CLASSES).any(|u| claim.use_of[u] > 0.0 && left.units[u] <= SPENT);
-        claim.rate - rates[i] > SPENT && !starved
+        let starved = || (0..CLASSES).any(|u| claim.use_of[u] > 0.0 && left.units[u] <= SPENT);
+        claim.rate - rates[i] > SPENT && !starved()
     };
-    members(rising, claims.len())
+    members(rising)
         .filter(goes_on)
         .fold(0, |set, i| set | 1 << i)
 }

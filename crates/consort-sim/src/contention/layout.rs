@@ -171,6 +171,9 @@ fn setting<'a>(
         tlb: 0.0,
         mispredicted: 0.0,
         whole_power: 0.0,
+        use_of: [0.0; CLASSES],
+        limit: 0.0,
+        latency: 0.0,
     }
     .prepared()
 }

@@ -17,4 +17,4 @@ mod units;
 mod window;
 
 pub use solve::Solver;
-pub use types::{Demand, Flow, Running, Solution, Stack, ThreadRates};
+pub use types::{Demand, Flow, LockQueue, Running, Solution, Stack, ThreadRates};

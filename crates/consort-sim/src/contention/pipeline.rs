@@ -59,6 +59,12 @@ pub(crate) struct Setting<'a> {
     pub(crate) mispredicted: f64,
     /// `w^b` of the whole reorder buffer.
     pub(crate) whole_power: f64,
+    /// Unit-cycles per instruction of the classes whose units co-runners share.
+    pub(crate) use_of: [f64; CLASSES],
+    /// Instructions per cycle that width and units sustain for this thread alone.
+    pub(crate) limit: f64,
+    /// Mean latency of an instruction when all data is in the L1, cycles.
+    pub(crate) latency: f64,
 }
 
 /// A window that no co-runner clogs, and what follows from it.
@@ -119,7 +125,8 @@ pub(crate) struct Terms {
     pub(crate) mlp: f64,
     /// Overlap of page walks: long lines take neighbours together, not pages.
     pub(crate) walks: f64,
-    /// Smallest window that sustains the dispatch rate, instructions.
+    /// Smallest window that sustains the dispatch rate, instructions; 0 where co-runners leave
+    /// the window alone.
     pub(crate) window_need: f64,
     /// Misses per instruction.
     pub(crate) misses: Misses,
@@ -128,6 +135,9 @@ pub(crate) struct Terms {
 impl Setting<'_> {
     /// Works out what stays the same over all iterations.
     pub(crate) fn prepared(mut self) -> Self {
+        self.use_of = self.units.map(UnitUse::of_shared);
+        self.limit = self.width.min(self.unit_limit());
+        self.latency = self.mean_latency();
         self.whole = self.parallelism(self.rob());
         self.whole_power = pow(self.rob(), self.demand.phase.spec.ilp.b);
         let window = self.window_alone();
@@ -139,8 +149,7 @@ impl Setting<'_> {
         self.tlb = self.tlb_misses();
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder {
-            let limit = self.width.min(self.unit_limit());
-            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / limit);
+            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limit);
         }
         self
     }
@@ -249,9 +258,9 @@ impl Setting<'_> {
         } else {
             self.parallelism(held.window)
         };
-        let limit = self.width.min(self.unit_limit());
-        let cycles = |latency: f64, parallelism: f64| (1.0 / limit).max(latency / parallelism);
-        let l1 = self.mean_latency();
+        let shortest = 1.0 / self.limit;
+        let cycles = |latency: f64, parallelism: f64| shortest.max(latency / parallelism);
+        let l1 = self.latency;
         let queued = l1 + self.unit_queueing(held);
         let computing = cycles(queued, own);
         terms.base = (1.0 / self.width).max(l1 / whole);
@@ -266,7 +275,9 @@ impl Setting<'_> {
         terms.l2 = with_l2 - computing;
         terms.active = cycles(latency, own);
         terms.llc = terms.active - with_l2;
-        terms.window_need = self.window_need(latency, limit);
+        if self.shares_window() {
+            terms.window_need = self.window_need(latency);
+        }
         terms.branch = terms.misses.branch
             * (self.core.pipeline_depth_cycles + self.resolution(&terms.misses, latency_l2));
     }
@@ -291,9 +302,9 @@ impl Setting<'_> {
     }
 
     /// Smallest window in which the rate that width and units allow can be sustained.
-    fn window_need(&self, latency: f64, limit: f64) -> f64 {
+    fn window_need(&self, latency: f64) -> f64 {
         let ilp = &self.demand.phase.spec.ilp;
-        let ratio = limit * latency * self.demand.intensity / ilp.a;
+        let ratio = self.limit * latency * self.demand.intensity / ilp.a;
         let rob = self.rob();
         if ilp.b <= 0.0 || ratio >= self.whole_power {
             return rob;
@@ -322,8 +333,7 @@ impl Setting<'_> {
     }
 
     fn in_order(&self, held: &Held, terms: &mut Terms) {
-        let limit = self.width.min(self.unit_limit());
-        terms.active = 1.0 / limit;
+        terms.active = 1.0 / self.limit;
         let dependences = if held.unit_wait == [0.0; CLASSES] {
             self.undisturbed
         } else {

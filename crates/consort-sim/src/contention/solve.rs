@@ -8,10 +8,9 @@ use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
 use super::restrain::restrain;
 use super::stations::{Visitor, wait};
-use super::types::{Flow, Running, Solution, Stack, ThreadRates};
+use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
 use crate::chip::{Chip, KIB};
-use crate::machine::Pipeline;
 use crate::program::CURVE_KIB;
 use std::sync::Arc;
 
@@ -98,6 +97,8 @@ struct State<'a> {
     terms: Vec<Terms>,
     /// Instructions per cycle while active.
     rate: Vec<f64>,
+    /// What acquisitions of locks meet.
+    locks: Vec<LockQueue>,
     /// Time per instruction without queueing and locks, s.
     unqueued_s: Vec<f64>,
     /// Wait at each station, s.
@@ -112,6 +113,8 @@ struct State<'a> {
     visitors: Vec<Visitor>,
     /// Memory for the pressures on a window.
     pressures: Vec<Pressure>,
+    /// Memory for the loads on a class of units.
+    loads: Vec<f64>,
 }
 
 impl<'a> State<'a> {
@@ -123,6 +126,7 @@ impl<'a> State<'a> {
             held: sharing.settings.iter().map(first_held).collect(),
             terms: vec![Terms::default(); n],
             rate: vec![0.0; n],
+            locks: vec![LockQueue::default(); n],
             unqueued_s: vec![0.0; n],
             waits: vec![0.0; sharing.stations.len()],
             ages: vec![None; sharing.caches.len()],
@@ -130,6 +134,7 @@ impl<'a> State<'a> {
             bytes: Vec::new(),
             visitors: Vec::new(),
             pressures: Vec::new(),
+            loads: Vec::new(),
         };
         state.first_guess(sharing);
         state
@@ -235,16 +240,14 @@ impl<'a> State<'a> {
 
     fn divide_windows(&mut self, sharing: &Sharing<'_>) {
         for members in &sharing.cores {
+            if !sharing.settings[members[0]].shares_window() {
+                continue;
+            }
             let mut pressures = core::mem::take(&mut self.pressures);
             pressures.clear();
             pressures.extend(members.iter().map(|&i| self.pressure(sharing, i)));
             for (k, &i) in members.iter().enumerate() {
-                let setting = &sharing.settings[i];
-                self.held[i].window = if setting.shares_window() {
-                    shared(setting.rob(), &pressures, k)
-                } else {
-                    setting.alone.window
-                };
+                self.held[i].window = shared(sharing.settings[i].rob(), &pressures, k);
             }
             self.pressures = pressures;
         }
@@ -267,18 +270,25 @@ impl<'a> State<'a> {
     fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
         const FULL: f64 = 0.95;
         for members in &sharing.cores {
+            // Nobody waits for operations of its own.
+            if members.len() == 1 {
+                continue;
+            }
             for u in 0..CLASSES {
-                let load = |i: usize| {
+                self.loads.clear();
+                self.loads.extend(members.iter().map(|&i| {
                     let unit = &sharing.settings[i].units[u];
                     let ipc = self.guess[i].active * self.rate[i];
                     ipc * unit.operations * unit.interval / unit.count
-                };
-                let all: f64 = members.iter().map(|&i| load(i)).sum();
-                for &i in members {
+                }));
+                let all: f64 = self.loads.iter().sum();
+                for (&i, load) in members.iter().zip(&self.loads) {
                     let unit = &sharing.settings[i].units[u];
-                    let others = (all - load(i)).clamp(0.0, FULL);
-                    let wait = others * unit.interval / (2.0 * (1.0 - others) * unit.count);
-                    self.held[i].unit_wait[u] = if unit.shared { wait } else { 0.0 };
+                    if unit.shared {
+                        let others = (all - load).clamp(0.0, FULL);
+                        let wait = others * unit.interval / (2.0 * (1.0 - others) * unit.count);
+                        self.held[i].unit_wait[u] = wait;
+                    }
                 }
             }
         }
@@ -291,13 +301,7 @@ impl<'a> State<'a> {
                 *claim = Claim {
                     rate: 1.0 / self.terms[i].active,
                     active: self.guess[i].active,
-                    use_of: sharing.settings[i].units.map(|u| {
-                        if u.shared {
-                            u.operations * u.interval
-                        } else {
-                            0.0
-                        }
-                    }),
+                    use_of: sharing.settings[i].use_of,
                 };
             }
             let n = members.len().min(MAX_WAYS);
@@ -430,6 +434,7 @@ impl<'a> State<'a> {
                 0.0
             },
             llc_bytes: held_bytes(2),
+            lock: self.locks[i],
         }
     }
 }
@@ -471,7 +476,7 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64) -> Flow {
     let misses = &terms.misses;
     let mix = &setting.demand.phase.spec.mix;
     // A fetch group that misses the L1I looks in the L2 as data does.
-    debug_assert!(setting.core.pipeline == Pipeline::InOrder || terms.window_need > 0.0);
+    debug_assert!(!setting.shares_window() || terms.window_need > 0.0);
     Flow {
         l1d_accesses: mix.load + mix.store,
         l1d_misses: misses.data[0],

@@ -72,6 +72,17 @@ pub struct ThreadRates {
     pub l2_bytes: f64,
     /// Bytes that it holds of its LLC.
     pub llc_bytes: f64,
+    /// The queue for each of its program's locks.
+    pub lock: LockQueue,
+}
+
+/// What an acquisition of a lock meets; the product of both is the mean wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LockQueue {
+    /// Probability that a sibling is in the way, 0 to 1.
+    pub busy: f64,
+    /// Mean wait of those that do wait, s; exponentially distributed.
+    pub wait_s: f64,
 }
 
 /// Cycles per instruction by cause.

@@ -19,6 +19,17 @@ pub(crate) struct UnitUse {
     pub(crate) shared: bool,
 }
 
+impl UnitUse {
+    /// Unit-cycles per instruction where co-runners use the same units; 0 elsewhere.
+    pub(crate) fn of_shared(self) -> f64 {
+        if self.shared {
+            self.operations * self.interval
+        } else {
+            0.0
+        }
+    }
+}
+
 /// Index of the floating-point units among the classes.
 pub(crate) const FP: usize = 1;
 

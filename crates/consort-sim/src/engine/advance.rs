@@ -37,6 +37,7 @@ impl Thread {
             (self.ips() * seconds(next - self.anchor)).min(left)
         };
         let done = passed - self.passed;
+        self.counts.futex_returns += self.returns.between(self.passed, passed);
         self.passed = passed;
         let mix = self.demand.phase.spec.mix;
         self.counts.execute(done, &mix, &self.rates);

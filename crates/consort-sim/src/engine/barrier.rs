@@ -13,17 +13,20 @@ use crate::os::Arrival;
 impl Engine {
     /// A thread has done its part of the step.
     pub(crate) fn arrive(&mut self, t: usize) {
+        self.let_go(t);
         let p = self.threads[t].program;
         let program = &mut self.programs[p];
         program.arrived += 1;
         if program.arrived == program.members.len() {
             self.next_step(p);
         } else {
+            program.waited.set(self.now, program.arrived);
             self.wait(t);
         }
     }
 
-    fn wait(&mut self, t: usize) {
+    /// A thread spins for its siblings, or sleeps.
+    pub(crate) fn wait(&mut self, t: usize) {
         let spin_s = self.programs[self.threads[t].program].spin_s;
         if spin_s > 0.0 {
             let thread = &mut self.threads[t];
@@ -41,6 +44,7 @@ impl Engine {
         loop {
             let program = &mut self.programs[p];
             program.arrived = 0;
+            program.waited.set(self.now, 0);
             if program.steps.next(&mut program.draw, &mut program.work) {
                 break;
             }
@@ -64,7 +68,9 @@ impl Engine {
 
     /// A thread without a part in a step waits from its beginning on.
     fn stand_by(&mut self, p: usize, t: usize) {
-        self.programs[p].arrived += 1;
+        let program = &mut self.programs[p];
+        program.arrived += 1;
+        program.waited.set(self.now, program.arrived);
         match self.threads[t].status {
             Status::Running => self.wait(t),
             Status::Unborn => self.threads[t].status = Status::Waiting,
@@ -72,8 +78,8 @@ impl Engine {
         }
     }
 
-    /// A thread goes on with the next step.
-    fn release(&mut self, t: usize) {
+    /// A thread that waited for its siblings goes on.
+    pub(crate) fn release(&mut self, t: usize) {
         match self.threads[t].status {
             Status::Spinning(_) => {
                 self.threads[t].status = Status::Running;

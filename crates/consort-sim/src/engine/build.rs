@@ -10,6 +10,10 @@ use super::error::EngineError;
 use super::events::TICK_PS;
 use super::instance::{Instance, Settings};
 use super::io::Io;
+use super::lock::frequent::Returns;
+use super::lock::locks;
+use super::lock::point::{Points, are_events};
+use super::lock::waited::Waited;
 use super::logical::LogicalMap;
 use super::memo::Memo;
 use super::phases::Phases;
@@ -22,7 +26,7 @@ use super::time::{NEVER, after};
 use crate::chip::Chip;
 use crate::contention::{Demand, Solver, ThreadRates};
 use crate::os::{self, Shape};
-use crate::program::StageSpec;
+use crate::program::{LockSpec, StageSpec};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
@@ -106,6 +110,8 @@ impl Engine {
             draw: Draw::new(seed, Purpose::Barrier, number, 0),
             work: Vec::new(),
             arrived: 0,
+            waited: Waited::default(),
+            locks: locks(&self.threads[first].locks),
             spin_s: spec.map_or(0.0, |t| t.spin_us * 1e-6),
             start_ps: after(0, instance.start_ms * 1e-3),
             begun: false,
@@ -148,6 +154,8 @@ impl Engine {
             phase_left: self.phases.entries[cycle.first].instructions,
             step_left: 0.0,
             io: Io::new(spec.io, draw(Purpose::Io)),
+            locks: Points::new(lock(instance), draw(Purpose::Lock)),
+            returns: Returns::default(),
             demand: self.demand(instance, text, cycle.first, burst.factor()),
             burst,
             original: Arc::clone(all),
@@ -184,10 +192,16 @@ impl Engine {
             text,
             shared_data: threads.map_or(0.0, |t| t.shared_data),
             shared_code: spec.map_or(1.0, |t| t.shared_code),
-            lock: threads.and_then(|t| t.lock),
+            lock: lock(instance).filter(|lock| !are_events(lock)),
             home_node: 0,
         }
     }
+}
+
+/// The locks of an instance, which one thread alone never waits for.
+fn lock(instance: &Instance) -> Option<LockSpec> {
+    let threads = instance.program.threads.as_ref();
+    threads.filter(|_| instance.threads > 1)?.lock
 }
 
 /// The stage of a thread, by number, where the program has stages.

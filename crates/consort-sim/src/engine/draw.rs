@@ -18,6 +18,8 @@ pub(crate) enum Purpose {
     Barrier = 3,
     /// Decisions of the operating system's model.
     Os = 4,
+    /// Which lock, when and for how long.
+    Lock = 5,
 }
 
 /// A stream of draws.

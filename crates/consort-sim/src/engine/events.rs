@@ -99,6 +99,8 @@ impl Engine {
         }
         if self.threads[t].step_left <= 0.0 {
             self.arrive(t);
+        } else if self.threads[t].locks.left <= 0.0 {
+            self.reach_lock(t);
         } else if self.threads[t].io.left <= 0.0 {
             let until = after(self.now, self.threads[t].io.block_s());
             self.sleep(t, Status::Io(until));

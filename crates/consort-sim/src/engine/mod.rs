@@ -16,6 +16,7 @@
 
 mod advance;
 mod barrier;
+mod bottlenecks;
 mod build;
 mod burst;
 mod canonical;
@@ -26,6 +27,7 @@ mod error;
 mod events;
 mod instance;
 mod io;
+mod lock;
 mod logical;
 mod memo;
 mod migration;

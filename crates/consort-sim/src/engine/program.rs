@@ -2,6 +2,8 @@
 
 use super::draw::Draw;
 use super::instance::{Completion, InstanceResult};
+use super::lock::Lock;
+use super::lock::waited::Waited;
 use super::steps::Steps;
 use super::thread::Thread;
 use super::time::seconds;
@@ -19,6 +21,10 @@ pub(crate) struct Program {
     pub(crate) work: Vec<f64>,
     /// Threads that have done their part of this step.
     pub(crate) arrived: usize,
+    /// Time that they have waited for the others.
+    pub(crate) waited: Waited,
+    /// Its locks whose acquisitions are events.
+    pub(crate) locks: Vec<Lock>,
     /// Time that waiting threads spin, s.
     pub(crate) spin_s: f64,
     /// When it begins, ps.

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::canonical::Slot;
+use super::lock::frequent::returns_per_instr;
 use super::thread::{Status, Thread};
 use super::time::NEVER;
 use crate::contention::{Running, Solution, Solver};
@@ -41,8 +42,11 @@ impl Engine {
             let core = self.chip.places()[slot.pu].core;
             let mix = &thread.demand.phase.spec.mix;
             thread.instruction_j = self.meter.instruction_j(core, mix, &rates.flow);
-            if changed || thread.deadline == NEVER {
+            let spin_s = self.programs[thread.program].spin_s;
+            let returns = returns_per_instr(&thread.demand, rates.lock, spin_s);
+            if changed || thread.deadline == NEVER || thread.returns.differs(returns) {
                 thread.set_deadline(self.now);
+                thread.returns.set_rate(returns);
             }
         }
         self.refresh_power();

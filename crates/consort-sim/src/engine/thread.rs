@@ -3,6 +3,8 @@
 use super::burst::Burst;
 use super::counts::Counts;
 use super::io::Io;
+use super::lock::frequent::Returns;
+use super::lock::point::Points;
 use super::migration::Footprint;
 use super::phases::Cycle;
 use super::time::{NEVER, after};
@@ -44,6 +46,10 @@ pub(crate) struct Thread {
     pub(crate) phase_left: f64,
     pub(crate) step_left: f64,
     pub(crate) io: Io,
+    /// Locks that it takes by events.
+    pub(crate) locks: Points,
+    /// Its returns from sleeping for locks that are no events.
+    pub(crate) returns: Returns,
     pub(crate) burst: Burst,
     pub(crate) demand: Demand,
 
@@ -110,7 +116,9 @@ impl Thread {
     /// Instructions from the anchor to the next point of its work.
     pub(crate) fn left(&self) -> f64 {
         let own = self.phase_left.min(self.step_left);
-        own.min(self.burst.left).min(self.io.left)
+        own.min(self.burst.left)
+            .min(self.io.left)
+            .min(self.locks.left)
     }
 
     /// Instructions per second of time on the PU.
@@ -125,6 +133,8 @@ impl Thread {
         self.step_left -= passed;
         self.burst.left -= passed;
         self.io.left -= passed;
+        self.locks.left -= passed;
+        self.returns.rebase(passed);
         self.anchor = now;
         self.deadline = NEVER;
     }

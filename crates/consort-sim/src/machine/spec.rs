@@ -375,6 +375,10 @@ pub struct OsCosts {
     pub slice_ms: f64,
     /// Saving and restoring a thread's registers, with the kernel's way there, cycles.
     pub switch_cycles: f64,
+    /// Whether locks and barriers tell who holds them and who waits, as instrumented libraries do;
+    /// policies see them only then.
+    #[serde(default)]
+    pub instrumented_locks: bool,
 }
 
 /// The performance monitoring unit of a PU.

@@ -13,6 +13,10 @@ const FIRST_LOG2: f64 = 6.0;
 const CURVE_LOG2: f64 = 13.0;
 /// Steps per doubling at which the time to fill is tabulated.
 const STEPS: usize = 8;
+/// Bits of a number below its exponent.
+const MANTISSA_BITS: u32 = 52;
+/// The first point of [`CURVE_KIB`] as the exponent that its bits have.
+const FIRST_DOUBLING: i64 = 1023 + 13;
 /// Doublings from one line to the last point of the curve.
 const OCTAVES: usize = 20;
 /// Misses that stand for none, so that every cache fills in some time, per kilo-instruction.
@@ -28,10 +32,17 @@ const NONE_MPKI: f64 = 1e-6;
 pub struct MissCurve {
     accesses: f64,
     points: [f64; 14],
-    /// Capacity of each step, bytes.
-    capacity: Vec<f64>,
-    /// Instructions after which it is held.
-    fill: Vec<f64>,
+    steps: Vec<Step>,
+}
+
+/// A point of the tabulated way from empty to full, and the way to it from the point before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    /// Instructions after which `bytes` are held.
+    fill: f64,
+    bytes: f64,
+    /// Bytes per instruction from the point before to this one; 0 at the first.
+    slope: f64,
 }
 
 impl MissCurve {
@@ -47,24 +58,27 @@ impl MissCurve {
         let mut curve = Self {
             accesses: accesses_pki.max(0.0),
             points,
-            capacity: Vec::new(),
-            fill: Vec::new(),
+            steps: Vec::with_capacity(OCTAVES * STEPS + 2),
         };
         curve.tabulate();
         curve
     }
 
     fn tabulate(&mut self) {
-        self.capacity.push(0.0);
-        self.fill.push(0.0);
-        let mut before = (0.0, self.insertion(LINE_BYTES));
+        let mut last = Step {
+            fill: 0.0,
+            bytes: 0.0,
+            slope: 0.0,
+        };
+        self.steps.push(last);
+        let mut before = self.insertion(LINE_BYTES);
         for step in 0..=OCTAVES * STEPS {
             let bytes = exp2(FIRST_LOG2 + step as f64 / STEPS as f64);
-            let here = (bytes, self.insertion(bytes));
-            let last = self.fill.last().copied().unwrap_or(0.0);
-            self.capacity.push(bytes);
-            self.fill
-                .push(last + (here.0 - before.0) / mean(before.1, here.1));
+            let here = self.insertion(bytes);
+            let fill = last.fill + (bytes - last.bytes) / mean(before, here);
+            let slope = (bytes - last.bytes) / (fill - last.fill);
+            last = Step { fill, bytes, slope };
+            self.steps.push(last);
             before = here;
         }
     }
@@ -89,6 +103,9 @@ impl MissCurve {
         if bytes <= LINE_BYTES {
             return self.accesses;
         }
+        if let Some(level) = self.level(bytes) {
+            return level;
+        }
         let at = log2(bytes);
         if at < CURVE_LOG2 {
             let share = (at - FIRST_LOG2) / (CURVE_LOG2 - FIRST_LOG2);
@@ -104,6 +121,16 @@ impl MissCurve {
         low + (position - index as f64) * (high - low)
     }
 
+    /// The misses where they are the same all over the doubling in which a capacity lies: there
+    /// its logarithm, which costs more than all else here, changes nothing.
+    fn level(&self, bytes: f64) -> Option<f64> {
+        let doubling = (bytes.to_bits() >> MANTISSA_BITS) as i64 - FIRST_DOUBLING;
+        let low = usize::try_from(doubling).ok()?;
+        let last = self.points.len() - 1;
+        let (low, high) = (self.points[low.min(last)], self.points[(low + 1).min(last)]);
+        (low == high).then_some(low)
+    }
+
     /// Bytes held after `instructions` from empty, and the bytes that one more instruction adds.
     pub fn held_after(&self, instructions: f64) -> (f64, f64) {
         self.held_near(instructions, &mut 0)
@@ -113,30 +140,28 @@ impl MissCurve {
     /// where the answer was.
     pub(crate) fn held_near(&self, instructions: f64, step: &mut usize) -> (f64, f64) {
         if !self.is_step(*step, instructions) {
-            *step = self.fill.partition_point(|&fill| fill <= instructions);
+            *step = self.steps.partition_point(|s| s.fill <= instructions);
         }
-        let high = (*step).min(self.fill.len() - 1).max(1);
-        let low = high - 1;
-        let slope = (self.capacity[high] - self.capacity[low]) / (self.fill[high] - self.fill[low]);
-        let held = self.capacity[low] + (instructions - self.fill[low]) * slope;
-        (held, slope)
+        let high = (*step).min(self.steps.len() - 1).max(1);
+        let (low, slope) = (self.steps[high - 1], self.steps[high].slope);
+        (low.bytes + (instructions - low.fill) * slope, slope)
     }
 
     /// Whether a step is the first of the table that is not reached after `instructions`.
     fn is_step(&self, step: usize, instructions: f64) -> bool {
-        let before = step.checked_sub(1).and_then(|low| self.fill.get(low));
-        let reached = before.is_some_and(|&fill| fill <= instructions);
-        reached && self.fill.get(step).is_some_and(|&fill| fill > instructions)
+        let before = step.checked_sub(1).and_then(|low| self.steps.get(low));
+        let reached = before.is_some_and(|s| s.fill <= instructions);
+        reached && self.steps.get(step).is_some_and(|s| s.fill > instructions)
     }
 
     /// Instructions from empty until `bytes` are held; the inverse of [`MissCurve::held_after`].
     pub fn fill_for(&self, bytes: f64) -> f64 {
         let steps = (log2(bytes.max(LINE_BYTES)) - FIRST_LOG2) * STEPS as f64;
-        let guess = (steps as usize + 1).min(self.capacity.len() - 2);
+        let guess = (steps as usize + 1).min(self.steps.len() - 2);
         let low = if bytes < LINE_BYTES { 0 } else { guess };
-        let slope =
-            (self.fill[low + 1] - self.fill[low]) / (self.capacity[low + 1] - self.capacity[low]);
-        self.fill[low] + (bytes - self.capacity[low]) * slope
+        let (low, high) = (self.steps[low], self.steps[low + 1]);
+        let per_byte = (high.fill - low.fill) / (high.bytes - low.bytes);
+        low.fill + (bytes - low.bytes) * per_byte
     }
 
     /// The curve's points, misses per kilo-instruction at each of [`CURVE_KIB`].
@@ -200,6 +225,27 @@ mod tests {
             let c = curve(&raw);
             let (held, _) = c.held_after(c.fill_for(bytes));
             prop_assert!((held - bytes).abs() <= bytes * 1e-6, "{held} {bytes}");
+        }
+
+        #[test]
+        fn level_stretches_need_no_logarithm(
+            raw in prop::collection::vec(0u8..3, 14),
+            doubling in 13i32..28,
+            ulps in -3i64..4,
+            share in 1.0f64..2.0,
+        ) {
+            let raw: Vec<f64> = raw.iter().map(|&level| f64::from(level)).collect();
+            let c = curve(&raw);
+            let whole = exp2(f64::from(doubling));
+            let near = f64::from_bits((whole.to_bits() as i64 + ulps) as u64);
+            for bytes in [near, whole * share] {
+                let position = log2(bytes) - CURVE_LOG2;
+                prop_assume!(position >= 0.0);
+                let index = (position as usize).min(12);
+                let share = (position - index as f64).min(1.0);
+                let (low, high) = (c.points[index], c.points[index + 1]);
+                prop_assert_eq!(c.mpki(bytes), low + share * (high - low));
+            }
         }
 
         #[test]

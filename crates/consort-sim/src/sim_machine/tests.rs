@@ -88,6 +88,29 @@ fn a_thread_that_ends_is_told_once_and_the_run_ends_with_the_last() {
 }
 
 #[test]
+fn only_instrumented_synchronisation_is_seen() {
+    let spec = program_with(
+        "[threads]\ndefault = 2\nmax = 64\n\
+         lock = { per_minstr = 10.0, hold_instr = 90000.0, count = 1 }",
+    );
+    let work = instances(&spec, 1, 4, 100.0);
+    let seen = |instrumented_locks| {
+        let mut machine_spec = chip(1).spec().clone();
+        machine_spec.os.instrumented_locks = instrumented_locks;
+        let chip = Arc::new(Chip::new(&machine_spec, None).unwrap());
+        let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
+        let settings = settings("linux", RunMode::Once, 1);
+        let machine = SimMachine::new(chip, &work, &settings, 10_000_000, meter, source);
+        machine.unwrap().observe().unwrap().unwrap()
+    };
+    assert!(seen(false).bottlenecks.is_empty());
+    let told = seen(true);
+    let lock = &told.bottlenecks[0];
+    assert!(told.thread(lock.executers[0]).is_some());
+    assert!(lock.waited_ns > 10_000_000 && lock.waited_ns <= 3 * 10_000_000);
+}
+
+#[test]
 fn every_policy_that_can_be_fed_turns_the_wheel() {
     let spec =
         program_with("[burstiness]\nlog_sd = 0.2\ncorrelation = 0.5\ninterval_ginstr = 0.01");

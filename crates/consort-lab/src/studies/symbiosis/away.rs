@@ -4,7 +4,6 @@ use consort_core::ThreadId;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Observer, Segment};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Watches a run; its clones see the same.
@@ -14,8 +13,10 @@ pub(super) struct Away(Rc<RefCell<Meter>>);
 struct Meter {
     /// Node of each PU.
     node_of: Vec<usize>,
-    /// Where each thread was first, which is where its memory stays.
-    home: BTreeMap<ThreadId, usize>,
+    /// Where each thread was first, which is where its memory stays; by thread.
+    home: Vec<(ThreadId, usize)>,
+    /// Whom the next segment is likely to be of: they come in the order of the threads.
+    next: usize,
     away_ps: u64,
     all_ps: u64,
 }
@@ -24,7 +25,8 @@ impl Away {
     pub(super) fn new(chip: &Chip) -> Self {
         Self(Rc::new(RefCell::new(Meter {
             node_of: chip.places().iter().map(|place| place.node).collect(),
-            home: BTreeMap::new(),
+            home: Vec::new(),
+            next: 0,
             away_ps: 0,
             all_ps: 0,
         })))
@@ -37,11 +39,28 @@ impl Away {
     }
 }
 
+impl Meter {
+    /// The node of a thread's memory; `node`, where it is now, if it was nowhere before.
+    fn home_of(&mut self, thread: ThreadId, node: usize) -> usize {
+        let is_next = { self.home.get(self.next) }.is_some_and(|(id, _)| *id == thread);
+        if !is_next {
+            let found = self.home.binary_search_by_key(&thread, |(id, _)| *id);
+            self.next = found.unwrap_or_else(|place| {
+                self.home.insert(place, (thread, node));
+                place
+            });
+        }
+        let home = self.home[self.next].1;
+        self.next = (self.next + 1) % self.home.len();
+        home
+    }
+}
+
 impl Observer for Away {
     fn segment(&mut self, segment: &Segment<'_>) {
         let mut meter = self.0.borrow_mut();
         let node = meter.node_of[segment.pu];
-        let home = *meter.home.entry(segment.thread).or_insert(node);
+        let home = meter.home_of(segment.thread, node);
         let time = segment.to_ps - segment.from_ps;
         meter.all_ps += time;
         meter.away_ps += if node == home { 0 } else { time };

@@ -37,8 +37,9 @@ const CORES: [&[usize]; 2] = [&[4, 5], &[4, 5, 6, 7, 8, 9, 10]];
 const MIXES: [usize; 2] = [2, 15];
 /// Runs of each workload and policy.
 const RUNS: [usize; 2] = [3, 15];
-/// Time of a program's work alone, s.
-const ALONE_S: [f64; 2] = [2.0, 4.0];
+/// Time of a program's work alone, s; at the full scale the largest of 4, 10, 30 and 120 with
+/// which all runs take less than 1,200 s of processor time (docs/measurements/speed.md).
+const ALONE_S: [f64; 2] = [2.0, 10.0];
 
 /// What of a run is kept.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,10 +3,13 @@
 use super::State;
 use crate::contention::layout::Sharing;
 use crate::contention::stations::{Station, Visitor, wait};
+use crate::contention::types::LockQueue;
 
 impl State<'_> {
     /// Siblings wait for locks as for a server that each hold occupies: `ρh/(1−ρ)`, less one's
-    /// own share of the utilisation; the loop is closed as at the stations.
+    /// own share of the utilisation; the loop is closed as at the stations. As at any M/M/1, who
+    /// has to wait does so for an exponential time of mean `h/(1−ρ)` (Kleinrock, "Queueing
+    /// Systems", volume 1, section 5.12).
     pub(super) fn queue_for_locks(&mut self, sharing: &Sharing<'_>) {
         for members in &sharing.lockers {
             let n = members.len() as f64;
@@ -33,6 +36,11 @@ impl State<'_> {
                 })
                 .collect();
             let wait_s = wait(&station, &visitors);
+            let used = station.utilisation(wait_s);
+            let queue = LockQueue {
+                busy: used * (n - 1.0) / n,
+                wait_s: hold_s / (1.0 - used),
+            };
             for &i in members {
                 let next = &mut self.next[i];
                 let lock_s = per_instruction * wait_s;
@@ -40,6 +48,7 @@ impl State<'_> {
                 // Shares of the time with the wait that was guessed become shares of the new time.
                 let scale = next.time_s / time_s;
                 next.lock_s = lock_s;
+                self.locks[i] = queue;
                 next.time_s = time_s;
                 next.active *= scale;
                 next.waits *= scale;

@@ -1,0 +1,67 @@
+//! Who makes whom wait, for policies that speed up those.
+
+use super::Engine;
+use super::lock::Lock;
+use super::lock::point::Place;
+use super::program::Program;
+use super::thread::{Status, Thread};
+use consort_core::{Bottleneck, BottleneckKind, ThreadId};
+
+/// Objects of a program have the numbers from this multiple of its own on: its barrier, then its
+/// locks.
+const PER_PROGRAM: u64 = 1 << 32;
+
+impl Engine {
+    /// The locks that are held and the locks and barriers that anybody waits for or has waited for
+    /// since the last call, by id.
+    pub(crate) fn take_bottlenecks(&mut self) -> Vec<Bottleneck> {
+        let (now, threads) = (self.now, &self.threads);
+        let mut all = Vec::new();
+        for (p, program) in self.programs.iter_mut().enumerate() {
+            let first = p as u64 * PER_PROGRAM;
+            let told = program.waited.take_ns(now);
+            all.extend(told_of(barrier(program, threads, first, told)));
+            for (number, lock) in program.locks.iter_mut().enumerate() {
+                let told = lock.waited.take_ns(now);
+                let id = first + 1 + number as u64;
+                all.extend(told_of(of_lock(lock, threads, id, told)));
+            }
+        }
+        all
+    }
+}
+
+fn told_of(one: Bottleneck) -> Option<Bottleneck> {
+    let held = one.kind == BottleneckKind::Lock && !one.executers.is_empty();
+    (held || one.waited_ns > 0 || !one.waiters.is_empty()).then_some(one)
+}
+
+fn of_lock(lock: &Lock, threads: &[Thread], id: u64, waited_ns: u64) -> Bottleneck {
+    let names = |some: &mut dyn Iterator<Item = &usize>| some.map(|&t| threads[t].id).collect();
+    Bottleneck {
+        id,
+        kind: BottleneckKind::Lock,
+        executers: names(&mut lock.holder.iter()),
+        waiters: names(&mut lock.queue.iter()),
+        waited_ns,
+    }
+}
+
+fn barrier(program: &Program, threads: &[Thread], id: u64, waited_ns: u64) -> Bottleneck {
+    let members = &threads[program.members.clone()];
+    let those = |is: fn(&Thread) -> bool| -> Vec<ThreadId> {
+        members.iter().filter(|t| is(t)).map(|t| t.id).collect()
+    };
+    Bottleneck {
+        id,
+        kind: BottleneckKind::Barrier,
+        executers: those(|t| !waits_at_barrier(t) && t.step_left > 0.0),
+        waiters: those(waits_at_barrier),
+        waited_ns,
+    }
+}
+
+fn waits_at_barrier(thread: &Thread) -> bool {
+    let waits = matches!(thread.status, Status::Spinning(_) | Status::Waiting);
+    waits && !matches!(thread.locks.place, Place::Waiting(_))
+}

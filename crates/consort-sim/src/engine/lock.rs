@@ -1,0 +1,80 @@
+//! Locks whose acquisitions are events: taking them, waiting for them, handing them on.
+//!
+//! A thread that reaches an acquisition takes the lock if it is free and holds it for as many
+//! instructions as were drawn; who finds it taken queues for it, spins for `spin_us`, then sleeps
+//! (a futex wait). At the end of its critical section the holder hands the lock to the first in
+//! the queue, who has it from then on, awake or not: first come, first served.
+//!
+//! - A holder that is preempted, moved or blocked in input and output keeps the lock.
+//! - No critical section reaches beyond a barrier: one that the end of a thread's part would cut
+//!   ends there. So nobody holds a lock that waits for anything, and somebody can always go on;
+//!   and when a program starts again its locks are free.
+//!
+//! Which programs' locks are events and what is drawn: [`point`]. All others are a queueing model
+//! in the solution of rates, of which [`frequent`] makes returns from the kernel.
+
+pub(crate) mod frequent;
+pub(crate) mod point;
+pub(crate) mod waited;
+
+use super::Engine;
+use point::{Place, Points};
+use std::collections::VecDeque;
+use waited::Waited;
+
+/// One lock; threads by index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lock {
+    pub(crate) holder: Option<usize>,
+    /// Who waits, first come first.
+    pub(crate) queue: VecDeque<usize>,
+    pub(crate) waited: Waited,
+}
+
+impl Engine {
+    /// A thread has come to where it takes its next lock or lets go of the one that it holds.
+    pub(crate) fn reach_lock(&mut self, t: usize) {
+        match self.threads[t].locks.place {
+            Place::Inside(_) => self.let_go(t),
+            Place::Outside | Place::Waiting(_) => self.ask(t),
+        }
+    }
+
+    /// A thread asks for the lock that is drawn.
+    fn ask(&mut self, t: usize) {
+        let p = self.threads[t].program;
+        let number = self.threads[t].locks.ask();
+        let lock = &mut self.programs[p].locks[number];
+        if lock.holder.is_none() {
+            lock.holder = Some(t);
+            self.threads[t].locks.enter();
+        } else {
+            lock.queue.push_back(t);
+            lock.waited.set(self.now, lock.queue.len());
+            self.wait(t);
+        }
+    }
+
+    /// A thread lets go of the lock that it holds, if it holds one, and the next has it.
+    pub(crate) fn let_go(&mut self, t: usize) {
+        let p = self.threads[t].program;
+        let Some(number) = self.threads[t].locks.leave() else {
+            return;
+        };
+        let lock = &mut self.programs[p].locks[number];
+        lock.holder = lock.queue.pop_front();
+        lock.waited.set(self.now, lock.queue.len());
+        if let Some(next) = lock.holder {
+            self.threads[next].locks.enter();
+            self.release(next);
+        }
+    }
+}
+
+/// As many locks as a program's threads take by events.
+pub(crate) fn locks(points: &Points) -> Vec<Lock> {
+    vec![Lock::default(); points.count]
+}
+
+#[cfg(test)]
+mod tests;
