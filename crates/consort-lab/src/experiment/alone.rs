@@ -201,6 +201,7 @@ mod tests {
             workload,
             alone_s: 0.5,
             quantum: None,
+            free_migration: false,
         };
         let work = experiment.work(1).unwrap();
         let contender = Contender::new("linux", "linux").unwrap();
