@@ -22,6 +22,7 @@ pub mod policies;
 pub mod policy;
 mod pu_set;
 mod sample;
+pub mod sharing;
 mod signal;
 mod stack;
 pub mod stats;

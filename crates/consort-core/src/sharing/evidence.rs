@@ -1,0 +1,118 @@
+//! What was measured of a pair of PUs, and what follows from it.
+
+use crate::ids::PuId;
+use crate::stats::{Interval, RatioInterval};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The part of the processor that a kernel loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stress {
+    /// Integer units, all of them.
+    Int,
+    /// Floating-point units, all of them.
+    Fp,
+    /// More than half of a level 1 data cache.
+    L1,
+    /// More than half of a level 2 cache.
+    L2,
+    /// Memory, or the LLC where that is larger than what the kernel walks through.
+    Memory,
+}
+
+impl Stress {
+    /// All of them, the nearest to the core first.
+    pub const ALL: [Self; 5] = [Self::Int, Self::Fp, Self::L1, Self::L2, Self::Memory];
+}
+
+impl fmt::Display for Stress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Int => "int",
+            Self::Fp => "fp",
+            Self::L1 => "l1",
+            Self::L2 => "l2",
+            Self::Memory => "memory",
+        })
+    }
+}
+
+/// How much two copies of a kernel slow each other down on a pair of PUs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// What the kernel loads.
+    pub stress: Stress,
+    /// Time for the same work together over that alone, over runs.
+    pub slowdown: RatioInterval,
+}
+
+/// Everything that was measured of two PUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairEvidence {
+    /// One PU.
+    pub a: PuId,
+    /// The other.
+    pub b: PuId,
+    /// Slowdowns, at most one for each stress.
+    pub effects: Vec<Effect>,
+    /// Time for a cache line to travel to the other PU and back, ns, over runs.
+    pub round_trip_ns: Option<Interval>,
+}
+
+impl PairEvidence {
+    /// The slowdown under a stress, where it was measured.
+    pub(super) fn slowdown(&self, stress: Stress) -> Option<&RatioInterval> {
+        let found = self.effects.iter().find(|effect| effect.stress == stress);
+        found.map(|effect| &effect.slowdown)
+    }
+}
+
+/// Whether two PUs share something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sharing {
+    /// They do.
+    Shared,
+    /// They do not.
+    Apart,
+    /// The measurements do not tell.
+    Unclear,
+}
+
+/// What the measurements tell of one kind of sharing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Whether it is shared.
+    pub sharing: Sharing,
+    /// How likely the deciding measurement is on its side of the threshold, 0 to 1; none where
+    /// nothing was decided.
+    pub confidence: Option<f64>,
+    /// The numbers that decided, or why none did.
+    pub why: String,
+}
+
+impl Verdict {
+    pub(super) fn unclear(why: impl Into<String>) -> Self {
+        Self {
+            sharing: Sharing::Unclear,
+            confidence: None,
+            why: why.into(),
+        }
+    }
+}
+
+/// What the measurements tell of a pair.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairVerdict {
+    /// One PU.
+    pub a: PuId,
+    /// The other.
+    pub b: PuId,
+    /// Whether they share a core.
+    pub core: Verdict,
+    /// Whether they share a level 2 cache.
+    pub l2: Verdict,
+    /// Whether they share an LLC domain.
+    pub llc: Verdict,
+}

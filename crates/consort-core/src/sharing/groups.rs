@@ -1,0 +1,133 @@
+//! From verdicts on pairs to groups of PUs.
+
+use super::evidence::{PairVerdict, Sharing, Verdict};
+use crate::ids::PuId;
+use crate::pu_set::PuSet;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// PUs that share something, or one that shares it with none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// Its PUs.
+    pub pus: PuSet,
+    /// The least confidence of the verdicts that it rests on; none for the only PU of a machine.
+    pub confidence: Option<f64>,
+}
+
+/// The groups of one kind, and the PUs of which it cannot be told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Level {
+    /// Groups that were decided, by their lowest PU.
+    pub groups: Vec<Group>,
+    /// PUs that are in none of them.
+    pub undecided: PuSet,
+}
+
+/// What the verdicts on the pairs of two groups, or of one, say together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Summary {
+    /// The least confidence of those that say shared.
+    shared: Option<f64>,
+    /// The greatest confidence of those that say apart.
+    apart: Option<f64>,
+}
+
+/// Groups the PUs by one kind of verdict.
+///
+/// What a shares with b, and b with c, a shares with c. A group is decided when no verdict inside
+/// says apart, and for every other group with which it was compared one does; a single PU moreover
+/// only when it was compared with all groups.
+pub(super) fn level(
+    pus: &PuSet,
+    pairs: &[PairVerdict],
+    verdict: impl Fn(&PairVerdict) -> &Verdict,
+) -> Level {
+    let group_of = join(pus, pairs, &verdict);
+    let summaries = summaries(&group_of, pairs, &verdict);
+    let mut members: BTreeMap<PuId, PuSet> = BTreeMap::new();
+    for (&pu, &first) in &group_of {
+        members.entry(first).or_default().insert(pu);
+    }
+    let all = members.len();
+    let mut groups = Vec::new();
+    let mut undecided = PuSet::new();
+    for (first, pus) in members {
+        let confidence = confidence(first, &pus, all, &summaries);
+        match confidence {
+            Some(confidence) => groups.push(Group { pus, confidence }),
+            None => undecided = undecided.union(&pus),
+        }
+    }
+    Level { groups, undecided }
+}
+
+/// The lowest PU of each PU's group.
+fn join(
+    pus: &PuSet,
+    pairs: &[PairVerdict],
+    verdict: &impl Fn(&PairVerdict) -> &Verdict,
+) -> BTreeMap<PuId, PuId> {
+    let mut first_of: BTreeMap<PuId, PuId> = pus.iter().map(|pu| (pu, pu)).collect();
+    let shared = |pair: &&PairVerdict| verdict(pair).sharing == Sharing::Shared;
+    for pair in pairs.iter().filter(shared) {
+        let (a, b) = (first_of[&pair.a], first_of[&pair.b]);
+        let (low, high) = (a.min(b), a.max(b));
+        let members = first_of.values_mut().filter(|first| **first == high);
+        members.for_each(|first| *first = low);
+    }
+    first_of
+}
+
+/// The verdicts by pairs of groups, each group by its lowest PU.
+fn summaries(
+    group_of: &BTreeMap<PuId, PuId>,
+    pairs: &[PairVerdict],
+    verdict: &impl Fn(&PairVerdict) -> &Verdict,
+) -> BTreeMap<(PuId, PuId), Summary> {
+    let mut summaries: BTreeMap<(PuId, PuId), Summary> = BTreeMap::new();
+    for pair in pairs {
+        let (a, b) = (group_of[&pair.a], group_of[&pair.b]);
+        let summary = summaries.entry((a.min(b), a.max(b))).or_default();
+        let Verdict {
+            sharing,
+            confidence,
+            ..
+        } = verdict(pair);
+        let confidence = confidence.unwrap_or(0.0);
+        match sharing {
+            Sharing::Shared => {
+                summary.shared = Some(summary.shared.map_or(confidence, |c| c.min(confidence)));
+            }
+            Sharing::Apart => {
+                summary.apart = Some(summary.apart.map_or(confidence, |c| c.max(confidence)));
+            }
+            Sharing::Unclear => {}
+        }
+    }
+    summaries
+}
+
+/// None where the group is not decided; else the least confidence that it rests on.
+fn confidence(
+    first: PuId,
+    pus: &PuSet,
+    groups: usize,
+    summaries: &BTreeMap<(PuId, PuId), Summary>,
+) -> Option<Option<f64>> {
+    let mut least: Option<f64> = None;
+    let mut others = 0;
+    for (&(a, b), summary) in summaries {
+        let said = match (a == first, b == first) {
+            (true, true) if summary.apart.is_some() => return None,
+            (true, true) => summary.shared?,
+            (false, false) => continue,
+            _ => {
+                others += 1;
+                summary.apart?
+            }
+        };
+        least = Some(least.map_or(said, |least| least.min(said)));
+    }
+    (pus.len() > 1 || others + 1 == groups).then_some(least)
+}

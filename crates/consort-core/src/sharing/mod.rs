@@ -1,0 +1,28 @@
+//! Which PUs share a core, a level 2 cache or an LLC domain, told from measurements.
+//!
+//! Purpose: hypervisors may hide what PUs share. How much kernels slow each other down, and how
+//! long a cache line travels between two PUs, gives it away. Usage: [`infer`] turns the evidence
+//! of pairs into groups; [`differences`] sets them beside a topology; [`SharingMap`] is what a file
+//! tells instead of the kernel, and changes a topology accordingly.
+//!
+//! Pitfalls: where an interval lies on both sides of a threshold nothing is told ([`Sharing::Unclear`]),
+//! and a PU is said to be alone only when it was compared with every other. A machine whose
+//! hypervisor moves PUs about has no fixed answer.
+
+mod compare;
+mod doubt;
+mod evidence;
+mod file;
+mod groups;
+mod infer;
+mod map;
+#[cfg(test)]
+mod tests;
+mod transfers;
+
+pub use compare::differences;
+pub use evidence::{Effect, PairEvidence, PairVerdict, Sharing, Stress, Verdict};
+pub use groups::{Group, Level};
+pub use infer::{Inference, SLOWED, infer};
+pub use map::{SharingError, SharingMap};
+pub use transfers::FARTHER;

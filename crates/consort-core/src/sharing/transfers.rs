@@ -1,0 +1,74 @@
+//! LLC domains from the times that lines travel.
+
+use super::doubt::{Side, side_of};
+use super::evidence::{Sharing, Verdict};
+use crate::stats::Interval;
+
+/// How many times longer a line must travel to count as going out of an LLC domain.
+///
+/// Within a domain times differ with the places of cores on its ring or mesh, by a third at most;
+/// to another domain they are twice as long or more. (Estimated from published core-to-core
+/// latencies of server chips.)
+pub const FARTHER: f64 = 1.5;
+
+/// Round trips between cores, parted into near and far ones where a gap parts them.
+pub(super) struct Transfers {
+    /// Between near and far, ns.
+    border_ns: Option<f64>,
+    /// The shortest and the longest, ns; none without any.
+    range_ns: Option<(f64, f64)>,
+}
+
+impl Transfers {
+    /// Looks for the first gap: a round trip that takes [`FARTHER`] times as long as the next
+    /// shorter one, with intervals that do not touch.
+    pub(super) fn of(times: impl Iterator<Item = Interval>) -> Self {
+        let mut times: Vec<Interval> = times.collect();
+        times.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+        let range_ns = times
+            .first()
+            .zip(times.last())
+            .map(|(a, b)| (a.mean, b.mean));
+        let mut pairs = times.windows(2);
+        let gap = pairs.find(|pair| pair[1].mean > FARTHER * pair[0].mean);
+        let apart = gap.filter(|pair| pair[0].high() < pair[1].low());
+        Self {
+            border_ns: apart.map(|pair| (pair[0].mean * pair[1].mean).sqrt()),
+            range_ns,
+        }
+    }
+
+    /// Whether a pair with this round trip shares an LLC domain.
+    pub(super) fn verdict(&self, time: &Interval) -> Verdict {
+        let Some(border_ns) = self.border_ns else {
+            return Verdict::unclear(self.without_gap());
+        };
+        let (sharing, confidence) = match side_of(time, border_ns) {
+            Side::Below(confidence) => (Sharing::Shared, confidence),
+            Side::Above(confidence) => (Sharing::Apart, confidence),
+            Side::Both => return Verdict::unclear(told(time)),
+        };
+        Verdict {
+            sharing,
+            confidence: Some(confidence),
+            why: told(time),
+        }
+    }
+
+    fn without_gap(&self) -> String {
+        match self.range_ns {
+            Some((low, high)) if low < high => format!(
+                "round trips between cores take {low:.0} to {high:.0} ns, with no gap between them"
+            ),
+            _ => "there is one round trip between cores, so no other to compare with".to_owned(),
+        }
+    }
+}
+
+fn told(time: &Interval) -> String {
+    let (mean, low, high) = (time.mean, time.low(), time.high());
+    format!(
+        "round trip {mean:.0} ns ({low:.0} to {high:.0}, {} runs)",
+        time.n
+    )
+}
