@@ -5,6 +5,7 @@
 
 use crate::kernel::Entry;
 
+mod alu;
 mod barrier;
 mod bigcode;
 mod branchy;
@@ -27,6 +28,7 @@ mod vector;
 /// Every kernel, in the order of `consort-demo list`.
 pub const REGISTRY: &[Entry] = &[
     int::ENTRY,
+    alu::ENTRY,
     fp::ENTRY,
     vector::ENTRY,
     l1::ENTRY,

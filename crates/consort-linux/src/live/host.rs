@@ -4,9 +4,11 @@ use crate::counters::{TierStatus, probe};
 use crate::events::{EventFile, event_file_for};
 use crate::sampling::ESTIMATED_STACK;
 use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
+use consort_core::sharing::{SharingError, SharingMap};
 use consort_core::{Offers, Signal, Tier};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// The host: its processor, and what can be seen of threads on it.
 #[derive(Clone, Debug)]
@@ -17,6 +19,19 @@ pub struct Host {
     pub discovery: Discovery,
     /// The tiers, each with the reason when it is missing.
     pub tiers: Vec<TierStatus>,
+    /// What a file tells of sharing instead of the kernel.
+    pub(crate) sharing: Option<SharingMap>,
+}
+
+/// Why a host cannot be seen as a file has it.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The file does not fit.
+    #[error(transparent)]
+    Sharing(#[from] SharingError),
+    /// What the kernel and the file tell contradicts itself.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
 }
 
 impl Host {
@@ -31,7 +46,22 @@ impl Host {
             root: root.to_owned(),
             discovery,
             tiers,
+            sharing: None,
         })
+    }
+
+    /// The host with what a file tells of sharing, now and after every change of the PUs; `origin`
+    /// names the file.
+    ///
+    /// # Errors
+    /// A map that does not fit this machine.
+    pub fn with_sharing(mut self, map: SharingMap, origin: &str) -> Result<Self, HostError> {
+        map.check(&self.discovery.machine, origin)?;
+        self.discovery = self.discovery.with_sharing(&map)?;
+        let note = format!("what PUs share is told by {origin} instead of the kernel");
+        self.discovery.notes.push(note);
+        self.sharing = Some(map);
+        Ok(self)
     }
 
     /// The event file of the first microarchitecture that has one.

@@ -98,6 +98,7 @@ impl Live {
             watch: Watch::new(&host.root),
             offers,
             topology: host.discovery.topology,
+            sharing: host.sharing,
             root: host.root,
             interval: spec.interval,
             dry_run: spec.dry_run,

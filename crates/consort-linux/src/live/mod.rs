@@ -16,13 +16,14 @@ mod place;
 mod relay;
 mod threads;
 
-pub use host::Host;
+pub use host::{Host, HostError};
 pub use launch::{LaunchSpec, LiveError};
 
 use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};
 use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
+use consort_core::sharing::SharingMap;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use counting::Counting;
 use relay::Ending;
@@ -35,6 +36,8 @@ use threads::{Thread, Threads};
 pub struct Live {
     root: PathBuf,
     topology: Topology,
+    /// What a file tells of sharing instead of the kernel.
+    sharing: Option<SharingMap>,
     watch: Watch,
     offers: Offers,
     interval: Duration,
@@ -201,7 +204,12 @@ impl Live {
         if self.watch.poll().is_none() {
             return;
         }
-        match crate::topology::discover(&self.root) {
+        let found = crate::topology::discover(&self.root);
+        let found = found.and_then(|found| match &self.sharing {
+            Some(map) => found.with_sharing(map),
+            None => Ok(found),
+        });
+        match found {
             Ok(found) => {
                 let pus = found.topology.pus();
                 self.warnings

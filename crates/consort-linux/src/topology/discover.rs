@@ -10,6 +10,7 @@ use super::nodes::{self, NumaNode};
 use super::notes::Notes;
 use super::pus;
 use consort_core::PuSet;
+use consort_core::sharing::SharingMap;
 use consort_core::topology::{self, CoreType, Topology};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -116,6 +117,19 @@ pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery,
     })
 }
 
+impl Discovery {
+    /// The same machine with what a file tells of sharing instead of what the kernel tells.
+    ///
+    /// # Errors
+    /// [`TopologyError::Contradiction`] for a map that [`SharingMap::check`] refuses.
+    pub fn with_sharing(mut self, map: &SharingMap) -> Result<Self, TopologyError> {
+        self.machine = map.apply(&self.machine)?;
+        self.topology = self.machine.restricted(&self.allowed.pus)?;
+        self.hidden_topology &= self.machine.smt() == 1;
+        Ok(self)
+    }
+}
+
 fn not_allowed(online: PuSet, allowed: Allowed) -> TopologyError {
     let cpuset = allowed.by_cpuset.map(|set| set.to_string());
     TopologyError::NotAllowed {
@@ -154,6 +168,7 @@ pub fn core_type_members(topology: &Topology) -> Vec<(&CoreType, PuSet)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_core::PuId;
     use std::fs;
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -197,6 +212,21 @@ mod tests {
         assert_eq!(found.machine.cores().len(), 1);
         let told = "PUs 1: told another NUMA node than its core's first PU; took that one's";
         assert!(found.notes.contains(&told.to_owned()), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn a_file_tells_of_sharing_instead_of_the_kernel() {
+        let dir = tree(&[("sys/devices/system/cpu/online", "0-3")]);
+        let found = discover_with(dir.path(), Some(&"0-2".parse().unwrap())).unwrap();
+        assert_eq!(found.topology.smt(), 1);
+        let map = SharingMap::parse("cores = [\"0,2\", \"1,3\"]", "m.toml").unwrap();
+        let found = found.with_sharing(&map).unwrap();
+        assert_eq!((found.machine.smt(), found.machine.cores().len()), (2, 2));
+        assert_eq!(found.topology.pus().to_string(), "0-2");
+        assert_eq!(
+            found.topology.core_of(PuId(0)),
+            found.topology.core_of(PuId(2))
+        );
     }
 
     #[test]
