@@ -3,6 +3,7 @@
 mod jobs;
 mod lab;
 mod listings;
+mod probe;
 mod run;
 mod simulated;
 mod time;
@@ -10,7 +11,10 @@ mod train;
 
 pub(crate) use jobs::Jobs;
 pub(crate) use lab::{BenchArgs, ReproduceArgs, ValidateArgs};
-pub(crate) use listings::{LIVE, MachineArgs, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind};
+pub(crate) use listings::{
+    LIVE, MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
+};
+pub(crate) use probe::ProbeArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use simulated::{CompareArgs, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;

@@ -5,6 +5,7 @@
 //! policy = "workover:margin=0.1"
 //! interval = "500ms"
 //! seed = 1
+//! topology = "/etc/consort/cores.toml"
 //! back-off = true
 //! ```
 
@@ -34,6 +35,8 @@ pub(crate) struct RunConfig {
     pub(crate) interval: Option<Duration>,
     /// Seed of the policy's randomness.
     pub(crate) seed: Option<u64>,
+    /// File that tells what PUs share instead of the kernel.
+    pub(crate) topology: Option<PathBuf>,
     /// Whether plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
 }

@@ -5,8 +5,11 @@ mod commands;
 mod config;
 mod descriptions;
 mod failure;
+mod host;
+mod out_file;
 mod output;
 mod own_cost;
+mod own_thread;
 mod progress;
 mod report;
 

@@ -1,11 +1,16 @@
 //! Arguments of the verbs that show what there is: machines, policies, programs, formats.
 
-use super::Format;
-use clap::{Args, ValueEnum};
+use super::{Format, ProbeArgs};
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 
 /// Arguments of `machine`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct MachineArgs {
+    /// What else to do than show it.
+    #[command(subcommand)]
+    pub(crate) task: Option<MachineTask>,
     /// How to print; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -18,6 +23,18 @@ pub(crate) struct MachineArgs {
     /// Run built-in kernels under every event and compare with what they are known to do
     #[arg(long, conflicts_with = "machine")]
     pub(crate) check: bool,
+    /// Take what PUs share from FILE, which `consort machine probe --write` makes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "list"])]
+    pub(crate) topology: Option<PathBuf>,
+}
+
+/// What `machine` does beside showing it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachineTask {
+    /// Measure which PUs share a core, a level 2 cache or an LLC domain, which hypervisors may hide
+    #[command(after_help = "Example: consort machine probe --write cores.toml && \
+                            consort run --topology cores.toml -- ./solver input")]
+    Probe(ProbeArgs),
 }
 
 /// How the machine that this runs on is called.

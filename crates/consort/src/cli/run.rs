@@ -34,6 +34,13 @@ pub(crate) struct RunArgs {
     /// Keep plans even when progress falls after them
     #[arg(long)]
     pub(crate) no_back_off: bool,
+    /// Take what PUs share from FILE, which `consort machine probe --write` makes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) topology: Option<PathBuf>,
+    /// Interference model of `consort train`, for the policy symbiotic; where it fits, `auto` takes
+    /// that policy
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: Option<PathBuf>,
     /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

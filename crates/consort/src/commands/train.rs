@@ -3,7 +3,6 @@
 mod document;
 mod histogram;
 mod live;
-mod out_file;
 mod outcome;
 mod show;
 mod simulated;
@@ -11,12 +10,12 @@ mod worst;
 
 use crate::cli::{Format, LIVE, TrainArgs};
 use crate::failure::bad_input;
+use crate::out_file::OutFile;
 use crate::output;
 use anyhow::Result;
 use consort_lab::train::{MIN_PROGRAMS, TrainingSet};
 use document::Document;
 pub(crate) use live::{WORKER, work};
-use out_file::OutFile;
 use outcome::Outcome;
 use std::io::Write;
 use std::process::ExitCode;
@@ -38,7 +37,7 @@ pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     let file = args
         .out
         .as_deref()
-        .map(|path| OutFile::create(path, args.force));
+        .map(|path| OutFile::create("model", path, args.force));
     let file = file.transpose()?;
     let lesson = match args.machine.as_str() {
         LIVE => live::lesson(args)?,

@@ -3,17 +3,16 @@
 use super::report::{DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types};
 use crate::cli::{Format, MachineArgs};
 use crate::output;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use consort_core::topology::Domain;
 use consort_linux::counters::TierStatus;
 use consort_linux::live::Host;
 use consort_linux::topology::draw;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
-    let host = Host::look(Path::new("/")).context("cannot see the processor")?;
+    let host = crate::host::look(args.topology.as_deref())?;
     if args.check {
         return crate::commands::check::execute(args, &host);
     }

@@ -16,7 +16,7 @@ use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
 use setup::Setup;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ pub(crate) const GUARDIAN: &str = "__guardian";
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let host = Host::look(Path::new("/")).context("cannot see the processor")?;
+    let topology = args.topology.as_ref().or(config.run.topology.as_ref());
+    let host = crate::host::look(topology.map(PathBuf::as_path))?;
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let report = manage(args, setup, host)?;

@@ -2,13 +2,12 @@
 //! did goes to stdout, one JSON document per line.
 
 use super::plan::{Deed, Plan};
+use crate::own_thread;
 use anyhow::{Context, Result, bail};
 use consort_core::PuId;
 use consort_kernels::caches::CacheSizes;
 use consort_kernels::{Kernel, Setup, kernels};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{Pid, gettid};
+use nix::unistd::gettid;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -34,7 +33,7 @@ pub(crate) fn work() -> ExitCode {
 
 fn run_all(plan: &Plan) -> Result<()> {
     // Kernels are built here, so their memory is near the PUs that run them.
-    pin(plan.pus[0])?;
+    own_thread::pin(plan.pus[0])?;
     let slots = [build(plan)?, build(plan)?];
     let mut out = std::io::stdout().lock();
     for (number, pair) in plan.pairs().into_iter().enumerate() {
@@ -150,34 +149,20 @@ fn obey(
     orders: &Receiver<Instant>,
     done: &Sender<()>,
 ) -> Result<Deed> {
-    pin(pu)?;
+    own_thread::pin(pu)?;
     deed.tid = u32::try_from(gettid().as_raw())?;
     for end in orders {
         let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
-        let begin_ns = own_cpu_ns()?;
+        let begin_ns = own_thread::cpu_ns()?;
         while Instant::now() < end {
             kernel.work(1);
             deed.units += 1;
         }
-        deed.cpu_ns += own_cpu_ns()? - begin_ns;
+        deed.cpu_ns += own_thread::cpu_ns()? - begin_ns;
         drop(kernel);
         if done.send(()).is_err() {
             break;
         }
     }
     Ok(deed)
-}
-
-fn pin(pu: PuId) -> Result<()> {
-    let mut set = CpuSet::new();
-    let pinned = set
-        .set(pu.0 as usize)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
-    pinned.with_context(|| format!("cannot run on PU {pu}"))
-}
-
-/// CPU time of the calling thread, ns.
-fn own_cpu_ns() -> Result<u64> {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
-    Ok(u64::try_from(Duration::from(now).as_nanos())?)
 }

@@ -1,0 +1,140 @@
+//! The JSON document of `consort machine probe`. Keys are a contract: add, never rename.
+
+use super::budget::Budget;
+use super::measure::Measured;
+use consort_core::sharing::{Inference, PairEvidence, differences, infer};
+use consort_core::{PuId, PuSet};
+use consort_linux::live::Host;
+use serde::Serialize;
+use std::path::Path;
+
+/// Threads that had their PU for a smaller share of the time were disturbed.
+const UNDISTURBED: f64 = 0.9;
+
+#[derive(Serialize)]
+pub(super) struct Document {
+    pub(super) machine: String,
+    pub(super) hypervisor: Option<String>,
+    pub(super) pus: PuSet,
+    pub(super) pairs_total: usize,
+    /// Pairs whose line transfers were measured.
+    pub(super) pairs_timed: usize,
+    /// Pairs on which kernels were run.
+    pub(super) pairs_measured: usize,
+    /// The pairs without kernels, at most a hundred of them.
+    pub(super) left_out: Vec<(PuId, PuId)>,
+    pub(super) runs: usize,
+    pub(super) slice_ms: u64,
+    pub(super) seconds: f64,
+    pub(super) had_pu: Option<f64>,
+    pub(super) evidence: Vec<PairEvidence>,
+    #[serde(flatten)]
+    pub(super) inference: Inference,
+    /// Where measurements contradict the kernel.
+    pub(super) differences: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) file: Option<String>,
+}
+
+/// Left-out pairs that are listed.
+const LISTED: usize = 100;
+
+impl Document {
+    pub(super) fn new(
+        host: &Host,
+        pus: &PuSet,
+        budget: &Budget,
+        measured: &Measured,
+        file: Option<&Path>,
+    ) -> Self {
+        let inference = infer(pus, &measured.evidence);
+        let hypervisor = host.discovery.hypervisor.as_ref();
+        Self {
+            machine: host.offers().machine().to_owned(),
+            hypervisor: hypervisor.map(|h| h.name.clone()),
+            pus: pus.clone(),
+            pairs_total: budget.pairs,
+            pairs_timed: measured.evidence.len(),
+            pairs_measured: with_kernels(&measured.evidence).count(),
+            left_out: left_out(pus, &measured.evidence),
+            runs: budget.runs,
+            slice_ms: budget.slice_ms,
+            seconds: measured.seconds,
+            had_pu: measured.had_pu,
+            differences: differences(&inference, &host.discovery.machine),
+            notes: notes(host, pus, budget, measured, &inference),
+            evidence: measured.evidence.clone(),
+            inference,
+            file: file.map(|path| path.display().to_string()),
+        }
+    }
+
+    /// Where the groups come from, one sentence.
+    pub(super) fn source(&self) -> String {
+        format!(
+            "consort machine probe on {}: {} of {} pairs of PUs {}, {} runs each of 5 kernels in \
+             slices of {} ms",
+            self.machine, self.pairs_measured, self.pairs_total, self.pus, self.runs, self.slice_ms
+        )
+    }
+}
+
+fn with_kernels(evidence: &[PairEvidence]) -> impl Iterator<Item = &PairEvidence> {
+    evidence.iter().filter(|pair| !pair.effects.is_empty())
+}
+
+fn left_out(pus: &PuSet, evidence: &[PairEvidence]) -> Vec<(PuId, PuId)> {
+    let done: std::collections::BTreeSet<(PuId, PuId)> =
+        with_kernels(evidence).map(|p| (p.a, p.b)).collect();
+    let pairs = pus
+        .iter()
+        .flat_map(|a| pus.iter().map(move |b| (a, b)))
+        .filter(|(a, b)| a < b);
+    pairs
+        .filter(|pair| !done.contains(pair))
+        .take(LISTED)
+        .collect()
+}
+
+fn notes(
+    host: &Host,
+    pus: &PuSet,
+    budget: &Budget,
+    measured: &Measured,
+    inference: &Inference,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if pus.len() == 1 {
+        notes.push(format!(
+            "PU {pus} is the only one, so there is nothing to compare"
+        ));
+    }
+    if budget.kernels < budget.pairs {
+        notes.push(format!(
+            "the time was enough for {} of {} pairs, those between which lines travel fastest; \
+             --seconds gives more, --pus chooses",
+            budget.kernels, budget.pairs
+        ));
+    }
+    if let Some(had) = measured.had_pu.filter(|had| *had < UNDISTURBED) {
+        notes.push(format!(
+            "others were running: threads had their PU for {:.0} % of the time, so what is shared \
+             shows less; repeat it on a quiet machine",
+            100.0 * had
+        ));
+    }
+    if !inference.cores.undecided.is_empty() {
+        notes.push(format!(
+            "it cannot be told what cores PUs {} belong to",
+            inference.cores.undecided
+        ));
+    }
+    if host.discovery.hypervisor.is_some() {
+        notes.push(
+            "this is a virtual machine: the result holds while the hypervisor leaves its PUs where \
+             they are"
+                .to_owned(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,101 @@
+//! How long a cache line travels: two threads pass one to and fro.
+
+use crate::own_thread;
+use anyhow::Result;
+use consort_core::PuId;
+use consort_core::stats::Interval;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Runs of a pair; each gives its fastest batch, which no interrupt has hit.
+const RUNS: usize = 8;
+const BATCHES: usize = 8;
+/// Round trips in a batch.
+const TRIPS: u64 = 100;
+/// After this long what was not measured is given up: others have the PUs.
+const LIMIT: Duration = Duration::from_millis(200);
+/// Looks at the line between two looks at the clock.
+const LOOKS: u32 = 4096;
+
+/// The line, alone in two: some processors fetch lines in pairs.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// What both threads see.
+struct Court {
+    line: Line,
+    /// On another line, by the alignment and size of the first.
+    over: AtomicBool,
+}
+
+/// Round trips between two PUs, ns; none where the PUs were not to be had.
+pub(super) fn round_trip_ns(a: PuId, b: PuId) -> Result<Option<Interval>> {
+    let court = Court {
+        line: Line(AtomicU64::new(0)),
+        over: AtomicBool::new(false),
+    };
+    let runs = thread::scope(|scope| {
+        let answering = scope.spawn(|| answer(b, &court));
+        let serving = scope.spawn(|| serve(a, &court));
+        let runs = joined(serving);
+        court.over.store(true, Ordering::Relaxed);
+        joined(answering).and(runs)
+    })?;
+    Ok(Interval::of(&runs).filter(|interval| interval.n > 1))
+}
+
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    let ended = thread.join();
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Gives back every line with the next even number.
+fn answer(pu: PuId, court: &Court) -> Result<()> {
+    own_thread::pin(pu)?;
+    let mut expected = 1;
+    while wait_for(expected, court, None) {
+        court.line.0.store(expected + 1, Ordering::Release);
+        expected += 2;
+    }
+    Ok(())
+}
+
+/// The fastest batch of every run, ns for one round trip.
+fn serve(pu: PuId, court: &Court) -> Result<Vec<f64>> {
+    own_thread::pin(pu)?;
+    let end = Instant::now() + LIMIT;
+    let mut number = 0;
+    let mut runs = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        let mut fastest = f64::INFINITY;
+        for _ in 0..BATCHES {
+            let begin = Instant::now();
+            for _ in 0..TRIPS {
+                court.line.0.store(number + 1, Ordering::Release);
+                number += 2;
+                if !wait_for(number, court, Some(end)) {
+                    return Ok(runs);
+                }
+            }
+            fastest = fastest.min(begin.elapsed().as_nanos() as f64 / TRIPS as f64);
+        }
+        runs.push(fastest);
+    }
+    Ok(runs)
+}
+
+/// Waits until the line holds a number; false when it is over, or too late.
+fn wait_for(number: u64, court: &Court, end: Option<Instant>) -> bool {
+    loop {
+        for _ in 0..LOOKS {
+            if court.line.0.load(Ordering::Acquire) == number {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if court.over.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() > end) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Every pair: first how long lines travel, then how much kernels slow each other down.
+
+use super::budget::{Budget, pairs};
+use super::line;
+use super::slices::{self, Runs, Shared};
+use crate::progress;
+use anyhow::{Context, Result, bail};
+use consort_core::sharing::{Effect, PairEvidence, Stress};
+use consort_core::stats::RatioInterval;
+use consort_core::{PuId, PuSet};
+use consort_kernels::caches::CacheSizes;
+use consort_kernels::{Setup, kernels};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The kernel for each stress.
+const KERNELS: [(Stress, &str); 5] = [
+    (Stress::Int, "alu"),
+    (Stress::Fp, "fp"),
+    (Stress::L1, "l1"),
+    (Stress::L2, "l2"),
+    (Stress::Memory, "dram"),
+];
+
+/// A last-level cache counts as at most this large, bytes: the memory kernels then take 64 MiB
+/// each, which small virtual machines have.
+const LLC_BYTES: usize = 16 << 20;
+
+/// What was measured.
+pub(super) struct Measured {
+    pub(super) evidence: Vec<PairEvidence>,
+    /// Time for the whole, s.
+    pub(super) seconds: f64,
+    /// Share of their time in which threads had their PU; none without kernels.
+    pub(super) had_pu: Option<f64>,
+}
+
+/// Measures what the budget allows.
+pub(super) fn all(pus: &PuSet, budget: &Budget) -> Result<Measured> {
+    let begin = Instant::now();
+    let pus: Vec<PuId> = pus.iter().collect();
+    let mut evidence = lines(&pus, budget)?;
+    // Nearest first: if some have to be left out, then those that are least likely to be siblings.
+    evidence.sort_by(|a, b| near(a).total_cmp(&near(b)));
+    let all = with_kernels(&mut evidence, budget)?;
+    evidence.sort_by_key(|pair| (pair.a, pair.b));
+    let (cpu_ns, wall_ns) = all;
+    Ok(Measured {
+        evidence,
+        seconds: begin.elapsed().as_secs_f64(),
+        had_pu: (wall_ns > 0).then(|| cpu_ns as f64 / wall_ns as f64),
+    })
+}
+
+fn near(pair: &PairEvidence) -> f64 {
+    pair.round_trip_ns.map_or(f64::INFINITY, |time| time.mean)
+}
+
+fn lines(pus: &[PuId], budget: &Budget) -> Result<Vec<PairEvidence>> {
+    let progress = progress::counted("line transfers");
+    let mut evidence = Vec::new();
+    for (done, (a, b)) in pairs(pus).into_iter().take(budget.lines).enumerate() {
+        progress.at(done, budget.lines);
+        evidence.push(PairEvidence {
+            a,
+            b,
+            effects: Vec::new(),
+            round_trip_ns: line::round_trip_ns(a, b)?,
+        });
+    }
+    progress.finish();
+    Ok(evidence)
+}
+
+/// Adds the slowdowns; the threads' CPU and wall-clock time, ns.
+fn with_kernels(evidence: &mut [PairEvidence], budget: &Budget) -> Result<(u64, u64)> {
+    if budget.kernels == 0 {
+        return Ok((0, 0));
+    }
+    let kernels = built()?;
+    let slice = Duration::from_millis(budget.slice_ms);
+    let progress = progress::counted("pairs of PUs");
+    let (mut cpu_ns, mut wall_ns) = (0, 0);
+    for (done, pair) in evidence.iter_mut().take(budget.kernels).enumerate() {
+        progress.at(done, budget.kernels);
+        let runs = slices::run([pair.a, pair.b], &kernels, budget.runs, slice)?;
+        cpu_ns += runs.iter().map(|r| r.cpu_ns).sum::<u64>();
+        wall_ns += runs.iter().map(|r| r.wall_ns).sum::<u64>();
+        pair.effects = effects(&runs);
+    }
+    progress.finish();
+    check(&kernels)?;
+    Ok((cpu_ns, wall_ns))
+}
+
+fn effects(runs: &[Runs]) -> Vec<Effect> {
+    let all = KERNELS.iter().zip(runs);
+    let effect = |(&(stress, _), runs): (&(Stress, &str), &Runs)| {
+        let slowdown = RatioInterval::of(&runs.slowdowns)?;
+        Some(Effect { stress, slowdown })
+    };
+    all.filter_map(effect).collect()
+}
+
+/// Two copies of every kernel. Caches are told half as large again as they are, so that a kernel
+/// for one, which takes half of what it is told, takes three quarters, and two do not fit.
+fn built() -> Result<Vec<[Shared; 2]>> {
+    let sizes = CacheSizes::read(Path::new("/"));
+    let setup = Setup {
+        caches: CacheSizes {
+            l1d_bytes: sizes.l1d_bytes * 3 / 2,
+            l2_bytes: sizes.l2_bytes * 3 / 2,
+            llc_bytes: sizes.llc_bytes.min(LLC_BYTES),
+        },
+        ..Setup::default()
+    };
+    let one = |name: &str| -> Result<Shared> {
+        let entry = kernels::find(name).with_context(|| format!("unknown kernel '{name}'"))?;
+        let kernel = entry.one(&setup);
+        Ok(Mutex::new(
+            kernel.with_context(|| format!("kernel {name}"))?,
+        ))
+    };
+    let two = |&(_, name): &(Stress, &str)| Ok([one(name)?, one(name)?]);
+    KERNELS.iter().map(two).collect()
+}
+
+/// A kernel whose result is wrong has not done what its units say.
+fn check(kernels: &[[Shared; 2]]) -> Result<()> {
+    for (kernels, (_, name)) in kernels.iter().zip(KERNELS) {
+        for kernel in kernels {
+            let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
+            if kernel.work(0) != kernel.expected() {
+                bail!("kernel {name} computed a wrong result");
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Two copies of a kernel on two PUs: alone, together, alone, run after run.
+//!
+//! The speed of a host may change by half between minutes, so that only slices which follow each
+//! other can be compared. Speed is work over CPU time: what others take of a PU does not count as
+//! slowdown.
+
+use crate::own_thread;
+use anyhow::{Context, Result};
+use consort_core::PuId;
+use consort_kernels::Kernel;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(super) type Shared = Mutex<Box<dyn Kernel>>;
+
+/// Time from an order to its begin, so that two threads begin together.
+const NOTICE: Duration = Duration::from_micros(200);
+
+/// Runs of one kernel on one pair.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    /// Time together over time alone for the same work, geometric mean of the two threads.
+    pub(super) slowdowns: Vec<f64>,
+    /// CPU time of all slices, ns.
+    pub(super) cpu_ns: u64,
+    /// Wall-clock time of all slices, ns, one for each thread.
+    pub(super) wall_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Order {
+    kernel: usize,
+    begin: Instant,
+    end: Instant,
+}
+
+/// What a thread did in a slice.
+#[derive(Clone, Copy, Debug)]
+struct Deed {
+    units: u64,
+    cpu_ns: u64,
+    wall_ns: u64,
+}
+
+impl Deed {
+    /// Work per CPU time; none where there was none.
+    fn speed(self) -> Option<f64> {
+        (self.units > 0 && self.cpu_ns > 0).then(|| self.units as f64 / self.cpu_ns as f64)
+    }
+}
+
+struct Worker {
+    orders: Sender<Order>,
+    deeds: Receiver<Deed>,
+}
+
+/// Runs every kernel on a pair; `kernels` has a copy for each PU.
+pub(super) fn run(
+    pus: [PuId; 2],
+    kernels: &[[Shared; 2]],
+    runs: usize,
+    slice: Duration,
+) -> Result<Vec<Runs>> {
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        let workers = [0, 1].map(|slot| {
+            let (orders, receive) = channel();
+            let (send, deeds) = channel();
+            handles.push(scope.spawn(move || obey(pus[slot], slot, kernels, &receive, &send)));
+            Worker { orders, deeds }
+        });
+        let all = 0..kernels.len();
+        let measured = all.map(|kernel| runs_of(kernel, &workers, runs, slice));
+        let measured: Result<Vec<Runs>> = measured.collect();
+        // Without orders, threads end.
+        drop(workers);
+        for handle in handles {
+            let ended = handle.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        measured
+    })
+}
+
+fn runs_of(kernel: usize, workers: &[Worker; 2], runs: usize, slice: Duration) -> Result<Runs> {
+    let mut all = Runs::default();
+    // Not counted: caches are cold.
+    order(kernel, workers, &[0, 1], slice / 2)?;
+    for run in 0..runs {
+        // The order changes from run to run, so that a drift hits both alike.
+        let (first, second) = (run % 2, 1 - run % 2);
+        let a = order(kernel, workers, &[first], slice)?;
+        let both = order(kernel, workers, &[first, second], slice)?;
+        let b = order(kernel, workers, &[second], slice)?;
+        let alone = [a[0], b[0]];
+        all.slowdowns.extend(slowdown(&alone, &both));
+        for deed in alone.iter().chain(&both) {
+            all.cpu_ns += deed.cpu_ns;
+            all.wall_ns += deed.wall_ns;
+        }
+    }
+    Ok(all)
+}
+
+fn slowdown(alone: &[Deed], together: &[Deed]) -> Option<f64> {
+    let ratios = alone.iter().zip(together);
+    let ratios = ratios.map(|(alone, together)| Some(alone.speed()? / together.speed()?));
+    let product: Option<f64> = ratios.product();
+    product.map(f64::sqrt)
+}
+
+/// Lets some threads work for a slice at the same time.
+fn order(
+    kernel: usize,
+    workers: &[Worker; 2],
+    slots: &[usize],
+    slice: Duration,
+) -> Result<Vec<Deed>> {
+    let begin = Instant::now() + NOTICE;
+    let end = begin + slice;
+    for &slot in slots {
+        let order = Order { kernel, begin, end };
+        workers[slot].orders.send(order).context(ENDED)?;
+    }
+    let deeds = slots.iter().map(|&slot| workers[slot].deeds.recv());
+    deeds.map(|deed| deed.context(ENDED)).collect()
+}
+
+const ENDED: &str = "a probing thread ended early";
+
+fn obey(
+    pu: PuId,
+    slot: usize,
+    kernels: &[[Shared; 2]],
+    orders: &Receiver<Order>,
+    deeds: &Sender<Deed>,
+) -> Result<()> {
+    own_thread::pin(pu)?;
+    for order in orders {
+        let kernel = &kernels[order.kernel][slot];
+        let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        let deed = work(kernel.as_mut(), order)?;
+        drop(kernel);
+        if deeds.send(deed).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn work(kernel: &mut dyn Kernel, order: Order) -> Result<Deed> {
+    while Instant::now() < order.begin {
+        std::hint::spin_loop();
+    }
+    let (begin, begin_ns) = (Instant::now(), own_thread::cpu_ns()?);
+    let mut units = 0;
+    while Instant::now() < order.end {
+        kernel.work(1);
+        units += 1;
+    }
+    Ok(Deed {
+        units,
+        cpu_ns: own_thread::cpu_ns()? - begin_ns,
+        wall_ns: begin.elapsed().as_nanos() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_work_in_twice_the_time_is_a_slowdown_of_two() {
+        let deed = |units, cpu_ns| Deed {
+            units,
+            cpu_ns,
+            wall_ns: cpu_ns,
+        };
+        let alone = [deed(100, 10), deed(50, 10)];
+        let together = [deed(50, 10), deed(25, 10)];
+        assert!((slowdown(&alone, &together).unwrap() - 2.0).abs() < 1e-12);
+        // One that did not get its PU tells nothing.
+        assert_eq!(slowdown(&alone, &[deed(50, 10), deed(0, 0)]), None);
+    }
+}

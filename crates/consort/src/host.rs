@@ -1,0 +1,26 @@
+//! This machine, as the kernel tells it or as a file has it.
+
+use crate::failure::{as_bad_input, bad_input};
+use anyhow::{Context, Result};
+use consort_core::sharing::SharingMap;
+use consort_linux::live::Host;
+use std::path::Path;
+
+/// Looks at this machine; what PUs share comes from `topology` where a file is given.
+pub(crate) fn look(topology: Option<&Path>) -> Result<Host> {
+    let host = Host::look(Path::new("/")).context("cannot see the processor")?;
+    match topology {
+        Some(path) => host
+            .with_sharing(read(path)?, &path.display().to_string())
+            .map_err(bad_input),
+        None => Ok(host),
+    }
+}
+
+fn read(path: &Path) -> Result<SharingMap> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read topology {origin}"))
+        .map_err(|error| as_bad_input(&error))?;
+    SharingMap::parse(&text, &origin).map_err(bad_input)
+}

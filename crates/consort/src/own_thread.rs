@@ -1,0 +1,23 @@
+//! The calling thread: where it runs, and how long it has.
+
+use anyhow::{Context, Result};
+use consort_core::PuId;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use std::time::Duration;
+
+/// Binds the calling thread to one PU.
+pub(crate) fn pin(pu: PuId) -> Result<()> {
+    let mut set = CpuSet::new();
+    let pinned = set
+        .set(pu.0 as usize)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    pinned.with_context(|| format!("cannot run on PU {pu}"))
+}
+
+/// CPU time of the calling thread, ns.
+pub(crate) fn cpu_ns() -> Result<u64> {
+    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(u64::try_from(Duration::from(now).as_nanos())?)
+}
