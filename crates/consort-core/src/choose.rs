@@ -15,8 +15,9 @@ pub struct Choice {
 }
 
 /// Chooses among the policies that place for throughput, by what the cores share and what the
-/// machine can tell.
-pub fn choose(topology: &Topology, offers: &Offers) -> Choice {
+/// machine can tell. `model` names an interference model that [fits](crate::model::Model::fits)
+/// the machine and its cycle stack, where there is one.
+pub fn choose(topology: &Topology, offers: &Offers, model: Option<&str>) -> Choice {
     let (name, why) = if topology.pus().len() < 2 {
         (
             "none",
@@ -30,22 +31,31 @@ pub fn choose(topology: &Topology, offers: &Offers) -> Choice {
             "no PUs share a core here, so there is nobody to pair".to_owned(),
         )
     } else {
-        choose_with_smt(topology, offers)
+        choose_with_smt(topology, offers, model)
     };
     Choice { name, why }
 }
 
-fn choose_with_smt(topology: &Topology, offers: &Offers) -> (&'static str, String) {
+fn choose_with_smt(
+    topology: &Topology,
+    offers: &Offers,
+    model: Option<&str>,
+) -> (&'static str, String) {
     let ways = topology.smt();
+    let shared = format!("up to {ways} PUs share a core");
+    if let Some((tier, model)) = offers.tier_of(Signal::CycleStack).zip(model) {
+        let why = format!("{shared}, tier {tier} tells cycle stacks, and model {model} fits both");
+        return ("symbiotic", why);
+    }
     match offers.tier_of(Signal::FpUsage) {
-        Some(tier) => {
-            let why = format!("up to {ways} PUs share a core, and tier {tier} tells FPU usage");
-            ("workover", why)
-        }
-        None => {
-            let why = format!("up to {ways} PUs share a core, but no tier here tells FPU usage");
-            ("spread", why)
-        }
+        Some(tier) => (
+            "workover",
+            format!("{shared}, and tier {tier} tells FPU usage"),
+        ),
+        None => (
+            "spread",
+            format!("{shared}, but no tier here tells FPU usage"),
+        ),
     }
 }
 
@@ -67,7 +77,23 @@ mod tests {
     fn check(cores: u32, ways: u32, offers: &[(Signal, Tier)], expect: &str) {
         let topology = Topology::uniform(cores, ways).unwrap();
         let offers = offers.iter().copied().collect();
-        assert_eq!(choose(&topology, &offers).name, expect);
+        assert_eq!(choose(&topology, &offers, None).name, expect);
+    }
+
+    #[test]
+    fn symbiotic_needs_smt_a_stack_and_a_model() {
+        let fp = (Signal::FpUsage, Tier::Sampling);
+        let stack = (Signal::CycleStack, Tier::Sampling);
+        let name = |ways, offers: &[(Signal, Tier)], model| {
+            let topology = Topology::uniform(4, ways).unwrap();
+            let cpu = (Signal::CpuTime, Tier::Proc);
+            let offers = offers.iter().copied().chain([cpu]).collect();
+            choose(&topology, &offers, model).name
+        };
+        assert_eq!(name(2, &[fp, stack], Some("m.toml")), "symbiotic");
+        assert_eq!(name(2, &[fp, stack], None), "workover");
+        assert_eq!(name(2, &[fp], Some("m.toml")), "workover");
+        assert_eq!(name(1, &[fp, stack], Some("m.toml")), "spread");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `consort run`: a command under management.
 
+mod models;
 mod setup;
 
 use crate::cli::{Format, RunArgs};

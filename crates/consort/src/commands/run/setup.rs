@@ -1,5 +1,6 @@
 //! What `consort run` decides before anything is started: the policy, its quantum, its seed.
 
+use super::models::{self, SYMBIOTIC};
 use crate::cli::RunArgs;
 use crate::config::RunConfig;
 use crate::failure::bad_input;
@@ -7,6 +8,7 @@ use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{Backoff, Machine, Offers, Topology, choose, policies, requested};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name that stands for the best policy that can be fed.
@@ -19,6 +21,8 @@ const TOLERATED_FALL: f64 = 0.05;
 pub(super) struct Setup {
     pub(super) spec: PolicySpec,
     pub(super) requested: String,
+    /// The model that was named beside the policy.
+    model: Option<PathBuf>,
     pub(super) why: String,
     pub(super) interval: Duration,
     pub(super) seed: u64,
@@ -35,7 +39,7 @@ impl Setup {
     ) -> Result<Self> {
         let requested = args.policy.clone().or_else(|| config.policy.clone());
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
-        let (spec, why) = resolve(&requested, topology, offers)?;
+        let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
         let interval = args.interval.or(config.interval);
         let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
@@ -43,6 +47,7 @@ impl Setup {
             policy: prepared(&spec, topology, offers)?,
             spec,
             requested,
+            model: args.model.clone(),
             why,
             interval: interval.unwrap_or(Duration::from_millis(info.quantum_ms)),
             seed: args.seed.or(config.seed).unwrap_or(1),
@@ -59,7 +64,12 @@ impl Setup {
         if self.requested.split(':').next() != Some(AUTO) {
             return Ok(self);
         }
-        let (spec, why) = resolve(&self.requested, machine.topology(), machine.offers())?;
+        let (spec, why) = resolve(
+            &self.requested,
+            self.model.as_deref(),
+            machine.topology(),
+            machine.offers(),
+        )?;
         let spec = without_foreign_options(spec);
         Ok(Self {
             policy: prepared(&spec, machine.topology(), machine.offers())?,
@@ -86,17 +96,46 @@ fn prepared(spec: &PolicySpec, topology: &Topology, offers: &Offers) -> Result<B
 }
 
 /// The policy to use and why: the one asked for, or the best that can be fed here.
-fn resolve(text: &str, topology: &Topology, offers: &Offers) -> Result<(PolicySpec, String)> {
+fn resolve(
+    text: &str,
+    model: Option<&Path>,
+    topology: &Topology,
+    offers: &Offers,
+) -> Result<(PolicySpec, String)> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
+    if spec.name == AUTO {
+        return automatic(spec, model, topology, offers);
+    }
+    if let Some(model) = model {
+        models::name_in(&mut spec, model)?;
+    }
     spec.attach(|path| std::fs::read_to_string(path))
         .map_err(bad_input)?;
-    if spec.name == AUTO {
-        let choice = choose(topology, offers);
-        let name = choice.name.to_owned();
-        return Ok((PolicySpec { name, ..spec }, choice.why));
-    }
     requested(&spec.name, offers).map_err(bad_input)?;
     Ok((spec, "as asked".to_owned()))
+}
+
+fn automatic(
+    mut spec: PolicySpec,
+    model: Option<&Path>,
+    topology: &Topology,
+    offers: &Offers,
+) -> Result<(PolicySpec, String)> {
+    let found = models::find(model, offers)?;
+    let fitting = found
+        .fitting
+        .as_ref()
+        .map(|path| path.display().to_string());
+    let choice = choose(topology, offers, fitting.as_deref());
+    spec.name = choice.name.to_owned();
+    let mut why = choice.why;
+    match found.fitting.filter(|_| spec.name == SYMBIOTIC) {
+        Some(path) => models::name_in(&mut spec, &path)?,
+        None => why = models::with_refusals(why, &found.refused),
+    }
+    spec.attach(|path| std::fs::read_to_string(path))
+        .map_err(bad_input)?;
+    Ok((spec, why))
 }
 
 #[cfg(test)]

@@ -8,9 +8,6 @@ use consort_linux::live::Host;
 use serde::Serialize;
 use std::path::Path;
 
-/// Threads that had their PU for a smaller share of the time were disturbed.
-const UNDISTURBED: f64 = 0.9;
-
 #[derive(Serialize)]
 pub(super) struct Document {
     pub(super) machine: String,
@@ -26,7 +23,8 @@ pub(super) struct Document {
     pub(super) runs: usize,
     pub(super) slice_ms: u64,
     pub(super) seconds: f64,
-    pub(super) had_pu: Option<f64>,
+    /// Runs that do not count, because others had the PUs.
+    pub(super) disturbed_runs: usize,
     pub(super) evidence: Vec<PairEvidence>,
     #[serde(flatten)]
     pub(super) inference: Inference,
@@ -60,7 +58,7 @@ impl Document {
             runs: budget.runs,
             slice_ms: budget.slice_ms,
             seconds: measured.seconds,
-            had_pu: measured.had_pu,
+            disturbed_runs: measured.runs.1,
             differences: differences(&inference, &host.discovery.machine),
             notes: notes(host, pus, budget, measured, &inference),
             evidence: measured.evidence.clone(),
@@ -72,8 +70,8 @@ impl Document {
     /// Where the groups come from, one sentence.
     pub(super) fn source(&self) -> String {
         format!(
-            "consort machine probe on {}: {} of {} pairs of PUs {}, {} runs each of 5 kernels in \
-             slices of {} ms",
+            "consort machine probe on {}: {} of {} pairs of PUs {}, up to {} runs each of 5 \
+             kernels in slices of {} ms",
             self.machine, self.pairs_measured, self.pairs_total, self.pus, self.runs, self.slice_ms
         )
     }
@@ -116,11 +114,11 @@ fn notes(
             budget.kernels, budget.pairs
         ));
     }
-    if let Some(had) = measured.had_pu.filter(|had| *had < UNDISTURBED) {
+    let (good, disturbed) = measured.runs;
+    if disturbed > good {
         notes.push(format!(
-            "others were running: threads had their PU for {:.0} % of the time, so what is shared \
-             shows less; repeat it on a quiet machine",
-            100.0 * had
+            "others had the PUs: {disturbed} of {} runs do not count; repeat it on a quiet machine",
+            good + disturbed
         ));
     }
     if !inference.cores.undecided.is_empty() {

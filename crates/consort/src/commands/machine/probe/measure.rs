@@ -32,8 +32,8 @@ pub(super) struct Measured {
     pub(super) evidence: Vec<PairEvidence>,
     /// Time for the whole, s.
     pub(super) seconds: f64,
-    /// Share of their time in which threads had their PU; none without kernels.
-    pub(super) had_pu: Option<f64>,
+    /// Runs that count, and runs that others have disturbed.
+    pub(super) runs: (usize, usize),
 }
 
 /// Measures what the budget allows.
@@ -43,13 +43,12 @@ pub(super) fn all(pus: &PuSet, budget: &Budget) -> Result<Measured> {
     let mut evidence = lines(&pus, budget)?;
     // Nearest first: if some have to be left out, then those that are least likely to be siblings.
     evidence.sort_by(|a, b| near(a).total_cmp(&near(b)));
-    let all = with_kernels(&mut evidence, budget)?;
+    let runs = with_kernels(&mut evidence, budget)?;
     evidence.sort_by_key(|pair| (pair.a, pair.b));
-    let (cpu_ns, wall_ns) = all;
     Ok(Measured {
         evidence,
         seconds: begin.elapsed().as_secs_f64(),
-        had_pu: (wall_ns > 0).then(|| cpu_ns as f64 / wall_ns as f64),
+        runs,
     })
 }
 
@@ -73,25 +72,25 @@ fn lines(pus: &[PuId], budget: &Budget) -> Result<Vec<PairEvidence>> {
     Ok(evidence)
 }
 
-/// Adds the slowdowns; the threads' CPU and wall-clock time, ns.
-fn with_kernels(evidence: &mut [PairEvidence], budget: &Budget) -> Result<(u64, u64)> {
+/// Adds the slowdowns; the numbers of runs that count, and of disturbed ones.
+fn with_kernels(evidence: &mut [PairEvidence], budget: &Budget) -> Result<(usize, usize)> {
     if budget.kernels == 0 {
         return Ok((0, 0));
     }
     let kernels = built()?;
     let slice = Duration::from_millis(budget.slice_ms);
     let progress = progress::counted("pairs of PUs");
-    let (mut cpu_ns, mut wall_ns) = (0, 0);
+    let (mut good, mut disturbed) = (0, 0);
     for (done, pair) in evidence.iter_mut().take(budget.kernels).enumerate() {
         progress.at(done, budget.kernels);
         let runs = slices::run([pair.a, pair.b], &kernels, budget.runs, slice)?;
-        cpu_ns += runs.iter().map(|r| r.cpu_ns).sum::<u64>();
-        wall_ns += runs.iter().map(|r| r.wall_ns).sum::<u64>();
+        good += runs.iter().map(|r| r.slowdowns.len()).sum::<usize>();
+        disturbed += runs.iter().map(|r| r.disturbed).sum::<usize>();
         pair.effects = effects(&runs);
     }
     progress.finish();
     check(&kernels)?;
-    Ok((cpu_ns, wall_ns))
+    Ok((good, disturbed))
 }
 
 fn effects(runs: &[Runs]) -> Vec<Effect> {

@@ -1,0 +1,98 @@
+//! Interference models for `consort run`: the one that was named, or one from the usual folders
+//! that fits this machine.
+
+use crate::config;
+use crate::failure::bad_input;
+use anyhow::{Context, Result};
+use consort_core::Offers;
+use consort_core::model::Model;
+use consort_core::policy::PolicySpec;
+use std::path::{Path, PathBuf};
+
+/// The policy that uses models.
+pub(super) const SYMBIOTIC: &str = "symbiotic";
+/// Its option for the model.
+const OPTION: &str = "model";
+
+/// Models that were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The first that fits.
+    pub(super) fitting: Option<PathBuf>,
+    /// Why those before it do not, one sentence each.
+    pub(super) refused: Vec<String>,
+}
+
+/// Looks for a model that fits: the named one, or else `*.toml` in `models` of the folders of
+/// configuration, by name. A named one that is no model is an error; one that does not fit is not.
+pub(super) fn find(named: Option<&Path>, offers: &Offers) -> Result<Found> {
+    if let Some(path) = named {
+        return of_named(path, offers);
+    }
+    let mut found = Found::default();
+    for path in config::folders()
+        .iter()
+        .flat_map(|folder| files(&folder.join("models")))
+    {
+        match fits(&path, offers) {
+            Ok(()) => {
+                found.fitting = Some(path);
+                break;
+            }
+            Err(error) => found.refused.push(format!("{error:#}")),
+        }
+    }
+    Ok(found)
+}
+
+fn of_named(path: &Path, offers: &Offers) -> Result<Found> {
+    let model = read(path).map_err(|error| bad_input(format!("--model: {error:#}")))?;
+    let misfit = model.fits(offers.machine(), offers.stack()).err();
+    Ok(Found {
+        fitting: misfit.is_none().then(|| path.to_owned()),
+        refused: misfit.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Gives the policy a model; only one policy takes one, and only once.
+pub(super) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
+    if spec.name != SYMBIOTIC {
+        let name = &spec.name;
+        return Err(bad_input(format!(
+            "--model is for the policy {SYMBIOTIC} and for auto; {name} takes no model"
+        )));
+    }
+    let path = model.display().to_string();
+    if let Some(other) = spec.options.get(OPTION) {
+        return Err(bad_input(format!(
+            "both --model {path} and {OPTION}={other} are given; give one"
+        )));
+    }
+    spec.options.insert(OPTION.to_owned(), path);
+    Ok(())
+}
+
+/// The reason for a choice without a model, with what was wrong with those that were found.
+pub(super) fn with_refusals(why: String, refused: &[String]) -> String {
+    refused
+        .iter()
+        .fold(why, |why, refused| format!("{why}; {refused}"))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    files
+}
+
+fn fits(path: &Path, offers: &Offers) -> Result<()> {
+    Ok(read(path)?.fits(offers.machine(), offers.stack())?)
+}
+
+fn read(path: &Path) -> Result<Model> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {origin}"))?;
+    Ok(Model::parse(&text, &origin)?)
+}
