@@ -11,3 +11,4 @@ mod four_ways;
 mod nodes;
 mod spread;
 mod support;
+mod symbiotic;

@@ -1,5 +1,6 @@
 //! What fits into the time: which pairs, how many runs, how long each.
 
+use super::slices::SLICES;
 use consort_core::PuId;
 use consort_core::sharing::Stress;
 use std::time::Duration;
@@ -10,8 +11,6 @@ const FOR_LINES: f64 = 0.2;
 const LINE: Duration = Duration::from_millis(5);
 /// Runs and length of a slice, the best first; 5 ms is a hundred units of work or more.
 const CHOICES: [(usize, u64); 4] = [(20, 20), (12, 10), (8, 8), (6, 5)];
-/// Slices in a run: one thread alone, both, the other alone.
-const SLICES: u64 = 3;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl Budget {
         let lines = most(fit(time.mul_f64(FOR_LINES), LINE));
         let left = time.mul_f64(1.0 - FOR_LINES);
         let of = |(runs, slice_ms): (usize, u64)| {
-            let slices = Stress::ALL.len() as u64 * runs as u64 * SLICES;
+            let slices = (Stress::ALL.len() * runs * SLICES) as u64;
             (
                 runs,
                 slice_ms,

@@ -21,8 +21,10 @@ const NOTICE: Duration = Duration::from_micros(200);
 /// Share of a slice that a thread must have had its PU for. Two such threads were together for at
 /// least 0.7 of it, so that a slowdown of 1.3 still shows as 1.2.
 const MOST: f64 = 0.85;
-/// Runs that are tried at most for each that is wanted.
+/// Runs that are tried at most for each that is wanted, and time that is taken at most for them.
 const TRIES: usize = 2;
+/// Slices in a run: one thread alone, both, the other alone.
+pub(super) const SLICES: usize = 3;
 
 /// Runs of one kernel on one pair.
 #[derive(Debug, Default)]
@@ -91,9 +93,11 @@ pub(super) fn run(
 fn runs_of(kernel: usize, workers: &[Worker; 2], runs: usize, slice: Duration) -> Result<Runs> {
     let mut all = Runs::default();
     let mut tries = 0;
+    let begin = Instant::now();
+    let most = slice * (TRIES * runs * SLICES) as u32;
     // Not counted: caches are cold.
     order(kernel, workers, &[0, 1], slice / 2)?;
-    while all.slowdowns.len() < runs && tries < TRIES * runs {
+    while all.slowdowns.len() < runs && tries < TRIES * runs && begin.elapsed() < most {
         // The order changes from run to run, so that a drift hits both alike.
         let (first, second) = (tries % 2, 1 - tries % 2);
         let a = order(kernel, workers, &[first], slice)?;

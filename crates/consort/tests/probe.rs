@@ -1,0 +1,241 @@
+//! `consort machine probe`, the file that it writes, and who uses it: keys, bad input, interrupts.
+//! Nothing here depends on how fast this host is or on what its PUs share.
+
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod common;
+
+use common::{children_of, consort, folder, json, masks_of, own_mask, pus, run, stderr, wait_for};
+use consort_core::sharing::SharingMap;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::Path;
+use std::process::Stdio;
+
+const SHORT: [&str; 4] = ["machine", "probe", "--seconds", "500ms"];
+
+fn check_refused(args: &[&str], parts: &[&str]) {
+    let output = run(consort().args(args));
+    let line = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for part in parts {
+        assert!(line.contains(part), "'{part}' is missing in: {line}");
+    }
+}
+
+/// The lowest PUs that may be used, two at most.
+fn few() -> String {
+    let mask: consort_core::PuSet = own_mask().parse().unwrap();
+    let few: consort_core::PuSet = mask.iter().take(2).collect();
+    few.to_string()
+}
+
+#[test]
+fn a_probe_has_its_keys_and_places_every_pu() {
+    let few = few();
+    let output = run(consort()
+        .args(SHORT)
+        .args(["--pus", &few, "--format", "json"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document = json(&output);
+    assert_eq!(document["pus"], few);
+    assert_eq!(document["pairs_total"], pus().min(2) - 1);
+    for level in ["cores", "l2s", "llcs"] {
+        let groups = document[level]["groups"].as_array().unwrap().iter();
+        let undecided: consort_core::PuSet =
+            serde_json::from_value(document[level]["undecided"].clone()).unwrap();
+        let all = groups.fold(undecided, |all, group| {
+            all.union(&serde_json::from_value(group["pus"].clone()).unwrap())
+        });
+        assert_eq!(all.to_string(), few, "{document}");
+    }
+    for pair in document["evidence"].as_array().unwrap() {
+        for effect in pair["effects"].as_array().unwrap() {
+            let (mean, runs) = (&effect["slowdown"]["mean"], &effect["slowdown"]["n"]);
+            assert!(
+                mean.as_f64().unwrap() > 0.0 && runs.as_u64().unwrap() > 0,
+                "{effect}"
+            );
+        }
+    }
+    for key in ["differences", "notes", "left_out", "pairs"] {
+        assert!(document[key].is_array(), "{key}");
+    }
+}
+
+#[test]
+fn every_measurement_is_a_line_of_csv() {
+    let output = run(consort()
+        .args(SHORT)
+        .args(["--pus", &few(), "--format", "csv"]));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("a,b,what,unit,mean,low,high,runs"));
+    assert!(lines.all(|line| line.split(',').count() == 8), "{text}");
+}
+
+#[test]
+fn what_is_written_is_read_again_and_never_replaced_unasked() {
+    let folder = folder();
+    let file = folder.path().join("cores.toml");
+    let name = file.to_str().unwrap();
+    let probe = || {
+        run(consort()
+            .args(SHORT)
+            .args(["--pus", &few(), "--write", name]))
+    };
+    assert!(probe().status.success());
+    let text = std::fs::read_to_string(&file).unwrap();
+    let map = SharingMap::parse(&text, name).unwrap();
+    assert!(map.source.contains("consort machine probe"), "{text}");
+    let machine = run(consort().args(["machine", "--topology", name, "--format", "json"]));
+    assert_eq!(json(&machine)["pus"], pus());
+    check_refused(
+        &[&SHORT[..], &["--write", name]].concat(),
+        &[name, "--force"],
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    let forced = run(consort()
+        .args(SHORT)
+        .args(["--pus", &few(), "--write", name, "--force"]));
+    assert!(forced.status.success());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let probe = |more: &[&'static str], parts: &[&str]| {
+        check_refused(&[&["machine", "probe"], more].concat(), parts);
+    };
+    probe(&["--pus", "65000"], &["PU 65000", "usable are"]);
+    probe(&["--pus", "x"], &["--pus", "'x'"]);
+    probe(&["--seconds", "3"], &["30s"]);
+    probe(&["--force"], &["--write"]);
+    probe(
+        &["--write", "/nowhere/cores.toml"],
+        &["/nowhere/cores.toml", "topology"],
+    );
+    check_refused(&["machine", "--check", "probe"], &["probe"]);
+}
+
+#[test]
+fn a_topology_that_does_not_fit_stops_everything() {
+    let folder = folder();
+    let cases = [
+        ("cores = [\"0,65000\"]", "cores[0] = \"0,65000\": PU 65000"),
+        (
+            "cores = [\"0\", \"0\"]",
+            "cores[1] = \"0\": PU 0 is in another",
+        ),
+        ("core = []", "line 1: unknown field `core`"),
+    ];
+    for (text, part) in cases {
+        let file = folder.path().join("cores.toml");
+        std::fs::write(&file, text).unwrap();
+        let name = file.to_str().unwrap();
+        check_refused(&["machine", "--topology", name], &[name, part]);
+        check_refused(&["run", "--topology", name, "--", "true"], &[name, part]);
+    }
+    check_refused(&["machine", "--topology", "/nowhere"], &["/nowhere"]);
+}
+
+/// Two PUs that a file makes one core.
+fn one_core(folder: &Path) -> Option<String> {
+    if pus() < 2 {
+        common::skipped("one PU has nothing to share");
+        return None;
+    }
+    let file = folder.join("cores.toml");
+    std::fs::write(&file, format!("cores = [\"{}\"]", few())).unwrap();
+    Some(file.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_run_sees_the_cores_of_the_file() {
+    let folder = folder();
+    let Some(name) = one_core(folder.path()) else {
+        return;
+    };
+    let machine = run(consort().args(["machine", "--topology", &name, "--format", "json"]));
+    assert_eq!(json(&machine)["smt"], 2);
+    let run_with = |more: &[&str]| {
+        let output = run(consort()
+            .args(["run", "--format", "json"])
+            .args(more)
+            .args(["--", "true"]));
+        json(&output)
+    };
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, format!("[run]\ntopology = \"{name}\"\n")).unwrap();
+    for more in [
+        ["--topology", &name],
+        ["--config", config.to_str().unwrap()],
+    ] {
+        let reason = run_with(&more)["policy_reason"].to_string();
+        assert!(reason.contains("2 PUs share a core"), "{reason}");
+    }
+}
+
+#[test]
+fn a_model_that_does_not_fit_is_told_and_one_for_no_policy_is_refused() {
+    let folder = folder();
+    let Some(name) = one_core(folder.path()) else {
+        return;
+    };
+    let model = folder.path().join("m.toml");
+    let model = model.to_str().unwrap();
+    let embedded = consort_core::model::embedded("power8-simulated").unwrap();
+    std::fs::write(model, embedded).unwrap();
+    let output = run(consort()
+        .args(["run", "--format", "json", "--topology", &name])
+        .args(["--model", model, "--", "true"]));
+    let report = json(&output);
+    assert_ne!(report["policy"], "symbiotic");
+    let reason = report["policy_reason"].to_string();
+    assert!(
+        reason.contains("was trained on machine 'power8'"),
+        "{reason}"
+    );
+    check_refused(
+        &["run", "--policy", "spread", "--model", model, "--", "true"],
+        &["--model", "spread"],
+    );
+    check_refused(
+        &["run", "--model", &name, "--", "true"],
+        &["--model", &name],
+    );
+    check_refused(
+        &["run", "--model", "/nowhere.toml", "--", "true"],
+        &["/nowhere.toml"],
+    );
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let folder = folder();
+    let file = folder.path().join("cores.toml");
+    let mut child = consort()
+        .args(["machine", "probe", "--seconds", "60s", "--write"])
+        .arg(&file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    if pus() > 1 {
+        // Bound threads show that it measures.
+        wait_for("a bound thread", || {
+            let masks = masks_of(pid);
+            (masks.iter().any(|mask| *mask != own_mask())).then_some(())
+        });
+        assert!(children_of(pid).is_empty());
+        kill(Pid::from_raw(pid.cast_signed()), Signal::SIGINT).unwrap();
+        assert!(!child.wait().unwrap().success());
+    } else {
+        assert!(child.wait().unwrap().success());
+        std::fs::remove_file(&file).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
