@@ -134,7 +134,9 @@ fn apart(pair: &PairEvidence, stresses: &[Stress]) -> Verdict {
                     least = Some((confidence, why));
                 }
             }
-            Side::Above(_) => return Verdict::unclear(format!("{why}, though the units are not")),
+            Side::Above(_) => {
+                return Verdict::unclear(format!("{why}, which alone does not decide"));
+            }
             Side::Both => {
                 return Verdict::unclear(format!("{why}, which may be more or less than {SLOWED}"));
             }

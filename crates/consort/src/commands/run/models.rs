@@ -68,6 +68,11 @@ pub(super) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
             "both --model {path} and {OPTION}={other} are given; give one"
         )));
     }
+    if model.extension().is_none_or(|e| e != "toml") {
+        return Err(bad_input(format!(
+            "--model {path}: the name of a model file ends in .toml"
+        )));
+    }
     spec.options.insert(OPTION.to_owned(), path);
     Ok(())
 }
