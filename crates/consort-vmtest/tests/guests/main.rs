@@ -3,7 +3,7 @@
 //!
 //! A boot takes seconds, so all tests of a topology share one.
 
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod endings;
 mod four_by_two;

@@ -140,5 +140,7 @@ pub fn check_nothing_left(outcome: &Outcome, name: &str) {
 
 /// A section that is one JSON document.
 pub fn json(outcome: &Outcome, section: &str) -> Value {
-    serde_json::from_str(outcome.output(section).unwrap()).unwrap()
+    let text = outcome.output(section).unwrap();
+    let parsed = serde_json::from_str(text);
+    parsed.unwrap_or_else(|error| panic!("{section}: {error} in: {text}"))
 }

@@ -25,9 +25,9 @@ fn prepared(topology: GuestTopology) -> Vm {
         )
 }
 
-/// A short run's report, or why there is none.
+/// A short run's report, or why there is none; quietly, since the console is a terminal.
 fn report(options: &str) -> String {
-    format!("consort run --format json {options} -- true || echo \"status $?\"")
+    format!("consort run --quiet --format json {options} -- true || echo \"status $?\"")
 }
 
 /// With a folder that also has what is no model, and one for another machine.
