@@ -9,8 +9,9 @@ use std::time::Duration;
 const FOR_LINES: f64 = 0.2;
 /// What the line transfers of a pair take at most, as a rule.
 const LINE: Duration = Duration::from_millis(5);
-/// Runs and length of a slice, the best first; 5 ms is a hundred units of work or more.
-const CHOICES: [(usize, u64); 4] = [(20, 20), (12, 10), (8, 8), (6, 5)];
+/// Runs and length of a slice, ms, the best first. 5 ms is a hundred units of work or more; beyond a
+/// few, others that want the PUs get them within most slices.
+const CHOICES: [(usize, u64); 4] = [(40, 8), (20, 5), (10, 5), (6, 5)];
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +80,9 @@ mod tests {
     fn more_time_buys_more_runs_and_then_more_pairs() {
         let budget = |pus, seconds| Budget::new(pus, Duration::from_secs(seconds));
         let of = |b: Budget| (b.runs, b.slice_ms, b.kernels);
-        assert_eq!(of(budget(2, 30)), (20, 20, 1));
-        assert_eq!(of(budget(2, 3)), (12, 10, 1));
-        assert_eq!(of(budget(4, 30)), (12, 10, 6));
+        assert_eq!(of(budget(2, 30)), (40, 8, 1));
+        assert_eq!(of(budget(2, 3)), (20, 5, 1));
+        assert_eq!(of(budget(4, 30)), (20, 5, 6));
         let large = budget(64, 30);
         assert_eq!((large.pairs, large.lines, large.kernels), (2016, 1200, 53));
         assert_eq!(budget(1, 30).kernels, 0);

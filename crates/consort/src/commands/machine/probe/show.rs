@@ -125,7 +125,10 @@ fn cell(pair: &PairEvidence, stress: Stress) -> String {
 
 fn ratio(slowdown: &RatioInterval) -> String {
     let (mean, low, high) = (slowdown.mean, slowdown.low(), slowdown.high());
-    format!("{mean:.2} ({low:.2}-{high:.2})")
+    match slowdown.factor95 {
+        Some(_) => format!("{mean:.2} ({low:.2}-{high:.2})"),
+        None => format!("{mean:.2} (1 run)"),
+    }
 }
 
 fn word(verdict: &Verdict) -> String {
