@@ -14,7 +14,7 @@ mod spread;
 mod symbiotic;
 mod workover;
 
-pub use symbiotic::Objective;
+pub use symbiotic::{CORE_DISADVANTAGE, Objective};
 
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
 use crate::suggest::hint;

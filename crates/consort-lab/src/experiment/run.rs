@@ -2,7 +2,7 @@
 
 use super::alone::{Work, measure_alone};
 use super::contender::Contender;
-use super::decision_time::Timed;
+use super::decision_time::{Listener, Timed};
 use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
@@ -66,6 +66,21 @@ impl Experiment {
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
+        self.run_heard(contender, work, seed, observer, None)
+    }
+
+    /// The same with a listener to all decisions.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_heard(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+        listener: Option<Listener>,
+    ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
         let pmu = SimulatedPmu::new(self.chip.spec(), &Request::default(), seed)?;
         let usual = Duration::from_millis(contender.quantum_ms(pmu.offers())?);
@@ -84,7 +99,7 @@ impl Experiment {
         }
         let truth = contender.truth();
         let policy = contender.build(&machine, &self.chip, truth.as_ref())?;
-        let (policy, decisions) = Timed::new(policy);
+        let (policy, decisions) = Timed::new(policy, listener);
         let machine = Revealed::new(machine, truth);
         let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         let moves = self.turn_until_done(&mut wheel, work)?;

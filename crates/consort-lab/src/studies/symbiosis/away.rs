@@ -1,7 +1,7 @@
 //! How much of their time threads spend away from the node that holds their memory.
 
 use consort_core::ThreadId;
-use consort_sim::chip::Chip;
+use consort_sim::chip::{Chip, Place};
 use consort_sim::engine::{Observer, Segment};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use std::rc::Rc;
 pub(super) struct Away(Rc<RefCell<Meter>>);
 
 struct Meter {
-    /// Node of each PU.
-    node_of: Vec<usize>,
-    /// Where each thread was first, which is where its memory stays.
+    /// Node of each PU, and the node of the memory that is first touched there.
+    node_of: Vec<(usize, usize)>,
+    /// Where each thread's memory is: where it was first, or the nearest node with memory.
     home: BTreeMap<ThreadId, usize>,
     away_ps: u64,
     all_ps: u64,
@@ -22,8 +22,9 @@ struct Meter {
 
 impl Away {
     pub(super) fn new(chip: &Chip) -> Self {
+        let nodes = |place: &Place| (place.node, chip.memory_node(place.node));
         Self(Rc::new(RefCell::new(Meter {
-            node_of: chip.places().iter().map(|place| place.node).collect(),
+            node_of: chip.places().iter().map(nodes).collect(),
             home: BTreeMap::new(),
             away_ps: 0,
             all_ps: 0,
@@ -40,8 +41,8 @@ impl Away {
 impl Observer for Away {
     fn segment(&mut self, segment: &Segment<'_>) {
         let mut meter = self.0.borrow_mut();
-        let node = meter.node_of[segment.pu];
-        let home = *meter.home.entry(segment.thread).or_insert(node);
+        let (node, touched) = meter.node_of[segment.pu];
+        let home = *meter.home.entry(segment.thread).or_insert(touched);
         let time = segment.to_ps - segment.from_ps;
         meter.all_ps += time;
         meter.away_ps += if node == home { 0 } else { time };

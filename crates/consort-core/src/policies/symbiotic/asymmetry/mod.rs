@@ -13,9 +13,12 @@
 mod fit;
 mod memory;
 mod seating;
+#[cfg(test)]
+mod tests;
 
 use self::fit::{Measured, disadvantages};
 use self::memory::MemoryShares;
+pub use self::seating::CORE_DISADVANTAGE;
 pub(super) use self::seating::{random_cores, seat};
 use super::actual::{core_of, ipc};
 use crate::ids::ThreadId;

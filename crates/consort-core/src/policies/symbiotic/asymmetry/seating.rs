@@ -77,8 +77,9 @@ pub(in super::super) fn seat(
     );
 }
 
-/// Name of the fact that tells of a core.
-const DISADVANTAGE: &str = "disadvantage of the core";
+/// Name of the fact that tells how much longer waiting for memory takes on a thread's core than on
+/// the mean core, as the natural logarithm of a ratio.
+pub const CORE_DISADVANTAGE: &str = "disadvantage of the core";
 
 fn facts(asymmetry: &Asymmetry, crew: &Crew<'_>, member: usize, core: usize) -> [Fact; 2] {
     let fact = |name: &'static str, value, unit: &'static str| Fact {
@@ -93,6 +94,10 @@ fn facts(asymmetry: &Asymmetry, crew: &Crew<'_>, member: usize, core: usize) -> 
             asymmetry.shares.of(thread),
             "of cycles",
         ),
-        fact(DISADVANTAGE, asymmetry.disadvantage(core), "of that, ln"),
+        fact(
+            CORE_DISADVANTAGE,
+            asymmetry.disadvantage(core),
+            "of that, ln",
+        ),
     ]
 }
