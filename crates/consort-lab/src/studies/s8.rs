@@ -2,8 +2,8 @@
 //!
 //! Keys. Table `policies`: rows `MACHINE/CORES/POLICY` and `MACHINE/all/POLICY`, for example
 //! `one-node/10/core-asymmetry`; columns `stp_over_linux`, `stp_over_symbiotic`,
-//! `stp_over_any_node` (geometric means over workloads of the means over runs), `stp`,
-//! `unfairness`, `cpi`, `cpi_memory` (of it, waiting for memory and its queues), `away_percent` (of
+//! `stp_over_any_node`, `antt_over_linux`, `makespan_over_linux` (geometric means over workloads of
+//! the means over runs), `stp`, `unfairness`, `cpi`, `cpi_memory` (of it, waiting for memory and its queues), `away_percent` (of
 //! its time that a thread is not on the node of its memory), `migrations_hz` (per thread),
 //! `alone_percent` (of the time, in which threads are measured alone). Table `workloads`: rows
 //! `MACHINE/CORES/NUMBER/POLICY`; columns `stp_over_linux`, `stp_over_symbiotic`, `stp`. Table
@@ -37,7 +37,7 @@ static INFO: StudyInfo = StudyInfo {
               policy symbiotic). The machine and the programs are simulated. That one half of the \
               cores is nearer to memory is made by memory on the first node alone, with the \
               latencies and bandwidths that the machine has; beside it, the machine as it is. \
-              Workloads are drawn as for S4, eight each on 6 and on 10 cores, 5 runs; a program's \
+              Workloads are drawn as for S4, six each on 6 and on 10 cores, 4 runs; a program's \
               work takes 20 s alone on the machine as it is, near its memory, for both (quick: two \
               on 4 cores, 2 runs, 2 s). core-asymmetry is symbiotic:core-asymmetry=true, which pairs over \
               all nodes as symbiotic-any-node does; symbiotic and oracle leave threads on the node \
@@ -54,8 +54,8 @@ const QUICK: Extent = Extent {
 };
 const FULL: Extent = Extent {
     cores: &[6, 10],
-    mixes: 8,
-    runs: 5,
+    mixes: 6,
+    runs: 4,
     alone_s: 20.0,
 };
 
@@ -86,6 +86,8 @@ fn policies(trials: &Trials) -> Result<Table, StudyError> {
         Column::plain("stp_over_linux", "STP over linux"),
         Column::plain("stp_over_symbiotic", "STP over symbiotic"),
         Column::plain("stp_over_any_node", "STP over symbiotic-any-node"),
+        Column::plain("antt_over_linux", "ANTT over linux"),
+        Column::plain("makespan_over_linux", "Makespan over linux"),
         Column::plain("stp", "STP"),
         Column::plain("unfairness", "Unfairness"),
         Column::plain("cpi", "Cycles per instruction"),
@@ -109,11 +111,14 @@ fn policies(trials: &Trials) -> Result<Table, StudyError> {
 
 fn cells(trials: &Trials, machine: usize, group: &[usize], policy: usize) -> Vec<Cell> {
     let over = |base| trials.stp_over(machine, group, policy, base);
+    let of_linux = |value| trials.over(machine, group, [policy, LINUX], value);
     let mean = |value: fn(&Trial) -> f64| trials.mean_of(machine, group, policy, value);
     vec![
         over(LINUX),
         over(SYMBIOTIC),
         over(ANY_NODE),
+        of_linux(|o| o.antt),
+        of_linux(|o| o.makespan_s),
         mean(|t| t.outcome.stp),
         mean(|t| t.outcome.unfairness),
         mean(|t| causes::cpi(&t.outcome)),

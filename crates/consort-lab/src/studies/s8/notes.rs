@@ -5,6 +5,7 @@ use super::super::symbiosis::asymmetry::{
 };
 use super::super::symbiosis::causes;
 use super::super::symbiosis::cells::ratio;
+use super::super::symbiosis::grid::Value;
 use super::cpi_memory;
 use super::learnt::Core;
 use consort_core::stats::mean;
@@ -28,15 +29,24 @@ fn all(trials: &Trials) -> Vec<usize> {
 
 fn overall(trials: &Trials, machine: usize, name: &str) -> String {
     let over = |policy, base| trials.stp_over(machine, &all(trials), policy, base).text();
+    let of_linux = |policy, value: Value| {
+        let over = trials.over(machine, &all(trials), [policy, LINUX], value);
+        over.text()
+    };
     let others = (0..POLICIES.len()).filter(|&policy| policy != LINUX);
     let each = others.map(|policy| format!("{} {}", POLICIES[policy], over(policy, LINUX)));
     format!(
         "{name}: throughput over linux's, over all {} workloads: {}. core-asymmetry over symbiotic: {}; \
-         over symbiotic-any-node: {}.",
+         over symbiotic-any-node: {}. Its ANTT is {} and its makespan {} of linux's, those of \
+         symbiotic {} and {}.",
         trials.mixes.len(),
         each.collect::<Vec<_>>().join(", "),
         over(LEARNING, SYMBIOTIC),
         over(LEARNING, ANY_NODE),
+        of_linux(LEARNING, |o| o.antt),
+        of_linux(LEARNING, |o| o.makespan_s),
+        of_linux(SYMBIOTIC, |o| o.antt),
+        of_linux(SYMBIOTIC, |o| o.makespan_s),
     )
 }
 

@@ -143,16 +143,21 @@ impl Trials {
         interval(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
     }
 
-    /// Geometric mean over workloads of throughput over that of another policy on the same
-    /// machine, taken run by run, with the interval over workloads.
-    pub fn stp_over(&self, machine: usize, group: &[usize], policy: usize, over: usize) -> Cell {
+    /// Geometric mean over workloads of a policy's value over another's on the same machine, taken
+    /// run by run, with the interval over workloads.
+    pub fn over(&self, machine: usize, group: &[usize], of: [usize; 2], value: Value) -> Cell {
         let of_mix = |&mix: &usize| {
-            let stp = |policy| self.values(machine, mix, policy, |o| o.stp);
-            let pairs = stp(policy).into_iter().zip(stp(over));
+            let [ours, theirs] = of.map(|policy| self.values(machine, mix, policy, value));
+            let pairs = ours.into_iter().zip(theirs);
             let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
             RatioInterval::of(&ratios).map(|ratio| ratio.mean)
         };
         ratios(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
+    }
+
+    /// The same of throughput.
+    pub fn stp_over(&self, machine: usize, group: &[usize], policy: usize, over: usize) -> Cell {
+        self.over(machine, group, [policy, over], |o| o.stp)
     }
 }
 
