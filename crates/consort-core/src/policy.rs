@@ -274,6 +274,11 @@ impl<'a> Options<'a> {
         }
     }
 
+    /// Whether a value is given for an option, rather than its default taken.
+    pub fn is_given(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
     /// An option that is a share from 0 to 1.
     ///
     /// # Errors

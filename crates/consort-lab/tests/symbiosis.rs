@@ -1,4 +1,4 @@
-//! The studies of symbiotic scheduling, S1 to S7, at the quick scale: the keys that reference files
+//! The studies of symbiotic scheduling, S1 to S8, at the quick scale: the keys that reference files
 //! name, the same bytes for any number of workers, and what must hold for any outcome.
 
 use consort_lab::report::{Figure, Table};
@@ -239,4 +239,38 @@ fn s7_shows_who_was_beside_whom() {
         }
     }
     assert_eq!(figure_keys(&output), ["stable", "changing"]);
+}
+
+#[test]
+fn s8_sets_learning_on_two_machines_against_the_others() {
+    let output = same_for_any_workers("S8");
+    assert_eq!(figure_keys(&output), ["policies", "learnt"]);
+    let rows = row_keys(&output, "policies");
+    assert_eq!(rows.len(), 2 * 2 * 6);
+    for machine in ["all-nodes", "one-node"] {
+        let of = |policy: &str, column: &str| {
+            value(
+                &output,
+                "policies",
+                &format!("{machine}/all/{policy}"),
+                column,
+            )
+        };
+        assert!(rows.contains(&format!("{machine}/4/core-asymmetry")));
+        assert_eq!(of("linux", "stp_over_linux"), 1.0);
+        assert_eq!(of("linux", "alone_percent"), 0.0);
+        assert!(of("core-asymmetry", "alone_percent") > of("symbiotic", "alone_percent"));
+    }
+    // Where threads stay is where their memory is, if there is any.
+    let away = |row: &str| value(&output, "policies", row, "away_percent");
+    assert_eq!(away("all-nodes/all/linux"), 0.0);
+    assert!((away("one-node/all/linux") - 50.0).abs() < 5.0);
+    let disadvantages = row_keys(&output, "learnt");
+    assert_eq!(disadvantages.len(), 2 * 4);
+    let sum = |machine: &str| -> f64 {
+        let own = disadvantages.iter().filter(|row| row.starts_with(machine));
+        own.map(|row| value(&output, "learnt", row, "disadvantage"))
+            .sum()
+    };
+    assert!(sum("all-nodes").abs() < 1e-9 && sum("one-node").abs() < 1e-9);
 }

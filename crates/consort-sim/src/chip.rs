@@ -1,6 +1,7 @@
 //! A machine description laid out: every PU with what it shares, by index.
 
 mod capacity;
+mod memory;
 
 use crate::machine::{CacheSpec, CoreSpec, MachineSpec};
 use consort_core::topology::{CoreType, PuFacts, TopologyError};

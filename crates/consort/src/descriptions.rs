@@ -22,7 +22,7 @@ fn folders(kind: &str) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(kind)).collect()
 }
 
-/// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`.
+/// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N,memory=NODE+NODE`.
 pub(crate) fn machine(text: &str) -> Result<Loaded> {
     let reference: MachineRef = text.parse().map_err(bad_input)?;
     reference.load(&folders("machines")).map_err(bad_input)
@@ -37,8 +37,10 @@ pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
 
 /// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.
 pub(crate) fn whole_chip(name: &str) -> Result<(Chip, String)> {
-    let machine = name.to_owned();
-    let reference = MachineRef { machine, smt: None };
+    let reference = MachineRef {
+        machine: name.to_owned(),
+        ..MachineRef::default()
+    };
     let loaded = reference.load(&folders("machines")).map_err(bad_input)?;
     let chip = Chip::new(&loaded.spec, None).map_err(bad_input)?;
     let origin = match loaded.source {

@@ -26,4 +26,4 @@ pub use costs::{Costs, MAX_THREADS};
 pub use error::MatchingError;
 pub use groups::{Grouping, Shape, exhaustive, groups, partitions};
 pub use pairs::{Pairing, pairs, pairs_from};
-pub use seats::{Seat, Seating, assign};
+pub use seats::{Seat, Seating, assign, assign_priced};

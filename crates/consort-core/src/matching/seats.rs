@@ -28,7 +28,7 @@ pub struct Seating {
     pub cores: Vec<usize>,
     /// Threads that leave a core, or had none before.
     pub moved: usize,
-    /// The sum of their moving costs.
+    /// The sum of their moving costs, and of the prices of cores where they have any.
     pub cost: u64,
 }
 
@@ -47,6 +47,31 @@ pub fn assign(
     seats: &[Seat],
     allowed: impl Fn(usize, usize) -> bool,
 ) -> Result<Seating, MatchingError> {
+    solve(groups, on, seats, allowed, None)
+}
+
+/// The same where being on a core has a price of its own for each group (both by number), beside
+/// that of moving there.
+///
+/// # Errors
+/// As [`assign`].
+pub fn assign_priced(
+    groups: &[Vec<usize>],
+    on: &[Option<usize>],
+    seats: &[Seat],
+    allowed: impl Fn(usize, usize) -> bool,
+    price: &dyn Fn(usize, usize) -> u32,
+) -> Result<Seating, MatchingError> {
+    solve(groups, on, seats, allowed, Some(price))
+}
+
+fn solve(
+    groups: &[Vec<usize>],
+    on: &[Option<usize>],
+    seats: &[Seat],
+    allowed: impl Fn(usize, usize) -> bool,
+    price: Option<&dyn Fn(usize, usize) -> u32>,
+) -> Result<Seating, MatchingError> {
     let named = groups.iter().flatten().map(|&thread| thread + 1).max();
     if named.is_some_and(|threads| threads > on.len()) {
         return Err(MatchingError::Length {
@@ -60,6 +85,7 @@ pub fn assign(
         on,
         seats,
         allowed,
+        price,
     };
     let mut search = Search::new(groups.len(), seats);
     for group in 0..groups.len() {
@@ -67,7 +93,7 @@ pub fn assign(
         let core = core.ok_or(MatchingError::NoSeat { group })?;
         search.take(core, group);
     }
-    Ok(seating(groups, on, seats, &search.group_on))
+    Ok(seating(&problem, &search.group_on))
 }
 
 /// What may go where, and at which price.
@@ -76,13 +102,16 @@ struct Problem<'a, A> {
     on: &'a [Option<usize>],
     seats: &'a [Seat],
     allowed: A,
+    price: Option<&'a dyn Fn(usize, usize) -> u32>,
 }
 
 impl<A: Fn(usize, usize) -> bool> Problem<'_, A> {
     fn cost(&self, group: usize, core: usize) -> Option<i64> {
         let (threads, seat) = (&self.groups[group], self.seats[core]);
-        (threads.len() <= seat.pus && (self.allowed)(group, core))
-            .then(|| moves(threads, self.on, core) as i64 * i64::from(seat.move_cost))
+        (threads.len() <= seat.pus && (self.allowed)(group, core)).then(|| {
+            let moving = moves(threads, self.on, core) as i64 * i64::from(seat.move_cost);
+            moving + self.price.map_or(0, |price| i64::from(price(group, core)))
+        })
     }
 
     /// The cores on which threads of a group are.
@@ -100,22 +129,20 @@ fn moves(threads: &[usize], on: &[Option<usize>], core: usize) -> usize {
     threads.iter().filter(away).count()
 }
 
-fn seating(
-    groups: &[Vec<usize>],
-    on: &[Option<usize>],
-    seats: &[Seat],
-    group_on: &[Option<usize>],
-) -> Seating {
+fn seating<A>(problem: &Problem<'_, A>, group_on: &[Option<usize>]) -> Seating {
     let mut seating = Seating {
-        cores: vec![0; groups.len()],
+        cores: vec![0; problem.groups.len()],
         ..Seating::default()
     };
     for (core, group) in group_on.iter().enumerate() {
         if let Some(group) = *group {
-            let moved = moves(&groups[group], on, core);
+            let moved = moves(&problem.groups[group], problem.on, core);
             seating.cores[group] = core;
             seating.moved += moved;
-            seating.cost += moved as u64 * u64::from(seats[core].move_cost);
+            seating.cost += moved as u64 * u64::from(problem.seats[core].move_cost);
+            seating.cost += problem
+                .price
+                .map_or(0, |price| u64::from(price(group, core)));
         }
     }
     seating
@@ -202,7 +229,8 @@ impl Search {
     }
 
     /// Looks from a group at every core that may be next. Duals of free cores are zero and others'
-    /// below, so where none of its threads is, the free core of the least price is nearest.
+    /// below, so where none of its threads is, the free core of the least price is nearest, unless
+    /// cores have prices of their own.
     fn relax_all<A: Fn(usize, usize) -> bool>(
         &mut self,
         group: usize,
@@ -214,7 +242,7 @@ impl Search {
         for core in problem.own(group) {
             self.relax(core, via, base, problem.cost(group, core));
         }
-        let open = |&&core: &&usize| self.group_on[core].is_none();
+        let open = |&&core: &&usize| problem.price.is_none() && self.group_on[core].is_none();
         let mut free = self.free.iter().rev().filter(open);
         let fit = free.find_map(|&core| problem.cost(group, core).map(|cost| (core, cost)));
         if let Some((core, cost)) = fit {
@@ -319,14 +347,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_assignment_moves_less((groups, on, seats, mask) in arrangement(), strict: bool) {
+        fn no_assignment_costs_less(
+            (groups, on, seats, mask) in arrangement(),
+            strict: bool,
+            prices in prop::option::of(prop::collection::vec(0u32..9, 64)),
+        ) {
             let allowed = |group: usize, core: usize| !strict || mask >> (group * 8 + core) & 3 != 0;
+            let price = |group: usize, core: usize| {
+                prices.as_ref().map_or(0, |prices| prices[group * 8 + core])
+            };
             let table: Vec<Vec<Option<u64>>> = (0..groups.len()).map(|g| (0..seats.len()).map(|c| {
                 let fits = groups[g].len() <= seats[c].pus && allowed(g, c);
-                fits.then(|| moves(&groups[g], &on, c) as u64 * u64::from(seats[c].move_cost))
+                let moving = moves(&groups[g], &on, c) as u64 * u64::from(seats[c].move_cost);
+                fits.then(|| moving + u64::from(price(g, c)))
             }).collect()).collect();
             let best = brute(&table, &mut vec![false; seats.len()]);
-            match assign(&groups, &on, &seats, allowed) {
+            let found = match prices {
+                Some(_) => assign_priced(&groups, &on, &seats, allowed, &price),
+                None => assign(&groups, &on, &seats, allowed),
+            };
+            match found {
                 Ok(found) => {
                     prop_assert_eq!(Some(found.cost), best);
                     let mut cores = found.cores.clone();

@@ -18,7 +18,7 @@ mod symbiotic;
 mod tcs;
 mod workover;
 
-pub use symbiotic::Objective;
+pub use symbiotic::{CORE_DISADVANTAGE, Objective};
 
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
 use crate::suggest::hint;

@@ -27,17 +27,25 @@ impl DecisionTime {
     }
 }
 
+/// Who is told of every decision.
+pub type Listener = Box<dyn FnMut(&Decision)>;
+
 /// A policy with a stopwatch.
 pub(super) struct Timed {
     policy: Box<dyn Policy>,
+    listener: Option<Listener>,
     time: Rc<RefCell<DecisionTime>>,
 }
 
 impl Timed {
-    pub(super) fn new(policy: Box<dyn Policy>) -> (Self, Rc<RefCell<DecisionTime>>) {
+    pub(super) fn new(
+        policy: Box<dyn Policy>,
+        listener: Option<Listener>,
+    ) -> (Self, Rc<RefCell<DecisionTime>>) {
         let time = Rc::default();
         let timed = Self {
             policy,
+            listener,
             time: Rc::clone(&time),
         };
         (timed, time)
@@ -58,6 +66,9 @@ impl Policy for Timed {
         let decision = self.policy.decide(view, rng);
         let micros = start.elapsed().as_secs_f64() * 1e6;
         self.time.borrow_mut().add(micros);
+        if let Some(listener) = &mut self.listener {
+            listener(&decision);
+        }
         decision
     }
 }

@@ -23,7 +23,7 @@ pub use alone::{Work, measure_alone};
 pub use compare::{Comparison, Measure, Row, compare};
 pub use contender::Contender;
 pub use counters::Counters;
-pub use decision_time::DecisionTime;
+pub use decision_time::{DecisionTime, Listener};
 pub use error::ExperimentError;
 pub use result::{ProgramResult, RunResult};
 pub use run::Experiment;

@@ -2,7 +2,7 @@
 
 use super::alone::{Work, measure_alone};
 use super::contender::Contender;
-use super::decision_time::Timed;
+use super::decision_time::{Listener, Timed};
 use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
@@ -69,6 +69,21 @@ impl Experiment {
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
+        self.run_heard(contender, work, seed, observer, None)
+    }
+
+    /// The same with a listener to all decisions.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_heard(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+        listener: Option<Listener>,
+    ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
         let pmu = SimulatedPmu::new(self.chip.spec(), &Request::default(), seed)?;
         let truth = contender.truth();
@@ -91,7 +106,7 @@ impl Experiment {
             machine.set_observer(observer);
         }
         policy.prepare(machine.topology(), machine.offers())?;
-        let (policy, decisions) = Timed::new(policy);
+        let (policy, decisions) = Timed::new(policy, listener);
         let machine = Revealed::new(machine, truth);
         let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         let moves = self.turn_until_done(&mut wheel, work)?;

@@ -12,6 +12,7 @@ mod s4;
 mod s5;
 mod s6;
 mod s7;
+mod s8;
 mod symbiosis;
 mod w1;
 mod w2;
@@ -37,6 +38,7 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &s5::S5,
     &s6::S6,
     &s7::S7,
+    &s8::S8,
 ]);
 
 #[cfg(test)]

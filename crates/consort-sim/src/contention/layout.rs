@@ -1,7 +1,7 @@
 //! Who shares what, for one set of running threads.
 
 use super::dispatch::{CLASSES, Supply};
-use super::pipeline::{Alone, Setting, memory_latency_ns};
+use super::pipeline::{Alone, Setting};
 use super::stations::Station;
 use super::types::Running;
 use super::units::unit_use;
@@ -160,7 +160,7 @@ fn setting<'a>(
         on_core: on_core as f64,
         llc_cycles: cycles(llc.latency_ns),
         remote_cycles: llc.remote_latency_ns.map(cycles),
-        memory_cycles: cycles(memory_latency_ns(chip, place, running.demand.home_node)),
+        memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
         data_lines: Lines::of_data(&running.demand.phase.spec, line_bytes),
         code_lines: Lines::of_code(&running.demand.phase.spec, line_bytes),
         prefetch_share,

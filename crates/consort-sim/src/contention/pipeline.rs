@@ -15,7 +15,7 @@ use super::dispatch::CLASSES;
 use super::misses::Misses;
 use super::types::Demand;
 use super::units::{FP, UnitUse};
-use crate::chip::{Chip, Place};
+
 use crate::machine::{CoreSpec, Pipeline, PrefetchScope, RobSharing};
 use crate::math::{exp, pow};
 use crate::program::{Lines, MixSpec, REFERENCE_WINDOW};
@@ -452,18 +452,4 @@ impl Setting<'_> {
         let fp = &self.units[FP];
         cpi * (1.0 - exp(-fp.operations * fp.latency / cpi))
     }
-}
-
-/// Latency of memory from a place to a node, behind the LLC and idle, ns.
-pub(crate) fn memory_latency_ns(chip: &Chip, place: Place, home: usize) -> f64 {
-    let spec = chip.spec();
-    let hop = spec.numa.as_ref().map_or(0.0, |numa| {
-        let package = home / spec.layout.nodes_per_package.max(1) as usize;
-        match (place.node == home, place.package == package) {
-            (true, _) => 0.0,
-            (false, true) => numa.same_package_ns,
-            (false, false) => numa.other_package_ns,
-        }
-    });
-    spec.memory.latency_ns + hop
 }

@@ -100,18 +100,7 @@ fn beyond_llc_s(chip: &Chip, home: usize, from: Place, to: Place) -> f64 {
     if let Some(ns) = remote.filter(|_| from.package == to.package) {
         return ns * 1e-9;
     }
-    let far_ns = match &chip.spec().numa {
-        Some(numa) if to.node != home => {
-            let per_package = chip.domains().nodes / chip.domains().packages.max(1);
-            if home / per_package.max(1) == to.package {
-                numa.same_package_ns
-            } else {
-                numa.other_package_ns
-            }
-        }
-        _ => 0.0,
-    };
-    (chip.spec().memory.latency_ns + far_ns) * 1e-9
+    chip.memory_latency_ns(to, home) * 1e-9
 }
 
 /// Time to bring back what `other` displaced of what `held` had on a PU, s.

@@ -107,7 +107,7 @@ impl Engine {
         thread.warm_at = Some(physical);
         if !thread.has_home {
             thread.has_home = true;
-            thread.demand.home_node = place.node;
+            thread.demand.home_node = self.chip.memory_node(place.node);
         }
         thread.counts.context_switches += 1;
         thread.owe(self.now, picoseconds(switch_s + refill_s));

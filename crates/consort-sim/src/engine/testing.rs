@@ -16,12 +16,18 @@ const PROGRAM: &str = include_str!("../../tests/small/program.toml");
 
 /// Nodes of four SMT2 cores at 2 GHz; PUs `2c` and `2c + 1` share core `c`.
 pub(crate) fn chip(nodes: u32) -> Arc<Chip> {
+    chip_with_memory(nodes, None)
+}
+
+/// The same with memory on those nodes alone.
+pub(crate) fn chip_with_memory(nodes: u32, with: Option<Vec<u32>>) -> Arc<Chip> {
     let mut spec: MachineSpec = toml::from_str(MACHINE).unwrap();
     spec.layout.nodes_per_package = nodes;
     spec.numa = (nodes > 1).then_some(NumaSpec {
         same_package_ns: 50.0,
         other_package_ns: 80.0,
         link_bandwidth_gb_s: 20.0,
+        memory_nodes: with,
     });
     Arc::new(Chip::new(&spec, None).unwrap())
 }

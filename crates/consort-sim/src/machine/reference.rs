@@ -1,20 +1,23 @@
-//! Machines as people name them: `NAME_OR_PATH[:smt=N]`.
+//! Machines as people name them: `NAME_OR_PATH[:smt=N][,memory=NODE+NODE]`.
 
 use super::presets::{self, PresetError};
 use super::spec::MachineSpec;
-use crate::describe::DescribeError;
+use crate::describe::{DescribeError, Problems};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A machine by name or path, and how many PUs per core of it to use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A machine by name or path, and what of it to use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineRef {
     /// Name of a preset or of a file in the caller's directories, or a path that ends in `.toml`.
     pub machine: String,
     /// Most PUs per core; all that the cores have without.
     pub smt: Option<u32>,
+    /// Nodes that have memory, as [`super::NumaSpec::memory_nodes`]; those of the description
+    /// without.
+    pub memory: Option<Vec<u32>>,
 }
 
 /// Where a description was found.
@@ -41,7 +44,10 @@ pub struct Loaded {
 #[derive(Debug, Error)]
 pub enum MachineError {
     /// What follows the `:` is no option.
-    #[error("'{option}' in machine '{text}' is no option; expected smt=N with N from 1")]
+    #[error(
+        "'{option}' in machine '{text}' is no option; expected smt=N with N from 1, \
+         memory=NODE+NODE+... with nodes from 0, or both with a comma between"
+    )]
     Option {
         /// The whole text.
         text: String,
@@ -49,7 +55,7 @@ pub enum MachineError {
         option: String,
     },
     /// There is no name before the `:`.
-    #[error("machine '{text}' has no name; expected NAME_OR_PATH[:smt=N]")]
+    #[error("machine '{text}' has no name; expected NAME_OR_PATH[:OPTIONS]")]
     NoName {
         /// The whole text.
         text: String,
@@ -80,44 +86,80 @@ pub enum MachineError {
         /// The machine.
         machine: String,
     },
+    /// The nodes that are to have memory do not fit the machine.
+    #[error("memory={asked} for machine '{machine}': {why}")]
+    Memory {
+        /// Asked for.
+        asked: String,
+        /// The machine.
+        machine: String,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl FromStr for MachineRef {
     type Err = MachineError;
 
     fn from_str(text: &str) -> Result<Self, MachineError> {
-        let (machine, smt) = match text.rsplit_once(':') {
-            Some((machine, option)) if !text.ends_with(".toml") => {
-                (machine, Some(smt(text, option)?))
-            }
+        let (machine, options) = match text.rsplit_once(':') {
+            Some((machine, options)) if !text.ends_with(".toml") => (machine, Some(options)),
             _ => (text, None),
         };
         if machine.is_empty() {
             let text = text.to_owned();
             return Err(MachineError::NoName { text });
         }
-        let machine = machine.to_owned();
-        Ok(Self { machine, smt })
+        let mut reference = Self {
+            machine: machine.to_owned(),
+            ..Self::default()
+        };
+        for option in options.into_iter().flat_map(|options| options.split(',')) {
+            let taken = reference.take(option);
+            taken.ok_or_else(|| MachineError::Option {
+                text: text.to_owned(),
+                option: option.to_owned(),
+            })?;
+        }
+        Ok(reference)
     }
-}
-
-fn smt(text: &str, option: &str) -> Result<u32, MachineError> {
-    let ways = option.strip_prefix("smt=").and_then(|n| n.parse().ok());
-    ways.filter(|&ways| ways > 0)
-        .ok_or_else(|| MachineError::Option {
-            text: text.to_owned(),
-            option: option.to_owned(),
-        })
 }
 
 impl fmt::Display for MachineRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let smt = self.smt.map(|ways| format!("smt={ways}"));
+        let memory = self.memory.as_deref();
+        let memory = memory.map(|nodes| format!("memory={}", joined(nodes)));
+        let options: Vec<String> = smt.into_iter().chain(memory).collect();
         f.write_str(&self.machine)?;
-        self.smt.map_or(Ok(()), |ways| write!(f, ":smt={ways}"))
+        if options.is_empty() {
+            return Ok(());
+        }
+        write!(f, ":{}", options.join(","))
     }
 }
 
+fn joined(nodes: &[u32]) -> String {
+    let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    nodes.join("+")
+}
+
 impl MachineRef {
+    /// Takes `smt=N` or `memory=NODE+NODE`, each at most once; none where it is neither.
+    fn take(&mut self, option: &str) -> Option<()> {
+        match option.split_once('=')? {
+            ("smt", ways) if self.smt.is_none() => {
+                self.smt = Some(ways.parse().ok().filter(|&ways| ways > 0)?);
+            }
+            ("memory", nodes) if self.memory.is_none() => {
+                let nodes = nodes.split('+').map(|node| node.parse().ok());
+                self.memory = Some(nodes.collect::<Option<_>>()?);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
     /// Where the machine is: the path itself when it ends in `.toml`, else `NAME.toml` in the
     /// first of `directories` that has it, else a preset.
     pub fn source(&self, directories: &[PathBuf]) -> Source {
@@ -133,7 +175,8 @@ impl MachineRef {
     /// Finds, reads and validates the machine; `directories` as for [`MachineRef::source`].
     ///
     /// # Errors
-    /// A file that cannot be read or is wrong, an unknown name, more PUs than the cores have.
+    /// A file that cannot be read or is wrong, an unknown name, more PUs than the cores have,
+    /// memory on nodes that are not there.
     pub fn load(&self, directories: &[PathBuf]) -> Result<Loaded, MachineError> {
         let source = self.source(directories);
         let spec = match &source {
@@ -141,8 +184,31 @@ impl MachineRef {
             Source::Preset(name) => presets::find(name)?,
         };
         self.check_ways(&spec)?;
+        let spec = self.with_memory(spec)?;
         let smt = self.smt;
         Ok(Loaded { spec, smt, source })
+    }
+
+    /// The machine with memory on the nodes that are asked for alone.
+    fn with_memory(&self, mut spec: MachineSpec) -> Result<MachineSpec, MachineError> {
+        let Some(nodes) = &self.memory else {
+            return Ok(spec);
+        };
+        let refused = |why: String| MachineError::Memory {
+            asked: joined(nodes),
+            machine: self.machine.clone(),
+            why,
+        };
+        let Some(numa) = &mut spec.numa else {
+            return Err(refused("it has a single node; expected no memory=".into()));
+        };
+        numa.memory_nodes = Some(nodes.clone());
+        let mut problems = Problems::default();
+        super::validate(&spec, &mut problems);
+        match problems.list().first() {
+            None => Ok(spec),
+            Some(problem) => Err(refused(problem.message.clone())),
+        }
     }
 
     fn check_ways(&self, spec: &MachineSpec) -> Result<(), MachineError> {
@@ -178,6 +244,8 @@ mod tests {
             "power7:smt=2",
             "./my chip.toml:smt=1",
             "a:b:smt=3",
+            "power8:memory=0",
+            "power8:smt=2,memory=0+1",
         ] {
             let parsed: MachineRef = text.parse().expect("it is a reference");
             assert_eq!(parsed.to_string(), text);
@@ -190,14 +258,51 @@ mod tests {
             let error = text.parse::<MachineRef>().expect_err("it is none");
             assert_eq!(error.to_string(), expect);
         };
-        let expected = "is no option; expected smt=N with N from 1";
-        for option in ["smt=0", "smt=two", "smt", "", "ways=2"] {
+        let expected = "is no option; expected smt=N with N from 1, memory=NODE+NODE+... with \
+                        nodes from 0, or both with a comma between";
+        for option in [
+            "smt=0",
+            "smt=two",
+            "smt",
+            "",
+            "ways=2",
+            "memory=",
+            "memory=0+x",
+        ] {
             let text = format!("power7:{option}");
             check(&text, &format!("'{option}' in machine '{text}' {expected}"));
         }
+        let twice = "power7:smt=2,smt=4";
+        check(twice, &format!("'smt=4' in machine '{twice}' {expected}"));
         check(
             ":smt=2",
-            "machine ':smt=2' has no name; expected NAME_OR_PATH[:smt=N]",
+            "machine ':smt=2' has no name; expected NAME_OR_PATH[:OPTIONS]",
         );
+    }
+
+    fn load(text: &str) -> Result<Loaded, MachineError> {
+        let reference: MachineRef = text.parse().expect("it is a reference");
+        reference.load(&[])
+    }
+
+    #[test]
+    fn memory_is_where_it_is_asked_to_be() {
+        let nodes = |text| {
+            let spec = load(text).expect("it is a machine").spec;
+            spec.numa.and_then(|numa| numa.memory_nodes)
+        };
+        assert_eq!(nodes("power8"), None);
+        assert_eq!(nodes("power8:smt=2,memory=1"), Some(vec![1]));
+    }
+
+    #[test]
+    fn memory_that_cannot_be_there_is_told() {
+        let told = |text| load(text).expect_err("it is refused").to_string();
+        assert_eq!(
+            told("power8:memory=2"),
+            "memory=2 for machine 'power8': names node 2; expected 0 to 1"
+        );
+        assert!(told("power8:memory=1+1").ends_with("names node 1 twice; expected each node once"));
+        assert!(told("power7:memory=0").ends_with("it has a single node; expected no memory="));
     }
 }

@@ -357,6 +357,10 @@ pub struct NumaSpec {
     pub other_package_ns: f64,
     /// Bandwidth out of one node to all others, GB/s.
     pub link_bandwidth_gb_s: f64,
+    /// Nodes that have memory, by their numbers over all packages from 0; all without. What a
+    /// thread touches first elsewhere comes to lie on the nearest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_nodes: Option<Vec<u32>>,
 }
 
 /// Power of the uncore.

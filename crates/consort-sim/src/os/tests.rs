@@ -1,6 +1,8 @@
 //! What the models do with the same threads.
 
-use crate::engine::testing::{PlainEnergy, chip, engine, instances, program, settings};
+use crate::engine::testing::{
+    PlainEnergy, chip, chip_with_memory, engine, instances, program, settings,
+};
 use crate::engine::{Engine, RunMode, Thread};
 
 const MS: u64 = 1_000_000_000;
@@ -112,6 +114,17 @@ fn two_nodes_share_the_load() {
         let at_home = |t: &Thread| t.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
         assert!(e.threads().iter().all(at_home));
     }
+}
+
+#[test]
+fn memory_comes_to_lie_where_there_is_any() {
+    let work = instances(&program(), 8, 1, 9.0);
+    let settings = settings("linux", RunMode::Once, 1);
+    let chip = chip_with_memory(2, Some(vec![1]));
+    let mut e = Engine::new(chip, &work, &settings, Box::new(PlainEnergy)).unwrap();
+    e.run_until(MS);
+    let homes = e.threads().iter().map(|t| t.demand.home_node);
+    assert_eq!(homes.collect::<Vec<_>>(), [1; 8]);
 }
 
 #[test]

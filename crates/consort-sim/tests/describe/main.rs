@@ -195,3 +195,30 @@ fn what_is_no_toml_is_told_with_its_line() {
             .starts_with("mine.toml:1: name: is missing")
     );
 }
+
+#[test]
+fn memory_on_nodes_that_cannot_have_it() {
+    let told = |nodes: &str| {
+        let link = "link_bandwidth_gb_s = 32";
+        let text = presets::text("power8").expect("it is a preset");
+        assert!(text.contains(link));
+        let text = text.replacen(link, &format!("memory_nodes = {nodes}\n{link}"), 1);
+        let parsed = machine::parse(FILE, &text);
+        parsed.map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    assert_eq!(told("[1]"), "");
+    let check = |nodes: &str, expect: &str| {
+        let text = told(nodes);
+        assert!(text.starts_with("mine.toml:"), "{text}");
+        assert!(text.ends_with(expect), "{text}");
+    };
+    check(
+        "[]",
+        "numa.memory_nodes: is empty; expected at least one node, or no such key where all have memory",
+    );
+    check("[0, 2]", "numa.memory_nodes: names node 2; expected 0 to 1");
+    check(
+        "[1, 1]",
+        "numa.memory_nodes: names node 1 twice; expected each node once",
+    );
+}

@@ -97,6 +97,7 @@ prop_compose! {
             same_package_ns: 30.0,
             other_package_ns: 80.0,
             link_bandwidth_gb_s: link_gb_s,
+            memory_nodes: None,
         });
         m
     }

@@ -10,4 +10,4 @@ mod seats;
 
 pub use crew::Crew;
 pub use nodes::{Domain, Homes, inside};
-pub use seats::{leave, seat};
+pub use seats::{Prices, leave, priced_cores, seat, seat_on};

@@ -2,7 +2,7 @@
 
 use super::Crew;
 use crate::ids::PuId;
-use crate::matching::{Seat, assign};
+use crate::matching::{Seat, assign, assign_priced};
 use crate::plan::{Decision, Placement, Reason};
 use crate::sample::ThreadObservation;
 use crate::topology::{Core, Topology};
@@ -20,18 +20,58 @@ pub fn seat(
     decision: &mut Decision,
     reason: impl Fn(&[usize], usize) -> Reason,
 ) {
-    let cores = cores(topology, crew, groups, wanted);
+    let cores = cores(topology, crew, groups, wanted, None);
+    seat_on(
+        topology,
+        crew,
+        groups,
+        &cores,
+        decision,
+        |group, member, _| reason(group, member),
+    );
+}
+
+/// What it costs groups to be on cores and to come there.
+#[derive(Clone, Copy)]
+pub struct Prices<'a> {
+    /// Of a thread that moves to another core.
+    pub move_cost: u32,
+    /// Of a group (by number) on a core.
+    pub of: &'a dyn Fn(usize, usize) -> u32,
+}
+
+/// The core of each group at the least sum of prices; none for any where the masks do not let all
+/// have one.
+pub fn priced_cores(
+    topology: &Topology,
+    crew: &Crew<'_>,
+    groups: &[Vec<usize>],
+    prices: Prices<'_>,
+) -> Vec<Option<usize>> {
+    cores(topology, crew, groups, |_, _| true, Some(prices))
+}
+
+/// Places every group on the core that it is given and every member on a PU of its own there;
+/// `reason` tells of a member of a group on a core why. Members that cannot be placed are left to
+/// the operating system.
+pub fn seat_on(
+    topology: &Topology,
+    crew: &Crew<'_>,
+    groups: &[Vec<usize>],
+    cores: &[Option<usize>],
+    decision: &mut Decision,
+    reason: impl Fn(&[usize], usize, usize) -> Reason,
+) {
     for (group, core) in groups.iter().zip(cores) {
         let members: Vec<&ThreadObservation> = group.iter().map(|&i| crew.members[i]).collect();
-        let core = core.map(|index| &topology.cores()[index]);
-        let pus = core.and_then(|core| pus(core, &members));
-        let Some(pus) = pus else {
+        let seats = core.and_then(|core| Some((core, pus(&topology.cores()[core], &members)?)));
+        let Some((core, pus)) = seats else {
             let why = "no core is left on which its whole group may run";
             members.iter().for_each(|m| leave(m, why, decision));
             continue;
         };
         for (&member, (thread, pu)) in group.iter().zip(members.iter().zip(pus)) {
-            let mut reason = reason(group, member);
+            let mut reason = reason(group, member, core);
             reason.chosen = format!("PU {pu}: {}", reason.chosen);
             decision.place(thread.id, Placement::Restricted(pu.into()), reason);
         }
@@ -54,12 +94,13 @@ fn cores(
     crew: &Crew<'_>,
     groups: &[Vec<usize>],
     wanted: impl Fn(usize, usize) -> bool,
+    prices: Option<Prices<'_>>,
 ) -> Vec<Option<usize>> {
     let at = |thread: &&ThreadObservation| topology.core_of(thread.last_pu?);
     let on: Vec<Option<usize>> = crew.members.iter().map(at).collect();
     let seat = |core: &Core| Seat {
         pus: core.pus.len(),
-        move_cost: 1,
+        move_cost: prices.map_or(1, |prices| prices.move_cost),
     };
     let seats: Vec<Seat> = topology.cores().iter().map(seat).collect();
     let allowed = |group: usize, core: usize| {
@@ -67,7 +108,10 @@ fn cores(
         members.all(|member| may_use(member, &topology.cores()[core]))
     };
     let both = |group, core| wanted(group, core) && allowed(group, core);
-    let seating = assign(groups, &on, &seats, both);
+    let seating = match prices {
+        Some(prices) => assign_priced(groups, &on, &seats, both, prices.of),
+        None => assign(groups, &on, &seats, both),
+    };
     match seating.or_else(|_| assign(groups, &on, &seats, allowed)) {
         Ok(seating) => seating.cores.into_iter().map(Some).collect(),
         Err(_) => vec![None; groups.len()],

@@ -6,13 +6,14 @@ use crate::model::Corrections;
 use crate::policies::grouping::Crew;
 use crate::sample::{Sample, ThreadObservation};
 use crate::signal::Signal;
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// What threads did alone, and by how much predictions must be corrected.
 #[derive(Debug, Default)]
 pub(super) struct Actual {
-    /// Instructions per cycle alone on a core.
-    alone_ipc: BTreeMap<ThreadId, f64>,
+    /// Instructions per cycle alone on a core, and which core it was where that is known.
+    alone_ipc: BTreeMap<ThreadId, (f64, Option<usize>)>,
     corrections: Corrections,
 }
 
@@ -35,23 +36,34 @@ impl Actual {
     }
 
     /// Takes what every thread did alone in the quantum that has just ended.
-    pub(super) fn note_alone(&mut self, crew: &Crew<'_>) {
+    pub(super) fn note_alone(&mut self, topology: &Topology, crew: &Crew<'_>) {
         for thread in &crew.members {
             if let Some(ipc) = ipc(&thread.sample) {
-                self.alone_ipc.insert(thread.id, ipc);
+                let core = core_of(topology, thread);
+                self.alone_ipc.insert(thread.id, (ipc, core));
             }
         }
     }
 
-    /// Compares what each thread did beside its partners with the prediction.
-    pub(super) fn correct(&mut self, crew: &Crew<'_>, partners: &Partners) {
+    /// Compares what each thread did beside its partners with the prediction; `factor` tells how
+    /// much faster a thread is alone on its present core than on another.
+    pub(super) fn correct(
+        &mut self,
+        crew: &Crew<'_>,
+        partners: &Partners,
+        factor: impl Fn(&ThreadObservation, usize) -> f64,
+    ) {
         for thread in &crew.members {
-            self.correct_one(thread, partners);
+            let alone = self.alone_ipc.get(&thread.id);
+            let here = alone.map(|&(ipc, core)| match core {
+                Some(core) => ipc * factor(thread, core),
+                None => ipc,
+            });
+            self.correct_one(thread, here, partners);
         }
     }
 
-    fn correct_one(&mut self, thread: &ThreadObservation, partners: &Partners) {
-        let alone = self.alone_ipc.get(&thread.id).copied();
+    fn correct_one(&mut self, thread: &ThreadObservation, alone: Option<f64>, partners: &Partners) {
         let now = ipc(&thread.sample);
         let prediction = partners.prediction(thread.id);
         if let (Some(alone), Some(now), Some(predicted)) = (alone, now, prediction) {
@@ -62,7 +74,13 @@ impl Actual {
     }
 }
 
-fn ipc(sample: &Sample) -> Option<f64> {
+/// The core on which a thread was last seen.
+pub(super) fn core_of(topology: &Topology, thread: &ThreadObservation) -> Option<usize> {
+    topology.core_of(thread.last_pu?)
+}
+
+/// Instructions per cycle.
+pub(super) fn ipc(sample: &Sample) -> Option<f64> {
     let cycles = sample.get(Signal::Cycles)?;
     let ipc = sample.get(Signal::Instructions)? / cycles;
     (ipc.is_finite() && ipc > 0.0).then_some(ipc)

@@ -14,6 +14,8 @@ const STALE_QUANTA: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Isolation {
     period: u64,
+    /// Quanta from the last one to the next, at most the period.
+    wait: u64,
     alone_ns: u64,
     /// Quanta since the last one.
     since: Option<u64>,
@@ -25,10 +27,18 @@ impl Isolation {
     pub(super) fn new(period: u64, alone_ns: u64) -> Self {
         Self {
             period,
+            wait: period,
             alone_ns,
             since: None,
             is_on: false,
         }
+    }
+
+    /// The first ones sooner: `first` quanta apart, then twice as long each time up to the period,
+    /// for what must be seen several times before it is of use.
+    pub(super) fn often_at_first(mut self, first: u64) -> Self {
+        self.wait = first.min(self.period);
+        self
     }
 
     /// Whether the quantum that has just ended was one.
@@ -38,7 +48,7 @@ impl Isolation {
 
     /// Whether it is time for one.
     pub(super) fn is_due(&self) -> bool {
-        !self.is_on && self.since.is_none_or(|since| since >= self.period)
+        !self.is_on && self.since.is_none_or(|since| since >= self.wait)
     }
 
     /// Whether the last one still shows in what is measured.
@@ -52,21 +62,29 @@ impl Isolation {
         self.since = self.since.map(|since| since + 1);
     }
 
-    /// Lets the members of every group take turns on one PU of the core that they are on.
+    /// Lets the members of every group take turns on one PU of a core: those of `cores`, one per
+    /// group, else those that their first members are on.
     pub(super) fn begin(
         &mut self,
         view: View<'_>,
         crew: &Crew<'_>,
         groups: &[Vec<usize>],
+        cores: Option<&[Option<usize>]>,
         decision: &mut Decision,
     ) {
         let most = groups.iter().map(Vec::len).max().unwrap_or(1) as u64;
         decision.quantum_ns = Some(self.alone_ns.saturating_mul(most));
         let note = "the threads of each core take turns on one of its PUs, to be measured alone";
         decision.report.notes.push(note.to_owned());
-        for group in groups {
+        for (number, group) in groups.iter().enumerate() {
             let members: Vec<&ThreadObservation> = group.iter().map(|&i| crew.members[i]).collect();
-            let pu = common_pu(view, &members);
+            let core = match cores {
+                Some(cores) => cores[number],
+                None => members
+                    .first()
+                    .and_then(|first| view.topology.core_of(first.last_pu?)),
+            };
+            let pu = core.and_then(|core| common_pu(view, core, &members));
             for member in &members {
                 match pu {
                     Some(pu) => gather(member, pu, decision),
@@ -74,14 +92,16 @@ impl Isolation {
                 }
             }
         }
+        if self.since.is_some() {
+            self.wait = self.wait.saturating_mul(2).min(self.period);
+        }
         self.since = Some(0);
         self.is_on = true;
     }
 }
 
-/// The first PU of the core of the first member that all may use.
-fn common_pu(view: View<'_>, members: &[&ThreadObservation]) -> Option<PuId> {
-    let core = view.topology.core_of(members.first()?.last_pu?)?;
+/// The first PU of a core that all may use.
+fn common_pu(view: View<'_>, core: usize, members: &[&ThreadObservation]) -> Option<PuId> {
     let mut pus = view.topology.cores()[core].pus.iter().copied();
     pus.find(|&pu| members.iter().all(|member| member.original.contains(pu)))
 }

@@ -16,30 +16,38 @@
 //! Beyond the paper: `numa` leaves threads on the node of their memory and pairs inside nodes, since
 //! a thread that is moved away from its memory loses more than a better partner gives.
 //!
+//! `core-asymmetry` learns which cores are worse for threads that wait for memory, though all are
+//! alike by name, and puts groups where they lose least (`asymmetry`).
+//!
 //! Differs from the paper in how a thread's performance alone is measured. The paper stops all but
 //! one thread of a core; here the threads of a core take turns on one of its PUs for as long, which
 //! needs no right to stop anybody, and each is alone on the core while it runs (`isolation`).
 
 mod actual;
+mod asymmetry;
 mod isolation;
 mod objective;
+mod options;
 mod partners;
 mod stacks;
 #[cfg(test)]
 mod tests;
 mod trained;
 
-use self::actual::Actual;
+use self::actual::{Actual, core_of};
+use self::asymmetry::Asymmetry;
+pub use self::asymmetry::CORE_DISADVANTAGE;
 use self::isolation::Isolation;
 pub use self::objective::Objective;
+use self::options::{OPTIONS, keeps_home};
 use self::partners::Partners;
 use self::stacks::Stacks;
 use self::trained::Trained;
 use super::grouping::{Crew, Domain, Homes, inside, leave, seat};
 use crate::ids::ThreadId;
 use crate::plan::Decision;
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
-use crate::sample::Observation;
+use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::sample::{Observation, ThreadObservation};
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 
@@ -57,63 +65,27 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     build,
 };
 
-const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "model",
-        default: "auto",
-        meaning: "the interference model: a FILE.toml of 'consort train', the name of a shipped one, or auto",
-    },
-    OptionInfo {
-        name: "objective",
-        default: "slowdown",
-        meaning: "what pairs are chosen for: slowdown (least sum), throughput (most STP) or fairness (least sum of squares)",
-    },
-    OptionInfo {
-        name: "correction",
-        default: "true",
-        meaning: "correct predictions by what came out; needs cycles and instructions",
-    },
-    OptionInfo {
-        name: "period",
-        default: "200",
-        meaning: "quanta between two measurements of threads alone (a number from 1)",
-    },
-    OptionInfo {
-        name: "alone-ms",
-        default: "20",
-        meaning: "time that each thread is measured alone, ms (a number from 1)",
-    },
-    OptionInfo {
-        name: "numa",
-        default: "true",
-        meaning: "leave every thread on the NUMA node of its memory, and pair inside nodes",
-    },
-    OptionInfo {
-        name: "estimated",
-        default: "true",
-        meaning: "whether cycle stacks may be estimated from samples instead of counted",
-    },
-    OptionInfo {
-        name: "active",
-        default: "0.1",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
-    },
-];
-
 const NANOS_PER_MS: u64 = 1_000_000;
 
 fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let asymmetric = options.flag("core-asymmetry")?;
+    let isolation = Isolation::new(
+        options.count("period")?,
+        options.count("alone-ms")? * NANOS_PER_MS,
+    );
     Ok(Box::new(Symbiotic {
         trained: Trained::new(options.named("model")?, INFO.name)?,
         objective: Objective::of(options)?,
-        homes: options.flag("numa")?.then(Homes::default),
+        homes: keeps_home(options, asymmetric)?.then(Homes::default),
+        asymmetry: asymmetric.then(Asymmetry::default),
         corrects: options.flag("correction")?,
         may_estimate: options.flag("estimated")?,
         active: options.share("active")?,
-        isolation: Isolation::new(
-            options.count("period")?,
-            options.count("alone-ms")? * NANOS_PER_MS,
-        ),
+        isolation: if asymmetric {
+            isolation.often_at_first(asymmetry::FIRST_WAIT_QUANTA)
+        } else {
+            isolation
+        },
         stacks: Stacks::default(),
         actual: Actual::default(),
         partners: Partners::default(),
@@ -125,6 +97,7 @@ struct Symbiotic {
     trained: Trained,
     objective: Objective,
     homes: Option<Homes>,
+    asymmetry: Option<Asymmetry>,
     corrects: bool,
     may_estimate: bool,
     active: f64,
@@ -147,11 +120,20 @@ impl Policy for Symbiotic {
             ));
         }
         let counted = |signal| offers.tier_of(signal).is_some();
-        self.corrects &= counted(Signal::Cycles) && counted(Signal::Instructions);
+        let counts = counted(Signal::Cycles) && counted(Signal::Instructions);
+        if let Some(asymmetry) = &mut self.asymmetry {
+            if !counts {
+                return Err(unfit(
+                    "needs cycles and instructions for core-asymmetry=true, and they are not counted here",
+                ));
+            }
+            asymmetry.prepare(offers).map_err(|why| unfit(&why))?;
+        }
+        self.corrects &= counts;
         self.trained.choose(offers).map_err(|why| unfit(&why))
     }
 
-    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+    fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
         self.forget_who_is_gone(view.observation);
         let room = self.trained.room(view.topology);
@@ -160,13 +142,16 @@ impl Policy for Symbiotic {
             leave(thread, why, &mut decision);
         }
         if self.isolation.is_on() {
-            self.actual.note_alone(&crew);
+            self.actual.note_alone(view.topology, &crew);
+            self.asymmetry
+                .iter_mut()
+                .for_each(|asymmetry| asymmetry.note_alone(view.topology, &crew));
         } else {
             self.learn(view.topology, &crew);
         }
-        if self.corrects && self.isolation.is_due() && self.partners.still_hold(&crew) {
-            self.isolation
-                .begin(view, &crew, self.partners.groups(), &mut decision);
+        let measures = self.corrects || self.asymmetry.is_some();
+        if measures && self.isolation.is_due() && self.partners.still_hold(&crew) {
+            self.measure_alone(view, &crew, rng, &mut decision);
             return decision;
         }
         self.isolation.count_quantum();
@@ -183,8 +168,28 @@ impl Symbiotic {
         }
         self.stacks.update(&self.trained, topology, crew);
         if self.corrects {
-            self.actual.correct(crew, &self.partners);
+            let asymmetry = self.asymmetry.as_ref();
+            let faster = |thread: &ThreadObservation, than: usize| {
+                let here = asymmetry.zip(core_of(topology, thread));
+                here.map_or(1.0, |(learnt, core)| learnt.slowdown(thread.id, than, core))
+            };
+            self.actual.correct(crew, &self.partners, faster);
         }
+    }
+
+    /// On the cores where threads are, or on random ones where cores are to be told apart.
+    fn measure_alone(
+        &mut self,
+        view: View<'_>,
+        crew: &Crew<'_>,
+        rng: &mut PolicyRng,
+        decision: &mut Decision,
+    ) {
+        let groups = self.partners.groups();
+        let drawn = self.asymmetry.as_ref();
+        let cores = drawn.map(|_| asymmetry::random_cores(view.topology, crew, groups, rng));
+        self.isolation
+            .begin(view, crew, groups, cores.as_deref(), decision);
     }
 
     fn pair(&mut self, view: View<'_>, crew: &Crew<'_>, decision: &mut Decision) {
@@ -205,6 +210,11 @@ impl Symbiotic {
             self.objective,
             &domains,
         );
+        if let Some(asymmetry) = &self.asymmetry {
+            let groups = (&self.partners, self.objective);
+            asymmetry::seat(view.topology, crew, groups, asymmetry, decision);
+            return;
+        }
         let (partners, groups) = (&self.partners, self.partners.groups());
         let wanted = |group: usize, core: usize| inside(&domains, &groups[group], core);
         seat(

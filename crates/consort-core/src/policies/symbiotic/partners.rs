@@ -45,6 +45,12 @@ impl Partners {
         prediction.filter(|p| !p.co_runners.is_empty())
     }
 
+    /// The predicted slowdown of a thread, corrected; 1 where nothing was predicted.
+    pub(super) fn slowdown(&self, thread: ThreadId) -> f64 {
+        let prediction = self.predictions.get(&thread);
+        prediction.map_or(1.0, |p| p.slowdown / p.factor)
+    }
+
     pub(super) fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
         self.predictions.retain(|&id, _| is_here(id));
     }

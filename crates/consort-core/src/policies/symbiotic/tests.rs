@@ -36,7 +36,7 @@ fn model() -> Model {
     }
 }
 
-fn offers(tier: Tier) -> Offers {
+pub(super) fn offers(tier: Tier) -> Offers {
     let signals = [
         Signal::CpuTime,
         Signal::CycleStack,
@@ -49,7 +49,7 @@ fn offers(tier: Tier) -> Offers {
     offers
 }
 
-fn spec(options: &str) -> PolicySpec {
+pub(super) fn spec(options: &str) -> PolicySpec {
     let mut spec: PolicySpec = format!("symbiotic:model=test.toml{options}")
         .parse()
         .unwrap();
@@ -58,34 +58,40 @@ fn spec(options: &str) -> PolicySpec {
     spec
 }
 
-fn policy(topology: &Topology, options: &str) -> Box<dyn Policy> {
+pub(super) fn policy(topology: &Topology, options: &str) -> Box<dyn Policy> {
     let mut policy = policies::build(&spec(options)).unwrap();
     policy.prepare(topology, &offers(Tier::Counters)).unwrap();
     policy
 }
 
 /// A machine on which the model is the truth, and the threads that run on it.
-struct World {
-    topology: Topology,
+pub(super) struct World {
+    pub(super) topology: Topology,
     /// Memory share of each thread's stack alone.
     memory: Vec<f64>,
     at: Vec<PuId>,
+    /// By core, how much longer memory takes there than elsewhere, as the logarithm of a ratio.
+    pub(super) farther: Vec<f64>,
+    rng: PolicyRng,
 }
 
 impl World {
-    fn new(cores: u32, ways: u32, memory: &[f64]) -> Self {
+    pub(super) fn new(cores: u32, ways: u32, memory: &[f64]) -> Self {
         let topology = Topology::uniform(cores, ways).unwrap();
         // Core by core, so that neighbours in the list share one.
+        let core_count = topology.cores().len();
         let cores = topology.cores().iter();
         let pus: Vec<PuId> = cores.flat_map(|core| core.pus.clone()).collect();
         Self {
             topology,
             memory: memory.to_vec(),
             at: pus[..memory.len()].to_vec(),
+            farther: vec![0.0; core_count],
+            rng: PolicyRng::seed_from_u64(1),
         }
     }
 
-    fn core(&self, thread: usize) -> usize {
+    pub(super) fn core(&self, thread: usize) -> usize {
         self.topology.core_of(self.at[thread]).unwrap()
     }
 
@@ -125,19 +131,20 @@ impl World {
                     .set(signal, Reading::whole(value, Tier::Counters, INTERVAL_NS));
             };
             set(Signal::Cycles, 1e9);
-            set(Signal::Instructions, 1e9 / self.slowdown(i));
+            let farther = (self.memory[i] * self.farther[self.core(i)]).exp();
+            set(Signal::Instructions, 1e9 / self.slowdown(i) / farther);
         }
         seen
     }
 
     /// One quantum: observe, decide, obey.
-    fn turn(&mut self, policy: &mut dyn Policy) -> Decision {
+    pub(super) fn turn(&mut self, policy: &mut dyn Policy) -> Decision {
         let observation = self.observe();
         let view = View {
             topology: &self.topology,
             observation: &observation,
         };
-        let decision = policy.decide(view, &mut PolicyRng::seed_from_u64(1));
+        let decision = policy.decide(view, &mut self.rng);
         for (id, placement) in &decision.placements {
             if let Placement::Restricted(pus) = placement {
                 self.at[id.tid as usize] = pus.first().unwrap();

@@ -1,7 +1,7 @@
 //! How much of their time threads spend away from the node that holds their memory.
 
 use consort_core::ThreadId;
-use consort_sim::chip::Chip;
+use consort_sim::chip::{Chip, Place};
 use consort_sim::engine::{Observer, Segment};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,9 +11,10 @@ use std::rc::Rc;
 pub(super) struct Away(Rc<RefCell<Meter>>);
 
 struct Meter {
-    /// Node of each PU.
-    node_of: Vec<usize>,
-    /// Where each thread was first, which is where its memory stays; by thread.
+    /// Node of each PU, and the node of the memory that is first touched there.
+    node_of: Vec<(usize, usize)>,
+    /// Where each thread's memory is: where it was first, or the nearest node with memory; by
+    /// thread.
     home: Vec<(ThreadId, usize)>,
     /// Whom the next segment is likely to be of: they come in the order of the threads.
     next: usize,
@@ -23,8 +24,9 @@ struct Meter {
 
 impl Away {
     pub(super) fn new(chip: &Chip) -> Self {
+        let nodes = |place: &Place| (place.node, chip.memory_node(place.node));
         Self(Rc::new(RefCell::new(Meter {
-            node_of: chip.places().iter().map(|place| place.node).collect(),
+            node_of: chip.places().iter().map(nodes).collect(),
             home: Vec::new(),
             next: 0,
             away_ps: 0,
@@ -40,7 +42,7 @@ impl Away {
 }
 
 impl Meter {
-    /// The node of a thread's memory; `node`, where it is now, if it was nowhere before.
+    /// The node of a thread's memory; `node`, that of what it touches now, if it was nowhere before.
     fn home_of(&mut self, thread: ThreadId, node: usize) -> usize {
         let is_next = { self.home.get(self.next) }.is_some_and(|(id, _)| *id == thread);
         if !is_next {
@@ -59,8 +61,8 @@ impl Meter {
 impl Observer for Away {
     fn segment(&mut self, segment: &Segment<'_>) {
         let mut meter = self.0.borrow_mut();
-        let node = meter.node_of[segment.pu];
-        let home = meter.home_of(segment.thread, node);
+        let (node, touched) = meter.node_of[segment.pu];
+        let home = meter.home_of(segment.thread, touched);
         let time = segment.to_ps - segment.from_ps;
         meter.all_ps += time;
         meter.away_ps += if node == home { 0 } else { time };

@@ -79,7 +79,7 @@ fn cells(grid: &Grid, group: &[usize], policy: usize) -> Vec<Cell> {
     cells
 }
 
-fn cpi(outcome: &Outcome) -> f64 {
+pub(in crate::studies) fn cpi(outcome: &Outcome) -> f64 {
     outcome.counters.cycles / outcome.counters.instructions
 }
 

@@ -16,8 +16,19 @@ const CORES_PER_NODE: usize = 5;
 /// The machine with so many of its cores in use, dealt to both nodes in turns; caches of the other
 /// cores and all of the memory stay, as when threads are kept off cores.
 pub(super) fn chip(cores: usize) -> Result<Arc<Chip>, StudyError> {
+    chip_with_memory(cores, None)
+}
+
+/// The same with memory on some nodes alone.
+pub(in crate::studies) fn chip_with_memory(
+    cores: usize,
+    nodes: Option<&[u32]>,
+) -> Result<Arc<Chip>, StudyError> {
     let part = format!("{MACHINE} with {cores} cores");
-    let spec = presets::find(MACHINE).map_err(failed(&part))?;
+    let mut spec = presets::find(MACHINE).map_err(failed(&part))?;
+    if let Some(numa) = &mut spec.numa {
+        numa.memory_nodes = nodes.map(<[u32]>::to_vec);
+    }
     let is_used = |core: usize| {
         let (node, within) = (core / CORES_PER_NODE, core % CORES_PER_NODE);
         2 * within + node < cores
@@ -40,6 +51,14 @@ mod tests {
             let first = chip.places().iter().filter(|place| place.node == 0);
             assert_eq!(first.count() / 2, cores.div_ceil(2));
         }
+    }
+
+    #[test]
+    fn memory_is_on_the_nodes_that_are_asked_for() {
+        let homes =
+            |nodes| [0, 1].map(|node| chip_with_memory(4, nodes).unwrap().memory_node(node));
+        assert_eq!(homes(None), [0, 1]);
+        assert_eq!(homes(Some(&[1])), [1, 1]);
     }
 
     #[test]

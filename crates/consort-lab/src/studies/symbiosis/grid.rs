@@ -61,7 +61,7 @@ pub(in crate::studies) struct Outcome {
 }
 
 impl Outcome {
-    fn new(run: &RunResult, away: f64) -> Self {
+    pub(super) fn new(run: &RunResult, away: f64) -> Self {
         let mut counters = Counters::default();
         run.programs.iter().for_each(|p| counters.add(&p.counters));
         let thread_s = run.simulated_s * run.programs.len() as f64;

@@ -3,11 +3,12 @@
 //!
 //! S1 to S3 stand on one [`training`], S4 to S6 on one [`grid`] of runs; each is made once per
 //! process and kept for the studies that come after (see [`memo`]). S7 runs workloads of the same
-//! drawing with a watch on the cores.
+//! drawing with a watch on the cores, S8 on two machines ([`asymmetry`]).
 //!
 //! Pitfall: the policy `symbiotic` predicts with the model that comes with the program, not with
 //! what S1 to S3 train, as it does when it is asked for without options.
 
+pub(super) mod asymmetry;
 mod away;
 pub(super) mod beside;
 mod bins;
@@ -16,6 +17,7 @@ pub(super) mod cells;
 mod chips;
 pub(super) mod errors;
 pub(super) mod grid;
+mod heard;
 mod memo;
 pub(super) mod mixes;
 pub(super) mod phases;
@@ -24,6 +26,7 @@ mod programs;
 pub(super) mod training;
 
 use chips::chip;
+pub(super) use chips::chip_with_memory;
 pub(super) use prepare::Prepared;
 pub(super) use programs::PROGRAMS;
 

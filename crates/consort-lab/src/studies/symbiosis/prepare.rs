@@ -3,8 +3,9 @@
 use super::mixes::Mix;
 use super::{QUANTUM, chip, failed, programs};
 use crate::context::Context;
-use crate::experiment::{Contender, Experiment, RunResult, Work};
+use crate::experiment::{Contender, Experiment, Listener, RunResult, Work};
 use crate::study::StudyError;
+use consort_sim::chip::Chip;
 use consort_sim::engine::Observer;
 use consort_sim::workload::{Instance, Workload};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 const OS: &str = "linux";
 
 /// A workload, its machine, and the work of its programs.
+#[derive(Clone)]
 pub(in crate::studies) struct Prepared {
     pub mix: Mix,
     pub experiment: Experiment,
@@ -23,6 +25,7 @@ pub(in crate::studies) struct Prepared {
 fn contender(policy: &str) -> &str {
     match policy {
         "symbiotic-any-node" => "symbiotic:numa=false",
+        "core-asymmetry" => "symbiotic:core-asymmetry=true",
         other => other,
     }
 }
@@ -58,6 +61,13 @@ impl Prepared {
         })
     }
 
+    /// The same work on another machine.
+    pub fn on(&self, chip: &Arc<Chip>) -> Self {
+        let mut other = self.clone();
+        other.experiment.chip = Arc::clone(chip);
+        other
+    }
+
     /// One run; the observer is told of everything.
     pub fn run(
         &self,
@@ -65,11 +75,22 @@ impl Prepared {
         seed: u64,
         observer: Box<dyn Observer>,
     ) -> Result<RunResult, StudyError> {
+        self.run_heard(policy, seed, observer, None)
+    }
+
+    /// The same with a listener to all decisions.
+    pub fn run_heard(
+        &self,
+        policy: &str,
+        seed: u64,
+        observer: Box<dyn Observer>,
+        listener: Option<Listener>,
+    ) -> Result<RunResult, StudyError> {
         let part = format!("{} under {policy}", self.mix.key());
         let contender = Contender::new(contender(policy), OS).map_err(failed(&part))?;
         let run = self
             .experiment
-            .run(&contender, &self.work, seed, Some(observer));
+            .run_heard(&contender, &self.work, seed, Some(observer), listener);
         run.map_err(failed(&part))
     }
 }

@@ -81,6 +81,21 @@ fn check_numa(numa: Option<&NumaSpec>, layout: &Layout, at: &mut Within<'_>) {
     at.range("other_package_ns", numa.other_package_ns, ADDED_NS);
     let bandwidth = numa.link_bandwidth_gb_s;
     at.range("link_bandwidth_gb_s", bandwidth, BANDWIDTH_GB_S);
+    if let Some(with) = &numa.memory_nodes {
+        check_memory_nodes(with, nodes, &mut at);
+    }
+}
+
+fn check_memory_nodes(with: &[u32], nodes: u64, at: &mut Within<'_>) {
+    let message = "is empty; expected at least one node, or no such key where all have memory";
+    at.require(!with.is_empty(), "memory_nodes", message);
+    for (i, &node) in with.iter().enumerate() {
+        let last = nodes.saturating_sub(1);
+        let message = format!("names node {node}; expected 0 to {last}");
+        at.require(u64::from(node) < nodes, "memory_nodes", message);
+        let message = format!("names node {node} twice; expected each node once");
+        at.require(!with[..i].contains(&node), "memory_nodes", message);
+    }
 }
 
 fn check_os(os: &OsCosts, mut at: Within<'_>) {

@@ -115,9 +115,13 @@ fn numa(numa: &NumaSpec) -> String {
         numa.other_package_ns,
         numa.link_bandwidth_gb_s,
     );
-    format!(
+    let between = format!(
         "between nodes: {near} ns more within a package, {far} ns more to another, {link} GB/s out of each"
-    )
+    );
+    match &numa.memory_nodes {
+        Some(nodes) => format!("{between}; memory on {nodes:?} alone"),
+        None => between,
+    }
 }
 
 fn pmu(spec: &MachineSpec) -> String {

@@ -1,0 +1,129 @@
+//! Cores that are alike by name and are not: which are bad for threads that wait for memory.
+//!
+//! The paper saw memory-bound programs run faster on half of the cores of its POWER8 and learnt
+//! each core's advantage while it ran (Feliu et al., HPCA 2016); it does not print how.
+//! Here every measurement alone is on a core drawn at random, so that threads come onto several;
+//! `fit` tells the cores' part from the threads'; groups then go to the cores where they lose
+//! least.
+//!
+//! Pitfalls: a core has one disadvantage for all threads. Where each thread's memory is on another
+//! node, what is near for one is far for the other, and the mean over both is about nothing; that
+//! is what `numa` is for.
+
+mod fit;
+mod memory;
+mod seating;
+#[cfg(test)]
+mod tests;
+
+use self::fit::{Measured, disadvantages};
+use self::memory::MemoryShares;
+pub use self::seating::CORE_DISADVANTAGE;
+pub(super) use self::seating::{random_cores, seat};
+use super::actual::{core_of, ipc};
+use crate::ids::ThreadId;
+use crate::policies::grouping::Crew;
+use crate::signal::Offers;
+use crate::topology::Topology;
+use std::collections::BTreeMap;
+
+/// Quanta from the first measurement to the second; it doubles from one to the next up to the
+/// period. Two are the least from which a thread's part can be told from its core's.
+pub(super) const FIRST_WAIT_QUANTA: u64 = 4;
+
+/// What a measurement counts for one round later, relative to now. An estimate; the paper gives
+/// none: half of it is gone after seven rounds.
+const KEPT: f64 = 0.9;
+
+/// Rounds after which a measurement, then of a weight of 0.015, is forgotten.
+const ROUNDS: u64 = 40;
+
+/// What is learnt of cores.
+#[derive(Debug, Default)]
+pub(super) struct Asymmetry {
+    shares: MemoryShares,
+    round: u64,
+    seen: Vec<Seen>,
+    /// By core.
+    disadvantages: Vec<f64>,
+}
+
+/// A thread alone on a core.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    round: u64,
+    thread: ThreadId,
+    core: usize,
+    ln_ipc: f64,
+}
+
+impl Asymmetry {
+    /// Finds out how the machine tells of waiting for memory.
+    ///
+    /// # Errors
+    /// It does not; the text says what would be right.
+    pub(super) fn prepare(&mut self, offers: &Offers) -> Result<(), String> {
+        self.shares = MemoryShares::from_offers(offers)?;
+        Ok(())
+    }
+
+    /// Takes what every thread did alone in the quantum that has just ended.
+    pub(super) fn note_alone(&mut self, topology: &Topology, crew: &Crew<'_>) {
+        let cores = topology.cores().len();
+        if self.disadvantages.len() != cores {
+            // Cores came or went, and with them the numbers of the others.
+            (self.seen, self.disadvantages) = (Vec::new(), vec![0.0; cores]);
+        }
+        self.round += 1;
+        for thread in &crew.members {
+            self.shares.update(thread);
+            if let Some((core, ipc)) = core_of(topology, thread).zip(ipc(&thread.sample)) {
+                self.seen.push(Seen {
+                    round: self.round,
+                    thread: thread.id,
+                    core,
+                    ln_ipc: libm::log(ipc),
+                });
+            }
+        }
+        self.fit();
+    }
+
+    fn fit(&mut self) {
+        let round = self.round;
+        self.seen.retain(|seen| round - seen.round < ROUNDS);
+        let mut numbers: BTreeMap<ThreadId, usize> = BTreeMap::new();
+        for seen in &self.seen {
+            let next = numbers.len();
+            numbers.entry(seen.thread).or_insert(next);
+        }
+        self.shares.retain(|thread| numbers.contains_key(&thread));
+        let measured = self.seen.iter().map(|seen| Measured {
+            thread: numbers[&seen.thread],
+            core: seen.core,
+            ln_ipc: seen.ln_ipc,
+            memory: self.shares.of(seen.thread),
+            weight: libm::pow(KEPT, (round - seen.round) as f64),
+        });
+        let measured: Vec<Measured> = measured.collect();
+        self.disadvantages = disadvantages(&measured, self.disadvantages.len());
+    }
+
+    /// By how much waiting for memory takes longer on a core than on the mean core, as the natural
+    /// logarithm of a ratio.
+    pub(super) fn disadvantage(&self, core: usize) -> f64 {
+        self.disadvantages.get(core).copied().unwrap_or(0.0)
+    }
+
+    /// How many times slower a thread is alone on `core` than on `other`, by the model.
+    pub(super) fn slowdown(&self, thread: ThreadId, core: usize, other: usize) -> f64 {
+        let farther = self.disadvantage(core) - self.disadvantage(other);
+        libm::exp(self.shares.of(thread) * farther)
+    }
+
+    /// The core that is best for memory.
+    fn best(&self) -> usize {
+        let by = |&a: &usize, &b: &usize| self.disadvantage(a).total_cmp(&self.disadvantage(b));
+        (0..self.disadvantages.len()).min_by(by).unwrap_or(0)
+    }
+}

@@ -1,0 +1,67 @@
+//! The options of `symbiotic`.
+
+use super::INFO;
+use crate::policy::{OptionInfo, Options, PolicyError};
+
+pub(super) const OPTIONS: &[OptionInfo] = &[
+    OptionInfo {
+        name: "model",
+        default: "auto",
+        meaning: "the interference model: a FILE.toml of 'consort train', the name of a shipped one, or auto",
+    },
+    OptionInfo {
+        name: "objective",
+        default: "slowdown",
+        meaning: "what pairs are chosen for: slowdown (least sum), throughput (most STP) or fairness (least sum of squares)",
+    },
+    OptionInfo {
+        name: "correction",
+        default: "true",
+        meaning: "correct predictions by what came out; needs cycles and instructions",
+    },
+    OptionInfo {
+        name: "period",
+        default: "200",
+        meaning: "quanta between two measurements of threads alone (a number from 1)",
+    },
+    OptionInfo {
+        name: "alone-ms",
+        default: "20",
+        meaning: "time that each thread is measured alone, ms (a number from 1)",
+    },
+    OptionInfo {
+        name: "numa",
+        default: "true",
+        meaning: "leave every thread on the NUMA node of its memory, and pair inside nodes; false with core-asymmetry",
+    },
+    OptionInfo {
+        name: "core-asymmetry",
+        default: "false",
+        meaning: "learn which cores are bad for memory-bound threads by measuring alone on random cores, and seat by it",
+    },
+    OptionInfo {
+        name: "estimated",
+        default: "true",
+        meaning: "whether cycle stacks may be estimated from samples instead of counted",
+    },
+    OptionInfo {
+        name: "active",
+        default: "0.1",
+        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+    },
+];
+
+/// Whether threads stay on their nodes: then cores of other nodes are never tried, so nothing can
+/// be learnt of them.
+pub(super) fn keeps_home(options: &Options<'_>, asymmetric: bool) -> Result<bool, PolicyError> {
+    let asked = options.flag("numa")?;
+    if asked && asymmetric && options.is_given("numa") {
+        return Err(PolicyError::BadValue {
+            policy: INFO.name,
+            key: "numa",
+            value: "true".to_owned(),
+            expected: "false or no such option with core-asymmetry=true, which tries all nodes",
+        });
+    }
+    Ok(asked && !asymmetric)
+}

@@ -1,0 +1,121 @@
+//! What was learnt of each core, beside what the machine is.
+
+use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, Trials};
+use super::super::symbiosis::cells::{bar, interval};
+use super::super::symbiosis::chip_with_memory;
+use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+use crate::study::StudyError;
+use consort_core::stats::mean;
+use std::collections::BTreeSet;
+
+/// A core of a machine.
+pub(super) struct Core {
+    pub machine: &'static str,
+    /// Cores of the machine that are in use.
+    pub cores: usize,
+    pub core: usize,
+    pub node: usize,
+    /// Idle latency of memory, mean over the nodes that have any, ns.
+    pub memory_latency_ns: f64,
+    /// Of that over the mean of all cores, the logarithm.
+    pub expected: f64,
+    /// By workload: the mean over runs of what was learnt in the end.
+    pub learnt: Vec<f64>,
+}
+
+/// All cores of all machines.
+pub(super) fn cores(trials: &Trials) -> Result<Vec<Core>, StudyError> {
+    let mut all = Vec::new();
+    for (machine, (name, nodes)) in MACHINES.into_iter().enumerate() {
+        for (_, group) in trials.groups().iter().filter(|(key, _)| key != "all") {
+            let cores = trials.mixes[group[0]].cores;
+            let truth = truth(cores, nodes)?;
+            let logs: Vec<f64> = truth.iter().map(|(_, ns)| libm::log(*ns)).collect();
+            let middle = mean(&logs).unwrap_or(0.0);
+            for (core, (node, memory_latency_ns)) in truth.into_iter().enumerate() {
+                let of_mix = |&mix: &usize| {
+                    let trials = trials.of(machine, mix, LEARNING).iter();
+                    mean(
+                        &trials
+                            .filter_map(|t| t.heard.learnt[core])
+                            .collect::<Vec<_>>(),
+                    )
+                };
+                all.push(Core {
+                    machine: name,
+                    cores,
+                    core,
+                    node,
+                    memory_latency_ns,
+                    expected: logs[core] - middle,
+                    learnt: group.iter().filter_map(of_mix).collect(),
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Node and latency of memory of each core.
+fn truth(cores: usize, nodes: Option<&[u32]>) -> Result<Vec<(usize, f64)>, StudyError> {
+    let chip = chip_with_memory(cores, nodes)?;
+    let homes: BTreeSet<usize> = (0..chip.domains().nodes)
+        .map(|node| chip.memory_node(node))
+        .collect();
+    let first = |core: usize| chip.places().iter().find(|place| place.core == core);
+    let of = |core: usize| {
+        let place = *first(core)?;
+        let latencies = homes
+            .iter()
+            .map(|&home| chip.memory_latency_ns(place, home));
+        Some((place.node, mean(&latencies.collect::<Vec<_>>())?))
+    };
+    Ok((0..cores).filter_map(of).collect())
+}
+
+pub(super) fn table(cores: &[Core]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("node", "Node"),
+        Column::with_unit("memory_latency_ns", "Latency of memory", "ns"),
+        Column::plain("disadvantage", "Learnt disadvantage"),
+        Column::plain("expected", "Of the latency alone"),
+    ];
+    let title = "What was learnt of each core in the end, beside the latency of memory there";
+    let mut table = Table::new("learnt", title, columns)?;
+    for core in cores {
+        let cells: Vec<Cell> = vec![
+            (core.node as u64).into(),
+            core.memory_latency_ns.into(),
+            interval(&core.learnt),
+            core.expected.into(),
+        ];
+        let key = format!("{}/{}/{}", core.machine, core.cores, core.core);
+        table.push(&key, cells)?;
+    }
+    Ok(table)
+}
+
+/// The cores of the largest machines.
+pub(super) fn figure(cores: &[Core], runs: usize) -> Result<Figure, StudyError> {
+    let most = cores.iter().map(|core| core.cores).max().unwrap_or(0);
+    let series = |(machine, _): (&str, _)| {
+        let own = cores
+            .iter()
+            .filter(|c| c.cores == most && c.machine == machine);
+        BarSeries {
+            name: machine.to_owned(),
+            bars: own.map(|core| bar(&interval(&core.learnt))).collect(),
+        }
+    };
+    let plot = Bars {
+        category: "Core".to_owned(),
+        value: Axis::linear("Learnt disadvantage", None),
+        baseline: 0.0,
+        groups: (0..most).map(|core| core.to_string()).collect(),
+        series: MACHINES.into_iter().map(series).collect(),
+    };
+    let title = "What was learnt of each core in the end";
+    let text = "By how much waiting for memory takes longer there than on the mean core, as a \
+                natural logarithm. Intervals are over workloads.";
+    Ok(Figure::new("learnt", title, text, runs, Plot::Bars(plot))?)
+}

@@ -1,0 +1,212 @@
+//! The runs of S8: each workload under each policy on two machines that differ in where memory is.
+
+use super::away::Away;
+use super::cells::{interval, ratios};
+use super::chips::chip_with_memory;
+use super::grid::{Outcome, Value};
+use super::heard::Heard;
+use super::mixes::Mix;
+use super::prepare::Prepared;
+use crate::context::Context;
+use crate::report::Cell;
+use crate::study::StudyError;
+use consort_core::stats::{RatioInterval, mean};
+use consort_sim::chip::Chip;
+use std::sync::Arc;
+
+/// The machines: as it is, and with memory on its first node alone.
+pub(in crate::studies) const MACHINES: [(&str, Option<&[u32]>); 2] =
+    [("all-nodes", None), ("one-node", Some(&[0]))];
+
+/// The policies, in the order of rows.
+pub(in crate::studies) const POLICIES: [&str; 6] = [
+    "random",
+    "linux",
+    "symbiotic",
+    "symbiotic-any-node",
+    "core-asymmetry",
+    "oracle",
+];
+/// Position of the default scheduler.
+pub(in crate::studies) const LINUX: usize = 1;
+/// Position of the policy that leaves threads on their nodes.
+pub(in crate::studies) const SYMBIOTIC: usize = 2;
+/// Position of the policy that pairs over all nodes and learns nothing of them.
+pub(in crate::studies) const ANY_NODE: usize = 3;
+/// Position of the policy that learns.
+pub(in crate::studies) const LEARNING: usize = 4;
+
+/// How much of it.
+pub(in crate::studies) struct Extent {
+    /// Cores in use.
+    pub cores: &'static [usize],
+    /// Workloads per number of cores.
+    pub mixes: usize,
+    /// Runs of each workload, policy and machine.
+    pub runs: usize,
+    /// Time of a program's work alone, s.
+    pub alone_s: f64,
+}
+
+/// A run.
+pub(in crate::studies) struct Trial {
+    pub outcome: Outcome,
+    pub heard: Heard,
+}
+
+/// Workloads with the chips that they run on and their trials.
+pub(in crate::studies) struct Trials {
+    pub mixes: Vec<Mix>,
+    pub runs: usize,
+    /// By machine, then workload, then policy, then run.
+    trials: Vec<Trial>,
+}
+
+/// What one trial is of.
+struct Job<'a> {
+    prepared: &'a Prepared,
+    policy: &'static str,
+    seed: u64,
+}
+
+impl Trials {
+    /// Runs everything. Work is measured on the machine as it is, where memory is near.
+    pub fn make(extent: &Extent, context: &Context<'_>) -> Result<Self, StudyError> {
+        let draw = |&cores: &usize| Mix::draw_all(context.seed(), cores, extent.mixes);
+        let mixes: Vec<Mix> = extent.cores.iter().flat_map(draw).collect();
+        let prepared = context.map(&mixes, |mix| Prepared::new(mix, extent.alone_s, context))?;
+        let prepared: Vec<Prepared> = prepared.into_iter().collect::<Result<_, _>>()?;
+        let mut placed = Vec::new();
+        for (_, nodes) in MACHINES {
+            for one in &prepared {
+                placed.push(one.on(&chip_with_memory(one.mix.cores, nodes)?));
+            }
+        }
+        let seeds = (0..extent.runs as u64).map(|run| context.seed().wrapping_add(run));
+        let jobs: Vec<Job<'_>> = { placed.iter() }
+            .flat_map(|prepared| POLICIES.map(|policy| (prepared, policy)))
+            .flat_map(|(prepared, policy)| {
+                let job = move |seed| Job {
+                    prepared,
+                    policy,
+                    seed,
+                };
+                seeds.clone().map(job)
+            })
+            .collect();
+        let trials = context.map(&jobs, Job::run)?;
+        Ok(Self {
+            mixes,
+            runs: extent.runs,
+            trials: trials.into_iter().collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The runs of a workload under a policy on a machine.
+    pub fn of(&self, machine: usize, mix: usize, policy: usize) -> &[Trial] {
+        let before = (machine * self.mixes.len() + mix) * POLICIES.len() + policy;
+        &self.trials[before * self.runs..(before + 1) * self.runs]
+    }
+
+    /// A value of each of these runs.
+    pub fn values(&self, machine: usize, mix: usize, policy: usize, value: Value) -> Vec<f64> {
+        let trials = self.of(machine, mix, policy).iter();
+        trials.map(|trial| value(&trial.outcome)).collect()
+    }
+
+    /// Workloads by number of cores, by the key of their rows, and `all` at the end.
+    pub fn groups(&self) -> Vec<(String, Vec<usize>)> {
+        let all = || 0..self.mixes.len();
+        let mut cores: Vec<usize> = self.mixes.iter().map(|mix| mix.cores).collect();
+        cores.dedup();
+        let of = |cores: usize| all().filter(move |&mix| self.mixes[mix].cores == cores);
+        let groups = cores
+            .into_iter()
+            .map(|cores| (cores.to_string(), of(cores).collect()));
+        groups
+            .chain([("all".to_owned(), all().collect())])
+            .collect()
+    }
+
+    /// Mean over workloads of the mean over runs, with the interval over workloads.
+    pub fn mean_of(
+        &self,
+        machine: usize,
+        group: &[usize],
+        policy: usize,
+        value: impl Fn(&Trial) -> f64,
+    ) -> Cell {
+        let of_mix = |&mix: &usize| {
+            let trials = self.of(machine, mix, policy).iter();
+            mean(&trials.map(&value).collect::<Vec<_>>())
+        };
+        interval(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
+    }
+
+    /// Geometric mean over workloads of a policy's value over another's on the same machine, taken
+    /// run by run, with the interval over workloads.
+    pub fn over(&self, machine: usize, group: &[usize], of: [usize; 2], value: Value) -> Cell {
+        let of_mix = |&mix: &usize| {
+            let [ours, theirs] = of.map(|policy| self.values(machine, mix, policy, value));
+            let pairs = ours.into_iter().zip(theirs);
+            let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
+            RatioInterval::of(&ratios).map(|ratio| ratio.mean)
+        };
+        ratios(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
+    }
+
+    /// The same of throughput.
+    pub fn stp_over(&self, machine: usize, group: &[usize], policy: usize, over: usize) -> Cell {
+        self.over(machine, group, [policy, over], |o| o.stp)
+    }
+}
+
+impl Job<'_> {
+    fn run(&self) -> Result<Trial, StudyError> {
+        let chip: &Arc<Chip> = &self.prepared.experiment.chip;
+        let away = Away::new(chip);
+        let (heard, listener) = Heard::listen(chip);
+        let watch = Box::new(away.clone());
+        let prepared = self.prepared;
+        let run = prepared.run_heard(self.policy, self.seed, watch, Some(listener))?;
+        let heard = heard.borrow().clone();
+        Ok(Trial {
+            outcome: Outcome::new(&run, away.share()),
+            heard: heard.over(run.simulated_s),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Scale;
+    use crate::testing::workers;
+
+    #[test]
+    fn positions_are_those_of_the_names() {
+        let named = [LINUX, SYMBIOTIC, ANY_NODE, LEARNING].map(|policy| POLICIES[policy]);
+        let names = ["linux", "symbiotic", "symbiotic-any-node", "core-asymmetry"];
+        assert_eq!(named, names);
+    }
+
+    /// On the machine as it is memory stays where `linux` leaves threads; with one node about half
+    /// of them are away from it.
+    #[test]
+    fn machines_differ_in_where_memory_is() {
+        let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
+        let extent = Extent {
+            cores: &[4],
+            mixes: 1,
+            runs: 1,
+            alone_s: 0.5,
+        };
+        let trials = Trials::make(&extent, &context).unwrap();
+        let away = |machine| trials.values(machine, 0, LINUX, |o| o.away)[0];
+        assert_eq!(away(0), 0.0);
+        assert!((away(1) - 0.5).abs() < 0.1, "{}", away(1));
+        let learnt = |policy: usize| &trials.of(1, 0, policy)[0].heard.learnt;
+        assert!(learnt(LEARNING).iter().all(Option::is_some));
+        assert!(learnt(SYMBIOTIC).iter().all(Option::is_none));
+    }
+}
