@@ -203,3 +203,10 @@ pub(crate) fn pin(child: &Held, pus: &PuSet) {
     }
     sched_setaffinity(Pid::from_raw(child.pid() as i32), &mask).expect("our child");
 }
+
+/// Runs something that a busy host may keep from happening until it has happened once.
+pub(crate) fn eventually(attempt: impl Fn() -> Result<(), String>) {
+    const ATTEMPTS: usize = 6;
+    let tried: Vec<String> = (0..ATTEMPTS).map_while(|_| attempt().err()).collect();
+    assert!(tried.len() < ATTEMPTS, "never: {tried:?}");
+}

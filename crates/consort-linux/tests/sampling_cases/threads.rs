@@ -1,7 +1,7 @@
 //! Threads are found, followed and told apart.
 
 use super::harness::{
-    Held, all_pus, attach, can_sample, launch, launch_with, one_pu, pin, sampled,
+    Held, all_pus, attach, can_sample, eventually, launch, launch_with, one_pu, pin, sampled,
 };
 use crate::skip::skipped;
 use consort_linux::discovery::ThreadEvent;
@@ -136,16 +136,16 @@ fn surplus_samples_are_left_out_and_the_others_stand_for_them() {
         burst_hz: 0,
         ..SamplerConfig::default()
     };
-    let story = launch_with(&sampled(), &["int", "1500"], config);
-    let cpu_s = story.cpu_time_ns as f64 * 1e-9;
-    // The first rounds are not thinned yet.
-    assert!(
-        (story.samples as f64) < 2_500.0 * cpu_s,
-        "{}",
-        story.samples
-    );
-    let share = story.sampled_share();
-    assert!(share > 0.5 && share < 1.5, "{share}");
+    // A round is thinned by the rate of the one before; a busy host has rounds of seconds.
+    eventually(|| {
+        let story = launch_with(&sampled(), &["int", "1500"], config);
+        let cpu_s = story.cpu_time_ns as f64 * 1e-9;
+        let share = story.sampled_share();
+        assert!(share > 0.5 && share < 1.5, "{share}");
+        let few = (story.samples as f64) < 2_500.0 * cpu_s;
+        few.then_some(())
+            .ok_or_else(|| format!("{} samples", story.samples))
+    });
 }
 
 #[test]
