@@ -35,6 +35,16 @@ pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
     Ok(Arc::new(chip))
 }
 
+/// A machine as people read it: its name with the options that `text` asks for.
+pub(crate) fn label(text: &str, name: &str) -> String {
+    let named = |asked: MachineRef| MachineRef {
+        machine: name.to_owned(),
+        ..asked
+    };
+    let asked = text.parse::<MachineRef>();
+    asked.map_or_else(|_| name.to_owned(), |asked| named(asked).to_string())
+}
+
 /// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.
 pub(crate) fn whole_chip(name: &str) -> Result<(Chip, String)> {
     let reference = MachineRef {

@@ -45,7 +45,8 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
         &comparison,
     )?;
     if args.setup.format == crate::cli::Format::Table {
-        out.write_all(footer(&comparison).as_bytes())?;
+        let machine = descriptions::label(&args.setup.machine, &comparison.machine);
+        out.write_all(footer(&comparison, &machine).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -115,12 +116,12 @@ fn show(measure: Measure, digits: usize) -> String {
     }
 }
 
-fn footer(comparison: &Comparison) -> String {
+fn footer(comparison: &Comparison, machine: &str) -> String {
     format!(
         "\n{} on {}: mean of {} runs each, ± half a 95 % interval (Student's t); \
          speedup is STP over that of {}, run by run (geometric). Simulated; machine and \
          program figures have their sources in `consort machine` and `consort programs`.\n",
-        comparison.workload, comparison.machine, comparison.runs, comparison.baseline,
+        comparison.workload, machine, comparison.runs, comparison.baseline,
     )
 }
 

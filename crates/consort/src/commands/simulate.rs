@@ -5,6 +5,7 @@ mod timeline;
 
 use super::compare::{experiment, refusal};
 use crate::cli::{Format, SimulateArgs};
+use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use anyhow::Result;
@@ -73,7 +74,8 @@ fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> R
         &Document { run, explain },
     )?;
     if format == Format::Table {
-        out.write_all(summary(run).as_bytes())?;
+        let machine = descriptions::label(&args.setup.machine, &run.machine);
+        out.write_all(summary(run, &machine).as_bytes())?;
         if let Some(explained) = explain {
             out.write_all(explained.table().as_bytes())?;
         }
@@ -81,7 +83,7 @@ fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> R
     Ok(())
 }
 
-fn summary(run: &RunResult) -> String {
+fn summary(run: &RunResult, machine: &str) -> String {
     format!(
         "\n{} under {} on {} (seed {}, one run, simulated)\n\
          STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s, energy {:.0} J, ED {:.0} J s\n\
@@ -89,7 +91,7 @@ fn summary(run: &RunResult) -> String {
          {:.1} s simulated in {:.3} s of host time, {:.2e} instructions per host second\n",
         run.workload,
         run.policy,
-        run.machine,
+        machine,
         run.seed,
         run.stp,
         run.antt,
