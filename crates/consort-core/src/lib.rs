@@ -10,6 +10,7 @@ mod bottleneck;
 mod choose;
 mod class;
 mod control;
+pub mod coscheduling;
 mod ids;
 pub mod lint;
 mod machine;

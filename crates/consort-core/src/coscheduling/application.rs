@@ -1,0 +1,305 @@
+//! The application chooser: who shares a slot.
+//!
+//! Source: Bhadauria and McKee, ICS 2010, section on the fair schedulers. A is the list of
+//! programs by rising use of the contended resource, B the same list from its other end.
+//!
+//! 1. The heaviest program, the head of B, begins a co-schedule.
+//! 2. The lightest, the head of A, joins it; cores are divided evenly, the remainder goes to the
+//!    lightest.
+//! 3. It is tried for a quantum. If every member's energy-delay is below what it was before, go to
+//!    2; at the first failure go to 4; at the second to 5.
+//! 4. The last added returns to A, of which it was the head, the second of A is tried instead.
+//! 5. The last added returns to its place in A; what is left is a co-schedule, and what remains begins at 1.
+//!
+//! "Before" is the member's energy-delay in the co-schedule without the newcomer; for the newcomer
+//! it is that of the gang. A co-schedule has no more members than there are cores.
+
+use super::measure::Measure;
+use super::slot::{Slot, Team, Trial};
+use crate::ids::ProgramId;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What the chooser wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// A trial of this slot.
+    Try(Slot),
+    /// This is a co-schedule; its members are off the list. The last trial of just these members,
+    /// if there was one, comes with it.
+    Found(Slot, Option<Trial>),
+    /// Nobody is left.
+    Nothing,
+}
+
+/// The chooser's state.
+#[derive(Clone, Debug, Default)]
+pub struct Application {
+    cores: u32,
+    /// Programs not yet chosen, the lightest first.
+    rising: VecDeque<ProgramId>,
+    /// Place by rising use.
+    weight: BTreeMap<ProgramId, usize>,
+    /// Energy-delay in the gang.
+    gang: BTreeMap<ProgramId, f64>,
+    /// Members, the heaviest first.
+    members: Vec<ProgramId>,
+    /// Energy-delay of the members before the newcomer.
+    before: BTreeMap<ProgramId, f64>,
+    /// The trial of the members without the newcomer.
+    accepted: Option<Trial>,
+    failures: u32,
+    /// Whether a trial is under way, the last member being the newcomer.
+    trying: bool,
+}
+
+impl Application {
+    /// Programs by rising use, with what each did alone on all `cores`.
+    pub fn new(cores: u32, rising: &[(ProgramId, Measure)]) -> Self {
+        let gang = rising.iter().map(|(id, m)| (*id, m.energy_delay(1)));
+        let weight = rising.iter().enumerate().map(|(i, (id, _))| (*id, i));
+        Self {
+            cores,
+            weight: weight.collect(),
+            rising: rising.iter().map(|(id, _)| *id).collect(),
+            gang: gang.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// What to do next, told what came of the last trial.
+    pub fn next(&mut self, last: Option<&Trial>) -> Wanted {
+        if !self.trying {
+            return self.begin();
+        }
+        match last {
+            Some(trial) if self.improves(trial) => self.accept(trial),
+            _ => self.reject(),
+        }
+    }
+
+    /// Step 1.
+    fn begin(&mut self) -> Wanted {
+        let Some(heaviest) = self.rising.pop_back() else {
+            return Wanted::Nothing;
+        };
+        self.members = vec![heaviest];
+        self.before = BTreeMap::from([(heaviest, self.gang_of(heaviest))]);
+        (self.accepted, self.failures) = (None, 0);
+        self.add(0)
+    }
+
+    /// Step 2, with the program at `place` of A: the head, or the second where the head has failed.
+    fn add(&mut self, place: usize) -> Wanted {
+        let full = self.members.len() as u32 >= self.cores;
+        let newcomer = if full {
+            None
+        } else {
+            self.rising.remove(place)
+        };
+        let Some(newcomer) = newcomer else {
+            return self.found();
+        };
+        self.members.push(newcomer);
+        self.trying = true;
+        Wanted::Try(self.even())
+    }
+
+    /// Step 3: whether every member is better off than before.
+    fn improves(&self, trial: &Trial) -> bool {
+        let before = |id: &ProgramId| {
+            let known = self.before.get(id).copied();
+            known.unwrap_or_else(|| self.gang_of(*id))
+        };
+        self.members
+            .iter()
+            .all(|id| trial.energy_delay(*id) < before(id))
+    }
+
+    fn accept(&mut self, trial: &Trial) -> Wanted {
+        let now = self.members.iter().map(|&id| (id, trial.energy_delay(id)));
+        self.before = now.collect();
+        self.accepted = Some(trial.clone());
+        self.add(0)
+    }
+
+    /// Steps 4 and 5.
+    fn reject(&mut self) -> Wanted {
+        self.failures += 1;
+        if let Some(last) = self.members.pop() {
+            self.give_back(last);
+        }
+        if self.failures > 1 {
+            return self.found();
+        }
+        self.add(1)
+    }
+
+    /// A program returns to its place in A.
+    fn give_back(&mut self, program: ProgramId) {
+        let lighter = |id: &ProgramId| self.weight.get(id) < self.weight.get(&program);
+        let place = self.rising.iter().take_while(|id| lighter(id)).count();
+        self.rising.insert(place, program);
+    }
+
+    fn found(&mut self) -> Wanted {
+        self.trying = false;
+        Wanted::Found(self.even(), self.accepted.take())
+    }
+
+    /// The members with even cores, the remainder for the lightest.
+    fn even(&self) -> Slot {
+        let n = (self.members.len() as u32).max(1);
+        let (each, rest) = (self.cores / n, self.cores % n);
+        let lightest = self.members.iter().min_by_key(|&id| self.weight.get(id));
+        let team = |program: &ProgramId| Team {
+            program: *program,
+            cores: each + if Some(program) == lightest { rest } else { 0 },
+        };
+        Slot {
+            teams: self.members.iter().map(team).collect(),
+        }
+    }
+
+    fn gang_of(&self, program: ProgramId) -> f64 {
+        let known = self.gang.get(&program).copied();
+        known.unwrap_or(f64::INFINITY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Load, World, id};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Runs the chooser to its end: the slots found, and every slot tried.
+    fn choose(world: &World) -> (Vec<Slot>, Vec<Slot>) {
+        let mut chooser = Application::new(world.cores, &world.rising());
+        let (mut found, mut tried, mut last) = (Vec::new(), Vec::new(), None);
+        loop {
+            match chooser.next(last.take().as_ref()) {
+                Wanted::Try(slot) => {
+                    last = Some(world.run(&slot));
+                    tried.push(slot);
+                }
+                Wanted::Found(slot, _) => found.push(slot),
+                Wanted::Nothing => return (found, tried),
+            }
+        }
+    }
+
+    fn names(slot: &Slot) -> Vec<(u32, u32)> {
+        let team = |t: &Team| (t.program.0, t.cores);
+        slot.teams.iter().map(team).collect()
+    }
+
+    /// Programs 1 to n, the lightest first. Speed on c cores is that of `scaling` cores at most.
+    fn world(cores: u32, loads: &[Load]) -> World {
+        World {
+            cores,
+            loads: loads.to_vec(),
+        }
+    }
+
+    const POOR: Load = Load {
+        scaling: 2.0,
+        weight: 0.0,
+    };
+
+    #[test]
+    fn the_heaviest_is_joined_by_the_lightest_and_cores_are_divided_evenly() {
+        let (_, tried) = choose(&world(8, &[POOR; 3]));
+        assert_eq!(names(&tried[0]), [(3, 4), (1, 4)]);
+    }
+
+    #[test]
+    fn the_remainder_goes_to_the_lightest() {
+        let (_, tried) = choose(&world(8, &[POOR; 3]));
+        assert_eq!(names(&tried[1]), [(3, 2), (1, 4), (2, 2)]);
+    }
+
+    #[test]
+    fn members_are_added_while_every_member_gains() {
+        // None uses more than two cores: three in one slot lose nothing and get three quanta.
+        let (found, _) = choose(&world(8, &[POOR; 3]));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].quanta(), 3);
+    }
+
+    #[test]
+    fn at_the_first_failure_the_second_of_a_is_tried_instead_and_at_the_second_it_ends() {
+        // All scale to eight cores: sharing gains nobody anything.
+        let linear = Load {
+            scaling: 8.0,
+            weight: 0.5,
+        };
+        let (found, tried) = choose(&world(8, &[linear; 4]));
+        assert_eq!(names(&tried[0]), [(4, 4), (1, 4)]);
+        assert_eq!(names(&tried[1]), [(4, 4), (2, 4)]);
+        // The co-schedule is the heaviest alone; the others begin at 1 with the same A.
+        assert_eq!(names(&found[0]), [(4, 8)]);
+        assert_eq!(names(&tried[2]), [(3, 4), (1, 4)]);
+    }
+
+    #[test]
+    fn who_failed_first_may_join_after_the_second_has() {
+        // Program 1 loses beside 3 alone, since it scales to four cores or more.
+        let loads = [
+            Load {
+                scaling: 8.0,
+                weight: 0.0,
+            },
+            POOR,
+            POOR,
+        ];
+        let (found, tried) = choose(&world(8, &loads));
+        assert_eq!(names(&tried[0]), [(3, 4), (1, 4)]);
+        assert_eq!(names(&tried[1]), [(3, 4), (2, 4)]);
+        assert_eq!(names(&tried[2]), [(3, 2), (2, 2), (1, 4)]);
+        // Four cores for three quanta are more than eight for one.
+        let slots: Vec<_> = found.iter().map(names).collect();
+        assert_eq!(slots, [[(3, 2), (2, 2), (1, 4)]]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_program_is_in_one_co_schedule_and_trials_are_few(
+            cores in 1u32..17,
+            loads in prop::collection::vec((1.0f64..16.0, 0.0f64..2.0), 1..9),
+        ) {
+            let loads: Vec<Load> = loads.into_iter().map(|(scaling, weight)| Load { scaling, weight }).collect();
+            let world = world(cores, &loads);
+            let (found, tried) = choose(&world);
+            let mut all: Vec<u32> = found.iter().flat_map(|s| &s.teams).map(|t| t.program.0).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (1..=loads.len() as u32).collect::<Vec<_>>());
+            for slot in found.iter().chain(&tried) {
+                prop_assert_eq!(slot.cores(), cores);
+                prop_assert!(slot.teams.iter().all(|t| t.cores > 0));
+            }
+            // Each trial adds a member or is one of two failures of a co-schedule.
+            prop_assert!(tried.len() <= loads.len() + 2 * found.len());
+        }
+
+        #[test]
+        fn nobody_is_worse_off_than_in_the_gang(
+            cores in 2u32..17,
+            loads in prop::collection::vec((1.0f64..16.0, 0.0f64..2.0), 1..9),
+        ) {
+            let loads: Vec<Load> = loads.into_iter().map(|(scaling, weight)| Load { scaling, weight }).collect();
+            let world = world(cores, &loads);
+            for slot in choose(&world).0 {
+                let trial = world.run(&slot);
+                for team in &slot.teams {
+                    let alone = world.run(&Slot::alone(team.program, cores));
+                    prop_assert!(trial.energy_delay(team.program) <= alone.energy_delay(team.program));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_numbers_from_one() {
+        assert_eq!(id(0), ProgramId(1));
+    }
+}

@@ -1,0 +1,91 @@
+//! Slots of a round, trials of them, and who asks for these.
+
+use super::measure::Measure;
+use crate::ids::ProgramId;
+
+/// A program and the cores that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// The program.
+    pub program: ProgramId,
+    /// Its cores, at least one.
+    pub cores: u32,
+}
+
+/// Programs that run at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// Who, with how many cores each.
+    pub teams: Vec<Team>,
+}
+
+impl Slot {
+    /// One program on its own.
+    pub fn alone(program: ProgramId, cores: u32) -> Self {
+        Self {
+            teams: vec![Team { program, cores }],
+        }
+    }
+
+    /// Quanta that it lasts: those of all its programs, merged.
+    pub fn quanta(&self) -> u32 {
+        self.teams.len() as u32
+    }
+
+    /// The cores of a program.
+    pub fn cores_of(&self, program: ProgramId) -> Option<u32> {
+        let team = self.teams.iter().find(|team| team.program == program);
+        team.map(|team| team.cores)
+    }
+
+    /// The cores of all.
+    pub fn cores(&self) -> u32 {
+        self.teams.iter().map(|team| team.cores).sum()
+    }
+}
+
+/// What came of a slot in a quantum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The slot.
+    pub slot: Slot,
+    /// What each of its programs did, in the slot's order.
+    pub measures: Vec<Measure>,
+}
+
+impl Trial {
+    /// What a program did.
+    pub fn of(&self, program: ProgramId) -> Option<&Measure> {
+        let at = self.slot.teams.iter().position(|t| t.program == program)?;
+        self.measures.get(at)
+    }
+
+    /// Energy-delay of a program, were the slot to stay.
+    pub(super) fn energy_delay(&self, program: ProgramId) -> f64 {
+        let measure = self.of(program);
+        measure.map_or(f64::INFINITY, |m| m.energy_delay(self.slot.quanta()))
+    }
+
+    /// Instructions of the whole chip.
+    pub(super) fn instructions(&self) -> f64 {
+        self.measures.iter().map(|m| m.instructions).sum()
+    }
+}
+
+/// What a chooser wants next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// This slot is to run for a quantum.
+    Try(Slot),
+    /// These slots are to run in turn; each program is in exactly one.
+    Done(Vec<Slot>),
+}
+
+/// Who makes slots.
+pub trait Chooser {
+    /// Begins anew with what each program did alone on all cores, in any order.
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]);
+
+    /// What to do next, told what came of the last trial; nothing the first time.
+    fn next(&mut self, last: Option<&Trial>) -> Step;
+}
