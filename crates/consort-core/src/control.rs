@@ -141,6 +141,8 @@ impl<M: Machine> ControlLoop<M> {
             generation: self.generation + 1,
             placements: decision.placements,
             quantum_ns: decision.quantum_ns,
+            paused: decision.paused,
+            teams: decision.teams,
             report: decision.report,
         }
     }

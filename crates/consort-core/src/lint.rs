@@ -170,6 +170,7 @@ mod tests {
             quantum_ns: None,
             placements: decision.placements,
             report: decision.report,
+            ..Plan::default()
         }
     }
 

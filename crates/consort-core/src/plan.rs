@@ -1,10 +1,10 @@
 //! Plans: where each thread may run next, and why.
 
-use crate::ids::ThreadId;
+use crate::ids::{ProgramId, ThreadId};
 use crate::pu_set::PuSet;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Where a thread may run.
@@ -65,6 +65,12 @@ pub struct Decision {
     /// Length of the next quantum, ns, where it is to differ from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_ns: Option<u64>,
+    /// Programs that are not to run for now; others run, and those that were paused go on.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub paused: BTreeSet<ProgramId>,
+    /// How many threads malleable programs are to have; those that are not named keep theirs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub teams: BTreeMap<ProgramId, u32>,
     /// Why.
     pub report: PlanReport,
 }
@@ -78,7 +84,7 @@ impl Decision {
 }
 
 /// An immutable decision for one quantum.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Counts up by one per plan; a machine refuses a plan that is not newer than its last.
     pub generation: u64,
@@ -87,6 +93,12 @@ pub struct Plan {
     /// Length of the next quantum, ns, where it is to differ from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_ns: Option<u64>,
+    /// Programs that are not to run for now; others run, and those that were paused go on.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub paused: BTreeSet<ProgramId>,
+    /// How many threads malleable programs are to have; those that are not named keep theirs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub teams: BTreeMap<ProgramId, u32>,
     /// Why.
     pub report: PlanReport,
 }

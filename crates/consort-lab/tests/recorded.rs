@@ -95,6 +95,7 @@ fn record(quanta: u64) -> Recorded {
             placements: decision.placements,
             quantum_ns: decision.quantum_ns,
             report: decision.report,
+            ..Plan::default()
         };
         let _: Enacted = machine.enact(&plan).unwrap();
     }

@@ -146,6 +146,7 @@ impl Alone {
             placements: placements.collect(),
             report: PlanReport::default(),
             quantum_ns: None,
+            ..Plan::default()
         }
     }
 

@@ -92,7 +92,8 @@ impl Engine {
                 self.place(t, Arrival::Wake);
             }
             Status::Unborn => self.place(t, Arrival::Start),
-            Status::Running | Status::Ready | Status::Io(_) | Status::Finished => {}
+            Status::Running | Status::Ready | Status::Io(_) | Status::Paused | Status::Finished => {
+            }
         }
     }
 

@@ -16,7 +16,11 @@ impl Thread {
             Status::Running if self.debt_until > now => self.debt_until,
             Status::Running => self.deadline,
             Status::Spinning(until) | Status::Io(until) => until,
-            Status::Unborn | Status::Ready | Status::Waiting | Status::Finished => NEVER,
+            Status::Unborn
+            | Status::Ready
+            | Status::Waiting
+            | Status::Paused
+            | Status::Finished => NEVER,
         }
     }
 }

@@ -33,6 +33,7 @@ mod memo;
 mod migration;
 mod observer;
 mod oracle;
+mod pause;
 mod phases;
 mod program;
 mod pu;
@@ -41,6 +42,7 @@ mod restrict;
 mod sample_source;
 mod schedule;
 mod steps;
+mod team;
 #[cfg(test)]
 pub(crate) mod testing;
 mod thread;
@@ -63,6 +65,7 @@ use crate::chip::Chip;
 use crate::contention::Solver;
 use crate::os::{OsModel, Shape, View};
 use canonical::Canon;
+use consort_core::ProgramId;
 use logical::LogicalMap;
 use memo::Memo;
 use phases::Phases;
@@ -160,6 +163,12 @@ impl Engine {
     /// The threads, for taking their counts.
     pub(crate) fn threads_mut(&mut self) -> &mut [Thread] {
         &mut self.threads
+    }
+
+    /// Every program with the id that its threads name.
+    pub(crate) fn program_ids(&self) -> Vec<(usize, ProgramId)> {
+        let id = |p: &Program| self.threads[p.members.start].id.program();
+        self.programs.iter().map(id).enumerate().collect()
     }
 
     /// Energy of everything so far, J.

@@ -30,6 +30,8 @@ pub(crate) struct Program {
     /// When it begins, ps.
     pub(crate) start_ps: u64,
     pub(crate) begun: bool,
+    /// Whether none of its threads may run.
+    pub(crate) paused: bool,
     pub(crate) completions: Vec<Completion>,
     /// When the run in progress began, ps.
     pub(crate) run_start_ps: u64,

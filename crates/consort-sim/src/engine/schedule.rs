@@ -7,8 +7,12 @@ use super::{Engine, view};
 use crate::os::Arrival;
 
 impl Engine {
-    /// Finds a PU for a thread that has none and queues it there.
+    /// Finds a PU for a thread that has none and queues it there, unless its program is paused.
     pub(crate) fn place(&mut self, t: usize, why: Arrival) {
+        if self.programs[self.threads[t].program].paused {
+            self.threads[t].status = Status::Paused;
+            return;
+        }
         let view = view(&self.shape, &self.pus, &self.threads);
         let pu = self.os.place(&view, t, why);
         self.put(t, pu);

@@ -31,6 +31,12 @@ const LEAST_PART: f64 = 0.05;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Steps {
     threads: usize,
+    /// Threads that share the work, the first ones.
+    team: usize,
+    /// Whether the team can be another.
+    malleable: bool,
+    /// Imbalance at barriers that are taken together, where they are.
+    close_imbalance: Option<f64>,
     /// Part of each thread in parallel steps; sums to 1.
     parts: Vec<f64>,
     passes: u64,
@@ -70,6 +76,9 @@ impl Steps {
     fn alone(run: Run) -> Self {
         Self {
             threads: run.threads,
+            team: run.threads,
+            malleable: false,
+            close_imbalance: None,
             parts: vec![1.0 / run.threads as f64; run.threads],
             passes: 1,
             serial_instr: 0.0,
@@ -91,6 +100,7 @@ impl Steps {
         let passes = if serial > 0.0 { whole } else { 1.0 };
         let mut steps = Self {
             parts: parts(&spec.stages, run.threads),
+            malleable: spec.divide_work && spec.stages.is_empty(),
             passes: passes as u64,
             serial_instr: serial / passes,
             parallel_instr: parallel / passes,
@@ -111,10 +121,40 @@ impl Steps {
         let together = libm::ceil(CLOSEST_S * hz / spacing).max(1.0);
         self.per_pass = libm::round(each / (spacing * together)).max(1.0) as u64;
         if together > 1.0 {
-            self.progress = 1.0 / (1.0 + barrier.imbalance * expected_largest(self.threads));
+            self.close_imbalance = Some(barrier.imbalance);
+            self.progress = self.progress_of_team();
         } else {
             self.imbalance = barrier.imbalance;
         }
+    }
+
+    /// Share of its time in which a thread makes progress between barriers taken together.
+    fn progress_of_team(&self) -> f64 {
+        let imbalance = self.close_imbalance.unwrap_or(0.0);
+        1.0 / (1.0 + imbalance * expected_largest(self.team))
+    }
+
+    /// Lets the first `n` threads share the work, at least one; whether that changes anything.
+    pub(crate) fn resize(&mut self, n: usize) -> bool {
+        let n = n.clamp(1, self.threads);
+        if !self.malleable || n == self.team {
+            return false;
+        }
+        self.team = n;
+        self.parts = vec![0.0; self.threads];
+        self.parts[..n].fill(1.0 / n as f64);
+        self.progress = self.progress_of_team();
+        true
+    }
+
+    /// Threads that share the work.
+    pub(crate) fn team(&self) -> usize {
+        self.team
+    }
+
+    /// Whether the step that has begun is a serial section.
+    pub(crate) fn is_serial(&self) -> bool {
+        self.serial_instr > 0.0 && self.begun == 1
     }
 
     /// Begins the next step: each thread's instructions; none at the end of the run.
@@ -184,6 +224,9 @@ fn parts(stages: &[StageSpec], threads: usize) -> Vec<f64> {
 /// Mean of the largest of `n` standard normals: ∫ x·n·φ(x)·Φ(x)^(n−1) dx, by the trapezoidal rule,
 /// which converges geometrically here.
 fn expected_largest(n: usize) -> f64 {
+    if n < 2 {
+        return 0.0;
+    }
     const STEP: f64 = 1.0 / 32.0;
     let term = |i: i32| {
         let x = f64::from(i) * STEP;

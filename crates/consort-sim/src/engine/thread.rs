@@ -28,6 +28,8 @@ pub(crate) enum Status {
     Waiting,
     /// It is blocked in input or output until then, ps.
     Io(u64),
+    /// It could run, but its program is paused.
+    Paused,
     /// It has ended.
     Finished,
 }

@@ -36,6 +36,7 @@ fn plan(generation: u64, places: &[(usize, u32)]) -> Plan {
         quantum_ns: None,
         placements: places.iter().map(place).collect(),
         report: PlanReport::default(),
+        ..Plan::default()
     }
 }
 

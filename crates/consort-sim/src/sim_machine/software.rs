@@ -37,6 +37,12 @@ impl SimMachine {
             self.mask(id, placement, &mut enacted);
         }
         self.engine.obey();
+        for (p, id) in self.engine.program_ids() {
+            self.engine.pause(p, plan.paused.contains(&id));
+            if let Some(&threads) = plan.teams.get(&id) {
+                self.engine.set_team(p, threads as usize);
+            }
+        }
         enacted
     }
 

@@ -23,6 +23,7 @@ fn plan(generation: u64, masks: &[(ThreadId, &str)]) -> Plan {
         quantum_ns: None,
         placements: masks.iter().map(placement).collect::<BTreeMap<_, _>>(),
         report: consort_core::plan::PlanReport::default(),
+        ..Plan::default()
     }
 }
 

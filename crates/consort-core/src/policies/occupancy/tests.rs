@@ -238,6 +238,7 @@ proptest! {
             quantum_ns: None,
                 placements: decision.placements.clone(),
                 report: decision.report.clone(),
+                ..Plan::default()
             };
             let findings = crate::lint::lint(&topology, &seen, generation - 1, &plan);
             prop_assert!(findings.is_empty(), "{findings:?}");

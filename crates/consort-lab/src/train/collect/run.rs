@@ -140,6 +140,7 @@ impl<'a> Bench<'a> {
             quantum_ns: None,
             placements: placed.collect(),
             report: PlanReport::default(),
+            ..Plan::default()
         }
     }
 

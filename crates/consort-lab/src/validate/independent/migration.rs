@@ -143,6 +143,7 @@ fn refill_cycles(
             quantum_ns: None,
             placements: placed.into_iter().collect::<BTreeMap<_, _>>(),
             report: consort_core::plan::PlanReport::default(),
+            ..Plan::default()
         })?;
     }
     machine.observe()?;
