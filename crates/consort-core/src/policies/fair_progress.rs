@@ -204,7 +204,7 @@ mod tests {
         let error = Bench::new(chip(1, 1, 1), rule).prepare(&Offers::default());
         let text = error.unwrap_err().to_string();
         assert!(
-            text.contains("does not count") && text.contains("measures"),
+            text.contains("does not count") && text.contains("ratio=measured"),
             "{text}"
         );
     }

@@ -9,8 +9,9 @@
 //! one from the lowest on a large core.
 //!
 //! Observes what PIE's own hardware counts, which the described `acmp` machines do and no live one
-//! does. Pitfall: the estimates from either kind of core differ in their errors, so threads with
-//! about equal ratios can change places each quantum; `margin` holds them.
+//! does. Pitfall: the gain is mostly overestimated from a small core and underestimated from a
+//! large one, so threads with about equal ratios can change places each quantum; `margin` holds
+//! them.
 
 use super::asymmetric::{
     Best, Estimates, Impact, MARGIN, PIE_SIGNALS, Ran, SOFTWARE_FORM, Score, Swapper, Ties, form,

@@ -105,7 +105,7 @@ impl Impact {
             let missing = names.join(", ");
             return Err(unfit(format!(
                 "estimates by PIE's counters, and this machine does not count {missing}; \
-                 use an acmp machine, or a policy that measures"
+                 use an acmp machine, or 'fair-progress:ratio=measured'"
             )));
         }
         let kinds = both(topology).ok_or_else(|| {
@@ -261,7 +261,7 @@ mod tests {
             error.to_string(),
             "policy pie estimates by PIE's counters, and this machine does not count cycles, \
              instructions, llc-misses, llc-miss-cycles, use-distances, in-order-cycles; use an \
-             acmp machine, or a policy that measures"
+             acmp machine, or 'fair-progress:ratio=measured'"
         );
         let all = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
         let alike = Topology::uniform(4, 1).unwrap();
