@@ -81,6 +81,15 @@ pub enum Signal {
     CycleStack,
     /// Accesses to the L1 data cache.
     L1dAccesses,
+    /// Misses of the LLC that were waited for.
+    LlcMisses,
+    /// Cycles that misses of the LLC stalled it.
+    LlcMissCycles,
+    /// Distances in instructions from values to their first uses, summed over all instructions.
+    UseDistances,
+    /// Cycles that its instructions take in order, with width, dependences and units as on the
+    /// core that it ran on, all branches predicted and all data in the L1.
+    InOrderCycles,
 }
 
 impl Signal {
@@ -105,6 +114,10 @@ impl Signal {
             Self::Mix => "mix",
             Self::CycleStack => "cycle-stack",
             Self::L1dAccesses => "l1d-accesses",
+            Self::LlcMisses => "llc-misses",
+            Self::LlcMissCycles => "llc-miss-cycles",
+            Self::UseDistances => "use-distances",
+            Self::InOrderCycles => "in-order-cycles",
         }
     }
 }

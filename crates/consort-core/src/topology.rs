@@ -36,6 +36,20 @@ pub struct CoreType {
     pub name: String,
     /// Relative capacity; the largest type has 1024, as in Linux' `cpu_capacity`.
     pub capacity: u32,
+    /// How it executes instructions; none where the source does not tell, as live machines do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Pipeline>,
+}
+
+/// How a kind of core executes instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pipeline {
+    /// Instructions per cycle that it dispatches at most.
+    pub dispatch_width: f64,
+    /// Instructions in its reorder buffer; none where it executes in order.
+    pub rob_entries: Option<u32>,
+    /// Clock, Hz.
+    pub frequency_hz: f64,
 }
 
 /// The PUs that share execution units.
@@ -237,6 +251,7 @@ impl CoreType {
         Self {
             name: "uniform".to_owned(),
             capacity: 1024,
+            pipeline: None,
         }
     }
 }

@@ -3,8 +3,8 @@
 mod capacity;
 mod memory;
 
-use crate::machine::{CacheSpec, CoreSpec, MachineSpec};
-use consort_core::topology::{CoreType, PuFacts, TopologyError};
+use crate::machine::{CacheSpec, CoreSpec, MachineSpec, Quantity};
+use consort_core::topology::{CoreType, Pipeline, PuFacts, TopologyError};
 use consort_core::{PuId, Topology};
 use std::sync::Arc;
 
@@ -132,6 +132,12 @@ impl Chip {
         &self.core_types[place.core_type]
     }
 
+    /// Whether its PMU counts what instructions would take in order, which takes work to know.
+    pub(crate) fn counts_in_order(&self) -> bool {
+        let mut events = self.spec.pmu.events.iter();
+        events.any(|event| event.counts == Quantity::InOrderCycles)
+    }
+
     /// Clock of a place, Hz.
     pub fn frequency_hz(&self, place: Place) -> f64 {
         self.core_spec(place).frequency_ghz * 1e9
@@ -140,13 +146,22 @@ impl Chip {
 
 /// Core types as policies see them.
 fn core_types(spec: &MachineSpec, capacities: &[u32]) -> Vec<CoreType> {
-    let types = spec.core_types.keys().zip(capacities);
+    let types = spec.core_types.iter().zip(capacities);
     types
-        .map(|(name, &capacity)| CoreType {
+        .map(|((name, core), &capacity)| CoreType {
             name: name.clone(),
             capacity,
+            pipeline: Some(pipeline(core)),
         })
         .collect()
+}
+
+fn pipeline(core: &CoreSpec) -> Pipeline {
+    Pipeline {
+        dispatch_width: core.dispatch_width,
+        rob_entries: core.rob_entries,
+        frequency_hz: core.frequency_ghz * 1e9,
+    }
 }
 
 /// The layout as far as it is done.

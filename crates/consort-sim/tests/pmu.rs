@@ -15,7 +15,7 @@ use proptest::prelude::*;
 const QUANTUM_NS: u64 = 100_000_000;
 
 /// The quantities that an event can count.
-const ALL: [Quantity; 24] = [
+const ALL: [Quantity; 27] = [
     Quantity::Cycles,
     Quantity::Instructions,
     Quantity::FpuEmptyCycles,
@@ -40,6 +40,9 @@ const ALL: [Quantity; 24] = [
     Quantity::StackBranch,
     Quantity::StackData,
     Quantity::StackCoRunners,
+    Quantity::LlcMissCycles,
+    Quantity::UseDistances,
+    Quantity::InOrderCycles,
 ];
 
 /// The five top-level events of the POWER8, and its floating-point operations.
@@ -174,6 +177,39 @@ fn signals_without_events_are_not_offered() {
 }
 
 #[test]
+fn what_pie_counts_is_told_where_it_has_counters_of_its_own() {
+    let signals = [
+        Signal::LlcMisses,
+        Signal::LlcMissCycles,
+        Signal::UseDistances,
+        Signal::InOrderCycles,
+    ];
+    let counted = [
+        Quantity::LlcMisses,
+        Quantity::LlcMissCycles,
+        Quantity::UseDistances,
+        Quantity::InOrderCycles,
+    ];
+    let mut chip = machine(4, &counted);
+    let programmable = pmu(&chip).offers().clone();
+    assert_eq!(programmable.missing(&signals), signals);
+    chip.pmu.events.iter_mut().for_each(|e| e.fixed = true);
+    let mut pmu = pmu(&chip);
+    let mut truth = counts(0.5, 0.25, 0.0);
+    truth.flow.llc_misses = 1e5;
+    truth.flow.use_distance = 4e8;
+    truth.flow.in_order_cycles = 9e7;
+    truth.stack.queue = 1e6;
+    let sample = pmu.sample(thread(1), &truth, QUANTUM_NS);
+    let values = signals.map(|signal| sample.get(signal).unwrap());
+    // A quarter of 2e8 cycles waits for memory, and 1e6 for its queues.
+    let expected = [1e5, 5.1e7, 4e8, 9e7];
+    for (value, expected) in values.into_iter().zip(expected) {
+        assert!((value / expected - 1.0).abs() < 1e-12, "{value} {expected}");
+    }
+}
+
+#[test]
 fn cycles_without_a_fixed_counter_take_one_of_the_programmable() {
     let mut chip = machine(4, &POWER8);
     chip.pmu.events.iter_mut().for_each(|e| e.fixed = false);
@@ -270,7 +306,7 @@ fn cycles_are_off_by_the_stated_noise() {
 }
 
 fn flows() -> impl Strategy<Value = Flow> {
-    prop::array::uniform11(0.0f64..1e12).prop_map(|f| Flow {
+    prop::array::uniform13(0.0f64..1e12).prop_map(|f| Flow {
         l1d_accesses: f[0],
         l1d_misses: f[1],
         l1i_misses: f[2],
@@ -282,6 +318,8 @@ fn flows() -> impl Strategy<Value = Flow> {
         branch_misses: f[8],
         tlb_misses: f[9],
         fpu_busy_cycles: f[10],
+        use_distance: f[11],
+        in_order_cycles: f[12],
     })
 }
 

@@ -5,12 +5,18 @@
 
 mod aggregate;
 mod asymmetric;
+mod fair_progress;
+mod fair_time;
 pub mod grouping;
 mod hrrs;
 mod kuths;
 mod l1_bandwidth;
+mod mem_dominance;
+mod mlp_ratio;
 mod none;
 mod occupancy;
+mod pie;
+mod pinned;
 mod random;
 mod sampling;
 mod spread;
@@ -33,8 +39,14 @@ pub const REGISTRY: &[PolicyInfo] = &[
     hrrs::INFO,
     kuths::INFO,
     tcs::INFO,
+    fair_time::INFO,
+    fair_progress::INFO,
+    pie::INFO,
+    mem_dominance::INFO,
+    mlp_ratio::INFO,
     spread::INFO,
     random::INFO,
+    pinned::INFO,
     none::INFO,
 ];
 
@@ -88,7 +100,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, spread, random, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, spread, random, pinned, none"
         );
         assert_eq!(
             error("none:x=1"),

@@ -361,6 +361,7 @@ mod tests {
         let kind = |name: &str, capacity| crate::topology::CoreType {
             name: name.into(),
             capacity,
+            pipeline: None,
         };
         let topology = Topology::new(
             vec![facts(0, 1), facts(1, 0)],

@@ -17,7 +17,7 @@ const INTERVAL_NS: u64 = 100_000_000;
 /// Clock, cycles per ns.
 const GHZ: f64 = 3.0;
 /// What every thread is observed with, beside its mix and its stack.
-const SIGNALS: [Signal; 12] = [
+const SIGNALS: [Signal; 16] = [
     Signal::CpuTime,
     Signal::WaitTime,
     Signal::Cycles,
@@ -30,6 +30,10 @@ const SIGNALS: [Signal; 12] = [
     Signal::PageFaults,
     Signal::FutexReturns,
     Signal::L1dAccesses,
+    Signal::LlcMisses,
+    Signal::LlcMissCycles,
+    Signal::UseDistances,
+    Signal::InOrderCycles,
 ];
 /// The machine whose cycle stack threads have.
 const MACHINE: &str = "power8";
@@ -105,7 +109,12 @@ fn value(signal: Signal, lot: f64) -> f64 {
     match signal {
         Signal::CpuTime => ns,
         Signal::Cycles => ns * GHZ,
-        Signal::Instructions | Signal::L1dAccesses => ns * GHZ * (0.2 + 2.0 * lot),
+        Signal::Instructions
+        | Signal::L1dAccesses
+        | Signal::UseDistances
+        | Signal::InOrderCycles => ns * GHZ * (0.2 + 2.0 * lot),
+        Signal::LlcMisses => ns * 0.01 * lot,
+        Signal::LlcMissCycles => ns * lot,
         Signal::CodeFootprint => 1e5 * lot,
         Signal::ContextSwitches | Signal::Migrations => 1.0,
         Signal::WaitTime | Signal::PageFaults | Signal::FutexReturns => 0.0,

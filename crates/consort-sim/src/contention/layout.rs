@@ -166,6 +166,7 @@ fn setting<'a>(
         prefetch_share,
         units: unit_use(core, &running.demand.phase.spec.mix),
         whole: 0.0,
+        counts_in_order: chip.counts_in_order(),
         undisturbed: 0.0,
         alone: Alone::default(),
         tlb: 0.0,

@@ -49,7 +49,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) units: [UnitUse; CLASSES],
     /// Parallelism of the whole reorder buffer; see [`Setting::parallelism`].
     pub(crate) whole: f64,
-    /// [`Setting::dependences`] while no co-runner uses the units, cycles per instruction.
+    /// Whether the chip counts what an out-of-order core would take in order.
+    pub(crate) counts_in_order: bool,
+    /// [`Setting::dependences`] while no co-runner uses the units, cycles per instruction; 0 on an
+    /// out-of-order core where nobody counts it.
     pub(crate) undisturbed: f64,
     /// What follows from a window that co-runners leave alone.
     pub(crate) alone: Alone,
@@ -148,7 +151,7 @@ impl Setting<'_> {
         };
         self.tlb = self.tlb_misses();
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
-        if self.core.pipeline == Pipeline::InOrder {
+        if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
             self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limit);
         }
         self
@@ -369,7 +372,7 @@ impl Setting<'_> {
     /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
     fn waiting(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
         const LOAD_STORE: usize = 2;
-        let distance = self.demand.phase.spec.ilp.use_distance / self.demand.intensity;
+        let distance = self.use_distance();
         let hidden = distance * time;
         let mut sum = (0.0, 0.0);
         for (class, (unit, queue)) in self.units.iter().zip(queues).enumerate() {
@@ -383,6 +386,21 @@ impl Setting<'_> {
             sum.1 += share * distance * (1.0 - gone - late / hidden * gone);
         }
         sum
+    }
+
+    /// Mean distance from a value to its first use, instructions.
+    pub(super) fn use_distance(&self) -> f64 {
+        self.demand.phase.spec.ilp.use_distance / self.demand.intensity
+    }
+
+    /// Cycles per instruction in order, were all data in the L1 and all branches predicted; 0 where
+    /// the chip does not count them.
+    pub(super) fn in_order_cycles(&self) -> f64 {
+        if self.counts_in_order {
+            1.0 / self.limit + self.undisturbed
+        } else {
+            0.0
+        }
     }
 
     fn stalls(&self, terms: &mut Terms) {

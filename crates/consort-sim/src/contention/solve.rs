@@ -489,5 +489,7 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64) -> Flow {
         branch_misses: misses.branch,
         tlb_misses: misses.tlb,
         fpu_busy_cycles: setting.fpu_busy_cycles(cpi),
+        use_distance: setting.use_distance(),
+        in_order_cycles: setting.in_order_cycles(),
     }
 }

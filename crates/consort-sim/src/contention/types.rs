@@ -171,4 +171,9 @@ pub struct Flow {
     pub tlb_misses: f64,
     /// Cycles in which a floating-point operation of the thread is in the FPU.
     pub fpu_busy_cycles: f64,
+    /// Distance from a value to its first use, instructions.
+    pub use_distance: f64,
+    /// Cycles that it takes in order with the units here, were all data in the L1 and all branches
+    /// predicted; 0 where the machine does not count them.
+    pub in_order_cycles: f64,
 }

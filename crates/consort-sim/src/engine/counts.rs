@@ -122,6 +122,8 @@ fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
     sum.branch_misses += flow.branch_misses * n;
     sum.tlb_misses += flow.tlb_misses * n;
     sum.fpu_busy_cycles += flow.fpu_busy_cycles * n;
+    sum.use_distance += flow.use_distance * n;
+    sum.in_order_cycles += flow.in_order_cycles * n;
 }
 
 fn add_stack(sum: &mut Stack, stack: &Stack, n: f64) {

@@ -474,4 +474,12 @@ pub enum Quantity {
     /// Cycles of the stack: all instructions finished, none completed. The simulation completes
     /// what has finished at once, so there are none; a PMU spends a counter on them all the same.
     StackFinished,
+    /// Cycles that misses of the LLC stall a thread, queueing included; a part of what
+    /// `stack-data` counts.
+    LlcMissCycles,
+    /// Distances in instructions from values to their first uses, summed over all instructions.
+    UseDistances,
+    /// Cycles that the instructions would take in order with this core's width and units, were all
+    /// data in the L1 and all branches predicted.
+    InOrderCycles,
 }

@@ -66,6 +66,9 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
         Quantity::StackBranch => stack.branch,
         Quantity::StackData => stack.l2 + stack.llc + stack.memory + stack.queue + stack.tlb,
         Quantity::StackCoRunners => stack.window + stack.dispatch,
+        Quantity::LlcMissCycles => stack.memory + stack.queue,
+        Quantity::UseDistances => flow.use_distance,
+        Quantity::InOrderCycles => flow.in_order_cycles,
         Quantity::StackCompletion | Quantity::StackEmpty | Quantity::StackFinished => {
             let parts = of_several(quantity).iter();
             parts.map(|&part| amount(part, truth, bus)).sum()

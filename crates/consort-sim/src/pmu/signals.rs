@@ -20,6 +20,8 @@ pub(super) enum Formula {
     MemoryStall(usize),
     /// Accesses to the L1D.
     L1dAccesses(usize),
+    /// A plain count by an event that has a counter of its own.
+    Wired(usize, Signal),
     /// Cycle stack: a part per event, and what they leave if they do not tell of all causes.
     Stack { parts: Vec<usize>, whole: bool },
 }
@@ -33,7 +35,7 @@ impl Formula {
         let data = of(Quantity::StackData).map(Self::MemoryStall);
         let l1d = of(Quantity::L1dAccesses).map(Self::L1dAccesses);
         let single = fp.into_iter().chain(data).chain(l1d);
-        single.chain(stack(events)).collect()
+        single.chain(wired(events)).chain(stack(events)).collect()
     }
 
     pub(super) fn signal(&self) -> Signal {
@@ -41,6 +43,7 @@ impl Formula {
             Self::FpuNotEmpty(_) | Self::FpOperations(_) => Signal::FpUsage,
             Self::MemoryStall(_) => Signal::MemoryStall,
             Self::L1dAccesses(_) => Signal::L1dAccesses,
+            Self::Wired(_, signal) => *signal,
             Self::Stack { .. } => Signal::CycleStack,
         }
     }
@@ -50,7 +53,8 @@ impl Formula {
             Self::FpuNotEmpty(e)
             | Self::FpOperations(e)
             | Self::MemoryStall(e)
-            | Self::L1dAccesses(e) => vec![*e],
+            | Self::L1dAccesses(e)
+            | Self::Wired(e, _) => vec![*e],
             Self::Stack { parts, .. } => parts.clone(),
         }
     }
@@ -64,7 +68,9 @@ impl Formula {
             Self::FpOperations(event) | Self::MemoryStall(event) => {
                 Some((event, ratio(memory.per_cycle(event)?)))
             }
-            Self::L1dAccesses(event) => Some((event, memory.per_ns(event)? * interval_ns as f64)),
+            Self::L1dAccesses(event) | Self::Wired(event, _) => {
+                Some((event, memory.per_ns(event)? * interval_ns as f64))
+            }
             Self::Stack { .. } => None,
         }
     }
@@ -97,6 +103,24 @@ impl Formula {
         let amounts = named.chain(rest);
         Some(CycleStack::from_amounts(amounts))
     }
+}
+
+/// Quantities that are told only where they are wired in, so that nothing else has to take turns
+/// with them.
+const WIRED: [(Quantity, Signal); 4] = [
+    (Quantity::LlcMisses, Signal::LlcMisses),
+    (Quantity::LlcMissCycles, Signal::LlcMissCycles),
+    (Quantity::UseDistances, Signal::UseDistances),
+    (Quantity::InOrderCycles, Signal::InOrderCycles),
+];
+
+/// The events of [`WIRED`] that have counters of their own.
+fn wired(events: &[EventSpec]) -> impl Iterator<Item = Formula> + '_ {
+    WIRED.into_iter().filter_map(|(quantity, signal)| {
+        let mut fixed = events.iter().enumerate().filter(|(_, event)| event.fixed);
+        let found = fixed.find(|(_, event)| event.counts == quantity)?;
+        Some(Formula::Wired(found.0, signal))
+    })
 }
 
 fn name(event: &str) -> Cow<'static, str> {

@@ -4,7 +4,7 @@ use super::build::{
     alone, chaser, compute, in_order, machine, machine_with, phase, random_loads, slowdown, solve,
     streamer,
 };
-use consort_sim::machine::RobSharing;
+use consort_sim::machine::{RobSharing, presets};
 use consort_sim::program::PhaseSpec;
 
 /// Within a tenth of what is expected.
@@ -134,4 +134,26 @@ fn code_that_falls_out_of_a_crowded_l1i_is_in_the_l2() {
     let pair = solve(&m, &[(0, &compute()), (1, &compute())]);
     assert!(pair.threads[0].flow.l1i_misses > 0.0);
     assert_eq!(pair.threads[0].flow.memory_lines, 0.0);
+}
+
+/// The large and the small core of an asymmetric chip have the same units and width.
+#[test]
+fn a_large_core_counts_in_order_what_a_small_one_takes() {
+    let m = presets::find("acmp-1+1").unwrap();
+    for phase in [compute(), parallel(2.0), chaser(), random_loads()] {
+        let alone = |pu| solve(&m, &[(pu, &phase)]).threads[0];
+        let (large, small) = (alone(0), alone(1));
+        let taken = small.stack.base + small.stack.units;
+        for counted in [large, small] {
+            let error = counted.flow.in_order_cycles / taken - 1.0;
+            assert!(error.abs() < 1e-6, "{taken} {:?}", counted.flow);
+            assert_eq!(counted.flow.use_distance, phase.ilp.use_distance);
+        }
+    }
+}
+
+#[test]
+fn a_chip_that_does_not_count_in_order_cycles_does_not_work_them_out() {
+    let threads = solve(&machine(), &[(0, &compute())]).threads;
+    assert_eq!(threads[0].flow.in_order_cycles, 0.0);
 }

@@ -122,11 +122,12 @@ impl Layer {
         let members = self.cores[logical].members.iter();
         let seen: Vec<&ThreadObservation> =
             members.filter_map(|&id| observation.thread(id)).collect();
-        let ran = |thread: &&ThreadObservation| {
+        let ran = |thread: &&'a ThreadObservation| {
             let before = self.before.get(&thread.id)?;
             Some(Ran {
                 thread: *before,
                 progress: progress(thread),
+                sample: &thread.sample,
             })
         };
         Seat {

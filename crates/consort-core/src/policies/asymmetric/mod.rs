@@ -9,21 +9,31 @@
 //!   every PU has one, with the threads that share it.
 //! - [`Seat`]: a logical core as a rule sees it.
 //! - [`Swapper`]: the policy around a rule.
+//! - [`Best`]: the rule that gives large cores to the threads with the best [`Score`].
+//! - [`Impact`]: what a thread would gain from a large core, after PIE.
 //!
 //! Pitfall: a logical core in kernel mode stays where it is; rules wait for the large core and
 //! pass over the small one.
 
+mod estimates;
 mod groups;
+mod impact;
 mod layer;
 mod round_robin;
+mod scores;
 mod seat;
+mod stays;
 mod swapper;
 #[cfg(test)]
 pub(super) mod testing;
 
+pub(super) use estimates::Estimates;
 pub(super) use groups::Groups;
+pub(super) use impact::{Counted, Impact, PIE_SIGNALS};
 pub(super) use round_robin::RoundRobin;
-pub(super) use seat::{Group, Seat};
-pub(super) use swapper::{FORM, Rule, Swap, Swapper, Tick, form};
+pub(super) use scores::{Best, MARGIN, Score, Ties, margin};
+pub(super) use seat::{Group, Ran, Seat};
+pub(super) use stays::{Rates, Times};
+pub(super) use swapper::{FORM, Rule, SOFTWARE_FORM, Swap, Swapper, Tick, form};
 
 use layer::Layer;

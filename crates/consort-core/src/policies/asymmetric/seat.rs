@@ -1,16 +1,18 @@
 //! A logical core as a rule sees it.
 
 use crate::ids::{PuId, ThreadId};
-use crate::sample::ThreadObservation;
+use crate::sample::{Sample, ThreadObservation};
 use crate::signal::Signal;
 
 /// A software thread that was active on a logical core when the interval began.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::policies) struct Ran {
+pub(in crate::policies) struct Ran<'a> {
     /// The thread.
     pub(in crate::policies) thread: ThreadId,
     /// What it got done in the interval: instructions where they are counted, else ns of CPU time.
     pub(in crate::policies) progress: f64,
+    /// What the machine counted.
+    pub(in crate::policies) sample: &'a Sample,
 }
 
 /// A logical core.
@@ -21,7 +23,7 @@ pub(in crate::policies) struct Seat<'a> {
     /// What the machine observed of it: itself in hardware form, its threads in software form.
     pub(in crate::policies) seen: Vec<&'a ThreadObservation>,
     /// Software threads that were active on it when the interval began.
-    pub(in crate::policies) ran: Vec<Ran>,
+    pub(in crate::policies) ran: Vec<Ran<'a>>,
     /// Software threads that are active on it now: they run or could, and do not wait for others.
     pub(in crate::policies) active: Vec<ThreadId>,
 }

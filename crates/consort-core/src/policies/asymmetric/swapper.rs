@@ -41,6 +41,15 @@ pub(in crate::policies) trait Rule {
     /// The policy's name.
     const NAME: &'static str;
 
+    /// Looks at the machine before anything is started.
+    ///
+    /// # Errors
+    /// [`PolicyError::Unfit`] when it lacks something.
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        let _ = (topology, offers);
+        Ok(())
+    }
+
     /// Looks at all groups at the end of every interval, before it is asked for each of them.
     fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
         let _ = (groups, tick);
@@ -55,6 +64,12 @@ pub(in crate::policies) const FORM: OptionInfo = OptionInfo {
     name: "form",
     default: "hardware",
     meaning: "hardware (1 ms, beneath the OS) or software (4 ms); live machines have software only",
+};
+
+/// [`FORM`] for policies that were proposed for the operating system.
+pub(in crate::policies) const SOFTWARE_FORM: OptionInfo = OptionInfo {
+    default: "software",
+    ..FORM
 };
 
 /// Reads [`FORM`].
@@ -131,8 +146,9 @@ impl<R: Rule> Policy for Swapper<R> {
         }
     }
 
-    fn prepare(&mut self, topology: &Topology, _: &Offers) -> Result<(), PolicyError> {
-        Groups::require(topology, R::NAME).map(|_| ())
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        Groups::require(topology, R::NAME)?;
+        self.rule.prepare(topology, offers)
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {

@@ -3,10 +3,10 @@
 use super::{Rule, Swapper};
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
-use crate::policy::{Form, Policy, PolicyRng, View};
+use crate::policy::{Form, Policy, PolicyError, PolicyRng, View};
 use crate::sample::{Ended, Observation, Reading, Sample, ThreadObservation};
-use crate::signal::{Signal, Tier};
-use crate::topology::{CoreType, PuFacts, Topology};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::{CoreType, Pipeline, PuFacts, Topology};
 use rand::SeedableRng;
 use std::sync::Arc;
 
@@ -28,11 +28,16 @@ pub(in crate::policies) fn chip(large: u32, small: u32, llcs: u32) -> Topology {
             core_type: usize::from(if llcs == 1 { n >= large } else { place >= l }),
         }
     });
-    let kind = |name: &str, capacity| CoreType {
+    let kind = |name: &str, capacity, rob_entries| CoreType {
         name: name.to_owned(),
         capacity,
+        pipeline: Some(Pipeline {
+            dispatch_width: 4.0,
+            rob_entries,
+            frequency_hz: 2.66e9,
+        }),
     };
-    let types = vec![kind("large", 1024), kind("small", 400)];
+    let types = vec![kind("large", 1024, Some(128)), kind("small", 400, None)];
     Topology::new(facts.collect(), types).unwrap()
 }
 
@@ -45,6 +50,8 @@ pub(in crate::policies) struct Did {
     pub(in crate::policies) kernel: bool,
     pub(in crate::policies) returned: bool,
     pub(in crate::policies) occupant: Option<u32>,
+    /// Further counts.
+    pub(in crate::policies) counts: &'static [(Signal, f64)],
 }
 
 /// A million instructions in user mode.
@@ -55,6 +62,7 @@ pub(in crate::policies) const BUSY: Did = Did {
     kernel: false,
     returned: false,
     occupant: None,
+    counts: &[],
 };
 
 /// Nothing.
@@ -78,6 +86,11 @@ impl<R: Rule> Bench<R> {
             topology,
             policy: Swapper::new(rule, Form::Hardware),
         }
+    }
+
+    /// Shows the rule the machine before anything is started.
+    pub(in crate::policies) fn prepare(&mut self, offers: &Offers) -> Result<(), PolicyError> {
+        self.policy.prepare(&self.topology, offers)
     }
 
     /// Ends a quantum; which PU each logical core is on then.
@@ -146,7 +159,7 @@ fn sample(did: &Did, ns: u64) -> Sample {
         (Signal::KernelMode, flag(did.kernel)),
         (Signal::FutexReturns, flag(did.returned)),
     ];
-    for (signal, value) in values {
+    for (signal, value) in values.into_iter().chain(did.counts.iter().copied()) {
         sample.set(signal, Reading::whole(value, Tier::Counters, ns));
     }
     sample.occupant = did.occupant.map(|tid| ThreadId {

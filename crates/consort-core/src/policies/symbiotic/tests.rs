@@ -381,6 +381,7 @@ fn threads_stay_on_the_node_of_their_memory() {
     let uniform = CoreType {
         name: "uniform".to_owned(),
         capacity: 1024,
+        pipeline: None,
     };
     let topology = Topology::new((0..8).map(fact).collect(), vec![uniform]).unwrap();
     // Over all nodes 0 and 1 would each get one of 4 to 7.

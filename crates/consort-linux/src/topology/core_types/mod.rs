@@ -121,7 +121,11 @@ fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreType
     CoreTypes {
         of_core: classes.iter().map(position).collect(),
         types: types
-            .map(|(name, capacity)| CoreType { name, capacity })
+            .map(|(name, capacity)| CoreType {
+                name,
+                capacity,
+                pipeline: None,
+            })
             .collect(),
         sources: Vec::new(),
     }

@@ -1,0 +1,52 @@
+//! Estimates from what threads counted in their last quantum.
+
+use super::{Counted, Impact, Ran};
+use crate::ids::ThreadId;
+use std::collections::BTreeMap;
+
+/// An estimate per thread, renewed with each quantum in which it ran.
+#[derive(Debug, Default)]
+pub(in crate::policies) struct Estimates {
+    impact: Option<Impact>,
+    /// What each thread has counted since the quantum began, and whether on a large core.
+    now: BTreeMap<ThreadId, (bool, Counted)>,
+    last: BTreeMap<ThreadId, f64>,
+}
+
+impl Estimates {
+    pub(in crate::policies) fn prepare(&mut self, impact: Impact) {
+        self.impact = Some(impact);
+    }
+
+    /// Adds an interval's counts. Those of a thread that has changed its kind of core within the
+    /// quantum begin anew.
+    pub(in crate::policies) fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
+        let fresh = || (on_large, Counted::default());
+        let entry = self.now.entry(ran.thread).or_insert_with(fresh);
+        if entry.0 != on_large {
+            *entry = fresh();
+        }
+        entry.1.add(ran.sample);
+    }
+
+    /// Renews the estimates at the end of a quantum by counts and whether on a large core.
+    pub(in crate::policies) fn conclude(
+        &mut self,
+        estimate: impl Fn(&Impact, &Counted, bool) -> Option<f64>,
+    ) {
+        let counts = std::mem::take(&mut self.now);
+        let Some(impact) = self.impact else {
+            return;
+        };
+        for (thread, (on_large, counted)) in counts {
+            if let Some(value) = estimate(&impact, &counted, on_large) {
+                self.last.insert(thread, value);
+            }
+        }
+    }
+
+    /// The last estimate.
+    pub(in crate::policies) fn of(&self, thread: ThreadId) -> Option<f64> {
+        self.last.get(&thread).copied()
+    }
+}

@@ -1,0 +1,298 @@
+//! The rule that the best scores get the large cores.
+
+use super::{Group, Ran, RoundRobin, Rule, Seat, Swap, Tick};
+use crate::ids::ThreadId;
+use crate::policy::{OptionInfo, Options, PolicyError, PolicyRng};
+use crate::signal::Offers;
+use crate::topology::Topology;
+use rand::seq::SliceRandom;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How much a thread wants a large core.
+pub(in crate::policies) trait Score {
+    /// The policy's name.
+    const NAME: &'static str;
+    /// Why the best gets a large core, as a clause.
+    const WHY: &'static str;
+
+    /// Looks at the machine before anything is started.
+    ///
+    /// # Errors
+    /// [`PolicyError::Unfit`] when it lacks something.
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        let _ = (topology, offers);
+        Ok(())
+    }
+
+    /// Notes what a thread did in an interval, on a large or a small core.
+    fn note(&mut self, ran: &Ran<'_>, on_large: bool);
+
+    /// Draws conclusions at the end of a quantum.
+    fn conclude(&mut self) {}
+
+    /// A thread's score; none before it is known.
+    fn of(&self, thread: ThreadId) -> Option<f64>;
+}
+
+/// The option that policies with scores have.
+pub(in crate::policies) const MARGIN: OptionInfo = OptionInfo {
+    name: "margin",
+    default: "0",
+    meaning: "share from 0 to 1 by which a score must be better before threads are exchanged",
+};
+
+/// Reads [`MARGIN`].
+///
+/// # Errors
+/// No share.
+pub(in crate::policies) fn margin(options: &Options<'_>) -> Result<f64, PolicyError> {
+    options.share(MARGIN.name)
+}
+
+/// Who goes first of those with equal scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::policies) enum Ties {
+    /// Those who have been on small cores longest.
+    RoundRobin,
+    /// One by lot.
+    Random,
+}
+
+/// At the end of each quantum, exchanges the best on the small cores of a group with the worst on
+/// its large ones, if it is better by more than a margin; no group has both several large and
+/// several small cores. The score of a logical core is the mean of those of its active threads.
+/// Idle ones are worse than any and do not leave small cores; those of which nothing is known yet
+/// stay where they are. Large cores in kernel mode are waited for.
+#[derive(Debug)]
+pub(in crate::policies) struct Best<S> {
+    score: S,
+    margin: f64,
+    ties: Ties,
+    turns: BTreeMap<usize, RoundRobin>,
+    /// Groups whose exchanges are still to be decided.
+    due: BTreeSet<usize>,
+}
+
+/// How good it is that a large core stays with a logical core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Worth {
+    Idle,
+    Score(f64),
+}
+
+impl Worth {
+    fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Idle, Self::Idle) => Ordering::Equal,
+            (Self::Idle, Self::Score(_)) => Ordering::Less,
+            (Self::Score(_), Self::Idle) => Ordering::Greater,
+            (Self::Score(a), Self::Score(b)) => a.total_cmp(b),
+        }
+    }
+}
+
+impl<S: Score> Best<S> {
+    pub(in crate::policies) fn new(score: S, margin: f64, ties: Ties) -> Self {
+        Self {
+            score,
+            margin,
+            ties,
+            turns: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    fn worth(&self, seat: &Seat<'_>) -> Option<Worth> {
+        if seat.active.is_empty() {
+            return Some(Worth::Idle);
+        }
+        let known = seat.active.iter().filter_map(|&t| self.score.of(t));
+        let known: Vec<f64> = known.filter(|score| !score.is_nan()).collect();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        (!known.is_empty()).then_some(Worth::Score(mean))
+    }
+
+    /// The one on a small core that wants a large one most.
+    fn best(&self, group: &Group<'_>, rng: &mut PolicyRng) -> Option<(usize, f64)> {
+        let ready = self.turns.get(&group.index)?.in_turn(group);
+        let ready = ready.filter(|seat| seat.is_ready());
+        let scored = ready.filter_map(|seat| match self.worth(seat)? {
+            Worth::Score(score) => Some((seat.logical, score)),
+            Worth::Idle => None,
+        });
+        let mut scored: Vec<(usize, f64)> = scored.collect();
+        if self.ties == Ties::Random {
+            scored.shuffle(rng);
+        }
+        // Of equals the last is taken, which is to be the one whose turn comes first.
+        let reversed = scored.into_iter().rev();
+        reversed.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The one on a large core for which that is worth least.
+    fn worst(&self, group: &Group<'_>) -> Option<(usize, Worth)> {
+        let large = group.large.iter();
+        let known = large.filter_map(|seat| Some((seat.logical, self.worth(seat)?)));
+        known.min_by(|a, b| a.1.order(&b.1))
+    }
+
+    fn is_better(&self, score: f64, holder: Worth) -> bool {
+        match holder {
+            Worth::Idle => true,
+            Worth::Score(own) => score > own + self.margin * own.abs(),
+        }
+    }
+}
+
+impl<S: Score> Rule for Best<S> {
+    const NAME: &'static str = S::NAME;
+
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        self.score.prepare(topology, offers)
+    }
+
+    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
+        for group in groups {
+            for (seats, on_large) in [(&group.large, true), (&group.small, false)] {
+                for ran in seats.iter().flat_map(|seat| &seat.ran) {
+                    self.score.note(ran, on_large);
+                }
+            }
+            if tick.is_quantum {
+                self.due.insert(group.index);
+            }
+        }
+        if tick.is_quantum {
+            self.score.conclude();
+        }
+    }
+
+    fn choose(&mut self, group: &Group<'_>, _: Tick, rng: &mut PolicyRng) -> Vec<Swap> {
+        self.turns.entry(group.index).or_default().follow(group);
+        if group.large.iter().any(Seat::in_kernel) || !self.due.remove(&group.index) {
+            return Vec::new();
+        }
+        let (Some((small, score)), Some((large, worth))) =
+            (self.best(group, rng), self.worst(group))
+        else {
+            return Vec::new();
+        };
+        if !self.is_better(score, worth) {
+            return Vec::new();
+        }
+        let turns = self.turns.entry(group.index).or_default();
+        turns.exchanged(small, large);
+        vec![Swap {
+            small,
+            large,
+            why: S::WHY.into(),
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUSY, Bench, Did, IDLE, chip};
+    use super::*;
+
+    /// The score is the millions of instructions of the last interval.
+    #[derive(Debug, Default)]
+    struct Millions(BTreeMap<ThreadId, f64>);
+
+    impl Score for Millions {
+        const NAME: &'static str = "millions";
+        const WHY: &'static str = "it has done most";
+
+        fn note(&mut self, ran: &Ran<'_>, _: bool) {
+            self.0.insert(ran.thread, ran.progress / 1e6);
+        }
+
+        fn of(&self, thread: ThreadId) -> Option<f64> {
+            self.0.get(&thread).copied()
+        }
+    }
+
+    fn bench(large: u32, small: u32, llcs: u32, margin: f64) -> Bench<Best<Millions>> {
+        let rule = Best::new(Millions::default(), margin, Ties::RoundRobin);
+        Bench::new(chip(large, small, llcs), rule)
+    }
+
+    fn did(millions: f64) -> Did {
+        Did {
+            instructions: millions * 1e6,
+            ..BUSY
+        }
+    }
+
+    /// Two quanta, since what a thread did counts from the first that it began.
+    fn after(bench: &mut Bench<Best<Millions>>, did: &[Did]) -> Vec<u32> {
+        bench.quantum(did);
+        bench.quantum(did)
+    }
+
+    #[test]
+    fn the_best_on_a_small_core_is_exchanged_with_the_large_core() {
+        let of = [1.0, 2.0, 4.0, 3.0].map(did);
+        assert_eq!(after(&mut bench(1, 3, 1, 0.0), &of), [2, 1, 0, 3]);
+    }
+
+    #[test]
+    fn nobody_moves_when_the_large_core_has_the_best_or_an_equal() {
+        let of = [4.0, 4.0, 2.0, 3.0].map(did);
+        assert_eq!(after(&mut bench(1, 3, 1, 0.0), &of), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_score_must_be_better_by_the_margin() {
+        // 10 percent of 1 is 0.1: 1.1 is not more than that above 1, 1.2 is.
+        let stays = [1.0, 1.1, 0.5, 0.5].map(did);
+        assert_eq!(after(&mut bench(1, 3, 1, 0.1), &stays), [0, 1, 2, 3]);
+        let goes = [1.0, 1.2, 0.5, 0.5].map(did);
+        assert_eq!(after(&mut bench(1, 3, 1, 0.1), &goes), [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn of_several_large_cores_the_worst_gives_way() {
+        let of = [3.0, 1.0, 2.0].map(did);
+        assert_eq!(after(&mut bench(2, 1, 1, 0.0), &of), [0, 2, 1]);
+    }
+
+    #[test]
+    fn groups_exchange_among_themselves_only() {
+        // Cores 0 to 3 are one group and 4 to 7 the other; the best of all are in the first.
+        let of = [1.0, 8.0, 9.0, 1.0, 2.0, 1.0, 3.0, 1.0].map(did);
+        let after = after(&mut bench(2, 6, 2, 0.0), &of);
+        assert_eq!(after, [2, 1, 0, 3, 6, 5, 4, 7]);
+    }
+
+    #[test]
+    fn scores_are_compared_at_the_ends_of_quanta_only() {
+        let of = [1.0, 2.0, 4.0, 3.0].map(did);
+        let mut bench = bench(1, 3, 1, 0.0);
+        for _ in 0..3 {
+            assert_eq!(bench.activity(&of), [0, 1, 2, 3]);
+        }
+        assert_eq!(bench.quantum(&of), [2, 1, 0, 3]);
+    }
+
+    #[test]
+    fn an_idle_large_core_goes_to_the_best_and_an_idle_small_core_stays() {
+        let of = [IDLE, did(1.0), IDLE, did(3.0)];
+        assert_eq!(after(&mut bench(1, 3, 1, 0.0), &of), [3, 1, 2, 0]);
+    }
+
+    #[test]
+    fn logical_cores_in_kernel_mode_are_waited_for_or_passed_over() {
+        let kernel = |millions| Did {
+            kernel: true,
+            ..did(millions)
+        };
+        let mut bench = bench(1, 3, 1, 0.0);
+        let waits = [kernel(1.0), did(2.0), did(4.0), did(3.0)];
+        assert_eq!(after(&mut bench, &waits), [0, 1, 2, 3]);
+        // It returns to user mode within the next quantum; the best is in the kernel then.
+        let returned = [did(1.0), did(2.0), kernel(4.0), did(3.0)];
+        assert_eq!(bench.activity(&returned), [3, 1, 2, 0]);
+    }
+}

@@ -1,0 +1,74 @@
+//! How long threads have been on large and small cores, and how fast they were there.
+
+use super::Ran;
+
+/// Time that a thread has run on either kind of core, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in crate::policies) struct Times {
+    large_ns: f64,
+    small_ns: f64,
+}
+
+impl Times {
+    pub(in crate::policies) fn add(&mut self, ran: &Ran<'_>, on_large: bool) {
+        let kind = if on_large {
+            &mut self.large_ns
+        } else {
+            &mut self.small_ns
+        };
+        *kind += ran.sample.cpu_time_ns();
+    }
+
+    /// Share of its time that it was on large cores; none before it has run.
+    pub(in crate::policies) fn large_share(self) -> Option<f64> {
+        let both = self.large_ns + self.small_ns;
+        (both > 0.0).then(|| self.large_ns / both)
+    }
+
+    /// Slowdown against a large core all the time: (T_big + T_small) / (T_big + T_small/R), R being
+    /// how much faster it is on a large core (Van Craeynest et al., PACT 2013).
+    pub(in crate::policies) fn slowdown(self, ratio: f64) -> Option<f64> {
+        let both = self.large_ns + self.small_ns;
+        (both > 0.0).then(|| both / (self.large_ns + self.small_ns / ratio))
+    }
+}
+
+/// Progress and time on one kind of core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Rate {
+    progress: f64,
+    time_ns: f64,
+}
+
+/// How fast a thread was in its last quantum on either kind of core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in crate::policies) struct Rates {
+    /// Small and large: since the quantum began, and in the last quantum there.
+    now: [Rate; 2],
+    last: [Rate; 2],
+}
+
+impl Rates {
+    pub(in crate::policies) fn add(&mut self, ran: &Ran<'_>, on_large: bool) {
+        let now = &mut self.now[usize::from(on_large)];
+        now.progress += ran.progress;
+        now.time_ns += ran.sample.cpu_time_ns();
+    }
+
+    /// Ends a quantum.
+    pub(in crate::policies) fn conclude(&mut self) {
+        for (last, now) in self.last.iter_mut().zip(&mut self.now) {
+            if now.time_ns > 0.0 {
+                *last = *now;
+            }
+            *now = Rate::default();
+        }
+    }
+
+    /// How much faster it was on a large core; none before it has run on both.
+    pub(in crate::policies) fn ratio(self) -> Option<f64> {
+        let [small, large] = self.last.map(|rate| rate.progress / rate.time_ns);
+        let ratio = large / small;
+        (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+    }
+}

@@ -1,0 +1,211 @@
+//! `fair-progress`: the threads that have been slowed down most get the large cores.
+//!
+//! Source: Van Craeynest, Akram, Heirman, Jaleel and Eeckhout, "Fairness-Aware Scheduling on
+//! Single-ISA Heterogeneous Multi-Cores" (PACT 2013), equal-progress scheduling; it is the
+//! "fairness-aware scheduler" of Markovic's thesis.
+//!
+//! A thread's slowdown against a large core of its own is S = (T_big + T_small) / (T_big +
+//! T_small/R), with T its time on either kind of core and R how much faster it is on a large one.
+//! At the end of each quantum, the most slowed-down thread on a small core takes a large core from
+//! the least slowed-down there.
+//!
+//! R is the last estimate by PIE (`ratio=pie`), which needs its counters, or the ratio of its
+//! speeds in its last quanta on either kind of core (`ratio=measured`), which needs instructions
+//! only; before there is one, the ratio of the cores' capacities.
+
+use super::asymmetric::{
+    Best, Estimates, Impact, MARGIN, Ran, Rates, SOFTWARE_FORM, Score, Swapper, Ties, Times, form,
+    margin,
+};
+use crate::ids::ThreadId;
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
+use std::collections::BTreeMap;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "fair-progress",
+    family: "asymmetry",
+    source: "Van Craeynest et al., PACT 2013",
+    needs: &[Signal::CpuTime, Signal::Instructions],
+    tier_min: Tier::Counters,
+    quantum_ms: 4,
+    live: true,
+    simulated: true,
+    summary: "gives the large core to the thread that small cores have slowed down most",
+    options: &[
+        SOFTWARE_FORM,
+        OptionInfo {
+            name: "ratio",
+            default: "pie",
+            meaning: "how much faster a thread is on a large core: pie (estimated) or measured",
+        },
+        MARGIN,
+    ],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let words = [("pie", Ratio::Pie), ("measured", Ratio::Measured)];
+    let ratio = options.one_of("ratio", &words, "pie or measured")?;
+    let rule = Best::new(FairProgress::new(ratio), margin(options)?, Ties::RoundRobin);
+    Ok(Box::new(Swapper::new(rule, form(options)?)))
+}
+
+/// Where R is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ratio {
+    Pie,
+    Measured,
+}
+
+#[derive(Debug)]
+struct FairProgress {
+    from: Ratio,
+    /// R of threads of which nothing is known.
+    usual: f64,
+    estimates: Estimates,
+    threads: BTreeMap<ThreadId, (Times, Rates)>,
+}
+
+impl FairProgress {
+    fn new(from: Ratio) -> Self {
+        Self {
+            from,
+            usual: 1.0,
+            estimates: Estimates::default(),
+            threads: BTreeMap::new(),
+        }
+    }
+
+    fn ratio(&self, thread: ThreadId, rates: Rates) -> f64 {
+        let known = match self.from {
+            Ratio::Pie => self.estimates.of(thread),
+            Ratio::Measured => rates.ratio(),
+        };
+        known.unwrap_or(self.usual)
+    }
+}
+
+impl Score for FairProgress {
+    const NAME: &'static str = INFO.name;
+    const WHY: &'static str = "small cores have slowed it down most";
+
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        self.usual = capacity_ratio(topology);
+        if self.from == Ratio::Pie {
+            let impact = Impact::of(topology, offers, Self::NAME);
+            self.estimates.prepare(impact?);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
+        let (times, rates) = self.threads.entry(ran.thread).or_default();
+        times.add(ran, on_large);
+        rates.add(ran, on_large);
+        self.estimates.note(ran, on_large);
+    }
+
+    fn conclude(&mut self) {
+        self.threads.values_mut().for_each(|(_, r)| r.conclude());
+        self.estimates.conclude(Impact::ratio);
+    }
+
+    fn of(&self, thread: ThreadId) -> Option<f64> {
+        let (times, rates) = self.threads.get(&thread)?;
+        times.slowdown(self.ratio(thread, *rates))
+    }
+}
+
+/// Capacity of the largest cores by that of the next; 1 where all are alike.
+fn capacity_ratio(topology: &Topology) -> f64 {
+    let types = topology.core_types().iter();
+    let mut capacities: Vec<u32> = types.map(|t| t.capacity).collect();
+    capacities.sort_unstable_by(|a, b| b.cmp(a));
+    let next = capacities.get(1).copied().unwrap_or(capacities[0]);
+    f64::from(capacities[0]) / f64::from(next.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asymmetric::PIE_SIGNALS;
+    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip};
+    use super::*;
+
+    fn bench(from: Ratio, small: u32) -> Bench<Best<FairProgress>> {
+        let rule = Best::new(FairProgress::new(from), 0.0, Ties::RoundRobin);
+        let mut bench = Bench::new(chip(1, small, 1), rule);
+        let offers = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
+        bench.prepare(&offers.collect()).unwrap();
+        bench
+    }
+
+    /// A million instructions that a large core is estimated to speed up: 4 times from the small
+    /// core, where CPI is 1 and would be 1/4; on the large core, with CPI 1, by those in order.
+    const FOURFOLD: Did = Did {
+        counts: &[
+            (Signal::Cycles, 1e6),
+            (Signal::LlcMisses, 0.0),
+            (Signal::LlcMissCycles, 0.0),
+            (Signal::UseDistances, 4e6),
+            (Signal::InOrderCycles, 4e6),
+        ],
+        ..BUSY
+    };
+
+    /// The same twice: CPI is 0.5 on the small core.
+    const TWOFOLD: Did = Did {
+        counts: &[
+            (Signal::Cycles, 0.5e6),
+            (Signal::LlcMisses, 0.0),
+            (Signal::LlcMissCycles, 0.0),
+            (Signal::UseDistances, 4e6),
+            (Signal::InOrderCycles, 1e6),
+        ],
+        ..BUSY
+    };
+
+    #[test]
+    fn the_most_slowed_down_threads_are_on_the_big_cores() {
+        let mut bench = bench(Ratio::Pie, 2);
+        let did = [TWOFOLD, TWOFOLD, FOURFOLD];
+        bench.quantum(&did);
+        // One quantum: S = 1 on the large core, 2 and 4 on small ones. FOURFOLD goes.
+        assert_eq!(bench.quantum(&did), [2, 1, 0]);
+        // Two: (1+1)/(1+1/2) = 1.33, 2, (1+1)/(1+1/4) = 1.6. The second goes.
+        assert_eq!(bench.quantum(&did), [2, 0, 1]);
+        // Three: 3/(1+2/2) = 1.5; 3/(1+2/2) = 1.5; 3/(1+2/4) = 2. FOURFOLD goes.
+        assert_eq!(bench.quantum(&did), [2, 1, 0]);
+        // Four: 4/(1+3/2) = 1.6; the second likewise; 4/(2+2/4) = 1.6. Nobody moves.
+        assert_eq!(bench.quantum(&did), [2, 1, 0]);
+        // Five: 5/(1+4/2) = 1.67 both; 5/(3+2/4) = 1.43. The first in the queue goes.
+        assert_eq!(bench.quantum(&did), [0, 1, 2]);
+    }
+
+    #[test]
+    fn the_ratio_is_measured_once_a_thread_has_run_on_both() {
+        let did = |millions: f64| Did {
+            instructions: millions * 1e6,
+            ..BUSY
+        };
+        let mut bench = bench(Ratio::Measured, 1);
+        bench.quantum(&[did(1.0), did(1.0)]);
+        // By capacities: 1 on the large core, 1024/400 = 2.56 on the small one.
+        assert_eq!(bench.quantum(&[did(4.0), did(1.0)]), [1, 0]);
+        // Both have been on both: the first went from 4 to 1, R = 4, S = 2/(1+1/4) = 1.6; the
+        // second from 1 to 2, R = 2, S = 2/(1+1/2) = 1.33. So they change again.
+        assert_eq!(bench.quantum(&[did(1.0), did(2.0)]), [0, 1]);
+    }
+
+    #[test]
+    fn without_counters_it_says_that_it_can_measure() {
+        let rule = Best::new(FairProgress::new(Ratio::Pie), 0.0, Ties::RoundRobin);
+        let error = Bench::new(chip(1, 1, 1), rule).prepare(&Offers::default());
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.contains("does not count") && text.contains("ratio=measured"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! `mlp-ratio`: the threads whose misses overlap most more on a large core get one.
+//!
+//! Source: Van Craeynest, Jaleel, Eeckhout, Narvaez and Emer, "Scheduling Heterogeneous
+//! Multi-Cores through Performance Impact Estimation (PIE)", ISCA 2012, section 2, where it is one
+//! of the simpler rules that PIE is compared with.
+//!
+//! Each quantum, the thread on a small core with the highest ratio of memory-level parallelism on
+//! a large core to that on a small core takes a large core from the thread with the lowest.
+//!
+//! Observes misses and the distance to first uses, as `pie`. Pitfall: it tells how misses overlap,
+//! not how much they matter, so threads with few but overlapping misses go first.
+
+use super::asymmetric::{
+    Best, Estimates, Impact, MARGIN, PIE_SIGNALS, Ran, SOFTWARE_FORM, Score, Swapper, Ties, form,
+    margin,
+};
+use crate::ids::ThreadId;
+use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
+use crate::signal::{Offers, Tier};
+use crate::topology::Topology;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "mlp-ratio",
+    family: "asymmetry",
+    source: "Van Craeynest et al., ISCA 2012, section 2",
+    needs: &PIE_SIGNALS,
+    tier_min: Tier::Counters,
+    quantum_ms: 4,
+    live: false,
+    simulated: true,
+    summary: "gives the large core to the thread whose misses overlap most more there",
+    options: &[SOFTWARE_FORM, MARGIN],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let rule = Best::new(MlpRatio::default(), margin(options)?, Ties::RoundRobin);
+    Ok(Box::new(Swapper::new(rule, form(options)?)))
+}
+
+#[derive(Debug, Default)]
+struct MlpRatio(Estimates);
+
+impl Score for MlpRatio {
+    const NAME: &'static str = INFO.name;
+    const WHY: &'static str = "its misses overlap most more on a large core";
+
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        self.0.prepare(Impact::of(topology, offers, Self::NAME)?);
+        Ok(())
+    }
+
+    fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
+        self.0.note(ran, on_large);
+    }
+
+    fn conclude(&mut self) {
+        self.0
+            .conclude(|impact, counted, _| impact.mlp_ratio(counted));
+    }
+
+    fn of(&self, thread: ThreadId) -> Option<f64> {
+        self.0.of(thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip};
+    use super::*;
+    use crate::signal::Signal;
+
+    /// A million instructions with 62500 misses, 1/16 each, at a distance of 32: 8/2 = 4.
+    const FAR: Did = Did {
+        counts: &[
+            (Signal::Cycles, 4e6),
+            (Signal::LlcMisses, 62_500.0),
+            (Signal::LlcMissCycles, 3e6),
+            (Signal::UseDistances, 32e6),
+            (Signal::InOrderCycles, 1e6),
+        ],
+        ..BUSY
+    };
+
+    /// The same at a distance of 4: 8/1 = 8.
+    const NEAR: Did = Did {
+        counts: &[
+            (Signal::Cycles, 4e6),
+            (Signal::LlcMisses, 62_500.0),
+            (Signal::LlcMissCycles, 1e6),
+            (Signal::UseDistances, 4e6),
+            (Signal::InOrderCycles, 1e6),
+        ],
+        ..BUSY
+    };
+
+    #[test]
+    fn the_highest_mlp_big_over_mlp_small_is_on_the_big_core() {
+        let rule = Best::new(MlpRatio::default(), 0.0, Ties::RoundRobin);
+        let mut bench = Bench::new(chip(1, 2, 1), rule);
+        let offers = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
+        bench.prepare(&offers.collect()).unwrap();
+        bench.quantum(&[FAR, FAR, NEAR]);
+        assert_eq!(bench.quantum(&[FAR, FAR, NEAR]), [2, 1, 0]);
+        // It stays there, though its misses cost it less than theirs cost the others.
+        assert_eq!(bench.quantum(&[FAR, FAR, NEAR]), [2, 1, 0]);
+    }
+}
