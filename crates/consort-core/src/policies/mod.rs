@@ -5,6 +5,8 @@
 
 mod aggregate;
 mod asymmetric;
+mod bottleneck;
+mod criticality;
 pub mod grouping;
 mod hrrs;
 mod kuths;
@@ -16,6 +18,7 @@ mod sampling;
 mod spread;
 mod symbiotic;
 mod tcs;
+mod utility;
 mod workover;
 
 pub use symbiotic::{CORE_DISADVANTAGE, Objective};
@@ -33,6 +36,9 @@ pub const REGISTRY: &[PolicyInfo] = &[
     hrrs::INFO,
     kuths::INFO,
     tcs::INFO,
+    criticality::INFO,
+    bottleneck::INFO,
+    utility::INFO,
     spread::INFO,
     random::INFO,
     none::INFO,
@@ -88,7 +94,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, spread, random, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, spread, random, none"
         );
         assert_eq!(
             error("none:x=1"),

@@ -127,6 +127,7 @@ impl Layer {
             Some(Ran {
                 thread: *before,
                 progress: progress(thread),
+                cpu_ns: thread.sample.cpu_time_ns(),
             })
         };
         Seat {

@@ -8,6 +8,7 @@
 //! - [`Layer`]: logical cores and their PUs. In hardware form the machine's own; in software form
 //!   every PU has one, with the threads that share it.
 //! - [`Seat`]: a logical core as a rule sees it.
+//! - [`promote`]: the exchange for rules that rank logical cores.
 //! - [`Swapper`]: the policy around a rule.
 //!
 //! Pitfall: a logical core in kernel mode stays where it is; rules wait for the large core and
@@ -15,6 +16,7 @@
 
 mod groups;
 mod layer;
+mod promote;
 mod round_robin;
 mod seat;
 mod swapper;
@@ -22,6 +24,7 @@ mod swapper;
 pub(super) mod testing;
 
 pub(super) use groups::Groups;
+pub(super) use promote::promote;
 pub(super) use round_robin::RoundRobin;
 pub(super) use seat::{Group, Seat};
 pub(super) use swapper::{FORM, Rule, Swap, Swapper, Tick, form};

@@ -11,6 +11,8 @@ pub(in crate::policies) struct Ran {
     pub(in crate::policies) thread: ThreadId,
     /// What it got done in the interval: instructions where they are counted, else ns of CPU time.
     pub(in crate::policies) progress: f64,
+    /// Its time on a PU in the interval, ns.
+    pub(in crate::policies) cpu_ns: f64,
 }
 
 /// A logical core.
