@@ -174,6 +174,17 @@ fn signals_without_events_are_not_offered() {
 }
 
 #[test]
+fn bottlenecks_are_offered_where_locks_are_instrumented() {
+    let mut chip = machine(4, &POWER8);
+    let bottleneck = consort_core::policies::find("bottleneck").unwrap();
+    let fed = |chip: &MachineSpec| pmu(chip).offers().missing(bottleneck.needs).is_empty();
+    chip.os.instrumented_locks = false;
+    assert!(!fed(&chip));
+    chip.os.instrumented_locks = true;
+    assert!(fed(&chip));
+}
+
+#[test]
 fn cycles_without_a_fixed_counter_take_one_of_the_programmable() {
     let mut chip = machine(4, &POWER8);
     chip.pmu.events.iter_mut().for_each(|e| e.fixed = false);

@@ -30,6 +30,8 @@ impl Stay {
 #[derive(Debug, Default)]
 pub(super) struct Speeds {
     stays: BTreeMap<ThreadId, [Stay; 2]>,
+    /// Large/small ratio when the last quantum ended, of threads that were on both.
+    ratios: BTreeMap<ThreadId, f64>,
 }
 
 impl Speeds {
@@ -49,21 +51,22 @@ impl Speeds {
         }
     }
 
-    /// A quantum is over: all that has been weighs half as much from now on.
+    /// A quantum is over: finds the ratios for the next, in which all that has been weighs half
+    /// as much.
     pub(super) fn turn_over(&mut self) {
-        self.stays
-            .values_mut()
-            .flatten()
-            .for_each(|stay| stay.fade());
+        let ratio = |[large, small]: [Stay; 2]| Some(large.rate()? / small.rate()?);
+        let stays = self.stays.iter();
+        self.ratios = stays
+            .filter_map(|(thread, stays)| Some((*thread, ratio(*stays)?)))
+            .collect();
+        let all = self.stays.values_mut().flatten();
+        all.for_each(Stay::fade);
     }
 
     /// The part of a thread's time on a small core that a large one takes away, 0 to 1.
     pub(super) fn gain(&self, thread: ThreadId) -> f64 {
-        let ratio = || {
-            let [large, small] = self.stays.get(&thread)?;
-            Some(large.rate()? / small.rate()?)
-        };
-        (1.0 - 1.0 / ratio().unwrap_or(UNKNOWN_RATIO)).max(0.0)
+        let known = self.ratios.get(&thread).copied();
+        (1.0 - 1.0 / known.unwrap_or(UNKNOWN_RATIO)).max(0.0)
     }
 }
 
@@ -76,5 +79,6 @@ impl Speeds {
             ns: 1.0,
         };
         self.stays.insert(thread, [stay(large), stay(small)]);
+        self.turn_over();
     }
 }
