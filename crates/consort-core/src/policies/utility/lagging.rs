@@ -109,3 +109,29 @@ fn effects(active: &[(ThreadId, Progress)], quantum_ns: f64) -> Vec<(ThreadId, f
         .map(|(thread, progress)| (*thread, effect(progress)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::thread_id;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_effects_of_a_program_s_threads_are_at_most_its_whole_time(
+            done in prop::collection::vec((0.0..1e9, 0.0..1e6, 0.0..2e6), 1..16),
+        ) {
+            let thread = |(tid, &(all, quantum, ran_ns)): (usize, &(f64, f64, f64))| {
+                (thread_id(tid as u32), Progress { all, quantum, ran_ns })
+            };
+            let active: Vec<_> = done.iter().enumerate().map(thread).collect();
+            let found = effects(&active, 1e6);
+            let sum: f64 = found.iter().map(|(_, effect)| effect).sum();
+            prop_assert!(sum <= 1.0 + 1e-9);
+            // The last one always lags.
+            let least = done.iter().map(|d| d.0).fold(f64::INFINITY, f64::min);
+            let last = |id: &ThreadId| active.iter().any(|(t, p)| t == id && p.all == least);
+            prop_assert!(found.iter().any(|(id, _)| last(id)));
+        }
+    }
+}
