@@ -45,7 +45,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: 4,
     live: false,
     simulated: true,
-    summary: "gives the large core to the bottleneck or lagging thread that gains its program most",
+    summary: "gives the large core to the bottleneck or laggard that gains its program most",
     options: &[FORM],
     build,
 };
