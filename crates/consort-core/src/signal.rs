@@ -75,6 +75,9 @@ pub enum Signal {
     Waiting,
     /// 1 when it was in kernel mode at the end of the interval, else 0.
     KernelMode,
+    /// Who holds and who waits for locks and barriers, told by an instrumented library; beside the
+    /// threads' samples, in [`crate::Observation::bottlenecks`].
+    Bottlenecks,
     /// Instruction mix by time; see [`crate::Mix`].
     Mix,
     /// Cycle stack; see [`crate::CycleStack`].
@@ -111,6 +114,7 @@ impl Signal {
             Self::Runnable => "runnable",
             Self::Waiting => "waiting",
             Self::KernelMode => "kernel-mode",
+            Self::Bottlenecks => "bottlenecks",
             Self::Mix => "mix",
             Self::CycleStack => "cycle-stack",
             Self::L1dAccesses => "l1d-accesses",

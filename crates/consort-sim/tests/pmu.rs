@@ -210,6 +210,17 @@ fn what_pie_counts_is_told_where_it_has_counters_of_its_own() {
 }
 
 #[test]
+fn bottlenecks_are_offered_where_locks_are_instrumented() {
+    let mut chip = machine(4, &POWER8);
+    let bottleneck = consort_core::policies::find("bottleneck").unwrap();
+    let fed = |chip: &MachineSpec| pmu(chip).offers().missing(bottleneck.needs).is_empty();
+    chip.os.instrumented_locks = false;
+    assert!(!fed(&chip));
+    chip.os.instrumented_locks = true;
+    assert!(fed(&chip));
+}
+
+#[test]
 fn cycles_without_a_fixed_counter_take_one_of_the_programmable() {
     let mut chip = machine(4, &POWER8);
     chip.pmu.events.iter_mut().for_each(|e| e.fixed = false);

@@ -5,6 +5,8 @@
 
 mod aggregate;
 mod asymmetric;
+mod bottleneck;
+mod criticality;
 mod fair_progress;
 mod fair_time;
 pub mod grouping;
@@ -22,6 +24,7 @@ mod sampling;
 mod spread;
 mod symbiotic;
 mod tcs;
+mod utility;
 mod workover;
 
 pub use symbiotic::{CORE_DISADVANTAGE, Objective};
@@ -39,6 +42,9 @@ pub const REGISTRY: &[PolicyInfo] = &[
     hrrs::INFO,
     kuths::INFO,
     tcs::INFO,
+    criticality::INFO,
+    bottleneck::INFO,
+    utility::INFO,
     fair_time::INFO,
     fair_progress::INFO,
     pie::INFO,
@@ -100,7 +106,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, spread, random, pinned, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, spread, random, pinned, none"
         );
         assert_eq!(
             error("none:x=1"),

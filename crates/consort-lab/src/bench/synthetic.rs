@@ -4,8 +4,8 @@ use super::error::BenchError;
 use crate::experiment::ExperimentError;
 use consort_core::policy::PolicyRng;
 use consort_core::{
-    CycleStack, Mix, Observation, Offers, PuId, PuSet, Reading, Sample, Signal, ThreadId,
-    ThreadObservation, Tier, Topology,
+    Bottleneck, BottleneckKind, CycleStack, Mix, Observation, Offers, PuId, PuSet, Reading, Sample,
+    Signal, ThreadId, ThreadObservation, Tier, Topology,
 };
 use consort_sim::machine::presets;
 use consort_sim::pmu::{Request, SimulatedPmu};
@@ -42,7 +42,7 @@ const MACHINE: &str = "power8";
 pub(super) fn offers() -> Result<Offers, BenchError> {
     let pmu = SimulatedPmu::new(&presets::find(MACHINE)?, &Request::default(), 1);
     let mut offers = pmu.map_err(ExperimentError::from)?.offers().clone();
-    for signal in SIGNALS {
+    for signal in SIGNALS.into_iter().chain([Signal::Bottlenecks]) {
         offers.add(signal, Tier::Counters);
     }
     Ok(offers)
@@ -60,27 +60,47 @@ pub(super) fn observations(topology: &Topology, offers: &Offers, quanta: u64) ->
             threads: pus
                 .map(|pu| thread(pu, &original, offers, &mut rng))
                 .collect(),
+            bottlenecks: locks(topology, number),
             ..Observation::default()
         }
     };
     (0..quanta).map(quantum).collect()
 }
 
+/// A lock for every two PUs; the thread on one holds it, that on the other waits.
+fn locks(topology: &Topology, number: u64) -> Vec<Bottleneck> {
+    let pus: Vec<PuId> = topology.pus().iter().collect();
+    let pairs = pus.chunks_exact(2).enumerate();
+    pairs
+        .map(|(id, pair)| Bottleneck {
+            id: id as u64,
+            kind: BottleneckKind::Lock,
+            executers: vec![name(pair[number as usize % 2])],
+            waiters: vec![name(pair[1 - number as usize % 2])],
+            waited_ns: INTERVAL_NS / (id as u64 + 2),
+        })
+        .collect()
+}
+
 /// Every thread is a program.
+fn name(pu: PuId) -> ThreadId {
+    let number = 1000 + pu.0;
+    ThreadId {
+        pid: number,
+        tid: number,
+        start_ticks: 0,
+    }
+}
+
 fn thread(
     pu: PuId,
     original: &Arc<PuSet>,
     offers: &Offers,
     rng: &mut PolicyRng,
 ) -> ThreadObservation {
-    let number = 1000 + pu.0;
     ThreadObservation {
-        id: ThreadId {
-            pid: number,
-            tid: number,
-            start_ticks: 0,
-        },
-        name: format!("program-{number}").into(),
+        id: name(pu),
+        name: format!("program-{}", name(pu).pid).into(),
         original: Arc::clone(original),
         managed: true,
         last_pu: Some(pu),
@@ -136,9 +156,11 @@ mod tests {
         assert_eq!(made[0].threads.len(), 8);
         for info in consort_core::policies::REGISTRY {
             let sample = &made[0].threads[0].sample;
+            let bottlenecks = &made[0].bottlenecks;
             let has = |signal: &&Signal| match signal {
                 Signal::Mix => sample.mix.is_some(),
                 Signal::CycleStack => sample.stack.is_some(),
+                Signal::Bottlenecks => !bottlenecks.is_empty(),
                 other => sample.get(**other).is_some(),
             };
             assert!(

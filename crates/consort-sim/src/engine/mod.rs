@@ -199,6 +199,7 @@ fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> 
         shape,
         pus,
         threads,
+        homes: &[],
     }
 }
 

@@ -7,7 +7,7 @@ use consort_core::PuId;
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000_000;
-const OS: [&str; 4] = ["linux", "linux-itmt", "pinned", "random"];
+const OS: [&str; 5] = ["linux", "linux-grouped", "linux-itmt", "pinned", "random"];
 
 /// A program with everything that makes events.
 fn busy() -> ProgramSpec {

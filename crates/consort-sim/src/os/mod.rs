@@ -6,6 +6,7 @@
 
 mod idlest;
 mod linux;
+mod linux_grouped;
 mod linux_itmt;
 mod pinned;
 mod random;
@@ -62,7 +63,13 @@ pub struct OsInfo {
 }
 
 /// Every model.
-pub const MODELS: &[OsInfo] = &[linux::INFO, linux_itmt::INFO, pinned::INFO, random::INFO];
+pub const MODELS: &[OsInfo] = &[
+    linux::INFO,
+    linux_grouped::INFO,
+    linux_itmt::INFO,
+    pinned::INFO,
+    random::INFO,
+];
 
 /// There is no model of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

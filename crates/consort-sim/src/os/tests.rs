@@ -1,7 +1,7 @@
 //! What the models do with the same threads.
 
 use crate::engine::testing::{
-    PlainEnergy, chip, chip_with_memory, engine, instances, program, settings,
+    PlainEnergy, chip, chip_with_memory, engine, instances, program, program_with, settings,
 };
 use crate::engine::{Engine, RunMode, Thread};
 
@@ -158,4 +158,73 @@ fn programs_begin_when_they_are_to() {
         .map(|r| r.completions[0].start_s)
         .collect();
     assert_eq!(begun, [0.0, 0.0075]);
+}
+
+/// Threads that block, spin and sleep, more of them than PUs, so that the system has to move some.
+fn restless() -> Vec<crate::engine::Instance> {
+    let spec = program_with(
+        "[io]\nper_ginstr = 500.0\nblocked_us = 80.0\n\
+         [threads]\ndefault = 2\nmax = 64\nspin_us = 20.0\n\
+         barrier = { spacing_minstr = 1.0, imbalance = 0.3 }",
+    );
+    instances(&spec, 7, 3, 0.02)
+}
+
+/// The LLC domains (of two) that each thread was seen in.
+fn domains(os: &str) -> Vec<Vec<usize>> {
+    let settings = settings(os, RunMode::RestartUntilAllDone, 3);
+    let mut e = Engine::new(chip(2), &restless(), &settings, Box::new(PlainEnergy)).unwrap();
+    let mut seen = vec![std::collections::BTreeSet::new(); e.threads().len()];
+    for ms in 1..200 {
+        e.run_until(ms * MS);
+        let pus = e.threads().iter().map(|t| t.pu);
+        let note = |(seen, pu): (&mut std::collections::BTreeSet<usize>, Option<usize>)| {
+            seen.extend(pu.map(|pu| pu / 8));
+        };
+        seen.iter_mut().zip(pus).for_each(note);
+    }
+    seen.into_iter().map(|s| s.into_iter().collect()).collect()
+}
+
+#[test]
+fn grouped_keeps_threads_in_the_domain_where_they_began() {
+    let kept = domains("linux-grouped");
+    assert!(kept.iter().all(|seen| seen.len() == 1), "{kept:?}");
+    let home = |llc| kept.iter().filter(|seen| seen[0] == llc).count();
+    assert_eq!(home(0).abs_diff(home(1)), 1);
+    // The plain model does move threads across.
+    assert!(domains("linux").iter().any(|seen| seen.len() == 2));
+}
+
+#[test]
+fn grouped_is_linux_on_a_machine_with_one_domain() {
+    let run = |os| {
+        let mut e = engine(os, RunMode::RestartUntilAllDone, &restless(), 3);
+        let mut told = Vec::new();
+        for ms in 1..200 {
+            e.run_until(ms * MS);
+            let threads = e.threads().iter();
+            told.push(threads.map(|t| (t.pu, t.total())).collect::<Vec<_>>());
+        }
+        format!("{told:?} {:?} {}", e.results(), e.energy_j())
+    };
+    assert!(run("linux-grouped") == run("linux"));
+}
+
+#[test]
+fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
+    let settings = settings("linux-grouped", RunMode::Once, 1);
+    let work = instances(&program(), 1, 1, 9.0);
+    let mut e = Engine::new(chip(2), &work, &settings, Box::new(PlainEnergy)).unwrap();
+    e.run_until(MS);
+    let other = 1 - e.threads()[0].pu.unwrap() / 8;
+    let pus = |llc: usize| format!("{}-{}", 8 * llc, 8 * llc + 7).parse().unwrap();
+    e.restrict(0, pus(other));
+    e.obey();
+    assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
+    // It is there to stay.
+    e.restrict(0, "0-15".parse().unwrap());
+    e.obey();
+    e.run_until(500 * MS);
+    assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
 }

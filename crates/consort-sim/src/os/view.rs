@@ -10,6 +10,8 @@ pub(crate) struct View<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) pus: &'a [Pu],
     pub(crate) threads: &'a [Thread],
+    /// By thread, the LLC domain that the model keeps it in; none for all where it keeps nobody.
+    pub(crate) homes: &'a [Option<usize>],
 }
 
 impl View<'_> {
@@ -25,7 +27,9 @@ impl View<'_> {
 
     /// Whether a thread may run on a PU.
     pub(crate) fn allows(&self, thread: usize, pu: usize) -> bool {
-        self.threads[thread].allowed.contains(PuId(pu as u32))
+        let home = self.homes.get(thread).copied().flatten();
+        let kept_from = home.is_some_and(|llc| llc != self.shape.llc[pu]);
+        !kept_from && self.threads[thread].allowed.contains(PuId(pu as u32))
     }
 
     /// The PU where a thread is or was.

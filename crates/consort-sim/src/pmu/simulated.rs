@@ -98,6 +98,9 @@ impl SimulatedPmu {
             events,
         };
         pmu.offers.set_machine(&machine.name);
+        if machine.os.instrumented_locks {
+            pmu.offers.add(Signal::Bottlenecks, Tier::Software);
+        }
         pmu.groups = groups(&pmu.turns(), slots.budget);
         pmu.offer();
         Ok(pmu)

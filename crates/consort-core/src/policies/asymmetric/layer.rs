@@ -128,6 +128,7 @@ impl Layer {
                 thread: *before,
                 progress: progress(thread),
                 sample: &thread.sample,
+                cpu_ns: thread.sample.cpu_time_ns(),
             })
         };
         Seat {

@@ -8,6 +8,7 @@
 //! - [`Layer`]: logical cores and their PUs. In hardware form the machine's own; in software form
 //!   every PU has one, with the threads that share it.
 //! - [`Seat`]: a logical core as a rule sees it.
+//! - [`promote`]: the exchange for rules that rank logical cores.
 //! - [`Swapper`]: the policy around a rule.
 //! - [`Best`]: the rule that gives large cores to the threads with the best [`Score`].
 //! - [`Impact`]: what a thread would gain from a large core, after PIE.
@@ -19,6 +20,7 @@ mod estimates;
 mod groups;
 mod impact;
 mod layer;
+mod promote;
 mod round_robin;
 mod scores;
 mod seat;
@@ -30,6 +32,7 @@ pub(super) mod testing;
 pub(super) use estimates::Estimates;
 pub(super) use groups::Groups;
 pub(super) use impact::{Counted, Impact, PIE_SIGNALS};
+pub(super) use promote::promote;
 pub(super) use round_robin::RoundRobin;
 pub(super) use scores::{Best, MARGIN, Score, Ties, margin};
 pub(super) use seat::{Group, Ran, Seat};

@@ -13,6 +13,8 @@ pub(in crate::policies) struct Ran<'a> {
     pub(in crate::policies) progress: f64,
     /// What the machine counted.
     pub(in crate::policies) sample: &'a Sample,
+    /// Its time on a PU in the interval, ns.
+    pub(in crate::policies) cpu_ns: f64,
 }
 
 /// A logical core.

@@ -1,6 +1,7 @@
 //! The policy around a rule: it follows logical cores, asks the rule, and plans.
 
 use super::{Group, Groups, Layer};
+use crate::bottleneck::Bottleneck;
 use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
 use crate::policy::{Form, OptionInfo, Options, Policy, PolicyError, PolicyRng, View, Wishes};
@@ -48,6 +49,11 @@ pub(in crate::policies) trait Rule {
     fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
         let _ = (topology, offers);
         Ok(())
+    }
+
+    /// Is told at the end of every interval who makes whom wait, where the machine knows.
+    fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], tick: Tick) {
+        let _ = (bottlenecks, tick);
     }
 
     /// Looks at all groups at the end of every interval, before it is asked for each of them.
@@ -124,6 +130,8 @@ impl<R: Rule> Swapper<R> {
     ) -> BTreeMap<usize, Cow<'static, str>> {
         let tick = self.tick(view);
         let seats = self.layer.seats(groups, view.observation);
+        self.rule
+            .note_bottlenecks(&view.observation.bottlenecks, tick);
         self.rule.note(&seats, tick);
         let mut why = BTreeMap::new();
         for group in &seats {

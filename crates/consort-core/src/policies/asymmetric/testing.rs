@@ -1,11 +1,13 @@
 //! Chips and observations for the tests of rules.
 
 use super::{Rule, Swapper};
+use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
 use crate::policy::{Form, Policy, PolicyError, PolicyRng, View};
 use crate::sample::{Ended, Observation, Reading, Sample, ThreadObservation};
 use crate::signal::{Offers, Signal, Tier};
+use crate::testing::thread_id;
 use crate::topology::{CoreType, Pipeline, PuFacts, Topology};
 use rand::SeedableRng;
 use std::sync::Arc;
@@ -77,6 +79,7 @@ pub(in crate::policies) struct Bench<R> {
     topology: Topology,
     policy: Swapper<R>,
     pus: Vec<PuId>,
+    bottlenecks: Vec<Bottleneck>,
 }
 
 impl<R: Rule> Bench<R> {
@@ -85,12 +88,18 @@ impl<R: Rule> Bench<R> {
             pus: topology.pus().iter().collect(),
             topology,
             policy: Swapper::new(rule, Form::Hardware),
+            bottlenecks: Vec::new(),
         }
     }
 
     /// Shows the rule the machine before anything is started.
     pub(in crate::policies) fn prepare(&mut self, offers: &Offers) -> Result<(), PolicyError> {
         self.policy.prepare(&self.topology, offers)
+    }
+
+    /// Who makes whom wait in the intervals from the next on.
+    pub(in crate::policies) fn tell(&mut self, bottlenecks: &[Bottleneck]) {
+        self.bottlenecks = bottlenecks.to_vec();
     }
 
     /// Ends a quantum; which PU each logical core is on then.
@@ -120,6 +129,7 @@ impl<R: Rule> Bench<R> {
                     sample: sample(did, ns),
                 })
                 .collect(),
+            bottlenecks: self.bottlenecks.clone(),
             ..Observation::default()
         };
         let view = View {
@@ -162,10 +172,22 @@ fn sample(did: &Did, ns: u64) -> Sample {
     for (signal, value) in values.into_iter().chain(did.counts.iter().copied()) {
         sample.set(signal, Reading::whole(value, Tier::Counters, ns));
     }
-    sample.occupant = did.occupant.map(|tid| ThreadId {
-        pid: 1,
-        tid,
-        start_ticks: 0,
-    });
+    sample.occupant = did.occupant.map(thread_id);
     sample
+}
+
+/// A lock or barrier with its executers and waiters by number.
+pub(in crate::policies) fn bottleneck(
+    kind: BottleneckKind,
+    (executers, waiters): (&[u32], &[u32]),
+    waited_ns: u64,
+) -> Bottleneck {
+    let ids = |some: &[u32]| some.iter().map(|&t| thread_id(t)).collect();
+    Bottleneck {
+        id: u64::from(kind == BottleneckKind::Lock),
+        kind,
+        executers: ids(executers),
+        waiters: ids(waiters),
+        waited_ns,
+    }
 }

@@ -1,0 +1,260 @@
+//! `criticality`: the thread that has run most while others waited gets the large core.
+//!
+//! Source: Du Bois, Eyerman, Sartor, Eeckhout, "Criticality stacks: identifying critical threads
+//! in parallel programs using synchronization behavior" (ISCA 2013); as a scheduler for large and
+//! small cores after Markovic (PhD thesis, UPC 2015).
+//!
+//! - At every change of some thread's active state, each thread that was active until then adds
+//!   the time since the last change, divided by how many were active, to its criticality. Threads
+//!   of all programs and groups count.
+//! - The most critical active thread of a group runs on its large core.
+//! - It is rescheduled only after such a change, and at most once per quantum. A change that comes
+//!   after the quantum's exchange is acted on when the quantum ends.
+//!
+//! Observes who is active: runnable and not waiting for siblings, spinning or asleep. In software
+//! form a thread that is queued behind others counts as active, since it waits for a PU and not
+//! for a sibling. Where intervals do not end with activity, as on live machines, changes are
+//! noticed at the end of the quantum.
+//!
+//! Pitfall: sums are never forgotten, so after a long life a thread's past outweighs what it does
+//! now; that is the published metric.
+
+use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
+use crate::ids::ThreadId;
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng};
+use crate::signal::{Signal, Tier};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "criticality",
+    family: "asymmetry",
+    source: "Du Bois et al., ISCA 2013",
+    needs: &[Signal::CpuTime],
+    tier_min: Tier::Proc,
+    quantum_ms: 4,
+    live: true,
+    simulated: true,
+    summary: "gives the large core to the thread that has run most while others waited",
+    options: &[OptionInfo {
+        default: "software",
+        ..FORM
+    }],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let form = form(options)?;
+    Ok(Box::new(Swapper::new(Criticality::default(), form)))
+}
+
+#[derive(Debug, Default)]
+struct Criticality {
+    /// Criticality by thread, ns.
+    sums: BTreeMap<ThreadId, f64>,
+    /// Who has been active since the last interval ended.
+    active: BTreeSet<ThreadId>,
+    /// Whether that has changed with the interval that has just ended.
+    changed: bool,
+    groups: BTreeMap<usize, Occasion>,
+}
+
+/// Whether a group may be rescheduled.
+#[derive(Debug, Default)]
+struct Occasion {
+    /// Somebody's state has changed since it was last decided.
+    due: bool,
+    /// It has been rescheduled in this quantum.
+    spent: bool,
+}
+
+impl Criticality {
+    /// Adds the interval to the sums of those that were active in it.
+    fn add(&mut self, interval_ns: u64) {
+        let share_ns = interval_ns as f64 / self.active.len() as f64;
+        for thread in &self.active {
+            *self.sums.entry(*thread).or_default() += share_ns;
+        }
+    }
+
+    /// The criticality of the most critical active thread.
+    fn of(&self, seat: &Seat<'_>) -> Option<f64> {
+        let sum = |t: &ThreadId| self.sums.get(t).copied().unwrap_or(0.0);
+        seat.active.iter().map(sum).max_by(f64::total_cmp)
+    }
+}
+
+impl Rule for Criticality {
+    const NAME: &'static str = INFO.name;
+
+    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
+        self.add(tick.interval_ns);
+        let seats = groups.iter().flat_map(Group::seats);
+        let active = seats.flat_map(|seat| seat.active.iter().copied()).collect();
+        self.changed = active != self.active;
+        self.active = active;
+    }
+
+    fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+        let occasion = self.groups.entry(group.index).or_default();
+        occasion.due |= self.changed;
+        occasion.spent &= !tick.is_quantum;
+        let waits = group.large.iter().any(Seat::in_kernel);
+        if !occasion.due || occasion.spent || waits {
+            return Vec::new();
+        }
+        let why = "it has run most while others waited";
+        let swap = promote(group, |seat| self.of(seat), why);
+        let spent = swap.is_some();
+        self.groups
+            .insert(group.index, Occasion { due: false, spent });
+        swap.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asymmetric::testing::{BUSY, Bench, Did, IDLE, QUANTUM_NS, chip};
+    use super::*;
+    use crate::sample::Ended;
+    use crate::testing::thread_id;
+    use proptest::prelude::*;
+
+    const WAITS: Did = Did {
+        waits: true,
+        ..BUSY
+    };
+
+    /// Four threads that have just come, of which it is known.
+    fn bench() -> Bench<Criticality> {
+        let mut bench = Bench::new(chip(1, 3, 1), Criticality::default());
+        assert_eq!(bench.turn(&ran([BUSY; 4]), 0, Ended::Quantum), [0, 1, 2, 3]);
+        bench
+    }
+
+    /// Threads 0 to 3 on logical cores of the same numbers.
+    fn ran(did: [Did; 4]) -> [Did; 4] {
+        let mut number = 0..4;
+        did.map(|did| Did {
+            occupant: number.next(),
+            ..did
+        })
+    }
+
+    #[test]
+    fn each_active_thread_adds_the_interval_divided_by_the_number_of_active_threads() {
+        let mut rule = Criticality {
+            active: [1, 2, 3, 4].map(thread_id).into(),
+            ..Criticality::default()
+        };
+        rule.add(100);
+        rule.active = [1, 2].map(thread_id).into();
+        rule.add(30);
+        // 100/4 each; then 30/2 for two of them.
+        let sums: Vec<f64> = rule.sums.values().copied().collect();
+        assert_eq!(sums, [40.0, 40.0, 25.0, 25.0]);
+    }
+
+    #[test]
+    fn the_most_critical_runs_on_the_large_core() {
+        let mut bench = bench();
+        // 400/4 each, then 0 and 1 stall, and 2 and 3 run for 100/2 each, then 2 stalls and 3 has
+        // 100 for itself: 100, 100, 150, 250.
+        bench.turn(&ran([WAITS, WAITS, BUSY, BUSY]), 400, Ended::Activity);
+        bench.turn(&ran([WAITS, WAITS, WAITS, BUSY]), 100, Ended::Activity);
+        let all = ran([BUSY; 4]);
+        assert_eq!(bench.turn(&all, 100, Ended::Quantum), [2, 1, 3, 0]);
+    }
+
+    #[test]
+    fn threads_that_wait_are_not_active_and_give_way() {
+        let mut bench = bench();
+        let pus = bench.activity(&ran([WAITS, IDLE, BUSY, BUSY]));
+        assert_eq!(pus, [2, 1, 0, 3]);
+    }
+
+    #[test]
+    fn it_is_rescheduled_only_at_such_changes() {
+        let mut bench = bench();
+        // Thread 3 runs alone and becomes the most critical, but is not ready for an exchange.
+        let kernel = Did {
+            kernel: true,
+            ..BUSY
+        };
+        bench.turn(&ran([WAITS, WAITS, WAITS, kernel]), 1, Ended::Activity);
+        // Nobody's state changes.
+        let same = ran([WAITS, WAITS, WAITS, BUSY]);
+        assert_eq!(bench.quantum(&same), [0, 1, 2, 3]);
+        // Somebody's does.
+        let other = ran([BUSY, WAITS, WAITS, BUSY]);
+        assert_eq!(bench.quantum(&other), [3, 1, 2, 0]);
+    }
+
+    #[test]
+    fn it_is_rescheduled_at_most_once_per_quantum() {
+        let mut bench = bench();
+        assert_eq!(
+            bench.activity(&ran([WAITS, BUSY, BUSY, BUSY])),
+            [1, 0, 2, 3]
+        );
+        // Another change, which has to wait for the end of the quantum.
+        let others = ran([BUSY, WAITS, BUSY, BUSY]);
+        assert_eq!(bench.activity(&others), [1, 0, 2, 3]);
+        assert_eq!(bench.turn(&others, 0, Ended::Quantum), [1, 2, 0, 3]);
+    }
+
+    #[test]
+    fn a_large_core_in_kernel_mode_is_waited_for() {
+        let mut bench = bench();
+        let kernel = Did {
+            kernel: true,
+            ..WAITS
+        };
+        assert_eq!(
+            bench.activity(&ran([kernel, BUSY, BUSY, BUSY])),
+            [0, 1, 2, 3]
+        );
+        assert_eq!(
+            bench.activity(&ran([WAITS, BUSY, BUSY, BUSY])),
+            [1, 0, 2, 3]
+        );
+    }
+
+    #[test]
+    fn the_active_threads_of_all_groups_are_counted() {
+        let mut bench = Bench::new(chip(2, 2, 1), Criticality::default());
+        let did = |waits: [bool; 4]| {
+            let mut number = 0..4;
+            waits.map(|waits| Did {
+                waits,
+                occupant: number.next(),
+                ..BUSY
+            })
+        };
+        // Groups are PUs 0 and 2, 1 and 3. Thread 0 waits while three run for 300, then thread 0
+        // runs alone for 240: thread 2 has 100, by its group alone it would have 300.
+        let pus = bench.turn(&did([true, false, false, false]), 0, Ended::Quantum);
+        assert_eq!(pus, [2, 1, 0, 3]);
+        let pus = bench.turn(&did([false, true, true, true]), 300, Ended::Quantum);
+        assert_eq!(pus, [0, 1, 2, 3]);
+        let pus = bench.turn(&did([false; 4]), 240, Ended::Quantum);
+        assert_eq!(pus, [0, 1, 2, 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn criticalities_add_up_to_the_time_in_which_anybody_was_active(
+            intervals in prop::collection::vec((prop::array::uniform4(any::<bool>()), 1u64..QUANTUM_NS), 1..40),
+        ) {
+            let mut rule = Criticality::default();
+            let mut busy_ns = 0;
+            for (active, ns) in intervals {
+                let on = (0..4).filter(|&t| active[t as usize]);
+                rule.active = on.map(thread_id).collect();
+                busy_ns += if rule.active.is_empty() { 0 } else { ns };
+                rule.add(ns);
+            }
+            let sum: f64 = rule.sums.values().sum();
+            prop_assert!((sum - busy_ns as f64).abs() < 1e-6 * (1.0 + sum));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `utility`: the large core goes where it shortens the program most, be that a bottleneck or a
+//! thread that lags behind.
+//!
+//! Source: Joao, Suleman, Mutlu, Patt, "Utility-based acceleration of multithreaded applications
+//! on asymmetric CMPs" (ISCA 2013), UBA: utility = local speedup x share of the time x effect on
+//! the program. The terms are estimated thus:
+//!
+//! - *Local speedup*: the part of a thread's time that a large core takes away, 1 - 1/S, with S
+//!   the ratio of its recent instructions per second on large and small cores (each quantum
+//!   weighs half as much as the next). A thread that has not been on both is taken for twice as
+//!   fast.
+//! - *Lagging threads*: the active threads of a program that have committed least since its last
+//!   barrier, or ever where there is none. Those that the last one would reach within a quantum
+//!   lag with it. Share of the time: that in which it ran in the last quantum; effect: 1 / number
+//!   of those that lag, since all of them have to be faster.
+//! - *Bottlenecks*: share x effect is the time that threads waited for it in the last quantum /
+//!   (quantum x number of the program's other threads), shared among its executers: 1 for one
+//!   that everybody else waits for all the time. Executers as in `bottleneck`.
+//!
+//! Each quantum the utilities are computed anew. Then and whenever somebody stalls or goes on, an
+//! active thread of higher utility on a small core is exchanged with that on the large core.
+//!
+//! Observes instructions, and locks and barriers, which an instrumented library tells.
+//!
+//! Pitfall: threads with little to do lag behind by this measure although nobody waits for them.
+
+mod lagging;
+mod speed;
+
+use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
+use crate::bottleneck::{Bottleneck, BottleneckKind};
+use crate::ids::ThreadId;
+use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
+use crate::signal::{Signal, Tier};
+use lagging::Lagging;
+use speed::Speeds;
+use std::collections::BTreeMap;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "utility",
+    family: "asymmetry",
+    source: "Joao et al., ISCA 2013",
+    needs: &[Signal::CpuTime, Signal::Instructions, Signal::Bottlenecks],
+    tier_min: Tier::Counters,
+    quantum_ms: 4,
+    live: false,
+    simulated: true,
+    summary: "gives the large core to the bottleneck or laggard that gains its program most",
+    options: &[FORM],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let form = form(options)?;
+    Ok(Box::new(Swapper::new(Uba::default(), form)))
+}
+
+#[derive(Debug, Default)]
+struct Uba {
+    speeds: Speeds,
+    lagging: Lagging,
+    /// Thread waiting time by lock or barrier in this quantum, thread·ns.
+    waited_ns: BTreeMap<u64, u64>,
+    /// The same in the last quantum / the quantum's length.
+    share: BTreeMap<u64, f64>,
+    /// Share x effect of what each executer executes now.
+    executers: BTreeMap<ThreadId, f64>,
+}
+
+impl Uba {
+    /// Notes who executes which bottlenecks now.
+    fn follow(&mut self, bottlenecks: &[Bottleneck]) {
+        self.executers.clear();
+        for one in bottlenecks {
+            let barrier = one.kind == BottleneckKind::Barrier;
+            let share = self.share.get(&one.id).copied().unwrap_or(0.0);
+            if barrier && one.waiters.is_empty() {
+                continue;
+            }
+            for thread in &one.executers {
+                let others = self.lagging.siblings(*thread).max(1) as f64;
+                let effect = share / others / one.executers.len() as f64;
+                let best = self.executers.entry(*thread).or_default();
+                *best = best.max(effect);
+            }
+        }
+    }
+
+    /// Begins a quantum with what the last one has told.
+    fn turn_over(&mut self, groups: &[Group<'_>], quantum_ns: u64) {
+        let length_ns = quantum_ns.max(1) as f64;
+        let waited = std::mem::take(&mut self.waited_ns).into_iter();
+        self.share = waited.map(|(id, ns)| (id, ns as f64 / length_ns)).collect();
+        self.lagging.turn_over(groups, length_ns);
+        self.speeds.turn_over();
+    }
+
+    /// The highest utility of a logical core's active threads.
+    fn utility(&self, seat: &Seat<'_>) -> Option<f64> {
+        let of = |thread: &ThreadId| {
+            let bottleneck = self.executers.get(thread).copied().unwrap_or(0.0);
+            let effect = bottleneck.max(self.lagging.effect(*thread));
+            self.speeds.gain(*thread) * effect
+        };
+        seat.active.iter().map(of).max_by(f64::total_cmp)
+    }
+}
+
+impl Rule for Uba {
+    const NAME: &'static str = INFO.name;
+
+    fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], _: Tick) {
+        for one in bottlenecks {
+            *self.waited_ns.entry(one.id).or_default() += one.waited_ns;
+        }
+        self.lagging.follow_barriers(bottlenecks);
+        self.follow(bottlenecks);
+    }
+
+    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
+        self.speeds.add(groups);
+        self.lagging.add(groups);
+        if tick.is_quantum {
+            self.turn_over(groups, tick.quantum_ns);
+        }
+    }
+
+    fn choose(&mut self, group: &Group<'_>, _: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+        let why = "it has the highest utility";
+        let swap = promote(group, |seat| self.utility(seat), why);
+        swap.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

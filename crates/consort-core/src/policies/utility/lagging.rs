@@ -1,0 +1,137 @@
+//! Which threads of a program are behind the others.
+
+use super::super::asymmetric::{Group, Seat};
+use crate::bottleneck::{Bottleneck, BottleneckKind};
+use crate::ids::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far a thread is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Instructions since the program's last barrier, or ever.
+    all: f64,
+    /// Instructions in this quantum.
+    quantum: f64,
+    /// Time on a PU in this quantum, ns.
+    ran_ns: f64,
+}
+
+/// The progress of all threads, and who lags.
+#[derive(Debug, Default)]
+pub(super) struct Lagging {
+    progress: BTreeMap<ThreadId, Progress>,
+    /// Who waits at each barrier.
+    waiters: BTreeMap<u64, BTreeSet<ThreadId>>,
+    /// Share x effect of each thread that lagged when the last quantum ended.
+    effects: BTreeMap<ThreadId, f64>,
+}
+
+impl Lagging {
+    /// Notes who waits at barriers. When somebody leaves one, its program begins anew.
+    pub(super) fn follow_barriers(&mut self, bottlenecks: &[Bottleneck]) {
+        let barriers = bottlenecks.iter();
+        let barriers = barriers.filter(|one| one.kind == BottleneckKind::Barrier);
+        let now: BTreeMap<u64, BTreeSet<ThreadId>> = barriers
+            .map(|one| (one.id, one.waiters.iter().copied().collect()))
+            .collect();
+        let before = std::mem::replace(&mut self.waiters, now);
+        for (id, waited) in before {
+            let waits = self.waiters.get(&id);
+            let left = |t: &&ThreadId| !waits.is_some_and(|waits| waits.contains(t));
+            if let Some(thread) = waited.iter().find(left) {
+                self.begin_anew(thread.pid);
+            }
+        }
+    }
+
+    fn begin_anew(&mut self, program: u32) {
+        let siblings = self.progress.iter_mut();
+        let siblings = siblings.filter(|(thread, _)| thread.pid == program);
+        siblings.for_each(|(_, progress)| progress.all = 0.0);
+    }
+
+    /// Adds an interval.
+    pub(super) fn add(&mut self, groups: &[Group<'_>]) {
+        for seat in groups.iter().flat_map(Group::seats) {
+            for ran in &seat.ran {
+                let progress = self.progress.entry(ran.thread).or_default();
+                progress.all += ran.progress;
+                progress.quantum += ran.progress;
+                progress.ran_ns += ran.cpu_ns;
+            }
+        }
+    }
+
+    /// A quantum is over: finds those that lag now.
+    pub(super) fn turn_over(&mut self, groups: &[Group<'_>], quantum_ns: f64) {
+        let mut programs: BTreeMap<u32, Vec<(ThreadId, Progress)>> = BTreeMap::new();
+        for thread in active(groups) {
+            let progress = *self.progress.entry(thread).or_default();
+            let program = programs.entry(thread.pid).or_default();
+            program.push((thread, progress));
+        }
+        let programs = programs.into_values();
+        self.effects = programs.flat_map(|p| effects(&p, quantum_ns)).collect();
+        for progress in self.progress.values_mut() {
+            progress.quantum = 0.0;
+            progress.ran_ns = 0.0;
+        }
+    }
+
+    /// Share x effect of a thread as one that lags; 0 if it does not.
+    pub(super) fn effect(&self, thread: ThreadId) -> f64 {
+        self.effects.get(&thread).copied().unwrap_or(0.0)
+    }
+
+    /// How many other threads its program has, as far as they have been seen to run.
+    pub(super) fn siblings(&self, thread: ThreadId) -> usize {
+        let of = |other: &&ThreadId| other.pid == thread.pid && **other != thread;
+        self.progress.keys().filter(of).count()
+    }
+}
+
+fn active(groups: &[Group<'_>]) -> impl Iterator<Item = ThreadId> {
+    let seats = groups.iter().flat_map(Group::seats);
+    seats.flat_map(|seat: &Seat<'_>| seat.active.iter().copied())
+}
+
+/// Those of a program's active threads that lag.
+fn effects(active: &[(ThreadId, Progress)], quantum_ns: f64) -> Vec<(ThreadId, f64)> {
+    let least = active.iter().min_by(|a, b| a.1.all.total_cmp(&b.1.all));
+    let Some((_, last)) = least else {
+        return Vec::new();
+    };
+    let lags = |progress: &Progress| progress.all <= last.all + last.quantum;
+    let lagging = active.iter().filter(|(_, progress)| lags(progress));
+    let number = lagging.clone().count() as f64;
+    let effect = |progress: &Progress| (progress.ran_ns / quantum_ns).min(1.0) / number;
+    lagging
+        .map(|(thread, progress)| (*thread, effect(progress)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::thread_id;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_effects_of_a_program_s_threads_are_at_most_its_whole_time(
+            done in prop::collection::vec((0.0..1e9, 0.0..1e6, 0.0..2e6), 1..16),
+        ) {
+            let thread = |(tid, &(all, quantum, ran_ns)): (usize, &(f64, f64, f64))| {
+                (thread_id(tid as u32), Progress { all, quantum, ran_ns })
+            };
+            let active: Vec<_> = done.iter().enumerate().map(thread).collect();
+            let found = effects(&active, 1e6);
+            let sum: f64 = found.iter().map(|(_, effect)| effect).sum();
+            prop_assert!(sum <= 1.0 + 1e-9);
+            // The last one always lags.
+            let least = done.iter().map(|d| d.0).fold(f64::INFINITY, f64::min);
+            let last = |id: &ThreadId| active.iter().any(|(t, p)| t == id && p.all == least);
+            prop_assert!(found.iter().any(|(id, _)| last(id)));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! How much faster a thread is on a large core than on a small one.
+
+use super::super::asymmetric::{Group, Seat};
+use crate::ids::ThreadId;
+use std::collections::BTreeMap;
+
+/// The ratio of a thread that has not been on both kinds of cores of late. It is high, so that
+/// such a thread comes to be measured.
+const UNKNOWN_RATIO: f64 = 2.0;
+
+/// Work done on one kind of core, recent work counting most.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stay {
+    instructions: f64,
+    ns: f64,
+}
+
+impl Stay {
+    fn rate(self) -> Option<f64> {
+        (self.instructions > 0.0 && self.ns > 0.0).then(|| self.instructions / self.ns)
+    }
+
+    fn fade(&mut self) {
+        self.instructions *= 0.5;
+        self.ns *= 0.5;
+    }
+}
+
+/// What each thread did on large and on small cores.
+#[derive(Debug, Default)]
+pub(super) struct Speeds {
+    stays: BTreeMap<ThreadId, [Stay; 2]>,
+    /// Large/small ratio when the last quantum ended, of threads that were on both.
+    ratios: BTreeMap<ThreadId, f64>,
+}
+
+impl Speeds {
+    /// Adds an interval.
+    pub(super) fn add(&mut self, groups: &[Group<'_>]) {
+        for group in groups {
+            group.large.iter().for_each(|seat| self.add_seat(seat, 0));
+            group.small.iter().for_each(|seat| self.add_seat(seat, 1));
+        }
+    }
+
+    fn add_seat(&mut self, seat: &Seat<'_>, kind: usize) {
+        for ran in &seat.ran {
+            let stay = &mut self.stays.entry(ran.thread).or_default()[kind];
+            stay.instructions += ran.progress;
+            stay.ns += ran.cpu_ns;
+        }
+    }
+
+    /// A quantum is over: finds the ratios for the next, in which all that has been weighs half
+    /// as much.
+    pub(super) fn turn_over(&mut self) {
+        let ratio = |[large, small]: [Stay; 2]| Some(large.rate()? / small.rate()?);
+        let stays = self.stays.iter();
+        self.ratios = stays
+            .filter_map(|(thread, stays)| Some((*thread, ratio(*stays)?)))
+            .collect();
+        let all = self.stays.values_mut().flatten();
+        all.for_each(Stay::fade);
+    }
+
+    /// The part of a thread's time on a small core that a large one takes away, 0 to 1.
+    pub(super) fn gain(&self, thread: ThreadId) -> f64 {
+        let known = self.ratios.get(&thread).copied();
+        (1.0 - 1.0 / known.unwrap_or(UNKNOWN_RATIO)).max(0.0)
+    }
+}
+
+#[cfg(test)]
+impl Speeds {
+    /// Rates on large and small cores, instructions per ns.
+    pub(super) fn set(&mut self, thread: ThreadId, large: f64, small: f64) {
+        let stay = |instructions| Stay {
+            instructions,
+            ns: 1.0,
+        };
+        self.stays.insert(thread, [stay(large), stay(small)]);
+        self.turn_over();
+    }
+}
