@@ -2,6 +2,8 @@
 
 use super::counting::Counting;
 use super::descriptors::Descriptors;
+use super::observe::own_cpu_ns;
+use super::pace::Pace;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
@@ -99,8 +101,9 @@ impl Live {
             offers,
             topology: host.discovery.topology,
             sharing: host.sharing,
+            large: host.large,
             root: host.root,
-            interval: spec.interval,
+            pace: Pace::new(spec.interval),
             dry_run: spec.dry_run,
             override_affinity: spec.override_affinity,
             clock: Clock {
@@ -108,6 +111,7 @@ impl Live {
                 quantum: now,
                 next: None,
                 next_scan: now,
+                own_cpu_ns: own_cpu_ns(),
             },
             enactor,
             child,
