@@ -25,7 +25,10 @@ impl Topology {
             ..facts
         };
         let facts = self.facts().into_iter().map(kind).collect();
-        Self::new(facts, vec![named("large", 1024), named("small", SMALL_CAPACITY)])
+        Self::new(
+            facts,
+            vec![named("large", 1024), named("small", SMALL_CAPACITY)],
+        )
     }
 
     fn check_large(&self, large: &PuSet) -> Result<(), TopologyError> {
