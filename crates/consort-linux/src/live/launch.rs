@@ -111,6 +111,7 @@ impl Live {
                 quantum: now,
                 next: None,
                 next_scan: now,
+                next_watch: now,
                 own_cpu_ns: own_cpu_ns(),
             },
             enactor,

@@ -90,6 +90,9 @@ pub struct SampleCounts {
     pub lost: u64,
 }
 
+/// Limits are read no more often: it takes as long as looking at ten threads.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
 /// When the run and the current quantum began, and what comes next.
 struct Clock {
     start: Instant,
@@ -98,6 +101,8 @@ struct Clock {
     next: Option<Duration>,
     /// When `/proc` is compared with what records have told.
     next_scan: Instant,
+    /// When limits of the usable PUs are read again.
+    next_watch: Instant,
     /// CPU time of Consort's own when the last turn began, ns.
     own_cpu_ns: u64,
 }
@@ -212,6 +217,11 @@ impl Live {
 
     /// CPUs come and go and cpusets change: plans must know.
     fn follow_topology(&mut self) {
+        let now = Instant::now();
+        if now < self.clock.next_watch {
+            return;
+        }
+        self.clock.next_watch = now + WATCH_EVERY;
         if self.watch.poll().is_none() {
             return;
         }
