@@ -3,7 +3,7 @@
 //! Tests that count futex calls need tracefs and root; where tracefs is not mounted they mount it
 //! for themselves, in a mount namespace of their own.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod common;
 #[path = "common/compiled.rs"]
