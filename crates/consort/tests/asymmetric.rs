@@ -152,6 +152,20 @@ fn threads_are_exchanged_between_large_and_small_pus_and_left_as_they_were() {
     }
 }
 
+/// `SCHED_FIFO`.
+const FIFO: u32 = 1;
+
+/// The scheduling policy of a process's main thread; field 41 of `proc_pid_stat(5)`.
+fn policy_of(pid: u32) -> u32 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = text.rsplit(") ").next().unwrap().split(' ');
+    fields
+        .skip(41 - 3)
+        .map(|n| n.parse().unwrap())
+        .next()
+        .unwrap()
+}
+
 #[test]
 fn masks_are_put_back_after_kill_9_at_quanta_of_milliseconds() {
     if pus() < 2 {
@@ -182,6 +196,14 @@ fn masks_are_put_back_after_kill_9_at_quanta_of_milliseconds() {
         let masks = masks_of(command);
         (masks.len() == 5 && masks.iter().all(|mask| *mask != own)).then_some(())
     });
+    if nix::unistd::geteuid().is_root() {
+        let policies = (policy_of(consort.id()), policy_of(command));
+        assert_eq!(
+            policies,
+            (FIFO, 0),
+            "Consort is on time, nobody inherits that"
+        );
+    }
     consort.kill().unwrap();
     consort.wait().unwrap();
     wait_for("every mask as before", || {

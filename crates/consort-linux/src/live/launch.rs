@@ -4,6 +4,7 @@ use super::counting::Counting;
 use super::descriptors::Descriptors;
 use super::observe::own_cpu_ns;
 use super::pace::Pace;
+use super::urgency::be_on_time;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
@@ -89,6 +90,7 @@ impl Live {
             }
         };
         let sampling = accept(sampler, &host.root, cost_ns, &mut warnings);
+        be_on_time(spec.interval);
         let offers = offers(&host, sampling.is_some());
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();

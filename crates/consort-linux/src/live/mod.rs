@@ -17,6 +17,7 @@ mod pace;
 mod place;
 mod relay;
 mod threads;
+mod urgency;
 
 pub use host::{Host, HostError};
 pub use launch::{LaunchSpec, LiveError};
