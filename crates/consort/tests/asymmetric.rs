@@ -25,10 +25,12 @@ fn first_pu() -> String {
     mask[..end].to_owned()
 }
 
+/// Where tracefs belongs.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
 /// Runs a script in which tracefs is mounted; nothing, and why, when that cannot be.
 fn with_tracefs(script: &str, arguments: &[&str]) -> Option<Output> {
-    const PLACE: &str = "/sys/kernel/tracing";
-    let mounted = Path::new(PLACE).join("events/syscalls").exists();
+    let mounted = Path::new(TRACEFS).join("events/syscalls").exists();
     let mut command = if mounted {
         Command::new("sh")
     } else {
@@ -36,7 +38,7 @@ fn with_tracefs(script: &str, arguments: &[&str]) -> Option<Output> {
         command.args(["-m", "sh"]);
         command
     };
-    let mount = format!("mount -t tracefs none {PLACE} 2>/dev/null || exit 99; ");
+    let mount = format!("mount -t tracefs none {TRACEFS} 2>/dev/null || exit 99; ");
     let text = if mounted {
         script.to_owned()
     } else {
@@ -254,6 +256,17 @@ fn bad_input_is_refused_with_what_would_be_right() {
              cores are alike here; use 'spread', or name large ones by --emulate-asymmetry"
         )
     );
+}
+
+#[test]
+fn kuths_without_tracepoints_is_refused_with_the_signal_that_it_needs() {
+    if pus() < 2 || Path::new(TRACEFS).join("events").exists() {
+        return skipped("tracefs is mounted, or there is one PU only");
+    }
+    let told = refusal(&["--policy", "kuths", "--emulate-asymmetry", &first_pu()]);
+    let begin = "consort: policy kuths needs futex-returns, but this machine offers ";
+    assert!(told.starts_with(begin), "{told}");
+    assert!(told.ends_with("; `consort machine` says why"), "{told}");
 }
 
 #[test]
