@@ -4,6 +4,8 @@
 //! from one [`PuFacts`] per online PU, whatever the source (sysfs, a machine
 //! file, a recording), and is immutable afterwards.
 
+mod emulated;
+
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
 use serde::{Deserialize, Serialize};
@@ -119,6 +121,32 @@ pub enum TopologyError {
         b: PuId,
         /// In what they differ.
         what: &'static str,
+    },
+    /// PUs are to be large that cannot be used.
+    #[error("PUs {pus} cannot be used here; large can be some of {usable}")]
+    NotThere {
+        /// Those PUs.
+        pus: PuSet,
+        /// The ones that can be used.
+        usable: PuSet,
+    },
+    /// All or none are to be large.
+    #[error(
+        "{which} would be large, so that there is nothing to exchange; name some of {usable}, not all"
+    )]
+    OneKind {
+        /// All or none, in words.
+        which: &'static str,
+        /// The PUs that can be used.
+        usable: PuSet,
+    },
+    /// Some PUs of a core are to be large and others are not.
+    #[error(
+        "PUs {core} are one core, which is large or small as a whole; name all of them or none"
+    )]
+    Divided {
+        /// The PUs of the core.
+        core: PuSet,
     },
 }
 

@@ -287,10 +287,17 @@ fn count_futex_returns() {
     }
     drop(never);
     let mut sample = Sample::default();
-    events.fill(
-        &mut sample,
-        &group.read().expect("an open group can be read"),
-    );
+    let delta = group.read().expect("an open group can be read");
+    let sleeps = events.fill(&mut sample, &delta).unwrap_or(0);
     let returns = sample.get(Signal::FutexReturns).unwrap_or(0.0);
     assert!(returns >= 10.0, "twenty waits with a time limit: {returns}");
+    assert!((10..=25).contains(&sleeps), "as many sleeps: {sleeps}");
+    let sum = (0..3_000_000_u64).fold(0, |sum: u64, n| std::hint::black_box(sum ^ n));
+    let delta = group.read().expect("an open group can be read");
+    let sleeps = events.fill(&mut sample, &delta);
+    assert_eq!(
+        sleeps,
+        Some(0),
+        "work is no sleep, nor is preemption ({sum})"
+    );
 }

@@ -129,6 +129,6 @@ mod tests {
             error("[run]\n\npolice = \"none\"\n").starts_with("line 3: unknown field `police`")
         );
         assert!(error("[run]\ninterval = \"5\"\n").contains("line 2"));
-        assert!(error("[run]\ninterval = \"1us\"\n").contains("from 10ms to 1h"));
+        assert!(error("[run]\ninterval = \"1us\"\n").contains("from 1ms to 1h"));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::{as_bad_input, bad_input};
 use anyhow::{Context, Result};
+use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
 use consort_linux::live::Host;
 use std::path::Path;
@@ -13,6 +14,16 @@ pub(crate) fn look(topology: Option<&Path>) -> Result<Host> {
         Some(path) => host
             .with_sharing(read(path)?, &path.display().to_string())
             .map_err(bad_input),
+        None => Ok(host),
+    }
+}
+
+/// The same machine with core types by decree: PUs in `large` count as large, where any are named.
+pub(crate) fn emulating(host: Host, large: Option<&PuSet>) -> Result<Host> {
+    match large {
+        Some(large) => host
+            .with_large(large.clone())
+            .map_err(|error| bad_input(format!("--emulate-asymmetry: {error}"))),
         None => Ok(host),
     }
 }

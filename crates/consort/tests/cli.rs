@@ -74,7 +74,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
     );
     check_refused(
         &["run", "--interval", "1us", "--", "true"],
-        &["from 10ms to 1h"],
+        &["from 1ms to 1h"],
     );
     check_refused(
         &["run", "--", "/no/such/command"],

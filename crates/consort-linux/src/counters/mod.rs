@@ -25,6 +25,7 @@ mod plan_laws;
 mod pmu;
 mod probe;
 mod program;
+mod sleeps;
 mod software;
 mod threads;
 
@@ -36,5 +37,6 @@ pub use plan::{CounterPlan, PlanInput, PlannedGroup, Sharing, Unplanned, plan};
 pub use pmu::{Pmu, core_pmus};
 pub use probe::{TierStatus, probe};
 pub use program::PmuProgram;
+pub(crate) use sleeps::Sleeps;
 pub use software::SoftwareEvents;
 pub use threads::{Notice, ThreadGroups};

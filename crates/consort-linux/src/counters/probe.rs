@@ -192,7 +192,7 @@ fn software(root: &Path) -> TierStatus {
                 tier: Tier::Software,
                 available: true,
                 reason: reason.join("; "),
-                signals: events.signals().to_vec(),
+                signals: events.signals(),
             }
         }
         Err(error) => TierStatus::missing(Tier::Software, error.to_string()),
@@ -204,7 +204,7 @@ fn proc(root: &Path) -> TierStatus {
     if !has("stat") {
         return TierStatus::missing(Tier::Proc, "/proc is not mounted".to_owned());
     }
-    let mut signals = vec![Signal::CpuTime];
+    let mut signals = vec![Signal::CpuTime, Signal::Runnable];
     if has("schedstat") {
         signals.push(Signal::WaitTime);
     }

@@ -66,5 +66,6 @@ pub(crate) fn event_spec(kind: u32, event: &Event) -> EventSpec {
         config1: event.config1,
         config2: event.config2,
         user_only: true,
+        filter: None,
     }
 }

@@ -6,7 +6,12 @@
 //! only user mode may be counted (`perf_event_paranoid` 2 without CAP_PERFMON)
 //! the kernel accepts them and counts 0 for ever (`perf_exclude_event` in
 //! kernel/events/core.c); they are not offered there.
+//!
+//! Futex returns are those of every futex call, wakes included: each is a transition from kernel
+//! to user mode. Calls by way of `futex_wait(2)` and its kin (Linux 6.7), which the C library and
+//! the Rust library do not use, are not among them.
 
+use super::sleeps::blocked_switches;
 use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target, tracepoint};
 use consort_core::{Reading, Sample, Signal, Tier};
 use perf_event_open_sys::bindings;
@@ -15,11 +20,31 @@ use std::path::Path;
 /// Which software events can be counted here, and what keeps the others away.
 #[derive(Clone, Debug, Default)]
 pub struct SoftwareEvents {
-    signals: Vec<Signal>,
+    counted: Vec<Counted>,
     specs: Vec<EventSpec>,
     /// One sentence for each signal that is missing.
     pub notes: Vec<String>,
 }
+
+/// What an event of the group tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    /// A signal's value.
+    Signal(Signal),
+    /// How many sleeps the thread has begun.
+    Sleeps,
+}
+
+/// Tracepoints, with what is missing where they cannot be counted.
+const TRACEPOINTS: [(Counted, &str, &str, &str); 2] = [
+    (
+        Counted::Signal(Signal::FutexReturns),
+        "syscalls",
+        "sys_exit_futex",
+        "futex returns",
+    ),
+    (Counted::Sleeps, "sched", "sched_switch", "blocking returns"),
+];
 
 /// Events that are counted in kernel mode too, beside those of [`USER`].
 const KERNEL: [(Signal, u32); 2] = [
@@ -44,7 +69,7 @@ impl SoftwareEvents {
     pub fn probe(root: &Path) -> Result<Self, PerfError> {
         let all = Self::of(&[&USER[..], &KERNEL[..]].concat(), false);
         match all.open(Target::Thread { tid: 0 }) {
-            Ok(_) => Ok(all.with_futex(root)),
+            Ok(_) => Ok(all.with_tracepoints(root)),
             Err(PerfError::NotPermitted) => Self::user_only(),
             Err(error) => Err(error),
         }
@@ -52,7 +77,7 @@ impl SoftwareEvents {
 
     fn of(events: &[(Signal, u32)], user_only: bool) -> Self {
         Self {
-            signals: events.iter().map(|&(signal, _)| signal).collect(),
+            counted: events.iter().map(|&(s, _)| Counted::Signal(s)).collect(),
             specs: events
                 .iter()
                 .map(|&(_, config)| EventSpec::software(config, user_only))
@@ -64,33 +89,45 @@ impl SoftwareEvents {
     fn user_only() -> Result<Self, PerfError> {
         let mut user = Self::of(&USER, true);
         user.open(Target::Thread { tid: 0 })?;
-        let missing = "context switches, migrations and futex returns happen in kernel mode; \
+        let missing = "context switches, migrations, futex and blocking returns happen in kernel mode; \
                        to count them lower kernel.perf_event_paranoid to 1 or grant CAP_PERFMON";
         user.notes.push(missing.to_owned());
         Ok(user)
     }
 
-    /// Adds the returns from futex waits where tracefs allows.
-    fn with_futex(mut self, root: &Path) -> Self {
-        match tracepoint(root, "syscalls", "sys_exit_futex") {
-            Ok(spec) => {
-                self.specs.push(spec);
-                self.signals.push(Signal::FutexReturns);
+    /// Adds the tracepoints that tracefs allows.
+    fn with_tracepoints(mut self, root: &Path) -> Self {
+        for (counted, system, name, what) in TRACEPOINTS {
+            match tracepoint(root, system, name) {
+                Ok(spec) => self.try_adding(counted, spec, what),
+                Err(reason) => self.notes.push(format!("no {what}: {reason}")),
             }
-            Err(reason) => self.notes.push(format!("no futex returns: {reason}")),
-        }
-        if self.open(Target::Thread { tid: 0 }).is_err() {
-            self.specs.pop();
-            self.signals.pop();
-            self.notes
-                .push("no futex returns: the tracepoint may not be counted".to_owned());
         }
         self
     }
 
-    /// What can be counted, in the order of the group.
-    pub fn signals(&self) -> &[Signal] {
-        &self.signals
+    fn try_adding(&mut self, counted: Counted, spec: EventSpec, what: &str) {
+        let spec = match counted {
+            Counted::Signal(_) => spec,
+            Counted::Sleeps => blocked_switches(spec),
+        };
+        self.specs.push(spec);
+        self.counted.push(counted);
+        if self.open(Target::Thread { tid: 0 }).is_err() {
+            self.specs.pop();
+            self.counted.pop();
+            self.notes
+                .push(format!("no {what}: the tracepoint may not be counted"));
+        }
+    }
+
+    /// What follows from the counts.
+    pub fn signals(&self) -> Vec<Signal> {
+        let of = |counted: &Counted| match counted {
+            Counted::Signal(signal) => *signal,
+            Counted::Sleeps => Signal::BlockingReturns,
+        };
+        self.counted.iter().map(of).collect()
     }
 
     /// The group to open on each thread.
@@ -106,16 +143,25 @@ impl SoftwareEvents {
         CounterGroup::open(&self.specs, target)
     }
 
-    /// Adds what the group counted to a sample.
-    pub fn fill(&self, sample: &mut Sample, delta: &GroupDelta) {
-        for (&signal, &count) in self.signals.iter().zip(&delta.counts) {
-            let reading = Reading {
-                raw: count as f64,
-                tier: Tier::Software,
-                enabled_ns: delta.enabled_ns,
-                running_ns: delta.running_ns,
-            };
-            sample.set(signal, reading);
+    /// Adds what the group counted to a sample. How many sleeps the thread has begun is for the
+    /// caller, who knows whether one is under way.
+    pub fn fill(&self, sample: &mut Sample, delta: &GroupDelta) -> Option<u64> {
+        let mut sleeps = None;
+        for (counted, &count) in self.counted.iter().zip(&delta.counts) {
+            match *counted {
+                Counted::Signal(signal) => sample.set(signal, reading(count, delta)),
+                Counted::Sleeps => sleeps = Some(count),
+            }
         }
+        sleeps
+    }
+}
+
+fn reading(count: u64, delta: &GroupDelta) -> Reading {
+    Reading {
+        raw: count as f64,
+        tier: Tier::Software,
+        enabled_ns: delta.enabled_ns,
+        running_ns: delta.running_ns,
     }
 }

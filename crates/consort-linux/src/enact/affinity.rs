@@ -65,12 +65,21 @@ fn get_words(pid: libc::pid_t, count: usize) -> Result<Vec<Word>, Errno> {
     Errno::result(result).map(|_| words)
 }
 
+/// Looks only at bits that are set: this is done for every thread in every quantum, and most words
+/// are 0.
 fn from_words(words: &[Word]) -> PuSet {
-    let bits = 0..words.len() * WORD_BITS;
-    bits.filter(|bit| words[bit / WORD_BITS] & (1 << (bit % WORD_BITS)) != 0)
-        .filter_map(|bit| u32::try_from(bit).ok())
-        .map(PuId)
-        .collect()
+    let mut pus = PuSet::new();
+    for (index, &word) in words.iter().enumerate() {
+        let mut left = word;
+        while left != 0 {
+            let bit = index * WORD_BITS + left.trailing_zeros() as usize;
+            if let Ok(pu) = u32::try_from(bit) {
+                pus.insert(PuId(pu));
+            }
+            left &= left - 1;
+        }
+    }
+    pus
 }
 
 fn to_words(pus: &PuSet) -> Vec<Word> {

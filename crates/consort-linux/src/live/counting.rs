@@ -74,14 +74,13 @@ impl Counting {
         losses.into_iter().chain(attached).collect()
     }
 
-    /// Adds what was counted of a thread since the last quantum.
-    pub(super) fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
-        if let Some(software) = &mut self.software {
-            software.fill(id, sample);
-        }
+    /// Adds what was counted of a thread since the last quantum; how many sleeps it has begun,
+    /// where that is counted.
+    pub(super) fn fill(&mut self, id: ThreadId, sample: &mut Sample) -> Option<u64> {
         if let Some(hardware) = &mut self.hardware {
             hardware.fill(id, sample);
         }
+        self.software.as_mut()?.fill(id, sample)
     }
 
     fn groups(&mut self) -> impl Iterator<Item = &mut ThreadGroups> {
@@ -130,10 +129,10 @@ impl Software {
         })
     }
 
-    fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
-        for delta in self.groups.read(id).into_iter().flatten() {
-            self.events.fill(sample, &delta);
-        }
+    fn fill(&mut self, id: ThreadId, sample: &mut Sample) -> Option<u64> {
+        // The layout has one group.
+        let delta = self.groups.read(id)?.pop()?;
+        self.events.fill(sample, &delta)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::events::{EventFile, event_file_for};
 use crate::sampling::ESTIMATED_STACK;
 use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
 use consort_core::sharing::{SharingError, SharingMap};
-use consort_core::{Offers, Signal, Tier};
+use consort_core::{Offers, PuSet, Signal, Tier};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -21,6 +21,8 @@ pub struct Host {
     pub tiers: Vec<TierStatus>,
     /// What a file tells of sharing instead of the kernel.
     pub(crate) sharing: Option<SharingMap>,
+    /// PUs that count as large by decree; none where core types are as found.
+    pub large: Option<PuSet>,
 }
 
 /// Why a host cannot be seen as a file has it.
@@ -47,6 +49,7 @@ impl Host {
             discovery,
             tiers,
             sharing: None,
+            large: None,
         })
     }
 
@@ -61,6 +64,22 @@ impl Host {
         let note = format!("what PUs share is told by {origin} instead of the kernel");
         self.discovery.notes.push(note);
         self.sharing = Some(map);
+        Ok(self)
+    }
+
+    /// The same host with the PUs in `large` counting as large and all others as small.
+    ///
+    /// # Errors
+    /// Those of [`Topology::with_large`](consort_core::Topology::with_large).
+    pub fn with_large(
+        mut self,
+        large: PuSet,
+    ) -> Result<Self, consort_core::topology::TopologyError> {
+        let found = &mut self.discovery;
+        found.topology = found.topology.with_large(&large)?;
+        let text = format!("core types are emulated: {large} counts as large, all others as small");
+        found.notes.push(text);
+        self.large = Some(large);
         Ok(self)
     }
 

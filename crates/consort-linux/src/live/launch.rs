@@ -2,6 +2,9 @@
 
 use super::counting::Counting;
 use super::descriptors::Descriptors;
+use super::observe::own_cpu_ns;
+use super::pace::Pace;
+use super::urgency::be_on_time;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
@@ -87,6 +90,7 @@ impl Live {
             }
         };
         let sampling = accept(sampler, &host.root, cost_ns, &mut warnings);
+        be_on_time(spec.interval);
         let offers = offers(&host, sampling.is_some());
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
@@ -99,8 +103,9 @@ impl Live {
             offers,
             topology: host.discovery.topology,
             sharing: host.sharing,
+            large: host.large,
             root: host.root,
-            interval: spec.interval,
+            pace: Pace::new(spec.interval),
             dry_run: spec.dry_run,
             override_affinity: spec.override_affinity,
             clock: Clock {
@@ -108,6 +113,8 @@ impl Live {
                 quantum: now,
                 next: None,
                 next_scan: now,
+                next_watch: now,
+                own_cpu_ns: own_cpu_ns(),
             },
             enactor,
             child,

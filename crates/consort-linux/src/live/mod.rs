@@ -11,10 +11,13 @@ mod counting;
 mod descriptors;
 mod host;
 mod launch;
+mod look;
 mod observe;
+mod pace;
 mod place;
 mod relay;
 mod threads;
+mod urgency;
 
 pub use host::{Host, HostError};
 pub use launch::{LaunchSpec, LiveError};
@@ -24,13 +27,14 @@ use crate::enact::{Enactor, Launched, Signals};
 use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
 use consort_core::sharing::SharingMap;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, Tier, Topology};
 use counting::Counting;
+use pace::Pace;
 use relay::Ending;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use threads::{Thread, Threads};
+use threads::{Parted, Threads};
 
 /// A command and everything that it starts, on this host.
 pub struct Live {
@@ -38,9 +42,11 @@ pub struct Live {
     topology: Topology,
     /// What a file tells of sharing instead of the kernel.
     sharing: Option<SharingMap>,
+    /// PUs that count as large by decree.
+    large: Option<PuSet>,
     watch: Watch,
     offers: Offers,
-    interval: Duration,
+    pace: Pace,
     dry_run: bool,
     override_affinity: bool,
     clock: Clock,
@@ -53,7 +59,7 @@ pub struct Live {
     signals: Signals,
     threads: Threads,
     /// Threads that have exited since the last observation.
-    exited: Vec<(ThreadId, Thread)>,
+    exited: Vec<Parted>,
     /// Threads that ended between being found and being taken in.
     gone_at_once: u64,
     ending: Option<Ending>,
@@ -85,6 +91,9 @@ pub struct SampleCounts {
     pub lost: u64,
 }
 
+/// Limits are read no more often: it takes as long as looking at ten threads.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
 /// When the run and the current quantum began, and what comes next.
 struct Clock {
     start: Instant,
@@ -93,6 +102,10 @@ struct Clock {
     next: Option<Duration>,
     /// When `/proc` is compared with what records have told.
     next_scan: Instant,
+    /// When limits of the usable PUs are read again.
+    next_watch: Instant,
+    /// CPU time of Consort's own when the last turn began, ns.
+    own_cpu_ns: u64,
 }
 
 /// How a run ended.
@@ -115,6 +128,8 @@ pub struct Finished {
     pub samples: SampleCounts,
     /// Whether every mask is as it was.
     pub restored: bool,
+    /// Mean length of the quanta, ms; none when the first was not over.
+    pub quantum_ms: Option<f64>,
     /// What went not as planned, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -162,6 +177,7 @@ impl Live {
             let text = format!("the mask of thread {thread} could not be put back: {errno}");
             self.warnings.insert(text);
         }
+        self.warnings.extend(self.pace.lateness());
         let sampling = self.sampling.as_ref();
         let counts = sampling.map_or_else(SampleCounts::default, |s| s.counts);
         let cost_ns = sampling.map_or(0, |s| s.cost_ns);
@@ -174,6 +190,7 @@ impl Live {
             short_lived: self.discovery.short_lived() + self.gone_at_once,
             samples: counts,
             restored: restoration.complete,
+            quantum_ms: self.pace.mean_ms(),
             warnings: self.warnings.into_iter().collect(),
         }
     }
@@ -201,6 +218,11 @@ impl Live {
 
     /// CPUs come and go and cpusets change: plans must know.
     fn follow_topology(&mut self) {
+        let now = Instant::now();
+        if now < self.clock.next_watch {
+            return;
+        }
+        self.clock.next_watch = now + WATCH_EVERY;
         if self.watch.poll().is_none() {
             return;
         }
@@ -214,12 +236,25 @@ impl Live {
                 let pus = found.topology.pus();
                 self.warnings
                     .insert(format!("the usable PUs changed to {pus}"));
-                self.topology = found.topology;
+                self.topology = self.with_large(found.topology);
             }
             Err(error) => {
                 self.warnings
                     .insert(format!("the topology could not be read again: {error}"));
             }
         }
+    }
+
+    /// A topology that was found again, with the core types that were asked for.
+    fn with_large(&mut self, found: Topology) -> Topology {
+        let Some(large) = &self.large else {
+            return found;
+        };
+        let left = large.intersection(found.pus());
+        found.with_large(&left).unwrap_or_else(|error| {
+            let text = format!("core types are no longer emulated: {error}");
+            self.warnings.insert(text);
+            found
+        })
     }
 }

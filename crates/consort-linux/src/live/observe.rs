@@ -1,8 +1,9 @@
 //! From records and `/proc` to an observation.
 
 use super::Live;
-use super::threads::Thread;
-use crate::discovery::ProcSample;
+use super::threads::{Parted, Thread};
+use crate::counters::Sleeps;
+use crate::discovery::RunState;
 use crate::sampling::ThreadProfile;
 use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
 use nix::time::{ClockId, clock_gettime};
@@ -14,6 +15,8 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause as a multiple of what the scan took, so that crowds of processes cost no more than
 /// half a percent of one PU.
 const PAUSE_PER_SCAN: u32 = 200;
+/// The same where nothing else tells of new threads.
+const PAUSE_PER_ONLY_SCAN: u32 = 20;
 
 impl Live {
     /// Reads all rings: threads that came, went or were renamed, and samples.
@@ -37,12 +40,13 @@ impl Live {
         self.follow(events);
     }
 
-    /// Compares with `/proc`: always where there are no records, and now and then where there are.
+    /// Compares with `/proc`: at every quantum where there are no records, unless that would take
+    /// more than a twentieth of a PU, and now and then where there are.
     /// The kernel ends the records of a program that executes a setuid file, as if it had exited
     /// (`begin_new_exec` in `fs/exec.c`), and tells nothing of what that starts.
     fn scan_if_due(&mut self) {
         let begun = Instant::now();
-        if self.sampling.is_some() && begun < self.clock.next_scan {
+        if begun < self.clock.next_scan {
             return;
         }
         let events = self.discovery.scan();
@@ -50,20 +54,31 @@ impl Live {
             sampling.sampler.follow(&events);
         }
         self.follow(events);
-        self.clock.next_scan = begun + LEAST_PAUSE.max(begun.elapsed() * PAUSE_PER_SCAN);
+        let took = begun.elapsed();
+        let pause = match self.sampling {
+            Some(_) => LEAST_PAUSE.max(took * PAUSE_PER_SCAN),
+            None => took * PAUSE_PER_ONLY_SCAN,
+        };
+        self.clock.next_scan = begun + pause;
     }
 
     /// What each thread did since the last observation.
     pub(super) fn observation(&mut self) -> Observation {
         self.scan_if_due();
         let now = Instant::now();
-        let interval_ns = nanos(now - self.clock.quantum);
+        let interval = now - self.clock.quantum;
+        // A quantum that the policy chose, or that the end of the command cut, was not asked for.
+        if self.clock.next.take().is_none() && self.ending.is_none() {
+            self.pace.quantum_was(interval);
+        }
+        let interval_ns = nanos(interval);
         self.clock.quantum = now;
         let profiles = self.profiles(interval_ns);
+        let moment = Moment { now, interval_ns };
         let ids: Vec<ThreadId> = self.threads.keys().copied().collect();
         let looks = ids.into_iter();
         let threads = looks
-            .filter_map(|id| self.look_at(id, interval_ns, &profiles))
+            .filter_map(|id| self.look_at(id, moment, &profiles))
             .collect();
         let exited = self.last_looks(interval_ns, &profiles);
         let notices = self.counting.begin_quantum();
@@ -102,29 +117,62 @@ impl Live {
     fn look_at(
         &mut self,
         id: ThreadId,
-        interval_ns: u64,
+        moment: Moment,
         profiles: &Profiles,
     ) -> Option<ThreadObservation> {
-        let Ok(now) = self.reader.sample(id) else {
-            let gone = self.drop_thread(id);
-            self.exited.extend(gone);
+        let mut sample = Sample::default();
+        let begun = self.counting.fill(id, &mut sample);
+        let Some(runnable) = self.is_runnable(id, moment, begun, &mut sample) else {
+            self.part_with(id, sample);
             return None;
         };
         let thread = self.threads.get_mut(&id)?;
-        let mut sample = from_proc(thread.last.as_ref(), &now, interval_ns);
-        thread.last = Some(now);
-        self.counting.fill(id, &mut sample);
+        thread.returned(begun, runnable, &mut sample);
+        let runnable = Reading::whole(
+            f64::from(u8::from(runnable)),
+            Tier::Proc,
+            moment.interval_ns,
+        );
+        sample.set(Signal::Runnable, runnable);
         if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
-            profile.fill(&mut sample, interval_ns);
+            profile.fill(&mut sample, moment.interval_ns);
         }
-        Some(observed(id, thread, sample, Some(now.last_pu)))
+        let last_pu = thread.last.map(|last| last.last_pu);
+        Some(observed(id, thread, sample, last_pu))
+    }
+
+    /// Whether a thread can run now, by its counters or by `/proc`, which then adds what else it
+    /// tells; nothing when the thread is gone.
+    fn is_runnable(
+        &mut self,
+        id: ThreadId,
+        moment: Moment,
+        begun: Option<u64>,
+        sample: &mut Sample,
+    ) -> Option<bool> {
+        let thread = self.threads.get_mut(&id)?;
+        let known = thread.quick_look(moment.now, begun, sample);
+        if known.is_some() {
+            return known;
+        }
+        let told = self.reader.sample(id).ok()?;
+        thread.add_proc(moment.now, told, moment.interval_ns, sample);
+        if begun.is_none() {
+            // Sleeps are counted from the next quantum on at the earliest.
+            thread.sleeps = Some(Sleeps::of(told.state));
+        }
+        Some(told.state == RunState::Runnable)
     }
 
     /// Threads that have exited since the last observation.
     fn last_looks(&mut self, interval_ns: u64, profiles: &Profiles) -> Vec<ThreadObservation> {
         let exited = std::mem::take(&mut self.exited).into_iter();
-        let last = exited.map(|(id, thread)| {
-            let mut sample = Sample::default();
+        let last = exited.map(|parted| {
+            let Parted {
+                id,
+                thread,
+                mut sample,
+            } = parted;
             if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
                 // `/proc` no longer tells its CPU time, but each sample stands for a stretch of it.
                 let cpu_ns = profile.counts.sampled_ns as f64;
@@ -138,24 +186,15 @@ impl Live {
     }
 }
 
+/// When an observation is made, and how long its interval was.
+#[derive(Clone, Copy)]
+struct Moment {
+    now: Instant,
+    interval_ns: u64,
+}
+
 /// Profiles of one interval by pid and tid; the last of a tid that was used twice.
 type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
-
-/// What a thread consumed between two looks at `/proc`.
-fn from_proc(before: Option<&ProcSample>, now: &ProcSample, interval_ns: u64) -> Sample {
-    let mut sample = Sample::default();
-    let reading = |delta: u64| Reading::whole(delta as f64, Tier::Proc, interval_ns);
-    let cpu_before = before.map_or(0, |b| b.cpu_ns);
-    sample.set(
-        Signal::CpuTime,
-        reading(now.cpu_ns.saturating_sub(cpu_before)),
-    );
-    if let Some(wait) = now.wait_ns {
-        let wait_before = before.and_then(|b| b.wait_ns).unwrap_or(0);
-        sample.set(Signal::WaitTime, reading(wait.saturating_sub(wait_before)));
-    }
-    sample
-}
 
 fn observed(
     id: ThreadId,
@@ -174,11 +213,11 @@ fn observed(
 }
 
 /// CPU time of the calling thread, ns.
-fn own_cpu_ns() -> u64 {
+pub(super) fn own_cpu_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     now.map_or(0, |time| nanos(Duration::from(time)))
 }
 
-fn nanos(time: Duration) -> u64 {
+pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,10 @@
 //! Taking threads under management, and carrying plans out.
 
 use super::Live;
-use super::threads::Thread;
+use super::threads::{Parted, Thread};
 use crate::discovery::ThreadEvent;
 use crate::enact::{AdoptError, ChildStatus, Refusal, Wanted, current_mask};
-use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
+use consort_core::{Enacted, Placement, Plan, PuSet, Sample, ThreadId};
 use std::sync::Arc;
 
 impl Live {
@@ -27,19 +27,26 @@ impl Live {
                     }
                 }
                 ThreadEvent::Exited { id } => {
-                    let gone = self.drop_thread(id);
-                    self.exited.extend(gone);
+                    // Counters of a thread that has exited keep what they counted last.
+                    let mut sample = Sample::default();
+                    let begun = self.counting.fill(id, &mut sample);
+                    if let Some(thread) = self.threads.get_mut(&id) {
+                        thread.returned(begun, true, &mut sample);
+                    }
+                    self.part_with(id, sample);
                 }
             }
         }
     }
 
-    /// Forgets a thread that has exited.
-    pub(super) fn drop_thread(&mut self, id: ThreadId) -> Option<(ThreadId, Thread)> {
+    /// Forgets a thread that has exited, but for what it did until then.
+    pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
         self.reader.forget(id);
         self.enactor.forget(id);
         self.counting.forget(id);
-        Some((id, self.threads.remove(&id)?))
+        if let Some(thread) = self.threads.remove(&id) {
+            self.exited.push(Parted { id, thread, sample });
+        }
     }
 
     fn let_alone(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
@@ -55,6 +62,8 @@ impl Live {
             original: Arc::new(original),
             managed,
             last: None,
+            read: None,
+            sleeps: None,
         };
         self.threads.insert(id, thread);
     }

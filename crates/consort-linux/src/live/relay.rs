@@ -1,12 +1,13 @@
 //! Signals and the command's end, while a quantum passes.
 
+use super::observe::own_cpu_ns;
 use super::{Live, LiveError};
 use crate::enact::{ChildEvent, Relay, exit_code, relay};
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
-use nix::sys::time::TimeValLike;
+use nix::sys::time::{TimeSpec, TimeValLike};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,8 @@ impl Live {
     /// Waits until the quantum is over or the command has ended, reading rings and relaying
     /// signals meanwhile.
     pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
-        let length = self.clock.next.take().unwrap_or(self.interval);
+        self.account_for_turn();
+        let length = self.clock.next.unwrap_or_else(|| self.pace.quantum());
         let end = self.clock.quantum + length;
         loop {
             let now = Instant::now();
@@ -39,12 +41,19 @@ impl Live {
         }
     }
 
+    /// Stretches quanta that are too short for what a turn takes.
+    fn account_for_turn(&mut self) {
+        let cpu_ns = own_cpu_ns();
+        let took = cpu_ns.saturating_sub(self.clock.own_cpu_ns);
+        self.clock.own_cpu_ns = cpu_ns;
+        let notice = self.pace.turn_took(Duration::from_nanos(took));
+        self.warnings.extend(notice);
+    }
+
     fn wait(&self, time: Duration) -> Result<(), LiveError> {
         let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        // Rounded up: a timeout of 0 would spin through the last millisecond.
-        let time = time + Duration::from_micros(999);
-        let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
-        match poll(&mut fds, timeout) {
+        // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
+        match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(errno) => Err(LiveError::Wait(errno)),
         }

@@ -1,9 +1,11 @@
 //! The threads of the managed programs, and what was last read of each.
 
+use crate::counters::Sleeps;
 use crate::discovery::ProcSample;
-use consort_core::{PuSet, ThreadId};
+use consort_core::{PuSet, Sample, ThreadId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One thread that is there.
 #[derive(Clone, Debug)]
@@ -15,6 +17,19 @@ pub(super) struct Thread {
     pub(super) managed: bool,
     /// What `/proc` told of it last; nothing was consumed before it was found.
     pub(super) last: Option<ProcSample>,
+    /// When that was.
+    pub(super) read: Option<Instant>,
+    /// Its sleeps since it was first seen.
+    pub(super) sleeps: Option<Sleeps>,
+}
+
+/// One thread that has exited since the last observation.
+#[derive(Clone, Debug)]
+pub(super) struct Parted {
+    pub(super) id: ThreadId,
+    pub(super) thread: Thread,
+    /// What was counted of it since the last observation.
+    pub(super) sample: Sample,
 }
 
 /// All threads that are there, by id.

@@ -18,7 +18,8 @@ use super::open::{PerfError, Target, open};
 use nix::errno::Errno;
 use perf_event_open_sys as sys;
 use perf_event_open_sys::bindings;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// What to count, in the terms of `perf_event_attr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,9 @@ pub struct EventSpec {
     /// Count user mode only, which is all that `perf_event_paranoid` 2 permits
     /// without privilege.
     pub user_only: bool,
+    /// For a tracepoint, which of its events to count, in the words of the kernel's
+    /// `Documentation/trace/events.rst`, "Event filtering".
+    pub filter: Option<&'static CStr>,
 }
 
 impl EventSpec {
@@ -45,6 +49,15 @@ impl EventSpec {
             config1: 0,
             config2: 0,
             user_only,
+            filter: None,
+        }
+    }
+
+    /// The same, counting only what passes the filter.
+    pub fn filtered(self, filter: &'static CStr) -> Self {
+        Self {
+            filter: Some(filter),
+            ..self
         }
     }
 
@@ -76,6 +89,25 @@ fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
         Err(PerfError::Gone) => PerfError::Gone,
         _ => error,
     }
+}
+
+/// Opens one event and sets its filter.
+fn open_filtered(
+    spec: &EventSpec,
+    target: Target,
+    leader: Option<BorrowedFd<'_>>,
+) -> Result<OwnedFd, PerfError> {
+    let fd = open(&mut spec.attr(), target, leader)?;
+    let Some(filter) = spec.filter else {
+        return Ok(fd);
+    };
+    // SAFETY: the request reads a string that ends with a zero and lives for ever; it does not
+    // write to it, though the binding asks for a mutable pointer.
+    let answer = unsafe { sys::ioctls::SET_FILTER(fd.as_raw_fd(), filter.as_ptr().cast_mut()) };
+    if answer < 0 {
+        return Err(Errno::last().into());
+    }
+    Ok(fd)
 }
 
 /// What a group counted over one interval.
@@ -120,7 +152,7 @@ impl CounterGroup {
         let mut fds: Vec<OwnedFd> = Vec::with_capacity(specs.len());
         for spec in specs {
             let leader = fds.first().map(AsFd::as_fd);
-            let opened = open(&mut spec.attr(), target, leader);
+            let opened = open_filtered(spec, target, leader);
             fds.push(opened.map_err(|error| cause(error, &specs[0], target))?);
         }
         if fds.is_empty() {

@@ -49,6 +49,7 @@ pub fn tracepoint(root: &Path, system: &str, name: &str) -> Result<EventSpec, Tr
         config1: 0,
         config2: 0,
         user_only: false,
+        filter: None,
     })
 }
 

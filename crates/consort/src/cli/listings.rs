@@ -2,6 +2,7 @@
 
 use super::{Format, ProbeArgs};
 use clap::{Args, Subcommand, ValueEnum};
+use consort_core::PuSet;
 use std::path::PathBuf;
 
 /// Arguments of `machine`.
@@ -20,6 +21,9 @@ pub(crate) struct MachineArgs {
     /// List the described machines
     #[arg(long, conflicts_with_all = ["machine", "check"])]
     pub(crate) list: bool,
+    /// PUs that count as large cores, all others as small, as `run` would have them
+    #[arg(long, value_name = "PUS", conflicts_with_all = ["machine", "list"])]
+    pub(crate) emulate_asymmetry: Option<PuSet>,
     /// Run built-in kernels under every event and compare with what they are known to do
     #[arg(long, conflicts_with = "machine")]
     pub(crate) check: bool,

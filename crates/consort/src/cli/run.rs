@@ -2,6 +2,7 @@
 
 use super::{Format, parse_interval};
 use clap::Args;
+use consort_core::PuSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,10 @@ pub(crate) struct RunArgs {
     /// Quantum between decisions, for example 200ms or 1s; the policy's own if not given
     #[arg(short, long, value_name = "TIME", value_parser = parse_interval)]
     pub(crate) interval: Option<Duration>,
+    /// PUs that count as large cores, all others as small, for example 0-3,8; replaces the core
+    /// types that were found
+    #[arg(long, value_name = "PUS")]
+    pub(crate) emulate_asymmetry: Option<PuSet>,
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

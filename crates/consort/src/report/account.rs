@@ -36,6 +36,8 @@ pub(super) struct Account {
     mix: Mix,
     stack: BTreeMap<String, f64>,
     stack_tier: Option<Tier>,
+    futex_returns: Option<u64>,
+    blocking_returns: Option<u64>,
     pub(super) moves: u64,
     cpus: String,
     reason: String,
@@ -49,6 +51,12 @@ impl Account {
         self.cpu_ns += cpu_ns;
         self.lifetime_ns += interval_ns;
         self.add_shares(&seen.sample, cpu_ns);
+        add_count(&mut self.futex_returns, &seen.sample, Signal::FutexReturns);
+        add_count(
+            &mut self.blocking_returns,
+            &seen.sample,
+            Signal::BlockingReturns,
+        );
         if self.cpus.is_empty() {
             self.cpus = seen.original.to_string();
         }
@@ -116,9 +124,18 @@ impl Account {
                 .map(share)
                 .collect(),
             stack_source: self.stack_tier.map_or("none", stack_source),
+            futex_returns: self.futex_returns,
+            blocking_returns: self.blocking_returns,
             moves: self.moves,
             cpus: self.cpus.clone(),
             reason: self.reason.clone(),
         }
+    }
+}
+
+/// Adds what was counted in an interval, where it was.
+fn add_count(sum: &mut Option<u64>, sample: &Sample, signal: Signal) {
+    if let Some(count) = sample.get(signal) {
+        *sum = Some(sum.unwrap_or(0) + count as u64);
     }
 }

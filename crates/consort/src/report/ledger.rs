@@ -1,7 +1,7 @@
 //! Sums a run up, turn by turn.
 
 use super::account::Account;
-use super::{Others, Overhead, RunReport, SamplingCounts};
+use super::{Asymmetry, Others, Overhead, Quantum, RunReport, SamplingCounts};
 use consort_core::{Observation, ThreadId, ThreadObservation, Tier, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +32,8 @@ pub(crate) struct Ending {
     pub(crate) policy_reason: String,
     pub(crate) dry_run: bool,
     pub(crate) duration_s: f64,
+    pub(crate) quantum: Quantum,
+    pub(crate) asymmetry: Option<Asymmetry>,
     pub(crate) exit_code: i32,
     /// Threads that came and went unseen, with their CPU time where it is known.
     pub(crate) unseen: Others,
@@ -147,6 +149,8 @@ impl Ledger {
             policy_reason: ending.policy_reason,
             dry_run: ending.dry_run,
             duration_s: ending.duration_s,
+            quantum: ending.quantum,
+            asymmetry: ending.asymmetry,
             exit_code: ending.exit_code,
             threads: rows,
             others,
@@ -217,6 +221,8 @@ mod tests {
             policy_reason: "as asked".to_owned(),
             dry_run: false,
             duration_s: 2.0,
+            quantum: Quantum::default(),
+            asymmetry: None,
             exit_code: 0,
             unseen: Others::default(),
             own_cpu_s: 0.01,

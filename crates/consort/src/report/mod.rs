@@ -1,10 +1,12 @@
 //! The report of a run: what was seen, what was done.
 
 mod account;
+mod asymmetry;
 mod file;
 mod ledger;
 mod render;
 
+pub(crate) use asymmetry::Asymmetry;
 pub(crate) use file::ReportFile;
 pub(crate) use ledger::{Ending, Ledger};
 pub(crate) use render::{COLUMNS, text};
@@ -28,6 +30,10 @@ pub(crate) struct RunReport {
     pub(crate) dry_run: bool,
     /// Wall-clock time of the command, s.
     pub(crate) duration_s: f64,
+    /// Quanta between decisions.
+    pub(crate) quantum: Quantum,
+    /// Large and small cores; none where all are alike.
+    pub(crate) asymmetry: Option<Asymmetry>,
     /// The command's exit code; 128 + n when signal n ended it.
     pub(crate) exit_code: i32,
     /// Threads by CPU time, at most [`ledger::LISTED`].
@@ -69,12 +75,25 @@ pub(crate) struct ThreadRow {
     pub(crate) stack: BTreeMap<String, f64>,
     /// `counters`, `estimated` or `none`.
     pub(crate) stack_source: &'static str,
+    /// Returns from futex calls; none where they are not counted.
+    pub(crate) futex_returns: Option<u64>,
+    /// Returns from other blocking calls; none where they are not counted.
+    pub(crate) blocking_returns: Option<u64>,
     /// How often its mask was written to move it.
     pub(crate) moves: u64,
     /// Where it could run at last, as a CPU list.
     pub(crate) cpus: String,
     /// Why it was there.
     pub(crate) reason: String,
+}
+
+/// How long quanta were.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Quantum {
+    /// As asked for, by the user or by the policy, ms.
+    pub(crate) asked_ms: f64,
+    /// Mean of those that were over before the command was, ms.
+    pub(crate) mean_ms: Option<f64>,
 }
 
 /// Threads beyond those that are listed.

@@ -57,6 +57,9 @@ fn head(out: &mut String, report: &RunReport) {
         "\nconsort: policy {} ({}), tier {}{mode}",
         report.policy, report.policy_reason, report.tier
     );
+    if let Some(asymmetry) = &report.asymmetry {
+        let _ = writeln!(out, "{}", asymmetry.sentence());
+    }
     let estimated = report.threads.iter().any(|t| t.stack_source == "estimated");
     if estimated {
         let _ = writeln!(
@@ -81,7 +84,25 @@ fn hidden(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
+/// What policies for large and small cores go by.
+fn returns(out: &mut String, report: &RunReport) {
+    let sum =
+        |of: fn(&ThreadRow) -> Option<u64>| -> u64 { report.threads.iter().filter_map(of).sum() };
+    let (futex, others) = (sum(|t| t.futex_returns), sum(|t| t.blocking_returns));
+    let asked_ms = report.quantum.asked_ms;
+    let mean = report.quantum.mean_ms;
+    let mean = mean.map_or_else(String::new, |ms| format!(", {ms:.2} ms on average"));
+    let _ = writeln!(
+        out,
+        "quanta of {asked_ms} ms{mean}; returns from the kernel: {futex} from futex calls, \
+         {others} from others that blocked"
+    );
+}
+
 fn foot(out: &mut String, report: &RunReport) {
+    if report.asymmetry.is_some() {
+        returns(out, report);
+    }
     let undone = match report.undone {
         0 => String::new(),
         n => format!(", {n} undone because progress fell"),

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     let host = crate::host::look(args.topology.as_deref())?;
+    let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
     if args.check {
         return crate::commands::check::execute(args, &host);
     }

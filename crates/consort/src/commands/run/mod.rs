@@ -8,10 +8,13 @@ use crate::config;
 use crate::failure::{as_bad_input, bad_input};
 use crate::output;
 use crate::progress::Progress;
-use crate::report::{self, COLUMNS, Ending, Ledger, Others, ReportFile, RunReport, SamplingCounts};
+use crate::report::{
+    self, Asymmetry, COLUMNS, Ending, Ledger, Others, Quantum, ReportFile, RunReport,
+    SamplingCounts,
+};
 use anyhow::{Context, Result};
 use clap::Args;
-use consort_core::{ControlLoop, hint};
+use consort_core::{ControlLoop, Machine, hint};
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
 use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
 use setup::Setup;
@@ -29,6 +32,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     let topology = args.topology.as_ref().or(config.run.topology.as_ref());
     let host = crate::host::look(topology.map(PathBuf::as_path))?;
+    let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let report = manage(args, setup, host)?;
@@ -53,6 +57,7 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
 }
 
 fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
+    let asked = setup.interval;
     let machine = Live::launch(host, launch_spec(args, setup.interval)?).map_err(refused)?;
     let setup = setup.with_what_is_left(&machine)?;
     let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
@@ -65,6 +70,7 @@ fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
     progress.end();
     let undone = wheel.undone();
     let own = crate::own_cost::Cost::so_far(wheel.machine().guardian_pid());
+    let asymmetry = asymmetry(args, wheel.machine());
     let finished = wheel.into_machine().finish();
     Ok(ledger.report(Ending {
         tier: finished.tier,
@@ -73,6 +79,11 @@ fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
         policy_reason: setup.why,
         dry_run: args.dry_run,
         duration_s: finished.duration_s,
+        quantum: Quantum {
+            asked_ms: 1e3 * asked.as_secs_f64(),
+            mean_ms: finished.quantum_ms,
+        },
+        asymmetry,
         exit_code: i32::from(finished.exit_code),
         unseen: unseen(&finished),
         own_cpu_s: own.cpu_s,
@@ -88,6 +99,11 @@ fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
         restored: finished.restored,
         warnings: finished.warnings,
     }))
+}
+
+fn asymmetry(args: &RunArgs, machine: &Live) -> Option<Asymmetry> {
+    let emulated = args.emulate_asymmetry.is_some();
+    Asymmetry::of(machine.topology(), machine.offers(), emulated)
 }
 
 fn unseen(finished: &Finished) -> Others {

@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::config::RunConfig;
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::policy::{Policy, PolicySpec};
+use consort_core::policy::{Policy, PolicyError, PolicySpec};
 use consort_core::{Backoff, Machine, Offers, Topology, choose, policies, requested};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ fn resolve(
     }
     spec.attach(|path| std::fs::read_to_string(path))
         .map_err(bad_input)?;
-    requested(&spec.name, offers).map_err(bad_input)?;
+    requested(&spec.name, offers).map_err(unfed)?;
     Ok((spec, "as asked".to_owned()))
 }
 
@@ -136,6 +136,14 @@ fn automatic(
     spec.attach(|path| std::fs::read_to_string(path))
         .map_err(bad_input)?;
     Ok((spec, why))
+}
+
+/// What keeps a signal away is told where tiers are.
+fn unfed(error: PolicyError) -> anyhow::Error {
+    match error {
+        PolicyError::Unfed { .. } => bad_input(format!("{error}; `consort machine` says why")),
+        other => bad_input(other),
+    }
 }
 
 #[cfg(test)]

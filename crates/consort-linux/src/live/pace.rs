@@ -1,0 +1,151 @@
+//! How long a quantum is, when what was asked is too short for this host.
+//!
+//! A turn that takes long against its quantum would take the PUs away from those that are
+//! managed. So the quantum is stretched until turns take at most a fifth of one PU, and that is
+//! said once. Being late, because the host is busy, is only told: nobody can stretch that away.
+
+use std::time::Duration;
+
+/// A quantum lasts at least so many times the CPU time of a turn.
+const QUANTUM_PER_TURN: u32 = 5;
+/// A turn counts for one part in so many of the mean, so that one that is dear changes little.
+const MEMORY: u32 = 16;
+/// Turns that are not judged: the first ones open what later ones only read.
+const WARM_UP: u64 = 16;
+/// Quanta whose mean is longer than this many times the quantum are late.
+const LATE: f64 = 2.0;
+
+/// Keeps the length of the quantum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    asked: Duration,
+    /// Mean CPU time of a turn.
+    turn: Duration,
+    turns: u64,
+    /// Longest quantum that turns made necessary.
+    stretched: Option<Duration>,
+    spent: Duration,
+    quanta: u32,
+}
+
+impl Pace {
+    /// As asked, for now.
+    pub(super) fn new(asked: Duration) -> Self {
+        Self {
+            asked,
+            turn: Duration::ZERO,
+            turns: 0,
+            stretched: None,
+            spent: Duration::ZERO,
+            quanta: 0,
+        }
+    }
+
+    /// How long the next quantum is to be.
+    pub(super) fn quantum(&self) -> Duration {
+        if self.turns < WARM_UP {
+            return self.asked;
+        }
+        self.asked.max(self.turn * QUANTUM_PER_TURN)
+    }
+
+    /// Takes in what a turn took of CPU time; what the user should know, once.
+    pub(super) fn turn_took(&mut self, cpu: Duration) -> Option<String> {
+        self.turns += 1;
+        let weight = MEMORY.min(u32::try_from(self.turns).unwrap_or(MEMORY));
+        self.turn = (self.turn * (weight - 1) + cpu) / weight;
+        let quantum = self.quantum();
+        if quantum <= self.asked {
+            return None;
+        }
+        let told = self.stretched.replace(quantum).is_some();
+        (!told).then(|| {
+            format!(
+                "a turn takes {:.1} ms of CPU time, so quanta were stretched from {:.1} ms to {:.1} ms \
+                 and as turns need; ask for longer ones",
+                millis(self.turn),
+                millis(self.asked),
+                millis(quantum)
+            )
+        })
+    }
+
+    /// Takes in how long a quantum was.
+    pub(super) fn quantum_was(&mut self, length: Duration) {
+        self.spent += length;
+        self.quanta += 1;
+    }
+
+    /// Mean length of the quanta, ms; none before the first.
+    pub(super) fn mean_ms(&self) -> Option<f64> {
+        (self.quanta > 0).then(|| millis(self.spent) / f64::from(self.quanta))
+    }
+
+    /// Whether quanta were much longer than planned, in words.
+    pub(super) fn lateness(&self) -> Option<String> {
+        let planned = self.stretched.map_or(self.asked, |s| s.max(self.asked));
+        let mean_ms = self.mean_ms()?;
+        let is_late = u64::from(self.quanta) > WARM_UP && mean_ms > LATE * millis(planned);
+        is_late.then(|| {
+            format!(
+                "quanta took {mean_ms:.1} ms on average instead of {:.1} ms: this host is too busy to keep to them",
+                millis(planned)
+            )
+        })
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    1e3 * time.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn after(turns: u32, cpu: Duration) -> (Pace, Vec<String>) {
+        let mut pace = Pace::new(4 * MS);
+        let told = (0..turns).filter_map(|_| pace.turn_took(cpu)).collect();
+        (pace, told)
+    }
+
+    #[test]
+    fn cheap_turns_leave_the_quantum_as_asked() {
+        let (pace, told) = after(100, MS / 2);
+        assert_eq!((pace.quantum(), told.len()), (4 * MS, 0));
+    }
+
+    #[test]
+    fn dear_turns_stretch_the_quantum_and_it_is_said_once() {
+        let (pace, told) = after(100, 2 * MS);
+        assert_eq!(pace.quantum(), 10 * MS);
+        assert_eq!(
+            told,
+            [
+                "a turn takes 2.0 ms of CPU time, so quanta were stretched from 4.0 ms to 10.0 ms \
+              and as turns need; ask for longer ones"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_first_turns_are_not_judged() {
+        assert_eq!(after(10, 20 * MS).0.quantum(), 4 * MS);
+    }
+
+    #[test]
+    fn a_busy_host_is_told_of() {
+        let (mut pace, _) = after(20, MS / 10);
+        (0..20).for_each(|_| pace.quantum_was(7 * MS));
+        assert_eq!(pace.lateness(), None);
+        (0..20).for_each(|_| pace.quantum_was(13 * MS));
+        assert_eq!(
+            pace.lateness().as_deref(),
+            Some(
+                "quanta took 10.0 ms on average instead of 4.0 ms: this host is too busy to keep to them"
+            )
+        );
+    }
+}
