@@ -4,6 +4,7 @@
 //! [`REGISTRY`].
 
 mod alone;
+mod asymmetry;
 mod occupancy;
 mod s1;
 mod s2;

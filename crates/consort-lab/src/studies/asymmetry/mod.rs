@@ -1,0 +1,36 @@
+//! What the studies of asymmetric chips share: machines, workloads, their runs under each policy.
+//!
+//! A [`case::Case`] is a workload on a machine with its work measured; a [`grid::Grid`] holds its
+//! runs under several policies. [`chips`] gives the machines and their single cores,
+//! [`programs`] the workloads.
+//!
+//! Pitfall: work of a single-threaded program is what it does alone on a large core, so that
+//! slowdowns are against the best that there is; a program of several threads has the whole
+//! machine, under `linux`, to itself.
+
+pub(super) mod case;
+pub(super) mod chips;
+pub(super) mod grid;
+pub(super) mod large_share;
+pub(super) mod programs;
+
+use crate::study::StudyError;
+
+/// The published work.
+pub(super) const SOURCE: &str = "Markovic, \"Hardware Thread Scheduling Algorithms for Single-ISA \
+    Asymmetric CMPs\", PhD thesis, UPC 2015";
+
+/// The same seed for all that share their runs.
+pub(super) const SEED: u64 = 15;
+
+/// The operating system beneath every policy.
+pub(super) const OS: &str = "linux";
+
+/// Names what part of a study failed.
+pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let part = part.to_owned();
+    move |error| StudyError::part(part.as_str(), error)
+}
