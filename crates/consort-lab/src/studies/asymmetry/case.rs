@@ -1,7 +1,7 @@
 //! A workload on an asymmetric machine, ready to be run.
 
 use super::chips::{Kind, single};
-use super::large_share::LargeShare;
+use super::watch::Watch;
 use super::{OS, failed};
 use crate::experiment::{Contender, Experiment, RunResult, Work, measure_alone};
 use crate::study::StudyError;
@@ -106,15 +106,15 @@ impl Case {
     pub fn run(&self, policy: &str, seed: u64) -> Result<Outcome, StudyError> {
         let part = format!("{} under {policy}", self.key);
         let contender = Contender::new(policy, OS).map_err(failed(&part))?;
-        let share = LargeShare::new(&self.experiment.chip);
-        let watch = Some(Box::new(share.clone()) as _);
-        let run = self.experiment.run(&contender, &self.work, seed, watch);
-        Ok(Outcome::new(&run.map_err(failed(&part))?, &share))
+        let watch = Watch::new(&self.experiment.chip);
+        let told = Some(Box::new(watch.clone()) as _);
+        let run = self.experiment.run(&contender, &self.work, seed, told);
+        Ok(Outcome::new(&run.map_err(failed(&part))?, &watch))
     }
 }
 
 impl Outcome {
-    fn new(run: &RunResult, share: &LargeShare) -> Self {
+    fn new(run: &RunResult, watch: &Watch) -> Self {
         let times: Vec<f64> = run.programs.iter().map(|p| p.together_s).collect();
         let counters = run.programs.iter().map(|p| p.counters.instructions);
         Self {
@@ -125,9 +125,9 @@ impl Outcome {
             turnaround_s: mean(&times).unwrap_or(f64::NAN),
             energy_j: run.energy_j,
             instruction_nj: 1e9 * run.energy_j / counters.sum::<f64>(),
-            large_accesses: share.of_accesses(),
-            large_instructions: share.of_instructions(),
-            migration_hz: run.migrations as f64 / run.simulated_s,
+            large_accesses: watch.of_accesses(),
+            large_instructions: watch.of_instructions(),
+            migration_hz: watch.moves() as f64 / run.simulated_s,
             slowdowns: run.programs.iter().map(|p| p.slowdown).collect(),
         }
     }
@@ -166,6 +166,9 @@ mod tests {
         let workload = copies(&find("hmmer").unwrap(), 1);
         let case = Case::new("hmmer/1", &chip, workload, 0.01, 1).unwrap();
         let error = case.run("hrs", 1).unwrap_err().to_string();
-        assert!(error.starts_with("hmmer/1 under hrs: unknown policy"), "{error}");
+        assert!(
+            error.starts_with("hmmer/1 under hrs: unknown policy"),
+            "{error}"
+        );
     }
 }

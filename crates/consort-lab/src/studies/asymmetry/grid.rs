@@ -86,8 +86,13 @@ impl Grid {
     /// the interval over cases.
     pub fn ratio_of(&self, cases: &[usize], policy: usize, over: usize, value: Value) -> Cell {
         let of_case = |&case: &usize| {
-            let pairs = self.outcomes(case, policy).iter().zip(self.outcomes(case, over));
-            let all: Vec<f64> = pairs.map(|(ours, theirs)| value(ours) / value(theirs)).collect();
+            let pairs = self
+                .outcomes(case, policy)
+                .iter()
+                .zip(self.outcomes(case, over));
+            let all: Vec<f64> = pairs
+                .map(|(ours, theirs)| value(ours) / value(theirs))
+                .collect();
             RatioInterval::of(&all).map_or(f64::NAN, |ratio| ratio.mean)
         };
         ratios(&cases.iter().map(of_case).collect::<Vec<_>>())

@@ -11,8 +11,8 @@
 pub(super) mod case;
 pub(super) mod chips;
 pub(super) mod grid;
-pub(super) mod large_share;
 pub(super) mod programs;
+mod watch;
 
 use crate::study::StudyError;
 

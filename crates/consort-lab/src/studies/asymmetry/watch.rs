@@ -1,14 +1,16 @@
-//! How much of the traffic to the LLC large cores make.
+//! What a run is watched for: the large cores' share of it, and moves between cores.
 
 use super::chips::Kind;
+use consort_core::ThreadId;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Doing, Observer, Segment};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(super) struct LargeShare(Rc<RefCell<Meter>>);
+pub(super) struct Watch(Rc<RefCell<Meter>>);
 
 struct Meter {
     is_large: Vec<bool>,
@@ -16,16 +18,26 @@ struct Meter {
     accesses: [f64; 2],
     /// Instructions on large cores and on all.
     instructions: [f64; 2],
+    /// Where each thread was last.
+    last: BTreeMap<ThreadId, usize>,
+    moves: u64,
 }
 
-impl LargeShare {
+impl Watch {
     pub(super) fn new(chip: &Chip) -> Self {
         let pus = 0..chip.places().len();
         Self(Rc::new(RefCell::new(Meter {
             is_large: pus.map(|pu| Kind::of(chip, pu) == Kind::Large).collect(),
             accesses: [0.0; 2],
             instructions: [0.0; 2],
+            last: BTreeMap::new(),
+            moves: 0,
         })))
+    }
+
+    /// Times that a thread came onto another PU of the chip, whoever brought it there.
+    pub(super) fn moves(&self) -> u64 {
+        self.0.borrow().moves
     }
 
     /// Share of the accesses to LLCs that large cores make, 0 to 1; not a number without any.
@@ -41,12 +53,14 @@ impl LargeShare {
     }
 }
 
-impl Observer for LargeShare {
+impl Observer for Watch {
     fn segment(&mut self, segment: &Segment<'_>) {
+        let mut meter = self.0.borrow_mut();
+        let before = meter.last.insert(segment.thread, segment.pu);
+        meter.moves += u64::from(before.is_some_and(|pu| pu != segment.pu));
         if segment.doing != Doing::Work {
             return;
         }
-        let mut meter = self.0.borrow_mut();
         let time_s = (segment.to_ps - segment.from_ps) as f64 * 1e-12;
         let instructions = segment.rates.ips * time_s;
         let accesses = instructions * segment.rates.flow.llc_accesses;
@@ -62,12 +76,11 @@ impl Observer for LargeShare {
 mod tests {
     use super::super::chips::chip;
     use super::*;
-    use consort_core::ThreadId;
     use consort_sim::contention::ThreadRates;
 
     #[test]
     fn what_large_cores_do_is_a_share_of_all() {
-        let mut watch = LargeShare::new(&chip("acmp-1+3").unwrap());
+        let mut watch = Watch::new(&chip("acmp-1+3").unwrap());
         let mut rates = ThreadRates {
             ips: 1e9,
             ..ThreadRates::default()
@@ -95,5 +108,6 @@ mod tests {
         }
         assert!((watch.of_accesses() - 0.5).abs() < 1e-12);
         assert!((watch.of_instructions() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(watch.moves(), 3);
     }
 }
