@@ -22,6 +22,8 @@ mod w4;
 mod w5;
 mod w6;
 
+pub use asymmetry::ideal::IdealRoundRobin;
+
 use crate::registry::Registry;
 
 /// Every study, in the order of the list.

@@ -11,6 +11,7 @@
 pub(super) mod case;
 pub(super) mod chips;
 pub(super) mod grid;
+pub(super) mod ideal;
 pub(super) mod programs;
 mod watch;
 
