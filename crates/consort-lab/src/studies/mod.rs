@@ -3,6 +3,8 @@
 //! To add one: a file here that implements [`crate::Study`], and a line in
 //! [`REGISTRY`].
 
+mod a4;
+mod a7;
 mod alone;
 mod asymmetry;
 mod occupancy;
@@ -42,6 +44,8 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &s6::S6,
     &s7::S7,
     &s8::S8,
+    &a4::A4,
+    &a7::A7,
 ]);
 
 #[cfg(test)]

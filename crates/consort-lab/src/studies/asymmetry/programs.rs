@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// Single-threaded programs of the source's first studies.
 pub(in crate::studies) const SPEC: &str = "spec2006";
 
+/// Multithreaded programs of the source's later studies.
+pub(in crate::studies) const SPLASH: &str = "splash2";
+
 /// A program that comes with Consort.
 pub(in crate::studies) fn find(name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
     Ok(Arc::new(presets::find(name).map_err(failed(name))?))
