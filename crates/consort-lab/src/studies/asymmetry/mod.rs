@@ -12,6 +12,7 @@ pub(super) mod case;
 pub(super) mod chips;
 pub(super) mod grid;
 pub(super) mod ideal;
+pub(super) mod migration;
 pub(super) mod programs;
 pub(super) mod runs;
 pub(super) mod single;
