@@ -97,12 +97,6 @@ impl Grid {
         };
         ratios(&cases.iter().map(of_case).collect::<Vec<_>>())
     }
-
-    /// Positions of the cases that a condition on their keys holds for.
-    pub fn cases(&self, holds: impl Fn(&str) -> bool) -> Vec<usize> {
-        let all = self.keys.iter().enumerate();
-        all.filter(|(_, key)| holds(key)).map(|(n, _)| n).collect()
-    }
 }
 
 #[cfg(test)]
@@ -131,7 +125,6 @@ mod tests {
         let hrrs = one.policy("hrrs").unwrap();
         assert_eq!(one.outcomes(1, hrrs), &one.outcomes[6..8]);
         assert_eq!(one.policy("kuths"), None);
-        assert_eq!(one.cases(|key| key == "mcf"), [1]);
         // Round robin moves threads and this linux leaves both where they are.
         let moves = |policy| one.outcomes(0, policy)[0].migration_hz;
         assert!(moves(hrrs) > 100.0 && moves(0) < 100.0);
