@@ -9,7 +9,7 @@ use super::asymmetry::chips::{Kind, single, spec, whole};
 use super::asymmetry::grid::Grid;
 use super::asymmetry::ideal::IdealRoundRobin;
 use super::asymmetry::programs::{copies, find};
-use super::asymmetry::runs::{FAIR, HRRS, present};
+use super::asymmetry::runs::{HRRS, present};
 use super::asymmetry::single::Single;
 use super::asymmetry::{SEED, SOURCE};
 use super::symbiosis::cells::ratios;
@@ -33,7 +33,7 @@ static INFO: StudyInfo = StudyInfo {
                cores 1 to 4 times as fast as small ones.",
     differs: "Fair progress is simulated, with as many threads of integer arithmetic without misses as \
               cores, and moves that cost nothing; the ratio is set by the clock of the small \
-              cores. In the closed form L and S are instructions per quantum of length Q. Each \
+              cores, of which PIE knows nothing, so fair progress measures its ratio. In the closed form L and S are instructions per quantum of length Q. Each \
               thread's work is 0.4 s on the large core. The quick scale has the ratios 1, 2 and 4, \
               0.1 s and one run.",
     default_seed: SEED,
@@ -42,15 +42,17 @@ static INFO: StudyInfo = StudyInfo {
 
 const MACHINES: [(&str, u32); 4] = [("1+1", 2), ("1+3", 4), ("1+7", 8), ("1+15", 16)];
 const PROGRAM: &str = "pure-int";
+/// Fair progress at the operating system's quantum.
+const FAIR: &str = "fair-progress:form=software,ratio=measured";
 /// Fair progress at the hardware's quantum.
-const FAIR_1MS: &str = "fair-progress:form=hardware";
+const FAIR_1MS: &str = "fair-progress:form=hardware,ratio=measured";
 /// Large over small, at the quick and the full scale.
 const RATIOS: [&[f64]; 2] = [&[1.0, 2.0, 4.0], &[1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]];
 /// Time of a thread's work alone on the large core, s.
 const ALONE_S: [f64; 2] = [0.1, 0.4];
 /// Runs of each machine and policy.
 const RUNS: [usize; 2] = [1, 3];
-/// Time over which speeds are measured, s.
+/// Work with which speeds are measured, instructions.
 const SPEED_INSTR: f64 = 2e9;
 
 /// A machine with a ratio, and what the closed form says of it.
