@@ -17,12 +17,8 @@ pub(super) mod cells;
 mod chips;
 pub(super) mod errors;
 pub(super) mod grid;
-<<<<<<< HEAD
 mod heard;
-mod memo;
-=======
 pub(super) mod memo;
->>>>>>> ea716b7 (A4 and A7: round robin and fair progress over linux; who uses the LLC)
 pub(super) mod mixes;
 pub(super) mod phases;
 mod prepare;
