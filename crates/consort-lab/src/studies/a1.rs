@@ -208,7 +208,9 @@ fn stack_figure(rows: &[Row], kind: Kind) -> Result<Figure, StudyError> {
         Kind::Large => ("large-stack", "large"),
         Kind::Small => ("small-stack", "small"),
     };
-    let line = |row: &Row| causes().map(|(c, _)| row.cpi(kind, c).value()).collect();
+    // Hundredths are what a cell shows; the table has all digits.
+    let shown = |cell: Cell| cell.value().map(|cpi| (100.0 * cpi).round() / 100.0);
+    let line = |row: &Row| causes().map(|(c, _)| shown(row.cpi(kind, c))).collect();
     let map = HeatMap {
         x: "Cause".to_owned(),
         y: "Program".to_owned(),

@@ -180,7 +180,7 @@ impl Compared {
         vec![
             format!(
                 "Simulated hrrs takes {} times the closed form's time: {} times for what programs do \
-                 to each other in the L3 and at memory, {} times for moves. Furthest off: {}.",
+                 to each other in the L3 and at memory and for other draws, {} times for moves. Furthest off: {}.",
                 all[0],
                 all[1],
                 all[2],
@@ -188,8 +188,10 @@ impl Compared {
             ),
             "The closed form knows each instance's speed alone on either kind of core, over the \
              very instructions that it runs. It knows nothing of four instances in one L3 and \
-             on one memory controller, and of refills; and the part of the work that falls on the \
-             large core it takes to be a quarter of the time, whatever the phase there."
+             on one memory controller, and of refills. Variation within phases is drawn anew for every \
+             run, and the closed form's speeds are those of one drawing: where intervals are wide, \
+             and where moves that cost nothing leave a value other than 1 in a program that \
+             hardly uses memory, that is what is seen."
                 .to_owned(),
         ]
     }

@@ -93,8 +93,8 @@ fn notes(grid: &Grid, policies: &[&str]) -> Vec<String> {
         format!(
             "By program under hrrs, {}. A thread makes the same accesses per instruction on either \
              kind of core here, both have an L2 of the same size, so the share is that of the \
-             instructions of the phases that ran there: it is low where both kinds of core wait \
-             for memory equally long. Accesses that refill caches after a move are part of the \
+             instructions: with a large core r times as fast as each of three small ones \
+             r/(r + 3), whoever is on it and whatever the scheduler. Accesses that refill caches after a move are part of the \
              time that a move costs and are not counted.",
             ends(&ranked(grid, &by_program(grid), HRRS, &LLC), 3)
         ),

@@ -89,6 +89,13 @@ impl Study for A9 {
              product does not. Time that moves cost is paid at static power."
                 .to_owned(),
         );
+        output.notes.push(
+            "Threads of one program wait for each other. With as many threads as cores linux leaves \
+             the same thread on the large core, which does its part sooner and then idles until the \
+             small cores have done theirs; under round robin the large core is busy, which makes the \
+             program faster and draws more power than the shorter time saves."
+                .to_owned(),
+        );
         Ok(output)
     }
 }
