@@ -28,7 +28,7 @@ static INFO: StudyInfo = StudyInfo {
                fairness-aware scheduler over linux.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 60,
+    full_seconds_hint: 70,
 };
 
 /// Time until the last instance is done, inverted: more is better.
@@ -62,7 +62,10 @@ impl Study for A4 {
         let drawing = |key, title, category| Drawing {
             key,
             title,
-            text: "More is better; intervals are over numbers of threads, or over programs.",
+            text: match category {
+                "Program" => "More is better. Intervals are over 4, 8 and 16 threads.",
+                _ => "More is better. Intervals are over programs.",
+            },
             category,
         };
         let speed = drawing("speed", "Speed of the last instance over linux", "Program");

@@ -32,7 +32,7 @@ static INFO: StudyInfo = StudyInfo {
                three small cores.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 15,
+    full_seconds_hint: 5,
 };
 
 const SLOWDOWN: Value = |o| o.antt;

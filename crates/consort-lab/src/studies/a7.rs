@@ -25,7 +25,7 @@ static INFO: StudyInfo = StudyInfo {
                the large core makes, under each scheduler.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 60,
+    full_seconds_hint: 70,
 };
 
 const LLC: Measure = Measure::mean(

@@ -27,7 +27,7 @@ static INFO: StudyInfo = StudyInfo {
                ms, on one large and three small cores.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 90,
+    full_seconds_hint: 85,
 };
 
 /// Policies that have both forms.

@@ -24,7 +24,7 @@ static INFO: StudyInfo = StudyInfo {
                small cores, over linux.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 90,
+    full_seconds_hint: 85,
 };
 
 const PDP: Measure = Measure::over(LINUX, "pdp_over_linux", "PDP over linux", |o| o.energy_j);
