@@ -14,7 +14,7 @@ const SEED: u64 = 1;
 const ALONE_S: f64 = 0.8;
 
 fn thread(number: u32) -> Instance {
-    let program = programs::find("pure-int").unwrap();
+    let program = programs::find("pure-int").expect("a preset");
     Instance {
         name: format!("pure-int#{number}"),
         program: Arc::new(program),
@@ -25,17 +25,17 @@ fn thread(number: u32) -> Instance {
 
 /// Instructions per second alone on the core of this number.
 fn ips(spec: &MachineSpec, core: usize) -> f64 {
-    let chip = Chip::with_cores(spec, None, &|number| number == core).unwrap();
-    let work = measure_alone(&Arc::new(chip), &thread(0), 1.0, SEED).unwrap();
+    let chip = Chip::with_cores(spec, None, &|number| number == core).expect("a core");
+    let work = measure_alone(&Arc::new(chip), &thread(0), 1.0, SEED).expect("it runs");
     work.instructions
 }
 
 /// The machine with its small cores' clock such that the large core, the first, is `ratio` times
 /// as fast.
 fn machine(name: &str, ratio: f64) -> MachineSpec {
-    let mut spec = machines::find(name).unwrap();
+    let mut spec = machines::find(name).expect("a preset");
     let given = ips(&spec, 0) / ips(&spec, 1);
-    let small = spec.core_types.get_mut("small").unwrap();
+    let small = spec.core_types.get_mut("small").expect("asymmetric");
     small.frequency_ghz *= given / ratio;
     spec
 }
@@ -54,17 +54,17 @@ fn simulated_over_ideal(name: &str, cores: u32, ratio: f64) -> [f64; 2] {
         entries: (1..=cores).map(thread).collect(),
     };
     let experiment = Experiment {
-        chip: Arc::new(Chip::new(&spec, None).unwrap()),
+        chip: Arc::new(Chip::new(&spec, None).expect("a machine")),
         workload,
         alone_s: ALONE_S,
         quantum: None,
         free_migration: true,
     };
-    let large = Chip::with_cores(&spec, None, &|number| number == 0).unwrap();
-    let work = measure_alone(&Arc::new(large), &thread(0), ALONE_S, SEED).unwrap();
-    let hrrs = Contender::new("hrrs", "linux").unwrap();
+    let large = Chip::with_cores(&spec, None, &|number| number == 0).expect("a core");
+    let work = measure_alone(&Arc::new(large), &thread(0), ALONE_S, SEED).expect("it runs");
+    let hrrs = Contender::new("hrrs", "linux").expect("a policy");
     let all = vec![work; cores as usize];
-    let run = experiment.run(&hrrs, &all, SEED, None).unwrap();
+    let run = experiment.run(&hrrs, &all, SEED, None).expect("it runs");
     let times = run.programs.iter().map(|p| p.together_s);
     let ideal = model.time_s(work.instructions, cores);
     let first = times.clone().fold(f64::INFINITY, f64::min);
