@@ -9,7 +9,7 @@ use super::asymmetry::chips::{Kind, single, spec, whole};
 use super::asymmetry::grid::Grid;
 use super::asymmetry::ideal::IdealRoundRobin;
 use super::asymmetry::programs::{copies, find};
-use super::asymmetry::runs::{HRRS, present};
+use super::asymmetry::runs::HRRS;
 use super::asymmetry::single::Single;
 use super::asymmetry::{SEED, SOURCE};
 use super::symbiosis::cells::ratios;
@@ -79,7 +79,7 @@ impl Study for A3 {
         let (cases, told): (Vec<Case>, Vec<Told>) =
             settings.into_iter().map(Setting::split).unzip();
         let runs = context.by_scale(RUNS[0], RUNS[1]);
-        let policies = present(&[FAIR, FAIR_1MS, HRRS]);
+        let policies = [FAIR, FAIR_1MS, HRRS];
         let grid = Grid::run(context, &cases, &policies, runs)?;
         Ok(StudyOutput {
             tables: vec![table(&grid, &told)?],

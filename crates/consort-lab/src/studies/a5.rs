@@ -64,7 +64,8 @@ impl Compared {
     fn of(context: &Context<'_>) -> Result<Self, StudyError> {
         let (policies, count) = ([HRRS], runs(context));
         let cases = one_per_core(context)?;
-        let small = single(&chip(MACHINE)?, Kind::Small)?;
+        let whole = chip(MACHINE)?;
+        let small = single(&whole, Kind::Small)?;
         let ideal = context.map(&cases, |case| ideal_slowdown(case, &small, context.seed()))?;
         let ideal = ideal.into_iter().collect::<Result<_, _>>()?;
         let simulated = Grid::run(context, &cases, &policies, count)?;

@@ -2,13 +2,11 @@
 //!
 //! Keys of cases are `PROGRAM/THREADS`.
 
-use super::OS;
 use super::case::Case;
 use super::chips::chip;
 use super::grid::Grid;
 use super::programs::{SPEC, SPLASH, copies, parallel, suite};
 use crate::context::Context;
-use crate::experiment::Contender;
 use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_sim::program::ProgramSpec;
@@ -59,7 +57,7 @@ static SPLASH_RUNS: Memo<Grid> = Memo::new();
 pub(in crate::studies) fn spec(context: &Context<'_>) -> Result<Arc<Grid>, StudyError> {
     SPEC_RUNS.get(context, || {
         let cases = cases(context, SPEC, |program, n| copies(program, n as usize))?;
-        Grid::run(context, &cases, &present(&SPEC_POLICIES), runs(context))
+        Grid::run(context, &cases, &SPEC_POLICIES, runs(context))
     })
 }
 
@@ -67,7 +65,7 @@ pub(in crate::studies) fn spec(context: &Context<'_>) -> Result<Arc<Grid>, Study
 pub(in crate::studies) fn splash(context: &Context<'_>) -> Result<Arc<Grid>, StudyError> {
     SPLASH_RUNS.get(context, || {
         let cases = cases(context, SPLASH, parallel)?;
-        Grid::run(context, &cases, &present(&SPLASH_POLICIES), runs(context))
+        Grid::run(context, &cases, &SPLASH_POLICIES, runs(context))
     })
 }
 
@@ -75,12 +73,6 @@ pub(in crate::studies) fn splash(context: &Context<'_>) -> Result<Arc<Grid>, Stu
 pub(in crate::studies) fn one_per_core(context: &Context<'_>) -> Result<Vec<Case>, StudyError> {
     let all = programs(context, SPEC)?;
     prepared(context, &all, &THREADS[..1], |p, n| copies(p, n as usize))
-}
-
-/// Those of the policies that there are.
-pub(in crate::studies) fn present(policies: &[&'static str]) -> Vec<&'static str> {
-    let is_known = |policy: &&str| Contender::new(policy, OS).is_ok();
-    policies.iter().copied().filter(is_known).collect()
 }
 
 /// Runs of each workload and policy.
