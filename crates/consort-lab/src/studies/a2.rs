@@ -116,7 +116,7 @@ fn working_sets() -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     let loads = find(LOADS)?;
     let of = |kib: f64| {
         let mut program = ProgramSpec::clone(&loads);
-        program.name = format!("{LOADS} in {kib} KiB");
+        program.name = format!("{LOADS}-{kib}-kib");
         let misses = |capacity: &f64| if *capacity < kib { MPKI } else { 0.0 };
         for phase in &mut program.phases {
             phase.data_mpki = CURVE_KIB.iter().map(misses).collect();
