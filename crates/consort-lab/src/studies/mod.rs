@@ -3,7 +3,16 @@
 //! To add one: a file here that implements [`crate::Study`], and a line in
 //! [`REGISTRY`].
 
+mod a1;
+mod a2;
+mod a3;
+mod a4;
+mod a5;
+mod a7;
+mod a8;
+mod a9;
 mod alone;
+mod asymmetry;
 mod occupancy;
 mod s1;
 mod s2;
@@ -20,6 +29,8 @@ mod w3;
 mod w4;
 mod w5;
 mod w6;
+
+pub use asymmetry::ideal::IdealRoundRobin;
 
 use crate::registry::Registry;
 
@@ -39,6 +50,14 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &s6::S6,
     &s7::S7,
     &s8::S8,
+    &a1::A1,
+    &a2::A2,
+    &a3::A3,
+    &a4::A4,
+    &a5::A5,
+    &a7::A7,
+    &a8::A8,
+    &a9::A9,
 ]);
 
 #[cfg(test)]

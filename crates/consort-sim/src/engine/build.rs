@@ -163,6 +163,7 @@ impl Engine {
             allowed: PuSet::clone(all),
             pu: None,
             warm_at: None,
+            ran_until: 0,
             has_home: false,
             rates: ThreadRates::default(),
             instruction_j: 0.0,

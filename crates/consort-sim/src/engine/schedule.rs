@@ -39,6 +39,9 @@ impl Engine {
         if pu.current == Some(t) {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
             thread.halt(self.now);
+            if pu.since < self.now {
+                thread.ran_until = self.now;
+            }
             pu.current = None;
             pu.last = Some(t);
             self.stale = true;

@@ -61,6 +61,8 @@ pub(crate) struct Thread {
     pub(crate) pu: Option<usize>,
     /// Where its data is: the PU of the chip that it ran on last.
     pub(crate) warm_at: Option<usize>,
+    /// When it last was on a PU, ps; a turn without length is none.
+    pub(crate) ran_until: u64,
     /// Whether its memory has a home node yet.
     pub(crate) has_home: bool,
 

@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 type Key = (u64, Scale, NonZeroUsize);
 
 /// One kind of result.
-pub(super) struct Memo<T>(Mutex<BTreeMap<Key, Arc<T>>>);
+pub(in crate::studies) struct Memo<T>(Mutex<BTreeMap<Key, Arc<T>>>);
 
 impl<T> Memo<T> {
     /// Nothing yet.
-    pub(super) const fn new() -> Self {
+    pub(in crate::studies) const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
     /// What was made before for this context, or what `make` makes now. Whoever asks meanwhile
     /// waits for it; a failure is not kept.
-    pub(super) fn get(
+    pub(in crate::studies) fn get(
         &self,
         context: &Context<'_>,
         make: impl FnOnce() -> Result<T, StudyError>,

@@ -18,7 +18,7 @@ mod chips;
 pub(super) mod errors;
 pub(super) mod grid;
 mod heard;
-mod memo;
+pub(super) mod memo;
 pub(super) mod mixes;
 pub(super) mod phases;
 mod prepare;

@@ -1,0 +1,168 @@
+//! What it costs to exchange a thread between a large and a small core.
+
+use super::chips::Kind;
+use super::failed;
+use crate::experiment::{Quiet, machine};
+use crate::study::StudyError;
+use consort_core::Machine;
+use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::program::ProgramSpec;
+use std::sync::Arc;
+
+/// The hardware's quantum, ns.
+pub(in crate::studies) const QUANTUM_NS: u64 = 1_000_000;
+/// Cycles to save and restore registers at an exchange (the source's section 4.2).
+const REGISTERS_CYCLES: f64 = 1000.0;
+/// More work than any run does.
+const ENDLESS: f64 = 1e18;
+
+/// Two cores between which a thread goes to and fro.
+pub(in crate::studies) struct Path {
+    /// PUs of the large and of the small core.
+    pus: [usize; 2],
+}
+
+/// What an exchange costs a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::studies) struct Cost {
+    /// Cycles to fetch again what it held in caches that the cores do not share.
+    pub refill_cycles: f64,
+    /// All that it costs, registers and pipeline included, as a share of the quantum, 0 to 1.
+    pub quantum_share: f64,
+}
+
+impl Path {
+    /// From the first large core to the first small one in the same LLC domain, or in another.
+    pub fn of(chip: &Chip, shared: bool) -> Option<Self> {
+        let pus = 0..chip.places().len();
+        let llc = |pu: usize| chip.places()[pu].llc;
+        let large = pus.clone().find(|&pu| Kind::of(chip, pu) == Kind::Large)?;
+        let is_end =
+            |&pu: &usize| Kind::of(chip, pu) == Kind::Small && (llc(pu) == llc(large)) == shared;
+        let small = pus.into_iter().find(is_end)?;
+        Some(Self {
+            pus: [large, small],
+        })
+    }
+
+    /// Exchanges a program alone on the machine so many times, rounded to whole rounds, once
+    /// every quantum.
+    ///
+    /// # Errors
+    /// A program that cannot run.
+    pub fn cost(
+        &self,
+        chip: &Arc<Chip>,
+        program: &Arc<ProgramSpec>,
+        moves: u32,
+        seed: u64,
+    ) -> Result<Cost, StudyError> {
+        let part = failed(&program.name);
+        let mut machine = self.begin(chip, program, seed)?;
+        // The first quantum begins where the operating system has put the thread: on PU 0, the
+        // large core, which the exchanges then take for either end.
+        let rounds = moves / 2;
+        for _ in 0..rounds {
+            for there in [true, false] {
+                machine.observe().map_err(&part)?;
+                machine
+                    .remap(&self.mapping(chip, there))
+                    .map_err(failed(&program.name))?;
+            }
+        }
+        machine.observe().map_err(&part)?;
+        Ok(self.of_run(chip, &machine, f64::from(2 * rounds)))
+    }
+
+    fn begin(
+        &self,
+        chip: &Arc<Chip>,
+        program: &Arc<ProgramSpec>,
+        seed: u64,
+    ) -> Result<SimMachine, StudyError> {
+        let settings = Settings {
+            seed,
+            mode: RunMode::Once,
+            os: "pinned".to_owned(),
+            logical_cores: true,
+            free_migration: false,
+        };
+        let instance = Instance {
+            program: Arc::clone(program),
+            threads: 1,
+            instructions: ENDLESS,
+            start_ms: 0.0,
+        };
+        let quiet = Box::<Quiet>::default();
+        let machine = machine(chip, &[instance], &settings, QUANTUM_NS, quiet);
+        machine.map_err(failed(&program.name))
+    }
+
+    /// Every logical core where it was, or both ends exchanged.
+    fn mapping(&self, chip: &Chip, there: bool) -> Vec<usize> {
+        let mut physical: Vec<usize> = (0..chip.places().len()).collect();
+        if there {
+            physical.swap(self.pus[0], self.pus[1]);
+        }
+        physical
+    }
+
+    fn of_run(&self, chip: &Chip, machine: &SimMachine, moves: f64) -> Cost {
+        let oracle = machine.oracle();
+        let counts = oracle.threads().next().and_then(|id| oracle.counts(id));
+        let overhead_s = counts.map_or(f64::NAN, |counts| counts.overhead_s);
+        let ends = self.pus.map(|pu| chip.places()[pu]);
+        let hz = ends
+            .map(|place| chip.frequency_hz(place))
+            .iter()
+            .sum::<f64>()
+            / 2.0;
+        let drain = ends.map(|place| chip.core_spec(place).pipeline_depth_cycles);
+        let fixed = REGISTERS_CYCLES + drain.iter().sum::<f64>() / 2.0;
+        // The operating system has put the thread on its first core once.
+        let cycles = (overhead_s * hz - chip.spec().os.switch_cycles) / moves;
+        Cost {
+            refill_cycles: cycles - fixed,
+            quantum_share: cycles / hz / (QUANTUM_NS as f64 * 1e-9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chips::chip;
+    use super::super::programs::find;
+    use super::*;
+
+    fn cost(name: &str, shared: bool) -> Cost {
+        let chip = chip("acmp-2+6").unwrap();
+        let path = Path::of(&chip, shared).unwrap();
+        path.cost(&chip, &find(name).unwrap(), 40, 1).unwrap()
+    }
+
+    #[test]
+    fn what_has_no_data_pays_for_registers_pipeline_and_code_alone() {
+        let idle = cost("pure-int", true);
+        // Its code of at most 64 KiB is all that it fetches again, 1024 lines at 30 cycles.
+        assert!((0.0..30_800.0).contains(&idle.refill_cycles), "{idle:?}");
+        let fixed = (REGISTERS_CYCLES + 8.5) / 2.66e6;
+        let expect = fixed + idle.refill_cycles / 2.66e6;
+        assert!((idle.quantum_share - expect).abs() < 1e-6, "{idle:?}");
+    }
+
+    #[test]
+    fn private_caches_cost_more_than_a_shared_one() {
+        let (near, far) = (cost("bzip2", true), cost("bzip2", false));
+        assert!(
+            far.refill_cycles > 2.0 * near.refill_cycles,
+            "{near:?} {far:?}"
+        );
+    }
+
+    #[test]
+    fn one_region_has_no_way_out_of_it() {
+        assert!(Path::of(&chip("acmp-1+3").unwrap(), false).is_none());
+    }
+}

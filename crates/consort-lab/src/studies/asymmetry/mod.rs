@@ -1,0 +1,44 @@
+//! What the studies of asymmetric chips share: machines, workloads, their runs under each policy.
+//!
+//! A [`case::Case`] is a workload on a machine with its work measured; a [`grid::Grid`] holds its
+//! runs under several policies. [`chips`] gives the machines and their single cores,
+//! [`programs`] the workloads.
+//!
+//! Pitfall: work of a single-threaded program is what it does alone on a large core, so that
+//! slowdowns are against the best that there is; a program of several threads has the whole
+//! machine, under `linux`, to itself.
+
+pub(super) mod case;
+pub(super) mod chips;
+pub(super) mod grid;
+pub(super) mod ideal;
+pub(super) mod migration;
+pub(super) mod programs;
+pub(super) mod runs;
+pub(super) mod single;
+pub(super) mod views;
+mod watch;
+
+use crate::study::StudyError;
+
+/// The published work.
+pub(super) const SOURCE: &str = "Markovic, \"Hardware Thread Scheduling Algorithms for Single-ISA \
+    Asymmetric CMPs\", PhD thesis, UPC 2015";
+
+/// What the studies on one large and three small cores do otherwise.
+pub(super) const DIFFERS_GROUP: &str = "Machine and programs are simulated, all 29 programs of SPEC     CPU2006. Instance k of n begins where k/n of a pass through the program's phases is over; where     the profile has one phase all are alike. An instance's work is what it does in 0.2 s alone on     the large core, not a run of the program; instances start again until the last has done its     work once. linux knows no core types. fair-progress estimates by PIE what the other kind of     core would do. The quick scale has 4 programs, 0.05 s and 2 runs.";
+
+/// The same seed for all that share their runs.
+pub(super) const SEED: u64 = 15;
+
+/// The operating system beneath every policy.
+pub(super) const OS: &str = "linux";
+
+/// Names what part of a study failed.
+pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let part = part.to_owned();
+    move |error| StudyError::part(part.as_str(), error)
+}
