@@ -63,6 +63,7 @@ fn named(name: &str, capacity: u32) -> CoreType {
     CoreType {
         name: name.to_owned(),
         capacity,
+        pipeline: None,
     }
 }
 
