@@ -55,17 +55,20 @@ const MPKI: f64 = 20.0;
 struct Costs([Vec<Cost>; 2]);
 
 impl Costs {
-    fn cell(&self, side: usize, of: fn(&Cost) -> f64) -> Cell {
+    fn cell(&self, side: usize, of: Part) -> Cell {
         interval(&self.0[side].iter().map(of).collect::<Vec<_>>())
     }
 
-    fn mean(&self, side: usize, of: fn(&Cost) -> f64) -> f64 {
+    fn mean(&self, side: usize, of: Part) -> f64 {
         self.cell(side, of).value().unwrap_or(f64::NAN)
     }
 }
 
-const CYCLES: fn(&Cost) -> f64 = |cost| cost.refill_cycles;
-const PERCENT: fn(&Cost) -> f64 = |cost| 100.0 * cost.quantum_share;
+/// One of the numbers of a cost.
+type Part = fn(&Cost) -> f64;
+
+const CYCLES: Part = |cost| cost.refill_cycles;
+const PERCENT: Part = |cost| 100.0 * cost.quantum_share;
 
 impl Study for A2 {
     fn info(&self) -> &StudyInfo {
@@ -135,13 +138,12 @@ fn programs_table(rows: &[(String, Costs)]) -> Result<Table, StudyError> {
     ];
     let title = "Cost of an exchange, over places in a program; `all` over programs";
     let mut table = Table::new("programs", title, columns)?;
-    let parts: [(usize, fn(&Cost) -> f64); 4] =
-        [(0, CYCLES), (1, CYCLES), (0, PERCENT), (1, PERCENT)];
+    let parts: [(usize, Part); 4] = [(0, CYCLES), (1, CYCLES), (0, PERCENT), (1, PERCENT)];
     for (name, costs) in rows {
         let cells = parts.map(|(side, of)| costs.cell(side, of));
         table.push(name, cells.into())?;
     }
-    let over = |(side, of): (usize, fn(&Cost) -> f64)| {
+    let over = |(side, of): (usize, Part)| {
         let means = rows.iter().map(|(_, costs)| costs.mean(side, of));
         interval(&means.collect::<Vec<_>>())
     };
