@@ -1,7 +1,7 @@
 //! Which PUs share a core, a level 2 cache or an LLC domain, told from measurements.
 //!
 //! Purpose: hypervisors may hide what PUs share. How much kernels slow each other down, and how
-//! long a cache line travels between two PUs, gives it away. Usage: [`infer`] turns the evidence
+//! long a cache line travels between two PUs, gives it away. Usage: [`infer()`] turns the evidence
 //! of pairs into groups; [`differences`] sets them beside a topology; [`SharingMap`] is what a file
 //! tells instead of the kernel, and changes a topology accordingly.
 //!

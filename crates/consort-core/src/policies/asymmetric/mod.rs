@@ -8,7 +8,7 @@
 //! - [`Layer`]: logical cores and their PUs. In hardware form the machine's own; in software form
 //!   every PU has one, with the threads that share it.
 //! - [`Seat`]: a logical core as a rule sees it.
-//! - [`promote`]: the exchange for rules that rank logical cores.
+//! - [`promote()`]: the exchange for rules that rank logical cores.
 //! - [`Swapper`]: the policy around a rule.
 //! - [`Best`]: the rule that gives large cores to the threads with the best [`Score`].
 //! - [`Impact`]: what a thread would gain from a large core, after PIE.
