@@ -127,7 +127,7 @@ fn pairs_grid(context: &Context<'_>) -> Result<Grid, StudyError> {
     })?;
     let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);
-    Grid::run(context, &cases, &splash::known(&POLICIES), runs)
+    Grid::run(context, &cases, &POLICIES, runs)
 }
 
 fn pair_rows(pairs: &Grid) -> Rows {

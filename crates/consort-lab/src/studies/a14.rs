@@ -108,7 +108,7 @@ fn grid(context: &Context<'_>) -> Result<Grid, StudyError> {
     })?;
     let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);
-    Grid::run(context, &cases, &splash::known(&POLICIES), runs)
+    Grid::run(context, &cases, &POLICIES, runs)
 }
 
 fn notes(programs: &Compared<'_>, verdict: String) -> Vec<String> {

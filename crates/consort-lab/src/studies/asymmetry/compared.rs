@@ -6,7 +6,7 @@
 
 use super::case::{Outcome, Value};
 use super::grid::Grid;
-use super::splash::joint;
+use super::splash::{joint, joint_mean};
 use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use crate::studies::symbiosis::cells::bar;
 use crate::study::StudyError;
@@ -88,6 +88,14 @@ impl<'a> Compared<'a> {
         }
     }
 
+    /// Mean of a policy's value.
+    pub fn mean(&self, group: &Group, policy: usize, value: Value) -> Cell {
+        match group.over {
+            Over::Runs => joint_mean(self.grid, &group.cases, policy, value),
+            Over::Cases => self.grid.mean_of(&group.cases, policy, value),
+        }
+    }
+
     /// Table of speed, energy and causes: rows `GROUP/POLICY`; columns `stp_over_base`,
     /// `pdp_over_base`, `large_percent` (of the instructions, on large cores), `waits_percent` (of
     /// the threads' time, spinning, asleep or without a PU), `switch_percent` (of that time, in
@@ -114,7 +122,7 @@ impl<'a> Compared<'a> {
     }
 
     fn row(&self, group: &Group, policy: usize) -> Vec<Cell> {
-        let mean = |value: Value| self.grid.mean_of(&group.cases, policy, value);
+        let mean = |value: Value| self.mean(group, policy, value);
         vec![
             self.over(group, policy, STP),
             self.over(group, policy, PDP),
@@ -180,7 +188,7 @@ impl<'a> Compared<'a> {
     fn change(&self, group: &Group, policy: usize) -> String {
         let names = [self.base, policy].map(|p| self.grid.policies[p].as_str());
         let text = |policy: usize, value: Value| {
-            let mean = self.grid.mean_of(&group.cases, policy, value).value();
+            let mean = self.mean(group, policy, value).value();
             mean.map_or_else(|| "?".to_owned(), |mean| format!("{mean:.1}"))
         };
         let both = |value: Value| [self.base, policy].map(|p| text(p, value)).join(" to ");

@@ -3,10 +3,10 @@
 use super::case::{Case, Outcome};
 use super::chips::{Kind, chip, single};
 use super::compared::{Compared, Group, STP};
+use super::failed;
 use super::grid::Grid;
 use super::mixes::mixes;
 use super::programs::{SPEC, find};
-use super::{failed, splash};
 use crate::context::Context;
 use crate::experiment::measure_alone;
 use crate::report::{Axis, Cell, Column, Figure, Lines, Plot, Point, PointSeries, Table};
@@ -46,7 +46,7 @@ impl Plan {
         })?;
         let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
         let runs = context.by_scale(self.runs[0], self.runs[1]);
-        Grid::run(context, &cases, &splash::known(self.policies), runs)
+        Grid::run(context, &cases, self.policies, runs)
     }
 }
 

@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::programs::{parallel, suite};
 use crate::context::Context;
 use crate::report::Cell;
-use crate::studies::symbiosis::cells::ratios;
+use crate::studies::symbiosis::cells::{interval, ratios};
 use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_sim::program::ProgramSpec;
@@ -19,8 +19,6 @@ pub(in crate::studies) const SUITE: &str = "splash2";
 pub(in crate::studies) const MACHINE: &str = "acmp-1+3";
 /// The policies, in the order of rows.
 pub(in crate::studies) const POLICIES: [&str; 4] = ["linux", "hrrs", "fair-progress", "kuths"];
-/// Position of what the source's figures refer to.
-pub(in crate::studies) const LINUX: usize = 0;
 /// Threads of a program.
 pub(in crate::studies) const THREADS: [u32; 3] = [4, 8, 16];
 /// Runs of each program, number of threads and policy, at the quick and the full scale.
@@ -65,14 +63,9 @@ fn make(context: &Context<'_>) -> Result<Grid, StudyError> {
     Grid::run(
         context,
         &cases,
-        &known(&POLICIES),
+        &POLICIES,
         context.by_scale(RUNS[0], RUNS[1]),
     )
-}
-
-pub(in crate::studies) fn known<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let is = |name: &&&str| super::entrant::Entrant::new(name).is_ok();
-    names.iter().filter(is).copied().collect()
 }
 
 /// Cases of one program; of all where none is named.
@@ -110,4 +103,20 @@ pub(in crate::studies) fn joint(
         libm::exp(cases.iter().map(log).sum::<f64>() / cases.len() as f64)
     };
     ratios(&(0..grid.runs).map(of_run).collect::<Vec<_>>())
+}
+
+/// Mean of several cases of a policy's value, taken in each run; the interval is over runs.
+pub(in crate::studies) fn joint_mean(
+    grid: &Grid,
+    cases: &[usize],
+    policy: usize,
+    value: Value,
+) -> Cell {
+    let of_run = |run: usize| {
+        let values = cases
+            .iter()
+            .map(|&case| value(&grid.outcomes(case, policy)[run]));
+        values.sum::<f64>() / cases.len() as f64
+    };
+    interval(&(0..grid.runs).map(of_run).collect::<Vec<_>>())
 }
