@@ -12,7 +12,9 @@ use super::asymmetry::compared::{Compared, Draft, Group, PDP, STP};
 use super::asymmetry::continued::{self, Rows, SOON, USER};
 use super::asymmetry::grid::Grid;
 use super::asymmetry::mixes::mixes;
-use super::asymmetry::splash::{self, MACHINE, POLICIES, SUITE};
+use super::asymmetry::programs::SPLASH;
+use super::asymmetry::runs::{self, FAIR, HRRS, LINUX, MACHINE};
+use super::asymmetry::splash::{self, KUTHS, POLICIES};
 use super::asymmetry::{SEED, SOURCE};
 use crate::context::Context;
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
@@ -32,7 +34,7 @@ static INFO: StudyInfo = StudyInfo {
                kernel mode.",
     differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
               of whose figures are estimates. Single programs have 4, 8 and 16 threads and the \
-              work of 1 s alone (0.1 s at the quick scale); pairs are 20 of different programs \
+              work of 0.2 s alone (0.05 s at the quick scale); pairs are 20 of different programs \
               (3), drawn by the seed, with 4 threads each. A thread counts as continuing on the \
               large core at once, and within 1 ms of its return, since a hardware scheduler acts \
               at the end of the quantum. Kernel time is that of switches, and includes the refill \
@@ -57,7 +59,7 @@ impl Study for A10 {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = splash::grid(context)?;
+        let grid = runs::splash(context)?;
         let pairs = pairs_grid(context)?;
         let programs = splash::programs(context)?;
         let mut rows: Rows = { programs.iter() }
@@ -119,7 +121,7 @@ const PAIRED: Draft<'_> = Draft {
 fn pairs_grid(context: &Context<'_>) -> Result<Grid, StudyError> {
     let chip = chip(MACHINE)?;
     let count = context.by_scale(PAIRS[0], PAIRS[1]);
-    let workloads = mixes(context.seed(), SUITE, 2, PAIR_THREADS, count)?;
+    let workloads = mixes(context.seed(), SPLASH, 2, PAIR_THREADS, count)?;
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
     let cases = context.map(&workloads, |workload| {
         let key = workload.text.clone();
@@ -140,7 +142,7 @@ fn compared<'a>(grid: &'a Grid, rows: &Rows) -> Compared<'a> {
     let group = |(key, cases): &(String, Vec<usize>)| Group::of_runs(key, cases.clone());
     let mut groups: Vec<Group> = rows.iter().map(group).collect();
     groups.push(Group::of_cases("all", grid.cases(|_| true)));
-    Compared::with(grid, "linux", groups)
+    Compared::with(grid, LINUX, groups).only(&POLICIES)
 }
 
 fn notes(single: &Compared<'_>, paired: &Compared<'_>) -> Vec<String> {
@@ -152,8 +154,8 @@ fn notes(single: &Compared<'_>, paired: &Compared<'_>) -> Vec<String> {
         }
         notes.push(against(what, compared));
     }
-    notes.push(single.extremes("kuths"));
-    notes.extend(MECHANISM.map(str::to_owned));
+    notes.push(single.extremes(KUTHS));
+    notes.push(MECHANISM.to_owned());
     notes
 }
 
@@ -161,7 +163,7 @@ fn notes(single: &Compared<'_>, paired: &Compared<'_>) -> Vec<String> {
 fn against(what: &str, compared: &Compared<'_>) -> String {
     let grid = compared.grid;
     let all = grid.cases(|_| true);
-    let kuths = grid.policy("kuths");
+    let kuths = grid.policy(KUTHS);
     let over = |name: &str| {
         let ratio = grid.ratio_of(&all, kuths?, grid.policy(name)?, STP);
         let same = all.iter().filter(|&&case| {
@@ -184,16 +186,12 @@ fn against(what: &str, compared: &Compared<'_>) -> String {
     format!("kuths, {what}: {}.", told.join(", "))
 }
 
-const MECHANISM: [&str; 2] = [
-    "Where kuths does just what hrrs does. In one program with barriers, threads that arrive early \
-     go to sleep and leave their cores; when the large core goes idle, it is given at once to one \
-     that still works, so the last to arrive arrives on the large core. It never slept, its \
-     transition bit stays clear, and the bits of all on small cores are set: round-robin among \
-     those with a bit is then round-robin among all. In programs with short locks and no barriers \
-     nobody sleeps at all (waits are shorter than the 5 µs of spinning), so no bit is ever set, \
-     which is round-robin as well.",
-    "The two part where only some of the threads come out of the kernel: in programs with uneven \
-     waits, in runs of more threads than cores, where one sleeps while another has its core, and \
-     in pairs, in which kuths prefers the program that synchronises more and takes the large core \
-     from the one that does not.",
-];
+const MECHANISM: &str = "Where kuths does to the last bit what hrrs does, it is because the threads of one \
+    program are alike. Threads that arrive early at a barrier or at the end of a step sleep and \
+    leave their cores; when the large core goes idle, it is given at once to one that still works, \
+    so the last to arrive arrives on the large core (under linux a share of the returns goes on \
+    there at once, under both policies hardly any). It did not sleep, its transition bit stays \
+    clear, and the bits of all on small cores are set: round-robin among those with a bit is then \
+    round-robin among all. Waits for locks are mostly shorter than the 5 µs that threads spin, so \
+    they set no bits. In pairs the programs synchronise unlike, and kuths prefers the one that \
+    does so more.";

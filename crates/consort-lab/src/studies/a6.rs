@@ -6,7 +6,8 @@
 
 use super::asymmetry::compared::{Compared, Draft, Group, STP};
 use super::asymmetry::grid::Grid;
-use super::asymmetry::splash::{self, THREADS};
+use super::asymmetry::runs::{self, FAIR, HRRS, LINUX, THREADS};
+use super::asymmetry::splash;
 use super::asymmetry::{SEED, SOURCE};
 use crate::context::Context;
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
@@ -25,7 +26,7 @@ static INFO: StudyInfo = StudyInfo {
                the numbers of threads.",
     differs: "The machine is simulated at the level of rates, not of instructions, and the programs \
               are profiles, most of whose figures are estimates; the work is what a program does \
-              alone on the whole machine in 1 s (0.1 s at the quick scale), not its whole input. \
+              alone on the whole machine in 0.2 s (0.05 s at the quick scale), not its whole input. \
               fair-progress stands for the source's fairness-aware scheduler. The quick scale has \
               4 programs and 2 runs.",
     default_seed: SEED,
@@ -33,7 +34,7 @@ static INFO: StudyInfo = StudyInfo {
 };
 
 /// The policies of this study, `linux` apart.
-const OTHERS: [&str; 2] = ["hrrs", "fair-progress"];
+const OTHERS: [&str; 2] = [HRRS, FAIR];
 
 impl Study for A6 {
     fn info(&self) -> &StudyInfo {
@@ -41,9 +42,9 @@ impl Study for A6 {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = splash::grid(context)?;
+        let grid = runs::splash(context)?;
         let programs = by_program(context, &grid)?;
-        let threads = Compared::with(&grid, "linux", splash::by_threads(&grid)).only(&OTHERS);
+        let threads = Compared::with(&grid, LINUX, splash::by_threads(&grid)).only(&OTHERS);
         let of_programs = "Each program over linux: mean over 4, 8 and 16 threads, intervals over \
                            runs; all: over programs and numbers of threads";
         let of_threads = "Each number of threads over linux: mean and intervals over programs";
@@ -83,7 +84,7 @@ fn by_program<'a>(context: &Context<'_>, grid: &'a Grid) -> Result<Compared<'a>,
     let group = |name: &str| Group::of_runs(name, splash::cases_of(grid, Some(name)));
     let mut groups: Vec<Group> = programs.iter().map(|p| group(&p.name)).collect();
     groups.push(Group::of_cases("all", splash::cases_of(grid, None)));
-    Ok(Compared::with(grid, "linux", groups).only(&OTHERS))
+    Ok(Compared::with(grid, LINUX, groups).only(&OTHERS))
 }
 
 fn notes(programs: &Compared<'_>, threads: &Compared<'_>) -> Vec<String> {
@@ -99,7 +100,7 @@ fn notes(programs: &Compared<'_>, threads: &Compared<'_>) -> Vec<String> {
         let speeds = threads.sentence(group, STP);
         format!("{n} threads: {speeds}.")
     }));
-    notes.push(programs.extremes("hrrs"));
+    notes.push(programs.extremes(HRRS));
     notes.push(MECHANISM.to_owned());
     notes
 }

@@ -2,6 +2,7 @@
 
 use super::grid::Grid;
 use super::returns::Tally;
+use super::splash::POLICIES;
 use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use crate::studies::symbiosis::cells::{bar, interval};
 use crate::study::StudyError;
@@ -53,14 +54,18 @@ pub(in crate::studies) const USER: Share =
 pub(in crate::studies) type Rows = Vec<(String, Vec<usize>)>;
 
 /// Table `returns`: rows `ROW/POLICY`; columns `large_at_once_percent`, `large_soon_percent`,
-/// `returns_per_ms`, `user_percent`, `kernel_percent`, `off_percent`.
+/// `returns_per_ms`, `user_percent`, `kernel_percent`, `off_percent`. The policies are those of
+/// [`super::splash`].
 pub(in crate::studies) fn table(grids: &[(&Grid, Rows)]) -> Result<Table, StudyError> {
     let column = |&(key, title, unit, _): &Part| Column::with_unit(key, title, unit);
     let title = "Where threads go on after the kernel, and what their time goes to";
     let mut table = Table::new("returns", title, PARTS.iter().map(column).collect())?;
     for (grid, rows) in grids {
         for (key, cases) in rows {
-            for (policy, name) in grid.policies.iter().enumerate() {
+            for name in POLICIES {
+                let Some(policy) = grid.policy(name) else {
+                    continue;
+                };
                 let cell = |part: &Part| share(grid, cases, policy, part.3);
                 let cells = PARTS.iter().map(cell).collect();
                 table.push(&format!("{key}/{name}"), cells)?;
@@ -95,8 +100,8 @@ pub(in crate::studies) fn figure(
     (grid, rows): (&Grid, &Rows),
     of: Share,
 ) -> Result<Figure, StudyError> {
-    let one = |(policy, name): (usize, &String)| BarSeries {
-        name: name.clone(),
+    let one = |(policy, name): (usize, &str)| BarSeries {
+        name: name.to_owned(),
         bars: { rows.iter() }
             .map(|(_, cases)| bar(&share(grid, cases, policy, of)))
             .collect(),
@@ -106,7 +111,10 @@ pub(in crate::studies) fn figure(
         value: Axis::linear(value, Some("%")),
         baseline: 0.0,
         groups: rows.iter().map(|(key, _)| key.clone()).collect(),
-        series: grid.policies.iter().enumerate().map(one).collect(),
+        series: { POLICIES.into_iter() }
+            .filter_map(|name| Some((grid.policy(name)?, name)))
+            .map(one)
+            .collect(),
     };
     let text = "All numbers of threads together; intervals are over runs.";
     Ok(Figure::new(key, title, text, grid.runs, Plot::Bars(bars))?)

@@ -1,71 +1,29 @@
-//! SPLASH-2 on one large and three small cores, on which A6, A9 and A10 stand.
+//! SPLASH-2: groups of cases that A6, A10, A11 and A14 show, and means over several cases.
 
-use super::case::{Case, Value};
-use super::chips::chip;
+use super::case::Value;
 use super::compared::Group;
 use super::grid::Grid;
-use super::programs::{parallel, suite};
+use super::programs::{SPLASH, suite};
+use super::runs::{FAIR, HRRS, LINUX, THREADS};
 use crate::context::Context;
 use crate::report::Cell;
 use crate::studies::symbiosis::cells::{interval, ratios};
-use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
-/// The suite.
-pub(in crate::studies) const SUITE: &str = "splash2";
-/// The machine.
-pub(in crate::studies) const MACHINE: &str = "acmp-1+3";
-/// The policies, in the order of rows.
-pub(in crate::studies) const POLICIES: [&str; 4] = ["linux", "hrrs", "fair-progress", "kuths"];
-/// Threads of a program.
-pub(in crate::studies) const THREADS: [u32; 3] = [4, 8, 16];
-/// Runs of each program, number of threads and policy, at the quick and the full scale.
-const RUNS: [usize; 2] = [2, 5];
+/// Kernel-to-user-mode scheduling in hardware.
+pub(in crate::studies) const KUTHS: &str = "kuths:form=hardware";
+/// The policies that are set against each other, linux first.
+pub(in crate::studies) const POLICIES: [&str; 4] = [LINUX, HRRS, FAIR, KUTHS];
 /// Programs at the two scales.
 const PROGRAMS: [usize; 2] = [4, usize::MAX];
-/// Time of a program's work alone, s.
-const ALONE_S: [f64; 2] = [0.1, 1.0];
-
-static MADE: Memo<Grid> = Memo::new();
 
 /// At most so many of the programs, evenly over the alphabet.
 pub(in crate::studies) fn programs(
     context: &Context<'_>,
 ) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
-    suite(SUITE, context.by_scale(PROGRAMS[0], PROGRAMS[1]))
-}
-
-/// Every program with 4, 8 and 16 threads under every policy, made once; keys of the cases are
-/// `PROGRAM/THREADS`.
-pub(in crate::studies) fn grid(context: &Context<'_>) -> Result<Arc<Grid>, StudyError> {
-    MADE.get(context, || make(context))
-}
-
-fn make(context: &Context<'_>) -> Result<Grid, StudyError> {
-    let chip = chip(MACHINE)?;
-    let programs = programs(context)?;
-    let with_threads = |program| THREADS.map(|threads| (program, threads));
-    let jobs: Vec<(&Arc<ProgramSpec>, u32)> = programs.iter().flat_map(with_threads).collect();
-    let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-    let cases = context.map(&jobs, |(program, threads)| {
-        let key = format!("{}/{threads}", program.name);
-        Case::new(
-            &key,
-            &chip,
-            parallel(program, *threads),
-            alone_s,
-            context.seed(),
-        )
-    })?;
-    let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
-    Grid::run(
-        context,
-        &cases,
-        &POLICIES,
-        context.by_scale(RUNS[0], RUNS[1]),
-    )
+    suite(SPLASH, context.by_scale(PROGRAMS[0], PROGRAMS[1]))
 }
 
 /// Cases of one program; of all where none is named.
