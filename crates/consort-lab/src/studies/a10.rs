@@ -186,12 +186,13 @@ fn against(what: &str, compared: &Compared<'_>) -> String {
     format!("kuths, {what}: {}.", told.join(", "))
 }
 
-const MECHANISM: &str = "Where kuths does to the last bit what hrrs does, it is because the threads of one \
-    program are alike. Threads that arrive early at a barrier or at the end of a step sleep and \
-    leave their cores; when the large core goes idle, it is given at once to one that still works, \
-    so the last to arrive arrives on the large core (under linux a share of the returns goes on \
-    there at once, under both policies hardly any). It did not sleep, its transition bit stays \
-    clear, and the bits of all on small cores are set: round-robin among those with a bit is then \
-    round-robin among all. Waits for locks are mostly shorter than the 5 µs that threads spin, so \
-    they set no bits. In pairs the programs synchronise unlike, and kuths prefers the one that \
-    does so more.";
+const MECHANISM: &str = "Why kuths does what hrrs does, mostly to the last bit: the threads of one \
+    program are alike, and returns are few beside quanta (table `returns`). Threads that arrive \
+    early at a barrier or at the end of a step sleep and leave their cores; when the large core \
+    goes idle, it is given at once to one that still works, so the last to arrive is often on the \
+    large core, where fewer returns go on at once than under linux. It did not sleep, its \
+    transition bit stays clear, and the bits of all on small cores are set: round-robin among \
+    those with a bit is then round-robin among all. Waits for locks are mostly shorter than the \
+    5 µs that threads spin, so they set no bits; the source's programs called the kernel for them. \
+    In pairs the programs synchronise unlike, and kuths lets more of the returning threads come to \
+    the large core than hrrs does, at the cost of the program that synchronises less.";
