@@ -179,10 +179,7 @@ fn against(what: &str, compared: &Compared<'_>) -> String {
             all.len()
         ))
     };
-    let told: Vec<String> = ["hrrs", "fair-progress"]
-        .into_iter()
-        .filter_map(over)
-        .collect();
+    let told: Vec<String> = [HRRS, FAIR].into_iter().filter_map(over).collect();
     format!("kuths, {what}: {}.", told.join(", "))
 }
 

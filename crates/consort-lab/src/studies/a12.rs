@@ -3,7 +3,6 @@
 //! Keys: see [`super::asymmetry::spec_mixes`]. Tables `policies`, `mixes` (rows are the programs
 //! joined by `+`, and `all`) and `programs`; figure `sorted`.
 
-use super::asymmetry::compared::STP;
 use super::asymmetry::grid::Grid;
 use super::asymmetry::spec_mixes::{self, Plan};
 use super::asymmetry::{SEED, SOURCE, readings};
@@ -58,14 +57,7 @@ impl Study for A12 {
         let grid = grid(context)?;
         let all = spec_mixes::compared(&grid);
         let (programs, favoured) = spec_mixes::programs(context, &PLAN, &grid)?;
-        let mut notes = vec![];
-        if let Some(whole) = all.groups.last() {
-            let speeds = all.sentence(whole, STP);
-            let n = grid.keys.len();
-            notes.push(format!(
-                "Weighted speedup over pinned, over {n} mixes: {speeds}."
-            ));
-        }
+        let mut notes = spec_mixes::notes(&all);
         notes.extend(favoured);
         notes.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {

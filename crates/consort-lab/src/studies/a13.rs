@@ -75,14 +75,7 @@ impl Study for A13 {
         let grid = grid(context)?;
         let all = spec_mixes::compared(&grid);
         let (programs, favoured) = spec_mixes::programs(context, &PLAN, &grid)?;
-        let mut notes = vec![];
-        if let Some(whole) = all.groups.last() {
-            let speeds = all.sentence(whole, STP);
-            let n = grid.keys.len();
-            notes.push(format!(
-                "Weighted speedup over pinned, over {n} pairs: {speeds}."
-            ));
-        }
+        let mut notes = spec_mixes::notes(&all);
         notes.extend(favoured);
         notes.push(MECHANISM.to_owned());
         Ok(StudyOutput {

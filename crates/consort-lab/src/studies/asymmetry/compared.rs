@@ -205,7 +205,8 @@ impl<'a> Compared<'a> {
         )
     }
 
-    /// In how many groups a policy is faster or slower than the base beyond the interval.
+    /// In how many groups of single workloads a policy is faster and slower than the base beyond
+    /// the interval.
     pub fn beyond(&self, policy: usize) -> [usize; 2] {
         [1.0, -1.0].map(|sign: f64| {
             let is = |group: &&Group| {
@@ -213,7 +214,8 @@ impl<'a> Compared<'a> {
                 let (value, half) = (cell.value().unwrap_or(1.0), cell.ci95().unwrap_or(0.0));
                 sign * (value - 1.0) > half
             };
-            self.groups.iter().filter(is).count()
+            let single = self.groups.iter().filter(|group| group.over == Over::Runs);
+            single.filter(is).count()
         })
     }
 }

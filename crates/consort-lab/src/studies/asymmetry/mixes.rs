@@ -13,26 +13,22 @@ use std::sync::Arc;
 /// Streams of workloads are this far apart.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// So many different ones of `members`, in ascending order; the draw of this number follows from
-/// the seed, whatever else is drawn.
+/// So many different ones of `members`, in an order by lot; the draw of this number follows from the
+/// seed, whatever else is drawn.
 fn draw(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
     let stream = STRIDE.wrapping_mul((size * 1000 + number) as u64);
     let mut random = Pcg64::seed_from_u64(seed ^ stream);
-    let mut drawn = index::sample(&mut random, members, size.min(members)).into_vec();
-    drawn.sort_unstable();
-    drawn
+    index::sample(&mut random, members, size.min(members)).into_vec()
 }
 
-/// So many different draws; fewer where there are not so many.
+/// So many draws of different sets; fewer where there are not so many.
 fn draw_all(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
     let mut known = BTreeSet::new();
     // Draws that are known are passed over; with this many the few that there are have come.
     let numbers = 0..20 * count;
     let fresh = numbers.map(|number| draw(seed, members, size, number));
-    fresh
-        .filter(|d| known.insert(d.clone()))
-        .take(count)
-        .collect()
+    let is_new = |drawn: &Vec<usize>| known.insert(drawn.iter().copied().collect::<BTreeSet<_>>());
+    fresh.filter(is_new).take(count).collect()
 }
 
 /// Drawn workloads of `size` different programs of a suite, each with `threads` threads.
@@ -86,7 +82,8 @@ mod tests {
             prop_assert_eq!(different.len(), all.len());
             for one in &all {
                 prop_assert_eq!(one.len(), size.min(members));
-                prop_assert!(one.windows(2).all(|two| two[0] < two[1]));
+                let set: BTreeSet<_> = one.iter().collect();
+                prop_assert_eq!(set.len(), one.len());
                 prop_assert!(one.iter().all(|&p| p < members));
             }
         }

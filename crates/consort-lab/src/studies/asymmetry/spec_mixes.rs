@@ -58,6 +58,30 @@ pub(in crate::studies) fn compared(grid: &Grid) -> Compared<'_> {
     Compared::with(grid, "pinned", groups)
 }
 
+/// What holds over all mixes: speeds over pinned, and in how many mixes they are above and below.
+pub(in crate::studies) fn notes(all: &Compared<'_>) -> Vec<String> {
+    let mixes = all.grid.keys.len();
+    let mut notes = Vec::new();
+    if let Some(whole) = all.groups.last() {
+        let speeds = all.sentence(whole, STP);
+        notes.push(format!(
+            "Weighted speedup over pinned, over {mixes} mixes: {speeds}."
+        ));
+    }
+    let counts = |&policy: &usize| {
+        let [faster, slower] = all.beyond(policy);
+        let name = &all.grid.policies[policy];
+        format!("{name} {faster} and {slower}")
+    };
+    let counts: Vec<String> = all.others.iter().map(counts).collect();
+    notes.push(format!(
+        "Mixes of {mixes} in which the weighted speedup is above and below pinned's beyond the 95 \
+         percent interval: {}.",
+        counts.join(", "),
+    ));
+    notes
+}
+
 /// Table `policies`: rows are the policies; columns `stp`, `stp_over_pinned`, `antt`,
 /// `unfairness`, `large_percent` (of the instructions, on the large core), `moves_hz`.
 pub(in crate::studies) fn policies_table(all: &Compared<'_>) -> Result<Table, StudyError> {
