@@ -31,7 +31,7 @@ pub(in crate::studies) struct Plan {
 }
 
 /// Time of a program's work alone on the large core, s.
-pub(in crate::studies) const ALONE_S: [f64; 2] = [0.1, 1.0];
+const ALONE_S: [f64; 2] = [0.1, 0.5];
 
 impl Plan {
     /// The runs; keys of the cases are the programs joined by `+`.
