@@ -1,11 +1,11 @@
 //! A12: tcs and hrrs on drawn mixes of four SPEC programs.
 //!
-//! Keys: see [`super::asymmetry::spec_mixes`]. Tables `policies`, `mixes` (rows are the programs
+//! Keys: see [`super::asymmetry::spec_mixes`] and [`super::asymmetry::favours`]. Tables `policies`, `mixes` (rows are the programs
 //! joined by `+`, and `all`) and `programs`; figure `sorted`.
 
 use super::asymmetry::grid::Grid;
 use super::asymmetry::spec_mixes::{self, Plan};
-use super::asymmetry::{SEED, SOURCE, readings};
+use super::asymmetry::{SEED, SOURCE, favours, readings};
 use super::symbiosis::memo::Memo;
 use crate::context::Context;
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
@@ -56,7 +56,7 @@ impl Study for A12 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = grid(context)?;
         let all = spec_mixes::compared(&grid);
-        let (programs, favoured) = spec_mixes::programs(context, &PLAN, &grid)?;
+        let (programs, favoured) = favours::programs(context, &PLAN, &grid)?;
         let mut notes = spec_mixes::notes(&all);
         notes.extend(favoured);
         notes.extend(MECHANISM.map(str::to_owned));

@@ -1,12 +1,12 @@
 //! A13: tcs and its rivals on drawn pairs of SPEC programs.
 //!
-//! Keys: see [`super::asymmetry::spec_mixes`]. Tables `policies`, `mixes` (rows are the programs
+//! Keys: see [`super::asymmetry::spec_mixes`] and [`super::asymmetry::favours`]. Tables `policies`, `mixes` (rows are the programs
 //! joined by `+`, and `all`) and `programs`; figures `sorted` and `averages`.
 
 use super::asymmetry::compared::{Compared, STP};
 use super::asymmetry::grid::Grid;
 use super::asymmetry::spec_mixes::{self, Plan};
-use super::asymmetry::{SEED, SOURCE, readings};
+use super::asymmetry::{SEED, SOURCE, favours, readings};
 use super::symbiosis::cells::bar;
 use super::symbiosis::memo::Memo;
 use crate::context::Context;
@@ -74,7 +74,7 @@ impl Study for A13 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = grid(context)?;
         let all = spec_mixes::compared(&grid);
-        let (programs, favoured) = spec_mixes::programs(context, &PLAN, &grid)?;
+        let (programs, favoured) = favours::programs(context, &PLAN, &grid)?;
         let mut notes = spec_mixes::notes(&all);
         notes.extend(favoured);
         notes.extend(MECHANISM.map(str::to_owned));

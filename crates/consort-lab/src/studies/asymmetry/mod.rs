@@ -13,6 +13,7 @@ pub(super) mod chips;
 pub(super) mod compared;
 pub(super) mod continued;
 mod entrant;
+pub(super) mod favours;
 pub(super) mod grid;
 pub(super) mod ideal;
 pub(super) mod migration;
