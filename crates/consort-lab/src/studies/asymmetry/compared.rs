@@ -47,6 +47,14 @@ pub(in crate::studies) struct Compared<'a> {
     pub groups: Vec<Group>,
 }
 
+impl Grid {
+    /// Positions of the cases that a condition on their keys holds for.
+    pub fn cases(&self, holds: impl Fn(&str) -> bool) -> Vec<usize> {
+        let all = self.keys.iter().enumerate();
+        all.filter(|(_, key)| holds(key)).map(|(n, _)| n).collect()
+    }
+}
+
 impl Group {
     /// Cases whose interval is over runs.
     pub fn of_runs(key: &str, cases: Vec<usize>) -> Self {
