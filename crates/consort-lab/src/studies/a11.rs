@@ -30,7 +30,7 @@ static INFO: StudyInfo = StudyInfo {
                their group, against Linux.",
     differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
               of whose figures are estimates. Programs have as many threads as there are cores, \
-              and the work of 0.3 s alone on the whole machine (0.05 s at the quick scale, which \
+              and the work of 0.2 s alone on the whole machine (0.05 s at the quick scale, which \
               has 8 and 16 cores and 4 programs). The contender `none on linux-grouped` is added: \
               the operating system keeps threads in their group and nobody exchanges them.",
     default_seed: SEED,
@@ -44,7 +44,7 @@ const POLICIES: [&str; 3] = ["linux", "none on linux-grouped", "kuths on linux-g
 /// Runs of each program, machine and policy.
 const RUNS: [usize; 2] = [2, 3];
 /// Time of a program's work alone, s.
-const ALONE_S: [f64; 2] = [0.05, 0.3];
+const ALONE_S: [f64; 2] = [0.05, 0.2];
 
 impl Study for A11 {
     fn info(&self) -> &StudyInfo {
