@@ -42,7 +42,7 @@ const MACHINES: [(usize, &str); 3] = [(8, "acmp-2+6"), (16, "acmp-4+12"), (32, "
 /// The policies, in the order of rows.
 const POLICIES: [&str; 3] = ["linux", "none on linux-grouped", "kuths on linux-grouped"];
 /// Runs of each program, machine and policy.
-const RUNS: [usize; 2] = [2, 3];
+const RUNS: [usize; 2] = [2, 5];
 /// Time of a program's work alone, s.
 const ALONE_S: [f64; 2] = [0.05, 0.2];
 
