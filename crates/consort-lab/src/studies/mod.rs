@@ -4,10 +4,16 @@
 //! [`REGISTRY`].
 
 mod a1;
+mod a10;
+mod a11;
+mod a12;
+mod a13;
+mod a14;
 mod a2;
 mod a3;
 mod a4;
 mod a5;
+mod a6;
 mod a7;
 mod a8;
 mod a9;
@@ -55,9 +61,15 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &a3::A3,
     &a4::A4,
     &a5::A5,
+    &a6::A6,
     &a7::A7,
     &a8::A8,
     &a9::A9,
+    &a10::A10,
+    &a11::A11,
+    &a12::A12,
+    &a13::A13,
+    &a14::A14,
 ]);
 
 #[cfg(test)]

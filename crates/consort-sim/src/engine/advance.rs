@@ -83,6 +83,7 @@ impl Engine {
             let Some(logical) = thread.pu else {
                 continue;
             };
+            observer.returns(thread.id, thread.returned());
             observer.segment(&Segment {
                 thread: thread.id,
                 name: &thread.name,

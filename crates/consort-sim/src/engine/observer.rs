@@ -38,6 +38,10 @@ pub trait Observer {
     /// A thread was on a PU.
     fn segment(&mut self, segment: &Segment<'_>);
 
+    /// How often the thread of the segment that comes next has returned to user mode so far: from
+    /// futex waits and from blocking input and output.
+    fn returns(&mut self, _thread: ThreadId, _so_far: u64) {}
+
     /// New rates hold from `at_ps` on, as `solution` has them; its threads are in the order in
     /// which it was solved.
     fn solved(&mut self, _at_ps: u64, _solution: &Solution) {}

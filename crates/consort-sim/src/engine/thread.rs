@@ -191,6 +191,12 @@ impl Thread {
         total
     }
 
+    /// Its returns to user mode from futex waits and blocking input and output.
+    pub(crate) fn returned(&self) -> u64 {
+        let of = |counts: &Counts| counts.futex_returns + counts.io_returns;
+        of(&self.sampled) + of(&self.counts)
+    }
+
     /// What it has done since the last call.
     pub(crate) fn take_counts(&mut self) -> Counts {
         let counts = std::mem::take(&mut self.counts);

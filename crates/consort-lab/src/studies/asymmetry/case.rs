@@ -1,9 +1,11 @@
 //! A workload on an asymmetric machine, ready to be run.
 
 use super::chips::{Kind, single};
-use super::watch::Watch;
-use super::{OS, failed};
-use crate::experiment::{Contender, Experiment, RunResult, Work, measure_alone};
+use super::entrant::Entrant;
+use super::failed;
+use super::observers::Observers;
+use super::returns::Tally;
+use crate::experiment::{Experiment, RunResult, Work, measure_alone};
 use crate::study::StudyError;
 use consort_core::stats::mean;
 use consort_sim::chip::Chip;
@@ -46,6 +48,8 @@ pub(in crate::studies) struct Outcome {
     pub migration_hz: f64,
     /// Of each program, in the order of the workload.
     pub slowdowns: Vec<f64>,
+    /// Returns from the kernel and what threads' time went to.
+    pub tally: Tally,
 }
 
 /// A value of a run.
@@ -105,16 +109,21 @@ impl Case {
     /// Policies that are unknown or of no use here, runs that do not end.
     pub fn run(&self, policy: &str, seed: u64) -> Result<Outcome, StudyError> {
         let part = format!("{} under {policy}", self.key);
-        let contender = Contender::new(policy, OS).map_err(failed(&part))?;
-        let watch = Watch::new(&self.experiment.chip);
-        let told = Some(Box::new(watch.clone()) as _);
-        let run = self.experiment.run(&contender, &self.work, seed, told);
-        Ok(Outcome::new(&run.map_err(failed(&part))?, &watch))
+        let entrant = Entrant::new(policy).map_err(failed(&part))?;
+        let experiment = Experiment {
+            quantum: entrant.quantum.or(self.experiment.quantum),
+            ..self.experiment.clone()
+        };
+        let seen = Observers::new(&experiment.chip);
+        let told = Some(Box::new(seen.clone()) as _);
+        let run = experiment.run(&entrant.contender, &self.work, seed, told);
+        Ok(Outcome::new(&run.map_err(failed(&part))?, &seen))
     }
 }
 
 impl Outcome {
-    fn new(run: &RunResult, watch: &Watch) -> Self {
+    fn new(run: &RunResult, seen: &Observers) -> Self {
+        let watch = &seen.watch;
         let times: Vec<f64> = run.programs.iter().map(|p| p.together_s).collect();
         let counters = run.programs.iter().map(|p| p.counters.instructions);
         Self {
@@ -129,6 +138,7 @@ impl Outcome {
             large_instructions: watch.of_instructions(),
             migration_hz: watch.moves() as f64 / run.simulated_s,
             slowdowns: run.programs.iter().map(|p| p.slowdown).collect(),
+            tally: seen.returns.tally(),
         }
     }
 }

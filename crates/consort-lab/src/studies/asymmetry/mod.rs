@@ -10,12 +10,22 @@
 
 pub(super) mod case;
 pub(super) mod chips;
+pub(super) mod compared;
+pub(super) mod continued;
+mod entrant;
+pub(super) mod favours;
 pub(super) mod grid;
 pub(super) mod ideal;
 pub(super) mod migration;
+pub(super) mod mixes;
+mod observers;
 pub(super) mod programs;
+pub(super) mod readings;
+pub(super) mod returns;
 pub(super) mod runs;
 pub(super) mod single;
+pub(super) mod spec_mixes;
+pub(super) mod splash;
 pub(super) mod views;
 mod watch;
 

@@ -1,0 +1,195 @@
+//! A10: kuths against fair progress and round robin on SPLASH-2.
+//!
+//! Keys. Table `single`: rows `PROGRAM/POLICY` and `all/POLICY`, over 4, 8 and 16 threads. Table
+//! `pairs`: rows `PROGRAM+PROGRAM/POLICY` and `all/POLICY`. Columns of both: see
+//! [`super::asymmetry::compared`]; the base is `linux`. Table `returns`: rows as in `single`, and
+//! `pairs/POLICY`; columns: see [`super::asymmetry::continued`]. Figures `single`, `energy`,
+//! `pairs`, `continue` and `user`.
+
+use super::asymmetry::case::Case;
+use super::asymmetry::chips::chip;
+use super::asymmetry::compared::{Compared, Draft, Group, PDP, STP};
+use super::asymmetry::continued::{self, Rows, SOON, USER};
+use super::asymmetry::grid::Grid;
+use super::asymmetry::mixes::mixes;
+use super::asymmetry::programs::SPLASH;
+use super::asymmetry::runs::{self, FAIR, HRRS, LINUX, MACHINE};
+use super::asymmetry::splash::{self, KUTHS, POLICIES};
+use super::asymmetry::{SEED, SOURCE};
+use crate::context::Context;
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+
+/// The study.
+pub(super) struct A10;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "A10",
+    title: "kuths, hrrs and fair-progress on SPLASH-2: speed, energy, and who has the large core",
+    source: SOURCE,
+    section: "KUTHS, evaluation",
+    original: "Sniper, one large and three small cores with a shared LLC. Programs of SPLASH-2, \
+               single and in random pairs, under kernel-to-user-mode scheduling, fairness-aware \
+               scheduling and hardware round-robin: speed, energy, the share of threads that \
+               continue on the large core after a synchronisation call, and the time in user and \
+               kernel mode.",
+    differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
+              of whose figures are estimates. Single programs have 4, 8 and 16 threads and the \
+              work of 0.2 s alone (0.05 s at the quick scale); pairs are 20 of different programs \
+              (3), drawn by the seed, with 4 threads each. A thread counts as continuing on the \
+              large core at once, and within 1 ms of its return, since a hardware scheduler acts \
+              at the end of the quantum. Kernel time is that of switches, and includes the refill \
+              of caches after moves, which the simulator does not tell apart; the code of system \
+              calls is not simulated. Energy is that of the model of the machine's description.",
+    default_seed: SEED,
+    full_seconds_hint: 90,
+};
+
+/// Pairs at the two scales.
+const PAIRS: [usize; 2] = [3, 20];
+/// Runs of each pair and policy.
+const RUNS: [usize; 2] = [2, 5];
+/// Threads of each program of a pair.
+const PAIR_THREADS: u32 = 4;
+/// Time of a program's work alone in a pair, s.
+const ALONE_S: [f64; 2] = [0.1, 0.5];
+
+impl Study for A10 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let grid = runs::splash(context)?;
+        let pairs = pairs_grid(context)?;
+        let programs = splash::programs(context)?;
+        let mut rows: Rows = { programs.iter() }
+            .map(|p| (p.name.clone(), splash::cases_of(&grid, Some(&p.name))))
+            .collect();
+        let single = compared(&grid, &rows);
+        let paired = compared(&pairs, &pair_rows(&pairs));
+        rows.push(("all".to_owned(), splash::cases_of(&grid, None)));
+        let of_pairs = vec![("pairs".to_owned(), pairs.cases(|_| true))];
+        let title = "Single programs over linux: mean over 4, 8 and 16 threads";
+        Ok(StudyOutput {
+            tables: vec![
+                single.table("single", title)?,
+                paired.table("pairs", "Pairs of programs of 4 threads each, over linux")?,
+                continued::table(&[(&grid, rows.clone()), (&pairs, of_pairs)])?,
+            ],
+            figures: vec![
+                single.figure(SINGLE, STP)?,
+                single.figure(ENERGY, PDP)?,
+                paired.figure(PAIRED, STP)?,
+                continued::figure("continue", CONTINUE, WITHIN, (&grid, &rows), SOON)?,
+                continued::figure("user", USER_TITLE, USER_VALUE, (&grid, &rows), USER)?,
+            ],
+            notes: notes(&single, &paired),
+            runs: grid.runs,
+        })
+    }
+}
+
+const CONTINUE: &str = "Threads that are on the large core within 1 ms of a return from the kernel";
+const WITHIN: &str = "Returns";
+const USER_TITLE: &str = "Time of threads in user mode, work and spinning";
+const USER_VALUE: &str = "Threads' time";
+
+const SINGLE: Draft<'_> = Draft {
+    key: "single",
+    title: "SPLASH-2 on 1 large and 3 small cores: speed over linux",
+    text: "Geometric means over 4, 8 and 16 threads; intervals are over runs, of all over programs \
+           and numbers of threads.",
+    category: "Program",
+    value: "Speed over linux",
+};
+
+const ENERGY: Draft<'_> = Draft {
+    key: "energy",
+    title: "SPLASH-2 on 1 large and 3 small cores: energy (PDP) over linux",
+    value: "PDP over linux",
+    ..SINGLE
+};
+
+const PAIRED: Draft<'_> = Draft {
+    key: "pairs",
+    title: "Pairs of SPLASH-2 programs: throughput over linux",
+    text: "Intervals are over runs, of all over pairs.",
+    category: "Pair",
+    value: "STP over linux",
+};
+
+fn pairs_grid(context: &Context<'_>) -> Result<Grid, StudyError> {
+    let chip = chip(MACHINE)?;
+    let count = context.by_scale(PAIRS[0], PAIRS[1]);
+    let workloads = mixes(context.seed(), SPLASH, 2, PAIR_THREADS, count)?;
+    let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
+    let cases = context.map(&workloads, |workload| {
+        let key = workload.text.clone();
+        Case::new(&key, &chip, workload.clone(), alone_s, context.seed())
+    })?;
+    let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
+    let runs = context.by_scale(RUNS[0], RUNS[1]);
+    Grid::run(context, &cases, &POLICIES, runs)
+}
+
+fn pair_rows(pairs: &Grid) -> Rows {
+    let row = |(index, key): (usize, &String)| (key.clone(), vec![index]);
+    pairs.keys.iter().enumerate().map(row).collect()
+}
+
+/// Every row, and all cases together.
+fn compared<'a>(grid: &'a Grid, rows: &Rows) -> Compared<'a> {
+    let group = |(key, cases): &(String, Vec<usize>)| Group::of_runs(key, cases.clone());
+    let mut groups: Vec<Group> = rows.iter().map(group).collect();
+    groups.push(Group::of_cases("all", grid.cases(|_| true)));
+    Compared::with(grid, LINUX, groups).only(&POLICIES)
+}
+
+fn notes(single: &Compared<'_>, paired: &Compared<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (what, compared) in [("single programs", single), ("pairs", paired)] {
+        if let Some(all) = compared.groups.last() {
+            let (speed, energy) = (compared.sentence(all, STP), compared.sentence(all, PDP));
+            notes.push(format!("Over linux, {what}: speed {speed}; PDP {energy}."));
+        }
+        notes.push(against(what, compared));
+    }
+    notes.push(single.extremes(KUTHS));
+    notes.push(MECHANISM.to_owned());
+    notes
+}
+
+/// kuths against the others, not against linux.
+fn against(what: &str, compared: &Compared<'_>) -> String {
+    let grid = compared.grid;
+    let all = grid.cases(|_| true);
+    let kuths = grid.policy(KUTHS);
+    let over = |name: &str| {
+        let ratio = grid.ratio_of(&all, kuths?, grid.policy(name)?, STP);
+        let same = all.iter().filter(|&&case| {
+            let of = |policy| grid.values(case, policy, STP);
+            kuths
+                .zip(grid.policy(name))
+                .is_some_and(|(k, p)| of(k) == of(p))
+        });
+        let same = same.count();
+        Some(format!(
+            "over {name} {} (to the last bit the same in {same} of {})",
+            ratio.text(),
+            all.len()
+        ))
+    };
+    let told: Vec<String> = [HRRS, FAIR].into_iter().filter_map(over).collect();
+    format!("kuths, {what}: {}.", told.join(", "))
+}
+
+const MECHANISM: &str = "Why kuths does what hrrs does, mostly to the last bit: the threads of one \
+    program are alike, and returns are few beside quanta (table `returns`). Threads that arrive \
+    early at a barrier or at the end of a step sleep and leave their cores; when the large core \
+    goes idle, it is given at once to one that still works, so the last to arrive is often on the \
+    large core, where fewer returns go on at once than under linux. It did not sleep, its \
+    transition bit stays clear, and the bits of all on small cores are set: round-robin among \
+    those with a bit is then round-robin among all. Waits for locks are mostly shorter than the \
+    5 µs that threads spin, so they set no bits; the source's programs called the kernel for them. \
+    In pairs the programs synchronise unlike, and kuths lets more of the returning threads come to \
+    the large core than hrrs does, at the cost of the program that synchronises less.";

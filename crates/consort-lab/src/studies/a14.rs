@@ -1,0 +1,136 @@
+//! A14: kuths, criticality and tcs on SPLASH-2 with one large and one small core.
+//!
+//! Keys. Table `programs`: rows `PROGRAM/POLICY` and `all/POLICY`, over 2 and 4 threads; columns:
+//! see [`super::asymmetry::compared`]; the base is `pinned`. Table `readings`: see
+//! [`super::asymmetry::readings`]. Figure `programs`.
+
+use super::asymmetry::case::Case;
+use super::asymmetry::chips::chip;
+use super::asymmetry::compared::{Compared, Draft, Group, STP};
+use super::asymmetry::grid::Grid;
+use super::asymmetry::programs::parallel;
+use super::asymmetry::splash;
+use super::asymmetry::{SEED, SOURCE, readings};
+use super::{a12, a13};
+use crate::context::Context;
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use consort_sim::program::ProgramSpec;
+use std::sync::Arc;
+
+/// The study.
+pub(super) struct A14;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "A14",
+    title: "kuths, criticality and tcs on SPLASH-2, one large and one small core",
+    source: SOURCE,
+    section: "TCS, multi-threaded workloads",
+    original: "Sniper, one large and one small core. Programs of SPLASH-2 under kernel-to-user-mode \
+               scheduling, criticality stacks, and trait-aware criticality scheduling, against \
+               threads pinned to cores.",
+    differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
+              of whose figures are estimates. Programs have 2 and 4 threads and the work of 0.5 s \
+              alone on the whole machine (0.1 s at the quick scale, which has 4 programs). The \
+              source tells in two ways whom the long-term sum of tcs sends to the large core; both \
+              are run, here and in A12 and A13, and the table `readings` sets them against each \
+              other.",
+    default_seed: SEED,
+    full_seconds_hint: 60,
+};
+
+/// The machine.
+const MACHINE: &str = "acmp-1+1";
+/// Threads of a program.
+const THREADS: [u32; 2] = [2, 4];
+/// The policies, in the order of rows.
+const POLICIES: [&str; 5] = [
+    "pinned",
+    "kuths",
+    "criticality",
+    readings::LAGGING,
+    readings::CRITICAL,
+];
+/// Runs of each program, number of threads and policy.
+const RUNS: [usize; 2] = [2, 5];
+/// Time of a program's work alone, s.
+const ALONE_S: [f64; 2] = [0.1, 0.5];
+
+impl Study for A14 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let grid = grid(context)?;
+        let all = splash::programs(context)?;
+        let mut groups: Vec<Group> = { all.iter() }
+            .map(|p| Group::of_runs(&p.name, splash::cases_of(&grid, Some(&p.name))))
+            .collect();
+        groups.push(Group::of_cases("all", splash::cases_of(&grid, None)));
+        let programs = Compared::with(&grid, POLICIES[0], groups);
+        let (of_a12, of_a13) = (a12::grid(context)?, a13::grid(context)?);
+        let grids = [("A12", &*of_a12), ("A13", &*of_a13), ("A14", &grid)];
+        let (table, verdict) = readings::table(&grids)?;
+        let title = "Each program over pinned: mean over 2 and 4 threads, intervals over runs";
+        Ok(StudyOutput {
+            tables: vec![programs.table("programs", title)?, table],
+            figures: vec![programs.figure(PROGRAMS, STP)?],
+            notes: notes(&programs, verdict),
+            runs: grid.runs,
+        })
+    }
+}
+
+const PROGRAMS: Draft<'_> = Draft {
+    key: "programs",
+    title: "SPLASH-2 on 1 large and 1 small core: speed over pinned",
+    text: "Geometric means over 2 and 4 threads; intervals are over runs, of all over programs \
+           and numbers of threads.",
+    category: "Program",
+    value: "Speed over pinned",
+};
+
+fn grid(context: &Context<'_>) -> Result<Grid, StudyError> {
+    let chip = chip(MACHINE)?;
+    let programs = splash::programs(context)?;
+    let with_threads = |program| THREADS.map(|threads| (program, threads));
+    let jobs: Vec<(&Arc<ProgramSpec>, u32)> = programs.iter().flat_map(with_threads).collect();
+    let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
+    let cases = context.map(&jobs, |(program, threads)| {
+        let key = format!("{}/{threads}", program.name);
+        Case::new(
+            &key,
+            &chip,
+            parallel(program, *threads),
+            alone_s,
+            context.seed(),
+        )
+    })?;
+    let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
+    let runs = context.by_scale(RUNS[0], RUNS[1]);
+    Grid::run(context, &cases, &POLICIES, runs)
+}
+
+fn notes(programs: &Compared<'_>, verdict: String) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(all) = programs.groups.last() {
+        let speeds = programs.sentence(all, STP);
+        notes.push(format!(
+            "Speed over pinned, over all programs and numbers of threads: {speeds}."
+        ));
+    }
+    notes.extend(["kuths", "criticality", readings::LAGGING].map(|name| programs.extremes(name)));
+    notes.push(MECHANISM.to_owned());
+    notes.push(verdict);
+    notes
+}
+
+const MECHANISM: &str = "Both threads do equal parts, so pinned runs at the pace of the small core. \
+    kuths and tcs decide every ms and at once when the large core goes idle, criticality at changes \
+    of activity but at most once in 4 ms, the software quantum: where barriers are further apart \
+    (cholesky, lu, splash-fft, water) that costs it little, and it moves threads far less often; \
+    where they are nearer (ocean, radix) the thread that is behind is not on the large core in \
+    time. Under tcs the slower thread is the one on the small core, so they change places every \
+    quantum, as under round-robin. The long-term sum decides when a thread stalls or goes on, that \
+    is, mostly at barriers, where there is one left to choose: the readings differ in the order in \
+    which those that are released come to the large core.";
