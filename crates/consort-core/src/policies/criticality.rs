@@ -86,6 +86,10 @@ impl Criticality {
 impl Rule for Criticality {
     const NAME: &'static str = INFO.name;
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.sums.retain(|&id, _| !is_gone(id));
+    }
+
     fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
         self.add(tick.interval_ns);
         let seats = groups.iter().flat_map(Group::seats);

@@ -112,6 +112,11 @@ impl Score for FairProgress {
         self.estimates.conclude(Impact::ratio);
     }
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.estimates.forget(is_gone);
+        self.threads.retain(|&id, _| !is_gone(id));
+    }
+
     fn of(&self, thread: ThreadId) -> Option<f64> {
         let (times, rates) = self.threads.get(&thread)?;
         times.slowdown(self.ratio(thread, *rates))

@@ -56,6 +56,10 @@ impl Score for FairTime {
         self.0.entry(ran.thread).or_default().add(ran, on_large);
     }
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.0.retain(|&id, _| !is_gone(id));
+    }
+
     fn of(&self, thread: ThreadId) -> Option<f64> {
         let share = self.0.get(&thread)?.large_share()?;
         Some(-share)

@@ -65,6 +65,11 @@ impl Score for MemDominance {
             .extend(shares.map(|(t, (stalled, time))| (t, stalled / time)));
     }
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.now.retain(|&id, _| !is_gone(id));
+        self.share.retain(|&id, _| !is_gone(id));
+    }
+
     fn of(&self, thread: ThreadId) -> Option<f64> {
         self.share.get(&thread).map(|share| -share)
     }

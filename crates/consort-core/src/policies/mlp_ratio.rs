@@ -59,6 +59,10 @@ impl Score for MlpRatio {
             .conclude(|impact, counted, _| impact.mlp_ratio(counted));
     }
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.0.forget(is_gone);
+    }
+
     fn of(&self, thread: ThreadId) -> Option<f64> {
         self.0.of(thread)
     }

@@ -61,6 +61,10 @@ impl Score for Pie {
         self.0.conclude(Impact::ratio);
     }
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.0.forget(is_gone);
+    }
+
     fn of(&self, thread: ThreadId) -> Option<f64> {
         self.0.of(thread)
     }

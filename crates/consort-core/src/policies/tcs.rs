@@ -178,6 +178,10 @@ impl Tcs {
 impl Rule for Tcs {
     const NAME: &'static str = INFO.name;
 
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.long_term.retain(|&id, _| !is_gone(id));
+    }
+
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
         self.count(group, tick);
         self.turns.entry(group.index).or_default().follow(group);

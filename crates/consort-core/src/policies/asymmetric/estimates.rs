@@ -45,6 +45,12 @@ impl Estimates {
         }
     }
 
+    /// Forgets threads that are gone.
+    pub(in crate::policies) fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.now.retain(|&id, _| !is_gone(id));
+        self.last.retain(|&id, _| !is_gone(id));
+    }
+
     /// The last estimate.
     pub(in crate::policies) fn of(&self, thread: ThreadId) -> Option<f64> {
         self.last.get(&thread).copied()

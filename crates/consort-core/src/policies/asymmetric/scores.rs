@@ -31,6 +31,11 @@ pub(in crate::policies) trait Score {
     /// Draws conclusions at the end of a quantum.
     fn conclude(&mut self) {}
 
+    /// Forgets threads that are gone.
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        let _ = is_gone;
+    }
+
     /// A thread's score; none before it is known.
     fn of(&self, thread: ThreadId) -> Option<f64>;
 }
@@ -150,6 +155,10 @@ impl<S: Score> Rule for Best<S> {
 
     fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
         self.score.prepare(topology, offers)
+    }
+
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.score.forget(is_gone);
     }
 
     fn note(&mut self, groups: &[Group<'_>], tick: Tick) {

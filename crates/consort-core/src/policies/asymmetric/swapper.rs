@@ -2,12 +2,12 @@
 
 use super::{Group, Groups, Layer};
 use crate::bottleneck::Bottleneck;
-use crate::ids::PuId;
+use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement, Reason};
 use crate::policy::{Form, OptionInfo, Options, Policy, PolicyError, PolicyRng, View, Wishes};
 use crate::pu_set::PuSet;
-use crate::sample::Ended;
-use crate::signal::Offers;
+use crate::sample::{Ended, Observation, ThreadObservation};
+use crate::signal::{Offers, Signal};
 use crate::topology::Topology;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -49,6 +49,11 @@ pub(in crate::policies) trait Rule {
     fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
         let _ = (topology, offers);
         Ok(())
+    }
+
+    /// Forgets threads that are gone.
+    fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        let _ = is_gone;
     }
 
     /// Is told at the end of every interval who makes whom wait, where the machine knows.
@@ -121,6 +126,14 @@ impl<R: Rule> Swapper<R> {
         tick
     }
 
+    /// In hardware form a thread that is not seen may have been switched out, and comes back.
+    fn forget(&mut self, observation: &Observation) {
+        let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
+        if observation.ended == Ended::Quantum && !observation.threads.iter().any(is_core) {
+            self.rule.forget(&|id| observation.thread(id).is_none());
+        }
+    }
+
     /// Exchanges what the rule says; why, by logical core.
     fn exchange(
         &mut self,
@@ -163,6 +176,7 @@ impl<R: Rule> Policy for Swapper<R> {
         let groups = Groups::of(view.topology);
         self.layer.follow(&groups, view.observation);
         let why = self.exchange(&groups, view, rng);
+        self.forget(view.observation);
         self.layer.remember(view.observation);
         let mut decision = Decision::default();
         for (id, logical, pu) in self.layer.placed() {
@@ -185,5 +199,46 @@ fn sentence(groups: &Groups, pu: PuId, why: Option<&Cow<'static, str>>) -> Strin
     match why {
         Some(why) => format!("goes to a {kind} core: {why}"),
         None => format!("stays on a {kind} core"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::chip;
+    use super::*;
+    use crate::testing::{observation, thread_id};
+    use rand::SeedableRng;
+
+    /// Remembers which of threads 1 and 2 it was told are gone.
+    #[derive(Debug, Default)]
+    struct Noting(Vec<u32>);
+
+    impl Rule for Noting {
+        const NAME: &'static str = "noting";
+
+        fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+            self.0 = (1..=2).filter(|&tid| is_gone(thread_id(tid))).collect();
+        }
+
+        fn choose(&mut self, _: &Group<'_>, _: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn rules_forget_threads_that_are_gone() {
+        let topology = chip(1, 1, 1);
+        let mut policy = Swapper::new(Noting::default(), Form::Software);
+        let mut gone = |threads: &[(u32, f64)]| {
+            let observation = observation(&topology, threads);
+            let view = View {
+                topology: &topology,
+                observation: &observation,
+            };
+            policy.decide(view, &mut PolicyRng::seed_from_u64(1));
+            policy.rule.0.clone()
+        };
+        assert!(gone(&[(1, 0.0), (2, 0.0)]).is_empty());
+        assert_eq!(gone(&[(1, 0.0)]), [2]);
     }
 }
