@@ -209,8 +209,8 @@ fn the_csv_form_can_serve_as_a_reference() {
 #[test]
 fn bad_input_is_refused_before_anything_is_written() {
     check_refused(
-        &["W11", "--out", "out"],
-        &["unknown study 'W11'", "did you mean 'W1'?"],
+        &["W22", "--out", "out"],
+        &["unknown study 'W22'", "did you mean 'W2'?"],
     );
     check_refused(
         &["W1", "nonsense", "--out", "out"],
