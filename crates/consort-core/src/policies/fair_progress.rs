@@ -11,7 +11,9 @@
 //!
 //! R is the last estimate by PIE (`ratio=pie`), which needs its counters, or the ratio of its
 //! speeds in its last quanta on either kind of core (`ratio=measured`), which needs instructions
-//! only; before there is one, the ratio of the cores' capacities.
+//! only. Before there is an estimate, it is the ratio of the cores' capacities; a ratio that has to
+//! be measured is not guessed: who has never had a large core goes first, or a guess below the
+//! ratio of the others would keep it away from large cores for good.
 
 use super::asymmetric::{
     Best, Estimates, Impact, MARGIN, Ran, Rates, SOFTWARE_FORM, Score, Swapper, Ties, Times, form,
@@ -79,11 +81,10 @@ impl FairProgress {
     }
 
     fn ratio(&self, thread: ThreadId, rates: Rates) -> f64 {
-        let known = match self.from {
-            Ratio::Pie => self.estimates.of(thread),
-            Ratio::Measured => rates.ratio(),
-        };
-        known.unwrap_or(self.usual)
+        match self.from {
+            Ratio::Pie => self.estimates.of(thread).unwrap_or(self.usual),
+            Ratio::Measured => rates.ratio().unwrap_or(f64::INFINITY),
+        }
     }
 }
 
@@ -189,6 +190,24 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_kept_from_large_cores_by_a_guess() {
+        // Large cores are 8 times as fast: who has an eighth of one is slowed down to 1 / (1/8 +
+        // 7/8/8) = 4.3, more than the capacities of 1024 and 400 would say of who has had none.
+        let on = |large: bool| Did {
+            instructions: if large { 8e6 } else { 1e6 },
+            ..BUSY
+        };
+        let mut bench = bench(Ratio::Measured, 7);
+        let (mut at, mut had) = (0, [0; 8]);
+        for _ in 0..80 {
+            let pus = bench.quantum(&[0, 1, 2, 3, 4, 5, 6, 7].map(|l| on(l == at)));
+            at = pus.iter().position(|&pu| pu == 0).unwrap();
+            had[at] += 1;
+        }
+        assert!(had.iter().all(|&n| (9..=11).contains(&n)), "{had:?}");
+    }
+
+    #[test]
     fn the_ratio_is_measured_once_a_thread_has_run_on_both() {
         let did = |millions: f64| Did {
             instructions: millions * 1e6,
@@ -196,7 +215,7 @@ mod tests {
         };
         let mut bench = bench(Ratio::Measured, 1);
         bench.quantum(&[did(1.0), did(1.0)]);
-        // By capacities: 1 on the large core, 1024/400 = 2.56 on the small one.
+        // Not known of either: who has never had the large core goes first.
         assert_eq!(bench.quantum(&[did(4.0), did(1.0)]), [1, 0]);
         // Both have been on both: the first went from 4 to 1, R = 4, S = 2/(1+1/4) = 1.6; the
         // second from 1 to 2, R = 2, S = 2/(1+1/2) = 1.33. So they change again.
