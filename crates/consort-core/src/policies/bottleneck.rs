@@ -14,6 +14,9 @@
 //! - As soon as an executer of a larger bottleneck is on a small core than on the large one, the
 //!   two are exchanged. A large core on which nobody runs is filled at once.
 //!
+//! Both numbers are recalled and not checked against the text of the paper: take them for
+//! estimates.
+//!
 //! Times are those cycles at 2.66 GHz, the clock of the published asymmetric chip. Nobody is sent
 //! back to a small core when the bottleneck is over: that would be a second exchange.
 //!
@@ -50,7 +53,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
 
 /// Clock in which the published scheme's cycles are turned into time, cycles per ns.
 const GHZ: f64 = 2.66;
-/// Waiting from which on a lock or barrier is a bottleneck, thread·ns.
+/// Waiting from which on a lock or barrier is a bottleneck, thread·ns. Estimated, as the next.
 const THRESHOLD_NS: f64 = 1024.0 / GHZ;
 /// Time between halvings of all counts, ns.
 const HALVING_NS: u64 = (100_000.0 / GHZ) as u64;

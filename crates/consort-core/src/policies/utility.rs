@@ -3,7 +3,8 @@
 //!
 //! Source: Joao, Suleman, Mutlu, Patt, "Utility-based acceleration of multithreaded applications
 //! on asymmetric CMPs" (ISCA 2013), UBA: utility = local speedup x share of the time x effect on
-//! the program. The terms are estimated thus:
+//! the program. The product is recalled and not checked against the text of the paper; how its
+//! terms are estimated is ours:
 //!
 //! - *Local speedup*: the part of a thread's time that a large core takes away, 1 - 1/S, with S
 //!   the ratio of its recent instructions per second on large and small cores (each quantum

@@ -30,7 +30,9 @@ impl Stay {
 #[derive(Debug, Default)]
 pub(super) struct Speeds {
     stays: BTreeMap<ThreadId, [Stay; 2]>,
-    /// Large/small ratio when the last quantum ended, of threads that were on both.
+    /// Large/small ratio when the last quantum ended, of threads that were on both. It holds for a
+    /// quantum: renewed at every interval, the refill after an exchange lowered it at once, and
+    /// threads were exchanged back and forth (seen in runs of ocean.cont, not foreseen).
     ratios: BTreeMap<ThreadId, f64>,
 }
 
