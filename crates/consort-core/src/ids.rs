@@ -31,7 +31,8 @@ pub struct ThreadId {
 }
 
 impl ThreadId {
-    /// The program (process) that the thread belongs to.
+    /// The program of the thread's own process; where that is part of another program,
+    /// [`crate::Observation::program_of`] tells.
     pub fn program(self) -> ProgramId {
         ProgramId(self.pid)
     }

@@ -43,6 +43,9 @@ pub struct Wishes {
     pub on_activity: bool,
     /// Its quantum where its options make it another than its usual one, ms.
     pub quantum_ms: Option<u64>,
+    /// The only signals that it uses beside those that the operating system tells, needed or not;
+    /// none names all that are usual. Where counters take turns, they then do so for these alone.
+    pub signals: &'static [Signal],
 }
 
 /// A policy: decides once per quantum where each thread may run.

@@ -1,7 +1,7 @@
 //! Samples: what was measured of each thread over one interval.
 
 use crate::bottleneck::Bottleneck;
-use crate::ids::{PuId, ThreadId};
+use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
 use crate::signal::{Signal, Tier};
@@ -144,6 +144,10 @@ pub struct Observation {
     /// Locks and barriers that threads hold or wait for, by id; empty where nothing tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bottlenecks: Vec<Bottleneck>,
+    /// Processes that are part of another program than that of their own pid, with that program:
+    /// what a command starts belongs to the command.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<ProgramId, ProgramId>,
 }
 
 impl Observation {
@@ -151,6 +155,12 @@ impl Observation {
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadObservation> {
         let at = self.threads.binary_search_by_key(&id, |t| t.id).ok()?;
         self.threads.get(at)
+    }
+
+    /// The program that a thread belongs to.
+    pub fn program_of(&self, thread: ThreadId) -> ProgramId {
+        let own = thread.program();
+        self.programs.get(&own).copied().unwrap_or(own)
     }
 
     /// The threads that may be placed.
@@ -192,6 +202,22 @@ mod tests {
             running_ns: 0,
         };
         assert_eq!(reading.scaled(), None);
+    }
+
+    #[test]
+    fn a_process_belongs_to_itself_unless_it_is_part_of_another_program() {
+        let seen = Observation {
+            programs: BTreeMap::from([(ProgramId(8), ProgramId(7))]),
+            ..Observation::default()
+        };
+        let program = |pid| {
+            seen.program_of(ThreadId {
+                pid,
+                tid: pid,
+                start_ticks: 0,
+            })
+        };
+        assert_eq!([7, 8, 9].map(program), [7, 7, 9].map(ProgramId));
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub enum Signal {
     CycleStack,
     /// Accesses to the L1 data cache.
     L1dAccesses,
+    /// Accesses to the LLC.
+    LlcAccesses,
     /// Misses of the LLC that were waited for.
     LlcMisses,
     /// Cycles that misses of the LLC stalled it.
@@ -93,6 +95,13 @@ pub enum Signal {
     /// Cycles that its instructions take in order, with width, dependences and units as on the
     /// core that it ran on, all branches predicted and all data in the L1.
     InOrderCycles,
+    /// Cycles in which its data moved over the bus to memory.
+    BusBusyCycles,
+    /// Cycles in which its requests were queued for the bus or for memory.
+    BusQueueCycles,
+    /// Its share of the machine's energy, J: what it used itself, and of the rest as much as it had
+    /// of the time of all threads on PUs. Summed over threads it is the machine's energy.
+    Energy,
 }
 
 impl Signal {
@@ -118,10 +127,14 @@ impl Signal {
             Self::Mix => "mix",
             Self::CycleStack => "cycle-stack",
             Self::L1dAccesses => "l1d-accesses",
+            Self::LlcAccesses => "llc-accesses",
             Self::LlcMisses => "llc-misses",
             Self::LlcMissCycles => "llc-miss-cycles",
             Self::UseDistances => "use-distances",
             Self::InOrderCycles => "in-order-cycles",
+            Self::BusBusyCycles => "bus-busy-cycles",
+            Self::BusQueueCycles => "bus-queue-cycles",
+            Self::Energy => "energy",
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Pitfall: policies must not get hold of the machine, only of what the control loop shows them;
 //! [`SimMachine::oracle`] tells the inner truth.
 
+mod energy_shares;
 mod logical;
 mod software;
 
@@ -45,6 +46,8 @@ pub struct SimMachine {
     quantum_end: u64,
     wishes: Wishes,
     generation: u64,
+    /// Energy of the machine up to the last observation, J.
+    told_j: f64,
 }
 
 impl SimMachine {
@@ -69,6 +72,7 @@ impl SimMachine {
             quantum_end: 0,
             wishes: Wishes::default(),
             generation: 0,
+            told_j: 0.0,
         })
     }
 

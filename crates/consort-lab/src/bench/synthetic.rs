@@ -17,7 +17,7 @@ const INTERVAL_NS: u64 = 100_000_000;
 /// Clock, cycles per ns.
 const GHZ: f64 = 3.0;
 /// What every thread is observed with, beside its mix and its stack.
-const SIGNALS: [Signal; 16] = [
+const SIGNALS: [Signal; 20] = [
     Signal::CpuTime,
     Signal::WaitTime,
     Signal::Cycles,
@@ -30,10 +30,14 @@ const SIGNALS: [Signal; 16] = [
     Signal::PageFaults,
     Signal::FutexReturns,
     Signal::L1dAccesses,
+    Signal::LlcAccesses,
     Signal::LlcMisses,
     Signal::LlcMissCycles,
     Signal::UseDistances,
     Signal::InOrderCycles,
+    Signal::BusBusyCycles,
+    Signal::BusQueueCycles,
+    Signal::Energy,
 ];
 /// The machine whose cycle stack threads have.
 const MACHINE: &str = "power8";
@@ -133,8 +137,9 @@ fn value(signal: Signal, lot: f64) -> f64 {
         | Signal::L1dAccesses
         | Signal::UseDistances
         | Signal::InOrderCycles => ns * GHZ * (0.2 + 2.0 * lot),
+        Signal::LlcAccesses => ns * 0.01,
         Signal::LlcMisses => ns * 0.01 * lot,
-        Signal::LlcMissCycles => ns * lot,
+        Signal::LlcMissCycles | Signal::BusBusyCycles | Signal::BusQueueCycles => ns * lot,
         Signal::CodeFootprint => 1e5 * lot,
         Signal::ContextSwitches | Signal::Migrations => 1.0,
         Signal::WaitTime | Signal::PageFaults | Signal::FutexReturns => 0.0,

@@ -7,7 +7,7 @@ use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
 use consort_core::policy::Form;
-use consort_core::{Backoff, ControlLoop, Machine, Offers, Sample, ThreadId};
+use consort_core::{Backoff, ControlLoop, Machine, Offers, Sample, Signal, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
@@ -85,11 +85,11 @@ impl Experiment {
         listener: Option<Listener>,
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
-        let pmu = SimulatedPmu::new(self.chip.spec(), &Request::default(), seed)?;
         let truth = contender.truth();
         let mut policy = contender.build(&self.chip, truth.as_ref())?;
-        let usual_ms = contender.quantum_ms(pmu.offers())?;
         let wishes = policy.wishes();
+        let pmu = SimulatedPmu::new(self.chip.spec(), &request(wishes.signals), seed)?;
+        let usual_ms = contender.quantum_ms(pmu.offers())?;
         let usual = Duration::from_millis(wishes.quantum_ms.unwrap_or(usual_ms));
         let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
@@ -164,6 +164,14 @@ impl Experiment {
             seconds,
             times: PATIENCE,
         }
+    }
+}
+
+/// What a policy that names signals asks of the PMU.
+fn request(signals: &[Signal]) -> Request {
+    Request {
+        signals: (!signals.is_empty()).then(|| signals.to_vec()),
+        ..Request::default()
     }
 }
 

@@ -20,15 +20,15 @@ pub(super) enum Formula {
     MemoryStall(usize),
     /// Accesses to the L1D.
     L1dAccesses(usize),
-    /// A plain count by an event that has a counter of its own.
-    Wired(usize, Signal),
+    /// A plain count.
+    Count(usize, Signal),
     /// Cycle stack: a part per event, and what they leave if they do not tell of all causes.
     Stack { parts: Vec<usize>, whole: bool },
 }
 
 impl Formula {
-    /// All that a chip's events can feed beside cycles and instructions.
-    pub(super) fn all(events: &[EventSpec]) -> Vec<Self> {
+    /// All that a chip's events usually feed beside cycles and instructions.
+    pub(super) fn usual(events: &[EventSpec]) -> Vec<Self> {
         let of = |quantity| events.iter().position(|event| event.counts == quantity);
         let fp = of(Quantity::FpuEmptyCycles).map(Self::FpuNotEmpty);
         let fp = fp.or_else(|| of(Quantity::FpOperations).map(Self::FpOperations));
@@ -38,12 +38,25 @@ impl Formula {
         single.chain(wired(events)).chain(stack(events)).collect()
     }
 
+    /// All that a chip's events can feed of some signals.
+    pub(super) fn of(events: &[EventSpec], signals: &[Signal]) -> Vec<Self> {
+        let usual = Self::usual(events);
+        let mut found: Vec<Self> = Vec::new();
+        for formula in usual.into_iter().chain(on_request(events)) {
+            let known = found.iter().any(|f| f.signal() == formula.signal());
+            if !known && signals.contains(&formula.signal()) {
+                found.push(formula);
+            }
+        }
+        found
+    }
+
     pub(super) fn signal(&self) -> Signal {
         match self {
             Self::FpuNotEmpty(_) | Self::FpOperations(_) => Signal::FpUsage,
             Self::MemoryStall(_) => Signal::MemoryStall,
             Self::L1dAccesses(_) => Signal::L1dAccesses,
-            Self::Wired(_, signal) => *signal,
+            Self::Count(_, signal) => *signal,
             Self::Stack { .. } => Signal::CycleStack,
         }
     }
@@ -54,7 +67,7 @@ impl Formula {
             | Self::FpOperations(e)
             | Self::MemoryStall(e)
             | Self::L1dAccesses(e)
-            | Self::Wired(e, _) => vec![*e],
+            | Self::Count(e, _) => vec![*e],
             Self::Stack { parts, .. } => parts.clone(),
         }
     }
@@ -68,7 +81,7 @@ impl Formula {
             Self::FpOperations(event) | Self::MemoryStall(event) => {
                 Some((event, ratio(memory.per_cycle(event)?)))
             }
-            Self::L1dAccesses(event) | Self::Wired(event, _) => {
+            Self::L1dAccesses(event) | Self::Count(event, _) => {
                 Some((event, memory.per_ns(event)? * interval_ns as f64))
             }
             Self::Stack { .. } => None,
@@ -119,7 +132,24 @@ fn wired(events: &[EventSpec]) -> impl Iterator<Item = Formula> + '_ {
     WIRED.into_iter().filter_map(|(quantity, signal)| {
         let mut fixed = events.iter().enumerate().filter(|(_, event)| event.fixed);
         let found = fixed.find(|(_, event)| event.counts == quantity)?;
-        Some(Formula::Wired(found.0, signal))
+        Some(Formula::Count(found.0, signal))
+    })
+}
+
+/// Quantities that are told only where they are asked for, so that nothing else has to take turns
+/// with them. Pairs of which one is read over the other stand together and so count together.
+const ON_REQUEST: [(Quantity, Signal); 4] = [
+    (Quantity::LlcAccesses, Signal::LlcAccesses),
+    (Quantity::LlcMisses, Signal::LlcMisses),
+    (Quantity::BusBusyCycles, Signal::BusBusyCycles),
+    (Quantity::BusQueueCycles, Signal::BusQueueCycles),
+];
+
+/// The events of [`ON_REQUEST`].
+fn on_request(events: &[EventSpec]) -> impl Iterator<Item = Formula> + '_ {
+    ON_REQUEST.into_iter().filter_map(|(quantity, signal)| {
+        let event = events.iter().position(|event| event.counts == quantity)?;
+        Some(Formula::Count(event, signal))
     })
 }
 

@@ -14,16 +14,24 @@ use std::collections::BTreeMap;
 /// What a PMU is to measure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Signals; all that the machine's events can feed when none. Fewer take fewer quanta.
+    /// Signals; all that the machine's events usually feed when none. Fewer take fewer quanta.
     pub signals: Option<Vec<Signal>>,
     /// Extra quantities.
     pub readouts: Vec<Readout>,
 }
 
 impl Request {
-    fn wants(&self, signal: Signal) -> bool {
+    fn formulas(&self, events: &[EventSpec]) -> Vec<Formula> {
+        match &self.signals {
+            Some(signals) => Formula::of(events, signals),
+            None => Formula::usual(events),
+        }
+    }
+
+    /// Whether threads are to be told their share of the energy, which the machine meters.
+    fn wants_energy(&self) -> bool {
         let signals = self.signals.as_ref();
-        signals.is_none_or(|signals| signals.contains(&signal))
+        signals.is_some_and(|signals| signals.contains(&Signal::Energy))
     }
 }
 
@@ -100,6 +108,9 @@ impl SimulatedPmu {
         pmu.offers.set_machine(&machine.name);
         if machine.os.instrumented_locks {
             pmu.offers.add(Signal::Bottlenecks, Tier::Software);
+        }
+        if request.wants_energy() {
+            pmu.offers.add(Signal::Energy, Tier::Counters);
         }
         pmu.groups = groups(&pmu.turns(), slots.budget);
         pmu.offer();
@@ -323,11 +334,11 @@ impl Slots {
 
     /// The signals that are wanted and can be had; nothing without cycles.
     fn formulas(&self, events: &[EventSpec], request: &Request) -> Vec<Formula> {
-        let mut formulas = Formula::all(events);
+        let mut formulas = request.formulas(events);
         let cycles = self.base(events, Quantity::Cycles).is_some();
         formulas.retain(|formula| {
             let countable = formula.events().into_iter().all(|e| self.countable(e));
-            cycles && countable && request.wants(formula.signal())
+            cycles && countable
         });
         formulas
     }

@@ -11,6 +11,7 @@ const HARDWARE: Wishes = Wishes {
     form: Form::Hardware,
     on_activity: true,
     quantum_ms: None,
+    signals: &[],
 };
 
 /// Two programs of three threads that wait for each other, observed every millisecond.

@@ -12,6 +12,7 @@ impl SimMachine {
     /// Takes every thread's sample.
     pub(super) fn collect(&mut self, observation: &mut Observation) {
         let heeds = self.heeds_activity();
+        let shares = self.energy_shares();
         let source = self.source.as_mut();
         for thread in self.engine.threads_mut() {
             if !thread.is_reported() {
@@ -19,6 +20,9 @@ impl SimMachine {
             }
             let counts = thread.take_counts();
             let mut seen = see(source, thread, &counts, observation.interval_ns);
+            if let Some(shares) = &shares {
+                shares.note(&counts, observation.interval_ns, &mut seen.sample);
+            }
             if heeds {
                 note_activity(thread, observation.interval_ns, &mut seen);
             }

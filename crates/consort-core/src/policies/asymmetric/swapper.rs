@@ -164,6 +164,7 @@ impl<R: Rule> Policy for Swapper<R> {
             form: self.form,
             on_activity: true,
             quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
+            ..Wishes::default()
         }
     }
 

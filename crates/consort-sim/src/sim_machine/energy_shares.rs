@@ -1,0 +1,115 @@
+//! What threads are told of energy.
+//!
+//! A thread's own energy is that of its instructions and accesses and its part of its core's static
+//! power while it was on a PU. What is left of the machine's, that of uncore and idle cores, is
+//! shared out by the time that threads were on PUs: whoever keeps the machine awake pays for it.
+//! So the shares sum to the machine's energy, as those of a meter for the whole package do that is
+//! shared out by activity.
+//!
+//! Pitfall: an interval in which nothing ran is nobody's.
+
+use super::SimMachine;
+use crate::engine::Counts;
+use consort_core::{Reading, Sample, Signal, Tier};
+
+/// How the energy of an interval is shared out.
+pub(super) struct EnergyShares {
+    /// What is nobody's own, by time on a PU, W.
+    rest_w: f64,
+}
+
+impl SimMachine {
+    /// The shares of the interval that ends now, before threads' counts are taken; none where
+    /// nobody asks for them.
+    pub(super) fn energy_shares(&mut self) -> Option<EnergyShares> {
+        self.source.offers().tier_of(Signal::Energy)?;
+        let all_j = self.energy_j();
+        let whole_j = all_j - std::mem::replace(&mut self.told_j, all_j);
+        let counts = || self.engine.threads().iter().map(|t| &t.counts);
+        let own_j: f64 = counts().map(|c| c.energy_j).sum();
+        let on_pu_s: f64 = counts().map(|c| c.on_pu_s).sum();
+        Some(EnergyShares::new(whole_j - own_j, on_pu_s))
+    }
+}
+
+impl EnergyShares {
+    fn new(rest_j: f64, on_pu_s: f64) -> Self {
+        let rest_w = if on_pu_s > 0.0 { rest_j / on_pu_s } else { 0.0 };
+        Self { rest_w }
+    }
+
+    /// Tells a thread its share.
+    pub(super) fn note(&self, counts: &Counts, interval_ns: u64, sample: &mut Sample) {
+        let joules = counts.energy_j + self.rest_w.max(0.0) * counts.on_pu_s;
+        let reading = Reading::whole(joules, Tier::Counters, interval_ns);
+        sample.set(Signal::Energy, reading);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{PlainEnergy, chip, instances, program, settings};
+    use crate::engine::{RunMode, SampleSource};
+    use consort_core::{Machine, Offers, ThreadId};
+
+    /// Tells nothing but what the machine adds.
+    struct Asking(Offers);
+
+    impl SampleSource for Asking {
+        fn offers(&self) -> &Offers {
+            &self.0
+        }
+
+        fn sample(&mut self, _: ThreadId, _: &Counts, _: u64) -> Sample {
+            Sample::default()
+        }
+    }
+
+    fn machine(asked: &[Signal]) -> SimMachine {
+        let offers = asked.iter().map(|&signal| (signal, Tier::Counters));
+        let source = Box::new(Asking(offers.collect()));
+        let mut work = instances(&program(), 2, 1, 0.05);
+        work.extend(instances(&program(), 1, 1, 0.2));
+        let settings = settings("pinned", RunMode::Once, 1);
+        let meter = Box::new(PlainEnergy);
+        SimMachine::new(chip(1), &work, &settings, 10_000_000, meter, source).unwrap()
+    }
+
+    #[test]
+    fn shares_sum_to_the_energy_of_the_machine() {
+        let mut machine = machine(&[Signal::Energy]);
+        let (mut before_j, mut intervals) = (0.0, 0);
+        while let Some(seen) = machine.observe().unwrap() {
+            let threads = seen.threads.iter().chain(&seen.exited);
+            let told: f64 = threads.filter_map(|t| t.sample.get(Signal::Energy)).sum();
+            let spent = machine.energy_j() - before_j;
+            assert!((told / spent - 1.0).abs() < 1e-9, "{told} {spent}");
+            before_j = machine.energy_j();
+            intervals += 1;
+        }
+        assert!(intervals > 3);
+    }
+
+    #[test]
+    fn energy_is_told_to_who_asks_only() {
+        let seen = machine(&[]).observe().unwrap().unwrap();
+        assert_eq!(seen.threads[0].sample.get(Signal::Energy), None);
+    }
+
+    #[test]
+    fn the_rest_is_shared_out_by_time_on_pus() {
+        let shares = EnergyShares::new(30.0, 3.0);
+        let told = |energy_j, on_pu_s| {
+            let mut sample = Sample::default();
+            let counts = Counts {
+                energy_j,
+                on_pu_s,
+                ..Counts::default()
+            };
+            shares.note(&counts, 1, &mut sample);
+            sample.get(Signal::Energy)
+        };
+        assert_eq!([told(5.0, 1.0), told(1.0, 2.0)], [Some(15.0), Some(21.0)]);
+    }
+}
