@@ -377,7 +377,7 @@ fn cycles_are_off_by_the_stated_noise() {
 }
 
 fn flows() -> impl Strategy<Value = Flow> {
-    prop::array::uniform13(0.0f64..1e12).prop_map(|f| Flow {
+    prop::array::uniform17(0.0f64..1e12).prop_map(|f| Flow {
         l1d_accesses: f[0],
         l1d_misses: f[1],
         l1i_misses: f[2],
@@ -391,6 +391,10 @@ fn flows() -> impl Strategy<Value = Flow> {
         fpu_busy_cycles: f[10],
         use_distance: f[11],
         in_order_cycles: f[12],
+        code_lines: f[13],
+        written_lines: f[14],
+        outstanding_cycles: f[15],
+        tlb_walk_cycles: f[16],
     })
 }
 

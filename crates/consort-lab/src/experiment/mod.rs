@@ -22,7 +22,7 @@ mod testing;
 pub use alone::{Work, measure_alone};
 pub use compare::{Comparison, Measure, Row, compare};
 pub use contender::Contender;
-pub use counters::Counters;
+pub use counters::{Counters, NOT_MODELLED, ThreadTime, Transactions};
 pub use decision_time::{DecisionTime, Listener};
 pub use error::ExperimentError;
 pub use result::{ProgramResult, RunResult};

@@ -19,6 +19,8 @@ pub(crate) struct Misses {
     pub(crate) demand: f64,
     /// Lines prefetched.
     pub(crate) prefetched: f64,
+    /// Lines written back.
+    pub(crate) written: f64,
     /// Lines to and from memory.
     pub(crate) lines: f64,
     /// Branches.
@@ -59,6 +61,7 @@ impl Setting<'_> {
         let excess = beyond * spec.prefetch.excess * coverage * self.prefetch_share;
         let prefetched = beyond * effect.max(0.0) * self.prefetch_share + excess;
         let fetched = demand + prefetched + code[3];
+        let written = spec.writeback_share * (demand + prefetched - excess);
         Misses {
             data,
             code,
@@ -69,7 +72,8 @@ impl Setting<'_> {
             },
             demand,
             prefetched,
-            lines: fetched + spec.writeback_share * (demand + prefetched - excess),
+            written,
+            lines: fetched + written,
             branch: if held.predictor_kib == self.core.branch_predictor.size_kib {
                 self.mispredicted
             } else {

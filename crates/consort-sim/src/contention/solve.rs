@@ -1,6 +1,7 @@
 //! The fixed point over all shared structures.
 
 mod locks;
+mod predictors;
 
 use super::caches::{Stream, divide};
 use super::dispatch::{CLASSES, Claim, MAX_WAYS, share};
@@ -218,26 +219,6 @@ impl<'a> State<'a> {
         self.bytes = held;
     }
 
-    /// Predictor storage goes to programs in proportion to the branches that they run;
-    /// threads that run the same code, at the same addresses, train it for each other.
-    fn divide_predictors(&mut self, sharing: &Sharing<'_>) {
-        for (members, kib) in &sharing.predictors {
-            let branches = |i: usize| {
-                let setting = &sharing.settings[i];
-                setting.demand.phase.spec.mix.branch / self.guess[i].time_s
-            };
-            let all: f64 = members.iter().map(|&i| branches(i)).sum();
-            for &i in members {
-                let demand = sharing.settings[i].demand;
-                let of = |&&j: &&usize| sharing.settings[j].demand.text == demand.text;
-                let siblings: f64 = members.iter().filter(of).map(|&j| branches(j)).sum();
-                let own = branches(i) + demand.shared_code * (siblings - branches(i));
-                let part = if all > 0.0 { own / all } else { 1.0 };
-                self.held[i].predictor_kib = kib * part;
-            }
-        }
-    }
-
     fn divide_windows(&mut self, sharing: &Sharing<'_>) {
         for members in &sharing.cores {
             if !sharing.settings[members[0]].shares_window() {
@@ -347,6 +328,11 @@ impl<'a> State<'a> {
         waits.map(|wait| wait * self.felt(i)).sum()
     }
 
+    /// Time that a line of a thread waits at stations, s.
+    fn line_wait_s(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+        sharing.visits[i].iter().map(|&at| self.waits[at]).sum()
+    }
+
     fn new_guess(&mut self, sharing: &Sharing<'_>) {
         for (i, setting) in sharing.settings.iter().enumerate() {
             let queue = self.queue_s(sharing, i);
@@ -424,7 +410,12 @@ impl<'a> State<'a> {
             ips: setting.hz / cpi,
             cpi,
             stack,
-            flow: flow(setting, terms, cpi),
+            flow: flow(
+                setting,
+                terms,
+                cpi,
+                self.line_wait_s(sharing, i) * setting.hz,
+            ),
             window: held.window,
             mlp: terms.mlp,
             l1d_bytes: held_bytes(0),
@@ -472,8 +463,10 @@ fn first_held(setting: &Setting<'_>) -> Held {
     }
 }
 
-fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64) -> Flow {
+/// `line_wait` are the cycles that a line waits at stations.
+fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, line_wait: f64) -> Flow {
     let misses = &terms.misses;
+    let data_lines = misses.demand + misses.prefetched;
     let mix = &setting.demand.phase.spec.mix;
     // A fetch group that misses the L1I looks in the L2 as data does.
     debug_assert!(!setting.shares_window() || terms.window_need > 0.0);
@@ -485,9 +478,13 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64) -> Flow {
         llc_accesses: misses.data[1] + misses.code[1],
         llc_misses: misses.demand,
         prefetched_lines: misses.prefetched,
+        code_lines: misses.code[3],
+        written_lines: misses.written,
         memory_lines: misses.lines,
+        outstanding_cycles: data_lines * (setting.memory_cycles + line_wait),
         branch_misses: misses.branch,
         tlb_misses: misses.tlb,
+        tlb_walk_cycles: misses.tlb * setting.core.tlb.walk_cycles,
         fpu_busy_cycles: setting.fpu_busy_cycles(cpi),
         use_distance: setting.use_distance(),
         in_order_cycles: setting.in_order_cycles(),

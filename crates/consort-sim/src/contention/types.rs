@@ -163,12 +163,22 @@ pub struct Flow {
     pub llc_misses: f64,
     /// Lines prefetched from memory, in vain or not.
     pub prefetched_lines: f64,
-    /// Lines to and from memory in all.
+    /// Lines of code fetched from memory.
+    pub code_lines: f64,
+    /// Lines written back to memory.
+    pub written_lines: f64,
+    /// Lines to and from memory in all: `llc_misses`, `prefetched_lines`, `code_lines` and
+    /// `written_lines`.
     pub memory_lines: f64,
+    /// Core cycles during which lines of data were on their way from memory, demanded or
+    /// prefetched, summed over these lines: lines times the mean time from request to arrival.
+    pub outstanding_cycles: f64,
     /// Mispredicted branches.
     pub branch_misses: f64,
     /// TLB misses.
     pub tlb_misses: f64,
+    /// Cycles that page walks take, whether others hide them or not.
+    pub tlb_walk_cycles: f64,
     /// Cycles in which a floating-point operation of the thread is in the FPU.
     pub fpu_busy_cycles: f64,
     /// Distance from a value to its first use, instructions.

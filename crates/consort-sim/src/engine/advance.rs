@@ -11,7 +11,9 @@ impl Thread {
         match self.status {
             Status::Running | Status::Spinning(_) => self.spend_on_pu(now, next, s),
             Status::Ready => self.counts.wait_s += s,
-            Status::Waiting | Status::Io(_) | Status::Paused => self.counts.blocked_s += s,
+            Status::Waiting => self.counts.sleep(s),
+            Status::Io(_) => self.counts.block(s),
+            Status::Paused => self.counts.blocked_s += s,
             Status::Unborn | Status::Finished => {}
         }
     }

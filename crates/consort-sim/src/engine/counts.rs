@@ -16,8 +16,12 @@ pub struct Counts {
     pub spin_s: f64,
     /// Time runnable but not on a PU, s.
     pub wait_s: f64,
-    /// Time blocked: for siblings, for input and output, or finished, s.
+    /// Time blocked: for siblings, for input and output, or paused, s.
     pub blocked_s: f64,
+    /// Of `blocked_s`, time asleep until siblings let it go on, at a barrier or a lock, s.
+    pub asleep_s: f64,
+    /// Of `blocked_s`, time in input and output, s.
+    pub io_s: f64,
     /// Core cycles while on a PU.
     pub cycles: f64,
     /// Instructions completed.
@@ -58,6 +62,8 @@ impl Default for Counts {
             spin_s: 0.0,
             wait_s: 0.0,
             blocked_s: 0.0,
+            asleep_s: 0.0,
+            io_s: 0.0,
             cycles: 0.0,
             instructions: 0.0,
             classes: NO_CLASSES,
@@ -81,6 +87,18 @@ impl Counts {
         add_stack(&mut self.stack, &rates.stack, instructions);
     }
 
+    /// Adds time asleep for siblings, s.
+    pub(crate) fn sleep(&mut self, s: f64) {
+        self.blocked_s += s;
+        self.asleep_s += s;
+    }
+
+    /// Adds time in input and output, s.
+    pub(crate) fn block(&mut self, s: f64) {
+        self.blocked_s += s;
+        self.io_s += s;
+    }
+
     /// Adds another interval's counts.
     pub fn add(&mut self, other: &Self) {
         self.on_pu_s += other.on_pu_s;
@@ -88,6 +106,8 @@ impl Counts {
         self.spin_s += other.spin_s;
         self.wait_s += other.wait_s;
         self.blocked_s += other.blocked_s;
+        self.asleep_s += other.asleep_s;
+        self.io_s += other.io_s;
         self.cycles += other.cycles;
         self.instructions += other.instructions;
         add_classes(&mut self.classes, &other.classes, 1.0);
@@ -118,9 +138,13 @@ fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
     sum.llc_accesses += flow.llc_accesses * n;
     sum.llc_misses += flow.llc_misses * n;
     sum.prefetched_lines += flow.prefetched_lines * n;
+    sum.code_lines += flow.code_lines * n;
+    sum.written_lines += flow.written_lines * n;
     sum.memory_lines += flow.memory_lines * n;
+    sum.outstanding_cycles += flow.outstanding_cycles * n;
     sum.branch_misses += flow.branch_misses * n;
     sum.tlb_misses += flow.tlb_misses * n;
+    sum.tlb_walk_cycles += flow.tlb_walk_cycles * n;
     sum.fpu_busy_cycles += flow.fpu_busy_cycles * n;
     sum.use_distance += flow.use_distance * n;
     sum.in_order_cycles += flow.in_order_cycles * n;
