@@ -12,10 +12,12 @@
 //! that a program gets, which is what [`Measure::energy_delay`] is of.
 
 mod application;
+mod exhaustive;
 mod fair;
 mod gang;
 mod greedy;
 mod measure;
+mod objective;
 mod pdpa;
 mod profile;
 mod slot;
@@ -24,10 +26,12 @@ mod teams;
 mod testing;
 
 pub use application::Application;
+pub use exhaustive::{Exhaustive, ExhaustiveError, MOST_PROGRAMS, MOST_SLOTS, Round, slots_of};
 pub use fair::{Fair, Use};
 pub use gang::Gang;
 pub use greedy::Greedy;
 pub use measure::{Measure, fairness, speedup, thread_throughput_gain};
+pub use objective::Objective;
 pub use pdpa::Pdpa;
 pub use slot::{Chooser, Slot, Step, Team, Trial};
 pub use teams::{Secondary, Teams};

@@ -1,0 +1,221 @@
+//! The best round of all: every split of the programs into slots and of the cores among a slot's
+//! programs.
+//!
+//! Source: Bhadauria and McKee, ICS 2010, the oracle that their schedulers are compared with. A
+//! program is in exactly one slot of a round.
+//!
+//! A slot lasts as many quanta as it has programs, so a round of n programs lasts n quanta however
+//! they are put together, and what each program gains depends on its own slot alone: the objective
+//! is a sum over slots. The best slot of each set of programs is found by trying every split of the
+//! cores, the best round by dynamic programming over sets: the first program of a set is in some
+//! slot, and what remains is a smaller set.
+//!
+//! Usage: [`Exhaustive::new`] with what every program does alone on all cores, [`Exhaustive::note`]
+//! with what came of each of [`Exhaustive::slots`], then [`Exhaustive::best`]. Pitfalls: slots that
+//! nothing is known of are not chosen; cores may stay idle, since the fewest of them can be best.
+
+use super::measure::Measure;
+use super::objective::Objective;
+use super::slot::{Slot, Team, Trial};
+use crate::ids::ProgramId;
+
+/// Programs at most: the search takes 3 to their number steps.
+pub const MOST_PROGRAMS: usize = 16;
+/// Slots at most: n programs on c cores make (n + c)! / (n! c!) − 1.
+pub const MOST_SLOTS: u64 = 500_000;
+
+/// What cannot be searched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExhaustiveError {
+    /// Too many programs.
+    #[error("{programs} programs, where an exhaustive search takes at most {MOST_PROGRAMS}")]
+    Programs {
+        /// How many.
+        programs: usize,
+    },
+    /// Too many slots.
+    #[error(
+        "{programs} programs on {cores} cores make {slots} slots, where an exhaustive search takes \
+         at most {MOST_SLOTS}; take fewer programs or cores"
+    )]
+    Slots {
+        /// Programs.
+        programs: usize,
+        /// Cores.
+        cores: u32,
+        /// Slots that they make.
+        slots: u64,
+    },
+}
+
+/// A round and what it is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// The slots; each program is in exactly one.
+    pub slots: Vec<Slot>,
+    /// By the objective, the mean over programs.
+    pub value: f64,
+}
+
+/// The search and what it knows.
+#[derive(Clone, Debug)]
+pub struct Exhaustive {
+    objective: Objective,
+    gang: Vec<(ProgramId, Measure)>,
+    /// By number of programs: every split of the cores among so many, in order.
+    splits: Vec<Vec<Vec<u32>>>,
+    /// By set of programs and number of the split; infinite where it is not known.
+    costs: Vec<Vec<f64>>,
+}
+
+impl Exhaustive {
+    /// A search among programs that do `gang` alone on all `cores`.
+    ///
+    /// # Errors
+    /// More programs than [`MOST_PROGRAMS`] or more slots than [`MOST_SLOTS`].
+    pub fn new(
+        cores: u32,
+        gang: &[(ProgramId, Measure)],
+        objective: Objective,
+    ) -> Result<Self, ExhaustiveError> {
+        let programs = gang.len();
+        if programs > MOST_PROGRAMS {
+            return Err(ExhaustiveError::Programs { programs });
+        }
+        let slots = slots_of(programs, cores);
+        if slots > MOST_SLOTS {
+            return Err(ExhaustiveError::Slots {
+                programs,
+                cores,
+                slots,
+            });
+        }
+        let most = programs.min(cores as usize);
+        let splits: Vec<_> = (0..=most).map(|parts| splits(parts, cores)).collect();
+        let count = |set: usize| splits.get(set.count_ones() as usize).map_or(0, Vec::len);
+        let costs = (0..1_usize << programs).map(|set| vec![f64::INFINITY; count(set)]);
+        Ok(Self {
+            objective,
+            gang: gang.to_vec(),
+            costs: costs.collect(),
+            splits,
+        })
+    }
+
+    /// Every slot that there is, programs in the order in which they were given.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        let of = move |set: usize| {
+            let splits = self.splits.get(set.count_ones() as usize).into_iter();
+            splits.flatten().map(move |split| self.slot(set, split))
+        };
+        (1..self.costs.len()).flat_map(of)
+    }
+
+    /// Takes what came of a slot, in place of what was known of it. Slots that are none of this
+    /// search's are passed over.
+    pub fn note(&mut self, trial: &Trial) {
+        let Some((set, split)) = self.place(&trial.slot) else {
+            return;
+        };
+        let members = self.gang.iter().filter_map(|(program, gang)| {
+            let measure = trial.of(*program)?;
+            Some(self.objective.cost(measure, trial.slot.quanta(), gang))
+        });
+        self.costs[set][split] = members.sum();
+    }
+
+    /// The best round of slots that are known; none where they leave a program out.
+    pub fn best(&self) -> Option<Round> {
+        let cheapest: Vec<(usize, f64)> = self.costs.iter().map(|costs| least(costs)).collect();
+        let mut rounds = vec![(0, 0.0); self.costs.len()];
+        for set in 1..rounds.len() {
+            let (mut slot, mut cost) = (0, f64::INFINITY);
+            for part in parts_with_first(set) {
+                let sum = cheapest[part].1 + rounds[set ^ part].1;
+                if sum < cost {
+                    (slot, cost) = (part, sum);
+                }
+            }
+            rounds[set] = (slot, cost);
+        }
+        let (mut left, (_, cost)) = (self.costs.len() - 1, rounds[self.costs.len() - 1]);
+        let mut slots = Vec::new();
+        while left > 0 && cost.is_finite() {
+            let part = rounds[left].0;
+            let split = &self.splits[part.count_ones() as usize][cheapest[part].0];
+            slots.push(self.slot(part, split));
+            left ^= part;
+        }
+        let programs = self.gang.len().max(1) as f64;
+        let value = self.objective.value(cost / programs);
+        cost.is_finite().then_some(Round { slots, value })
+    }
+
+    fn slot(&self, set: usize, split: &[u32]) -> Slot {
+        let members = (0..self.gang.len()).filter(|i| set >> i & 1 == 1);
+        let team = |(i, &cores): (usize, &u32)| Team {
+            program: self.gang[i].0,
+            cores,
+        };
+        Slot {
+            teams: members.zip(split).map(team).collect(),
+        }
+    }
+
+    /// Set and number of the split of a slot.
+    fn place(&self, slot: &Slot) -> Option<(usize, usize)> {
+        let (mut set, mut split) = (0, Vec::new());
+        for (i, (program, _)) in self.gang.iter().enumerate() {
+            if let Some(cores) = slot.cores_of(*program) {
+                set |= 1 << i;
+                split.push(cores);
+            }
+        }
+        let splits = self.splits.get(split.len())?;
+        let whole = split.len() == slot.teams.len() && !split.is_empty();
+        let at = splits.binary_search(&split).ok().filter(|_| whole)?;
+        Some((set, at))
+    }
+}
+
+/// How many slots n programs make on c cores: one less than (n + c)! / (n! c!).
+pub fn slots_of(programs: usize, cores: u32) -> u64 {
+    let mut count: u128 = 1;
+    for i in 1..=programs as u128 {
+        count = count.saturating_mul(u128::from(cores) + i) / i;
+    }
+    u64::try_from(count - 1).unwrap_or(u64::MAX)
+}
+
+/// Every split of at most `cores` cores into so many parts of at least one, in order.
+fn splits(parts: usize, cores: u32) -> Vec<Vec<u32>> {
+    let mut all = vec![Vec::new()];
+    for part in 1..=parts {
+        let later = (parts - part) as u32;
+        let longer = |split: Vec<u32>| {
+            let left = cores - split.iter().sum::<u32>() - later;
+            (1..=left).map(move |last| [&split[..], &[last]].concat())
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// The least and its place.
+fn least(costs: &[f64]) -> (usize, f64) {
+    let known = costs.iter().copied().enumerate();
+    known
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .unwrap_or((0, f64::INFINITY))
+}
+
+/// Every part of a set that has the set's first member.
+fn parts_with_first(set: usize) -> impl Iterator<Item = usize> {
+    let first = set & set.wrapping_neg();
+    let rest = set ^ first;
+    let next = move |&part: &usize| (part != 0).then(|| (part - 1) & rest);
+    std::iter::successors(Some(rest), next).map(move |part| part | first)
+}
+
+#[cfg(test)]
+mod tests;

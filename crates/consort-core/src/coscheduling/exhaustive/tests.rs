@@ -1,0 +1,224 @@
+use super::super::testing::{Load, World, id};
+use super::super::{Chooser, Fair, Gang, Greedy, Pdpa, Secondary, Step, Use};
+use super::*;
+use proptest::prelude::*;
+
+fn world(cores: u32, loads: &[(f64, f64)]) -> World {
+    let load = |&(scaling, weight): &(f64, f64)| Load { scaling, weight };
+    World {
+        cores,
+        loads: loads.iter().map(load).collect(),
+    }
+}
+
+/// The search with everything known.
+fn searched(world: &World, objective: Objective) -> Exhaustive {
+    let mut search = Exhaustive::new(world.cores, &world.rising(), objective).unwrap();
+    for slot in search.slots().collect::<Vec<_>>() {
+        search.note(&world.run(&slot));
+    }
+    search
+}
+
+fn worth(world: &World, slots: &[Slot], objective: Objective) -> f64 {
+    let trials: Vec<Trial> = slots.iter().map(|slot| world.run(slot)).collect();
+    objective.of(&trials, &world.rising().into_iter().collect())
+}
+
+/// Whether `a` is at least as good as `b`, but for rounding.
+fn as_good(objective: Objective, a: f64, b: f64) -> bool {
+    let slack = 1e-9 * b.abs();
+    match objective {
+        Objective::EnergyDelay => a <= b + slack,
+        Objective::Throughput => a >= b - slack,
+    }
+}
+
+/// Every round, written down one program after the other: into each slot that is there or a new
+/// one, with any cores that are free in it.
+fn every_round(world: &World, next: usize, slots: &mut Vec<Slot>, visit: &mut dyn FnMut(&[Slot])) {
+    if next == world.loads.len() {
+        return visit(slots);
+    }
+    let program = id(next);
+    for at in 0..=slots.len() {
+        if at == slots.len() {
+            slots.push(Slot::default());
+        }
+        for cores in 1..=world.cores - slots[at].cores() {
+            slots[at].teams.push(Team { program, cores });
+            every_round(world, next + 1, slots, visit);
+            slots[at].teams.pop();
+        }
+    }
+    slots.pop();
+}
+
+fn loads(most: usize) -> impl Strategy<Value = Vec<(f64, f64)>> {
+    prop::collection::vec((1.0f64..8.0, 0.0f64..1.0), 1..=most)
+}
+
+fn objectives() -> impl Strategy<Value = Objective> {
+    prop::sample::select(vec![Objective::EnergyDelay, Objective::Throughput])
+}
+
+/// Where a chooser ends.
+fn round(world: &World, chooser: &mut dyn Chooser) -> Vec<Slot> {
+    chooser.begin(world.cores, &world.rising());
+    let mut last = None;
+    loop {
+        match chooser.next(last.take().as_ref()) {
+            Step::Try(slot) => last = Some(world.run(&slot)),
+            Step::Done(slots) => return slots,
+        }
+    }
+}
+
+fn choosers() -> Vec<Box<dyn Chooser>> {
+    let fair = |order| Box::new(Fair::new(order, Secondary::Off, 0.1)) as Box<dyn Chooser>;
+    vec![
+        Box::new(Gang::default()),
+        fair(Use::Misses),
+        fair(Use::Bus),
+        Box::new(Greedy::default()),
+        Box::new(Pdpa::new(0.7, 0.95)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_round_of_all_that_there_are_is_better(
+        cores in 1u32..5, loads in loads(4), objective in objectives(),
+    ) {
+        let world = world(cores, &loads);
+        let best = searched(&world, objective).best().unwrap();
+        let mut naive = None;
+        every_round(&world, 0, &mut Vec::new(), &mut |slots| {
+            let value = worth(&world, slots, objective);
+            let better = |than: f64| !as_good(objective, than, value);
+            if naive.is_none_or(better) {
+                naive = Some(value);
+            }
+        });
+        let naive = naive.unwrap();
+        prop_assert!((best.value - naive).abs() <= 1e-9 * naive.abs(), "{} {}", best.value, naive);
+        let value = worth(&world, &best.slots, objective);
+        prop_assert!((best.value - value).abs() <= 1e-9 * value.abs());
+    }
+
+    #[test]
+    fn no_chooser_s_round_is_better(
+        cores in 1u32..9, loads in loads(6), objective in objectives(),
+    ) {
+        let world = world(cores, &loads);
+        let best = searched(&world, objective).best().unwrap();
+        for mut chooser in choosers() {
+            let slots = round(&world, chooser.as_mut());
+            let value = worth(&world, &slots, objective);
+            prop_assert!(as_good(objective, best.value, value), "{best:?} {slots:?} {value}");
+        }
+    }
+
+    #[test]
+    fn every_program_is_in_one_slot_and_every_slot_has_a_place(
+        cores in 1u32..9, loads in loads(6), objective in objectives(),
+    ) {
+        let world = world(cores, &loads);
+        let search = searched(&world, objective);
+        let best = search.best().unwrap();
+        let mut all: Vec<u32> = { best.slots.iter().flat_map(|s| &s.teams) }
+            .map(|team| team.program.0)
+            .collect();
+        all.sort_unstable();
+        prop_assert_eq!(all, (1..=loads.len() as u32).collect::<Vec<_>>());
+        prop_assert!(best.slots.iter().all(|slot| slot.cores() <= cores));
+        prop_assert_eq!(search.slots().count() as u64, slots_of(loads.len(), cores));
+        let known = search.costs.iter().flatten();
+        prop_assert!(known.skip(1).all(|cost| cost.is_finite()));
+    }
+}
+
+#[test]
+fn two_programs_that_use_half_of_the_cores_share_them() {
+    let best = searched(&world(8, &[(4.0, 0.0), (4.0, 0.0)]), Objective::EnergyDelay);
+    let best = best.best().unwrap();
+    // Two quanta for half of the energy each.
+    assert_eq!(best.value, 0.25);
+    let cores: Vec<u32> = best.slots[0].teams.iter().map(|team| team.cores).collect();
+    assert_eq!((best.slots.len(), cores), (1, vec![4, 4]));
+}
+
+#[test]
+fn a_slot_that_nothing_is_known_of_is_not_chosen() {
+    let world = world(8, &[(4.0, 0.0), (4.0, 0.0)]);
+    let mut search = Exhaustive::new(8, &world.rising(), Objective::Throughput).unwrap();
+    assert_eq!(search.best(), None);
+    let alone = [Slot::alone(id(0), 8), Slot::alone(id(1), 8)];
+    alone.iter().for_each(|slot| search.note(&world.run(slot)));
+    assert_eq!(search.best().unwrap().slots, alone);
+}
+
+#[test]
+fn a_later_trial_of_a_slot_replaces_the_earlier() {
+    let world = world(8, &[(4.0, 0.0), (4.0, 0.0)]);
+    let mut search = searched(&world, Objective::Throughput);
+    let pair = search.best().unwrap().slots;
+    let mut trial = world.run(&pair[0]);
+    trial.measures.iter_mut().for_each(|m| m.instructions = 0.0);
+    search.note(&trial);
+    assert_ne!(search.best().unwrap().slots, pair);
+}
+
+#[test]
+fn trials_of_others_are_passed_over() {
+    let world = world(4, &[(4.0, 0.0), (4.0, 0.0)]);
+    let mut search = Exhaustive::new(4, &world.rising()[..1], Objective::Throughput).unwrap();
+    let pair = Slot {
+        teams: [0, 1]
+            .map(|i| Team {
+                program: id(i),
+                cores: 2,
+            })
+            .into(),
+    };
+    for slot in [
+        pair,
+        Slot::alone(id(1), 4),
+        Slot::alone(id(0), 5),
+        Slot::default(),
+    ] {
+        let trial = Trial {
+            measures: vec![Measure::default(); slot.teams.len()],
+            slot,
+        };
+        search.note(&trial);
+    }
+    assert_eq!(search.best(), None);
+}
+
+#[test]
+fn twelve_programs_on_eight_cores_are_searched_and_more_than_the_bounds_refused() {
+    let gang = |n: u32| {
+        (1..=n)
+            .map(|i| (ProgramId(i), Measure::default()))
+            .collect::<Vec<_>>()
+    };
+    let new = |n, cores| Exhaustive::new(cores, &gang(n), Objective::default());
+    assert_eq!(new(12, 8).unwrap().slots().count(), 125_969);
+    assert_eq!(
+        new(17, 1).unwrap_err(),
+        ExhaustiveError::Programs { programs: 17 }
+    );
+    let text = new(12, 16).unwrap_err().to_string();
+    assert!(
+        text.starts_with("12 programs on 16 cores make 30421754 slots"),
+        "{text}"
+    );
+    assert_eq!(slots_of(16, u32::MAX), u64::MAX);
+}
+
+#[test]
+fn no_programs_make_an_empty_round() {
+    let search = Exhaustive::new(4, &[], Objective::default()).unwrap();
+    assert_eq!(search.best().unwrap().slots, []);
+}

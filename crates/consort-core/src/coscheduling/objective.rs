@@ -1,0 +1,131 @@
+//! What a round is worth, of which more programs than one have a part.
+
+use super::measure::Measure;
+use super::slot::Trial;
+use crate::ids::ProgramId;
+use std::collections::BTreeMap;
+
+/// By what rounds are compared; each is a mean over programs of something relative to the gang.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// Overall energy-delay, as for the thread chooser: the mean of energy-delay relative to that
+    /// in the gang. Lower is better.
+    #[default]
+    EnergyDelay,
+    /// Mean of throughput over a round relative to that in the gang, the sum of which over programs
+    /// is system throughput with the gang for alone. Higher is better.
+    Throughput,
+}
+
+impl Objective {
+    /// The names that options know.
+    pub const NAMES: &'static str = "energy-delay or throughput";
+
+    /// The objective of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "energy-delay" => Some(Self::EnergyDelay),
+            "throughput" => Some(Self::Throughput),
+            _ => None,
+        }
+    }
+
+    /// A program's part, lower is better, when it does `measure` in a slot of so many quanta and
+    /// `gang` alone on all cores.
+    pub(super) fn cost(self, measure: &Measure, quanta: u32, gang: &Measure) -> f64 {
+        match self {
+            Self::EnergyDelay => relative(measure.energy_delay(quanta), gang.energy_delay(1)),
+            Self::Throughput => {
+                let ours = measure.throughput() * f64::from(quanta.max(1));
+                -relative(ours, gang.throughput())
+            }
+        }
+    }
+
+    /// What people are told of a mean cost.
+    pub(super) fn value(self, cost: f64) -> f64 {
+        match self {
+            Self::EnergyDelay => cost,
+            Self::Throughput => -cost,
+        }
+    }
+
+    /// What trials of all slots of a round are worth, by what each program does alone on all
+    /// cores: the mean over their programs, of which those that are not known alone are none.
+    pub fn of(self, trials: &[Trial], gang: &BTreeMap<ProgramId, Measure>) -> f64 {
+        let of_trial = |trial: &Trial| -> Vec<f64> {
+            let pairs = trial.slot.teams.iter().zip(&trial.measures);
+            let cost = |(team, measure): (&super::slot::Team, &Measure)| {
+                let gang = gang.get(&team.program)?;
+                Some(self.cost(measure, trial.slot.quanta(), gang))
+            };
+            pairs.filter_map(cost).collect()
+        };
+        let costs: Vec<f64> = trials.iter().flat_map(of_trial).collect();
+        self.value(costs.iter().sum::<f64>() / costs.len().max(1) as f64)
+    }
+}
+
+/// One over the other; who does nothing in both is as well off in both.
+fn relative(ours: f64, theirs: f64) -> f64 {
+    if ours == theirs { 1.0 } else { ours / theirs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slot::{Slot, Team};
+    use super::super::testing::id;
+    use super::*;
+
+    fn measure(instructions: f64, energy_j: f64) -> Measure {
+        Measure {
+            instructions,
+            energy_j,
+            time_ns: 1e9,
+            ..Measure::default()
+        }
+    }
+
+    /// A pair: the first is half as fast as alone at half the energy, the second as fast.
+    fn pair() -> (Trial, BTreeMap<ProgramId, Measure>) {
+        let team = |i| Team {
+            program: id(i),
+            cores: 4,
+        };
+        let trial = Trial {
+            slot: Slot {
+                teams: vec![team(0), team(1)],
+            },
+            measures: vec![measure(1e9, 50.0), measure(2e9, 50.0)],
+        };
+        let gang = (0..2).map(|i| (id(i), measure(2e9, 100.0)));
+        (trial, gang.collect())
+    }
+
+    #[test]
+    fn two_quanta_make_up_for_half_the_speed() {
+        let (trial, gang) = pair();
+        // 1 and 2 times the work in a round.
+        assert_eq!(Objective::Throughput.of(&[trial], &gang), 1.5);
+    }
+
+    #[test]
+    fn overall_energy_delay_is_the_mean_relative_to_the_gang() {
+        let (trial, gang) = pair();
+        // First: as much energy per instruction, as much time. Second: half of both.
+        let overall = Objective::EnergyDelay.of(&[trial], &gang);
+        assert!((overall - (1.0 + 0.25) / 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn who_does_nothing_anywhere_is_no_loss() {
+        let nothing = Measure::default();
+        assert_eq!(Objective::EnergyDelay.cost(&nothing, 2, &nothing), 1.0);
+    }
+
+    #[test]
+    fn objectives_are_known_by_name() {
+        assert_eq!(Objective::named("throughput"), Some(Objective::Throughput));
+        assert_eq!(Objective::named("speed"), None);
+    }
+}
