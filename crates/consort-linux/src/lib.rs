@@ -5,7 +5,7 @@
 //! `sampling` (instruction pointers to instruction mix), `discovery` (which
 //! threads exist), `events` (event files by microarchitecture), `counters`
 //! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
-//! journal, guardian). `live` puts them together.
+//! journal, guardian), `pause` (freezers and stop signals). `live` puts them together.
 
 mod cgroup;
 pub mod counters;
@@ -13,6 +13,7 @@ pub mod discovery;
 pub mod enact;
 pub mod events;
 pub mod live;
+pub mod pause;
 pub mod perf;
 mod proc;
 mod read;

@@ -1,11 +1,14 @@
-//! Which PUs a cgroup's cpuset allows.
+//! Which PUs a cgroup's cpuset allows, and where a cgroup's files are.
 //!
 //! Usage: [`cpuset()`] for this process, [`Hierarchies::cpuset_of`] for any thread
-//! whose `cgroup` file the caller has read.
+//! whose `cgroup` file the caller has read, [`Hierarchy`] for the directory of a
+//! cgroup that is to be written.
 
 mod cpuset;
+mod directory;
 mod membership;
 mod mountinfo;
 
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{Hierarchies, Place, cpuset, membership_text};
+pub(crate) use directory::Hierarchy;

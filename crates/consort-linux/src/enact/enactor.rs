@@ -209,9 +209,13 @@ impl Enactor {
             managed.wanted = None;
             managed.seen = affinity::get(thread.tid).unwrap_or_default();
         }
-        let paused = std::mem::take(&mut self.ledger.paused).into_iter();
-        let resumed = paused.map(|(pid, start_ticks)| Record::Resumed { pid, start_ticks });
-        if let Err(error) = self.journal.append(&resumed.collect::<Vec<_>>()) {
+        let paused = self.ledger.paused.iter();
+        let resumed = paused.map(|&(pid, start_ticks)| Record::Resumed { pid, start_ticks });
+        let freezers = self.ledger.freezers.iter();
+        let thawed = freezers.filter(|c| !report.frozen.iter().any(|(dir, _)| *dir == c.dir()));
+        let thawed = thawed.cloned().map(Record::FreezerGone);
+        let undone: Vec<Record> = resumed.chain(thawed).collect();
+        if let Err(error) = self.record(&undone) {
             tracing::warn!(%error, "continued programs may be continued once more");
         }
         report

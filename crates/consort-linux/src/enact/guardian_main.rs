@@ -11,7 +11,7 @@
 use super::affinity::{self, Mask};
 use super::guardian::{DONE, READY};
 use super::host::Host;
-use super::journal::Journal;
+use super::journal::{self, Journal};
 use super::ledger::Ledger;
 use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
@@ -118,16 +118,16 @@ fn owner_is_done(owner: &mut UnixStream) -> bool {
     }
 }
 
+/// Restores from the open file, even if somebody has deleted its folder meanwhile.
 fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
-    let dir = RuntimeDir::open(path.parent().ok_or("the journal has no folder")?)?;
-    let name = path.file_name().and_then(|name| name.to_str());
-    let journal = Journal::share(dir, name.ok_or("the journal has no name")?, journal)?;
-    let ledger = Ledger::new(journal.records()?);
-    let report = restore(&Host::real(), &ledger, &journal.header().run);
+    let (header, records) = journal::read(&journal)?;
+    let report = restore(&Host::real(), &Ledger::new(records), &header.run);
     if !report.complete {
         return Err("some threads could not be put back".into());
     }
-    journal.unlink();
+    let dir = RuntimeDir::open(path.parent().ok_or("the journal has no folder")?)?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    Journal::share(dir, name.ok_or("the journal has no name")?, journal)?.unlink();
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 use super::original::{Original, effective};
 use super::record::{Program, Record};
+use crate::pause::FreezerCgroup;
 use consort_core::{PuSet, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,8 @@ pub(crate) struct Ledger {
     pub masks: BTreeMap<u32, BTreeSet<PuSet>>,
     /// Stopped programs, as pid and start time.
     pub paused: BTreeSet<(u32, u64)>,
+    /// Cgroups made for pausing.
+    pub freezers: BTreeSet<FreezerCgroup>,
 }
 
 impl Ledger {
@@ -54,6 +57,12 @@ impl Ledger {
             Record::Resumed { pid, start_ticks } => {
                 self.paused.remove(&(pid, start_ticks));
             }
+            Record::Freezer(cgroup) => {
+                self.freezers.insert(cgroup);
+            }
+            Record::FreezerGone(cgroup) => {
+                self.freezers.remove(&cgroup);
+            }
         }
     }
 
@@ -74,11 +83,13 @@ impl Ledger {
         let left = self.left.iter().copied().map(Record::Leave);
         let paused = self.paused.iter();
         let paused = paused.map(|&(pid, start_ticks)| Record::Paused { pid, start_ticks });
+        let freezers = self.freezers.iter().cloned().map(Record::Freezer);
         programs
             .chain(threads)
             .chain(masks)
             .chain(left)
             .chain(paused)
+            .chain(freezers)
             .collect()
     }
 

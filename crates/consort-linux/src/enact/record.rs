@@ -17,14 +17,20 @@
 //! leave PID TID START                            a thread that is not ours to restore
 //! paused PID START                               a program about to be stopped
 //! resumed PID START                              a program that was continued
+//! freezer VERSION HOME NAME                      a cgroup about to be made for pausing
+//! freezer-gone VERSION HOME NAME                 one that was removed
 //! ```
 //!
 //! ROOT is the pid of the program at the root of a tree of managed programs.
 //! KIND is `open` where nobody had pinned the thread, else `pinned`; PUS is a
-//! Linux CPU list. A line counts once its newline is there: whatever it
+//! Linux CPU list. VERSION is `v1` or `v2`, HOME the directory of the cgroup that the
+//! processes came from, its unusual bytes in octal (`\\040`). A line counts once its newline is there: whatever it
 //! permits is done only afterwards, so a torn last line has had no effect.
 
 use super::original::Original;
+use super::path_field;
+use crate::cgroup::CgroupVersion;
+use crate::pause::FreezerCgroup;
 use consort_core::{PuSet, ThreadId};
 use std::fmt;
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -76,6 +82,8 @@ pub(crate) enum Record {
     Leave(ThreadId),
     Paused { pid: u32, start_ticks: u64 },
     Resumed { pid: u32, start_ticks: u64 },
+    Freezer(FreezerCgroup),
+    FreezerGone(FreezerCgroup),
 }
 
 impl fmt::Display for Header {
@@ -132,6 +140,8 @@ impl fmt::Display for Record {
             Self::Leave(t) => write!(f, "leave {} {} {}", t.pid, t.tid, t.start_ticks),
             Self::Paused { pid, start_ticks } => write!(f, "paused {pid} {start_ticks}"),
             Self::Resumed { pid, start_ticks } => write!(f, "resumed {pid} {start_ticks}"),
+            Self::Freezer(cgroup) => write_freezer(f, "freezer", cgroup),
+            Self::FreezerGone(cgroup) => write_freezer(f, "freezer-gone", cgroup),
         }
     }
 }
@@ -147,6 +157,15 @@ impl FromStr for Record {
         };
         read_or(read, || RecordError::Record(line.to_owned()))
     }
+}
+
+fn write_freezer(f: &mut fmt::Formatter<'_>, word: &str, cgroup: &FreezerCgroup) -> fmt::Result {
+    let version = match cgroup.version {
+        CgroupVersion::V1 => "v1",
+        CgroupVersion::V2 => "v2",
+    };
+    let home = path_field::escaped(&cgroup.home);
+    write!(f, "{word} {version} {home} {}", cgroup.name)
 }
 
 fn kind_and_pus(original: &Original) -> (&'static str, &PuSet) {
@@ -211,6 +230,19 @@ impl Fields<'_> {
         })
     }
 
+    fn freezer(&mut self) -> Option<FreezerCgroup> {
+        let version = match self.0.next()? {
+            "v1" => CgroupVersion::V1,
+            "v2" => CgroupVersion::V2,
+            _ => return None,
+        };
+        Some(FreezerCgroup {
+            version,
+            home: path_field::unescaped(self.0.next()?)?,
+            name: self.text()?,
+        })
+    }
+
     fn record(&mut self) -> Option<Record> {
         Some(match self.0.next()? {
             "program" => Record::Program(self.program()?),
@@ -228,6 +260,8 @@ impl Fields<'_> {
                 pid: self.number()?,
                 start_ticks: self.number()?,
             },
+            "freezer" => Record::Freezer(self.freezer()?),
+            "freezer-gone" => Record::FreezerGone(self.freezer()?),
             _ => return None,
         })
     }
@@ -270,6 +304,15 @@ pub(crate) mod tests {
         })
     }
 
+    fn freezer() -> impl Strategy<Value = FreezerCgroup> {
+        let version = prop_oneof![Just(CgroupVersion::V1), Just(CgroupVersion::V2)];
+        (version, "/[a-z \\\\é\n]{0,8}", 0u32..4).prop_map(|(version, home, n)| FreezerCgroup {
+            version,
+            home: home.into(),
+            name: format!("consort-{n}"),
+        })
+    }
+
     /// Any record, from few ids so that records meet each other.
     pub(crate) fn record() -> impl Strategy<Value = Record> {
         prop_oneof![
@@ -279,6 +322,8 @@ pub(crate) mod tests {
             thread().prop_map(Record::Leave),
             (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Paused { pid, start_ticks }),
             (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Resumed { pid, start_ticks }),
+            freezer().prop_map(Record::Freezer),
+            freezer().prop_map(Record::FreezerGone),
         ]
     }
 

@@ -3,6 +3,7 @@
 use super::guardian::Health;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
+use std::path::PathBuf;
 
 /// What a plan wants for one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +64,12 @@ pub struct RestoreReport {
     pub continued: usize,
     /// Threads that could not be put back.
     pub failed: Vec<(ThreadId, Errno)>,
-    /// Whether every managed thread was seen with its original mask at the end.
+    /// Number of cgroups made for pausing that were thawed, emptied and removed.
+    pub thawed: usize,
+    /// Cgroups that could not be thawed or emptied, and why.
+    pub frozen: Vec<(PathBuf, String)>,
+    /// Whether every managed thread was seen with its original mask at the end and nothing is
+    /// left paused.
     pub complete: bool,
 }
 

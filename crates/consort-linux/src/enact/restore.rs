@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Clean passes before the work counts as done: waits of 1, 2, 4, ... 128 ms.
@@ -26,6 +27,7 @@ const MAX_PASSES: u32 = 2_000;
 /// Restores everything that a ledger knows.
 pub(crate) fn restore(host: &Host, ledger: &Ledger, run: &str) -> RestoreReport {
     let mut work = Restoration::new(host, ledger, run);
+    let thawed = work.thaw();
     let continued = work.continue_paused();
     let converged = work.passes();
     let gone = ledger.threads.keys().filter(|&&t| host.same(t).is_none());
@@ -34,8 +36,10 @@ pub(crate) fn restore(host: &Host, ledger: &Ledger, run: &str) -> RestoreReport 
         gone: gone.count(),
         released: work.released.len(),
         continued,
-        complete: converged && work.failed.is_empty(),
+        complete: converged && work.failed.is_empty() && work.frozen.is_empty(),
         failed: work.failed.into_iter().collect(),
+        thawed,
+        frozen: work.frozen,
     }
 }
 
@@ -48,6 +52,7 @@ struct Restoration<'a> {
     restored: BTreeSet<ThreadId>,
     released: BTreeSet<ThreadId>,
     failed: BTreeMap<ThreadId, Errno>,
+    frozen: Vec<(PathBuf, String)>,
 }
 
 impl<'a> Restoration<'a> {
@@ -60,7 +65,20 @@ impl<'a> Restoration<'a> {
             restored: BTreeSet::new(),
             released: BTreeSet::new(),
             failed: BTreeMap::new(),
+            frozen: Vec::new(),
         }
+    }
+
+    /// Gives every cgroup that was made for pausing back; how many were thawed.
+    fn thaw(&mut self) -> usize {
+        let mut thawed = 0;
+        for cgroup in &self.ledger.freezers {
+            match cgroup.give_back() {
+                Ok(()) => thawed += 1,
+                Err(error) => self.frozen.push((cgroup.dir(), error.to_string())),
+            }
+        }
+        thawed
     }
 
     fn continue_paused(&self) -> usize {

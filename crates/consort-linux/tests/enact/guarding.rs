@@ -1,9 +1,6 @@
 //! The guardian: apart from its owner, replaced when it dies, and enough alone.
 
-use super::support::{
-    apart, busy, files_in, first_two, has_two_pus, only, own_pus, part, sleeper, spawn, start,
-    text, wait_for,
-};
+use super::support::{files_in, first_two, has_two_pus, only, own_pus, sleeper, start, wait_for};
 use consort_linux::enact::{Health, Wanted, recover_stale};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
@@ -24,8 +21,11 @@ pub fn trials() -> Vec<Trial> {
             "guarding::a_killed_guardian_is_replaced_with_the_whole_state",
             replaced,
         ),
+        Trial::test(
+            "guarding::a_deleted_folder_does_not_keep_it_from_restoring",
+            folderless,
+        ),
         Trial::test("guarding::with_both_killed_the_next_start_restores", both),
-        Trial::test("guarding::a_stopped_program_is_continued", paused),
         Trial::test(
             "guarding::a_grown_journal_is_rewritten_without_a_gap",
             rewritten,
@@ -116,6 +116,21 @@ fn replaced() -> Result<(), Failed> {
     Ok(())
 }
 
+fn folderless() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    enactor.adopt(program.thread(), own_pus())?;
+    enactor.apply(&[(program.thread(), Wanted::Only(only(first_two()[0])))]);
+    assert_ne!(program.mask(), own_pus());
+    dir.close()?;
+    drop(enactor);
+    wait_for("the guardian", || program.mask() == own_pus());
+    Ok(())
+}
+
 fn both() -> Result<(), Failed> {
     if !has_two_pus() {
         return Ok(());
@@ -134,26 +149,6 @@ fn both() -> Result<(), Failed> {
     drop(enactor);
     wait_for("the lock", || recover_stale(&dirs).restored.len() == 1);
     assert_eq!((program.mask(), files_in(dir.path())), (own_pus(), 0));
-    Ok(())
-}
-
-fn paused() -> Result<(), Failed> {
-    let (dir, program) = (tempfile::tempdir()?, busy());
-    let args = [dir.path().as_os_str(), &text(program.pid())];
-    let mut pauser = spawn(apart(&mut part("pauser", &args)));
-    assert_eq!(pauser.line(), "ready");
-    let stopped = || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", program.pid())).unwrap();
-        stat.rsplit_once(')')
-            .unwrap()
-            .1
-            .trim_start()
-            .starts_with('T')
-    };
-    wait_for("the program to stop", stopped);
-    pauser.kill();
-    wait_for("the guardian", || files_in(dir.path()) == 0);
-    assert!(!stopped());
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! Enactment with real processes, without privileges: masks, the journal, the
-//! guardian, restoration, launching.
+//! guardian, restoration, launching, pausing.
 //!
 //! The guardian is started from `/proc/self/exe`, which is this program. So it
 //! first looks whether it is asked to play a part (a guardian, an owner to be
 //! killed, a busy program), and runs the tests only if not.
 //!
-//! `CONSORT_KILLS=200` sets the number of SIGKILLs in the tests that kill.
+//! `CONSORT_KILLS=200` sets the number of SIGKILLs in the tests that kill, `CONSORT_PAUSES=5000`
+//! that of pauses.
 
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
@@ -24,6 +25,8 @@ mod launching;
 mod letting_go;
 #[cfg(test)]
 mod parts;
+#[cfg(test)]
+mod pausing;
 #[path = "../skip/mod.rs"]
 mod skip;
 #[cfg(test)]
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         kills::trials(),
         launching::trials(),
         letting_go::trials(),
+        pausing::trials(),
     ]
     .into_iter()
     .flatten()

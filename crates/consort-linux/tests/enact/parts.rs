@@ -2,6 +2,7 @@
 
 mod busy;
 mod owner;
+mod pauser;
 mod runner;
 
 use std::ffi::OsString;
@@ -23,7 +24,7 @@ pub fn play() -> Option<ExitCode> {
         "exec" => busy::exec_from_thread(),
         "fds" => busy::list_descriptors(&args),
         "owner" => owner::owner(&args),
-        "pauser" => owner::pauser(&args),
+        "pauser" => pauser::pauser(&args),
         "full" => owner::full(&args),
         "run" => runner::run(&args),
         "hold" => runner::hold(&args),

@@ -6,8 +6,7 @@ use super::super::support::{
 use consort_core::{PuSet, ThreadId};
 use consort_linux::enact::{Enactor, Refusal, Signals, Wanted};
 use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use nix::unistd::Pid;
+use nix::sys::signal::{SigHandler, Signal, signal};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,18 +53,6 @@ fn random_plan(enactor: &Enactor, turn: u32) -> Vec<(ThreadId, Wanted)> {
         _ => Wanted::Unrestricted,
     };
     enactor.threads().map(|t| (t, wanted(t))).collect()
-}
-
-/// Stops a program after journalling that, and waits to be killed.
-pub fn pauser(args: &[OsString]) -> ExitCode {
-    let (dir, pid) = (PathBuf::from(&args[0]), arg(&args[1]));
-    let mut enactor = start(&dir);
-    let leader = consort_linux::enact::identify("/".as_ref(), pid, pid).unwrap();
-    enactor.adopt(leader, all_pus()).unwrap();
-    enactor.note_paused(pid, leader.start_ticks).unwrap();
-    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGSTOP).unwrap();
-    say("ready");
-    super::super::support::ever()
 }
 
 /// Runs out of space between the first restriction and the second.

@@ -1,0 +1,165 @@
+//! Which mechanisms there are on a host, found out without writing anything.
+
+use super::frozen::controller;
+use super::kind::PauseKind;
+use crate::cgroup::{CgroupVersion, Hierarchy};
+use crate::read;
+use nix::unistd::{AccessFlags, eaccess};
+use serde::Serialize;
+use std::path::Path;
+
+/// Whether a mechanism can be used for programs in the caller's own cgroup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Availability {
+    /// The mechanism.
+    pub kind: PauseKind,
+    /// Whether it can be used.
+    pub available: bool,
+    /// What it rests on, or why it cannot be used.
+    pub reason: String,
+}
+
+/// Every mechanism, best first, on the host whose `/proc` and `/sys` are below `root`.
+pub fn mechanisms(root: &Path) -> Vec<Availability> {
+    PauseKind::ALL.map(|kind| judge(root, kind)).into()
+}
+
+fn judge(root: &Path, kind: PauseKind) -> Availability {
+    let found = match kind {
+        PauseKind::FreezerV2 => freezer(root, CgroupVersion::V2),
+        PauseKind::FreezerV1 => freezer(root, CgroupVersion::V1),
+        PauseKind::Signals => Ok("SIGSTOP and SIGCONT to own processes".into()),
+    };
+    Availability {
+        kind,
+        available: found.is_ok(),
+        reason: found.unwrap_or_else(|why| why),
+    }
+}
+
+fn freezer(root: &Path, version: CgroupVersion) -> Result<String, String> {
+    let name = match version {
+        CgroupVersion::V1 => "the freezer of cgroup version 1",
+        CgroupVersion::V2 => "cgroup version 2",
+    };
+    let hierarchy = Hierarchy::find(root, controller(version));
+    let hierarchy = hierarchy.ok_or_else(|| format!("{name} is not mounted"))?;
+    let own = read::text(&root.join("proc/self/cgroup"));
+    let own = own.ok_or("/proc/self/cgroup cannot be read")?;
+    let others = hierarchy.companions(&own);
+    if !others.is_empty() {
+        return Err(format!("{name} is mounted with {}", others.join(", ")));
+    }
+    let dir = hierarchy.dir_of(&own);
+    let dir = dir.ok_or_else(|| format!("the own cgroup is not visible in {name}"))?;
+    may_make_cgroups(&dir)?;
+    if version == CgroupVersion::V2 && !freezes(root, &dir) {
+        return Err("this kernel has no cgroup.freeze (before Linux 5.2)".into());
+    }
+    Ok(format!("cgroups below {}", dir.display()))
+}
+
+fn may_make_cgroups(dir: &Path) -> Result<(), String> {
+    let wanted = [
+        (dir.to_owned(), AccessFlags::W_OK | AccessFlags::X_OK),
+        (dir.join("cgroup.procs"), AccessFlags::W_OK),
+    ];
+    for (path, access) in wanted {
+        eaccess(&path, access).map_err(|errno| {
+            let path = path.display();
+            format!("{path} may not be written: {errno}; have the cgroup delegated or be root")
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether cgroups have the file; the root cgroup has not, so there the kernel's age tells.
+fn freezes(root: &Path, dir: &Path) -> bool {
+    let release = read::text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
+    let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
+    let version = (numbers.next(), numbers.next());
+    dir.join("cgroup.freeze").exists() || version >= (Some(5), Some(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const BOTH: &str = "1 1 0:1 / /cg/freezer rw - cgroup cgroup rw,freezer\n\
+                        2 1 0:2 / /cg/unified rw - cgroup2 cgroup2 rw\n";
+
+    fn check(mountinfo: &str, cgroup: &str, files: &[(&str, &str)], expect: [&str; 2]) {
+        let dir = tempfile::tempdir().unwrap();
+        let own = [
+            ("proc/self/mountinfo", mountinfo),
+            ("proc/self/cgroup", cgroup),
+        ];
+        for (name, content) in own.iter().chain(files) {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let found = mechanisms(dir.path());
+        let shown = |i: usize| found[i].reason.replace(dir.path().to_str().unwrap(), "");
+        assert_eq!([shown(0), shown(1)], expect);
+        assert!(found[2].available);
+    }
+
+    const FILES: [(&str, &str); 3] = [
+        ("cg/freezer/a/cgroup.procs", ""),
+        ("cg/unified/b/cgroup.procs", ""),
+        ("proc/sys/kernel/osrelease", "6.18.4-x\n"),
+    ];
+
+    #[test]
+    fn both_freezers_are_found_beside_each_other() {
+        check(
+            BOTH,
+            "6:freezer:/a\n0::/b\n",
+            &FILES,
+            ["cgroups below /cg/unified/b", "cgroups below /cg/freezer/a"],
+        );
+    }
+
+    #[test]
+    fn what_is_not_mounted_is_said() {
+        check(
+            "",
+            "0::/\n",
+            &[],
+            [
+                "cgroup version 2 is not mounted",
+                "the freezer of cgroup version 1 is not mounted",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_freezer_that_comes_with_other_controllers_is_not_used() {
+        check(
+            BOTH,
+            "6:cpuset,freezer:/a\n0::/b/../c\n",
+            &FILES,
+            [
+                "the own cgroup is not visible in cgroup version 2",
+                "the freezer of cgroup version 1 is mounted with cpuset",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_kernel_without_the_file_is_too_old() {
+        let files = [FILES[1], ("proc/sys/kernel/osrelease", "4.19.0\n")];
+        check(
+            BOTH,
+            "6:freezer:/none\n0::/b\n",
+            &files,
+            [
+                "this kernel has no cgroup.freeze (before Linux 5.2)",
+                "/cg/freezer/none may not be written: ENOENT: No such file or directory; \
+                 have the cgroup delegated or be root",
+            ],
+        );
+    }
+}

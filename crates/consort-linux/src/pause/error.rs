@@ -1,0 +1,72 @@
+//! Why a program could not be paused or resumed.
+
+use super::kind::PauseKind;
+use crate::enact::JournalError;
+use consort_core::ProgramId;
+use std::fmt;
+use thiserror::Error;
+
+/// Why a program was not paused, or not resumed.
+#[derive(Debug, Error)]
+pub enum PauseError {
+    /// It has ended.
+    #[error("program {0} has ended")]
+    Gone(ProgramId),
+    /// Consort itself is among its processes.
+    #[error("program {0} cannot be paused: this consort is part of it")]
+    Own(ProgramId),
+    /// No mechanism works for it; it runs on.
+    #[error("program {program} cannot be paused: {}", Reasons(reasons))]
+    NoWay {
+        /// The program.
+        program: ProgramId,
+        /// Why not, for each mechanism.
+        reasons: Vec<(PauseKind, String)>,
+    },
+    /// The journal cannot be written, so nothing may be paused.
+    #[error("program {0} was not paused: {1}")]
+    Journal(ProgramId, #[source] JournalError),
+    /// There is no guardian and none can be started.
+    #[error("program {0} was not paused: there is no guardian to resume it")]
+    NoGuardian(ProgramId),
+    /// The kernel refused to let it go on; the guardian and the end of the run try again.
+    #[error("program {program} could not be resumed: {why}")]
+    Stuck {
+        /// The program.
+        program: ProgramId,
+        /// What the kernel said, and of what.
+        why: String,
+    },
+}
+
+struct Reasons<'a>(&'a [(PauseKind, String)]);
+
+impl fmt::Display for Reasons<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = self.0.iter().map(|(kind, why)| format!("{kind}: {why}"));
+        f.write_str(&each.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Why a mechanism did not hold a program.
+#[derive(Debug)]
+pub(crate) enum HoldError {
+    /// It does not work for this program; another one may.
+    Unusable(String),
+    Journal(JournalError),
+    NoGuardian,
+}
+
+impl HoldError {
+    /// The error for callers, where no other mechanism is tried.
+    pub(crate) fn of(self, program: ProgramId, kind: PauseKind) -> PauseError {
+        match self {
+            Self::Unusable(why) => {
+                let reasons = vec![(kind, why)];
+                PauseError::NoWay { program, reasons }
+            }
+            Self::Journal(error) => PauseError::Journal(program, error),
+            Self::NoGuardian => PauseError::NoGuardian(program),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One cgroup made for freezing, below the cgroup that its processes came from.
+//!
+//! Being below it, all limits of that cgroup keep holding. Being made for the processes of one
+//! cgroup only, it tells where each of them, and each child born in it, has to go back to.
+
+use super::frozen::Files;
+use super::{freezer_v1, freezer_v2};
+use crate::cgroup::CgroupVersion;
+use nix::errno::Errno;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How the names of all of them begin.
+pub(super) const PREFIX: &str = "consort-";
+/// Processes that start others while they are moved are followed this often.
+const MOST_MOVES: u32 = 1_000;
+/// The kernel may still be leaving a cgroup whose last process has just gone: waits of 2 ms.
+const MOST_REMOVALS: u32 = 100;
+
+/// A cgroup made for freezing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FreezerCgroup {
+    /// Which version of cgroups it is of.
+    pub version: CgroupVersion,
+    /// Directory of the cgroup that its processes came from.
+    pub home: PathBuf,
+    /// Its own name below that.
+    pub name: String,
+}
+
+impl FreezerCgroup {
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.home.join(&self.name)
+    }
+
+    fn files(&self) -> Files {
+        match self.version {
+            CgroupVersion::V1 => freezer_v1::FILES,
+            CgroupVersion::V2 => freezer_v2::FILES,
+        }
+    }
+
+    /// Makes it.
+    pub(super) fn make(&self) -> io::Result<()> {
+        match std::fs::create_dir(self.dir()) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves a process into it, with all threads.
+    pub(super) fn take(&self, pid: u32) -> io::Result<()> {
+        std::fs::write(self.dir().join("cgroup.procs"), pid.to_string())
+    }
+
+    pub(super) fn freeze(&self) -> io::Result<()> {
+        let files = self.files();
+        std::fs::write(self.dir().join(files.request), files.freeze)
+    }
+
+    /// Lets its processes go on; one that is gone has none.
+    pub(super) fn thaw(&self) -> io::Result<()> {
+        let files = self.files();
+        match std::fs::write(self.dir().join(files.request), files.thaw) {
+            Err(error) if is_gone(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    pub(super) fn is_frozen(&self) -> bool {
+        let dir = self.dir();
+        (self.files().is_frozen)(&dir) || !dir.exists()
+    }
+
+    /// Thaws it, moves every process back and removes it.
+    ///
+    /// # Errors
+    /// When it cannot be thawed, or processes cannot be moved. That it cannot be removed, because
+    /// one of its processes has made cgroups of its own in it, is no error: nothing is paused then.
+    pub(crate) fn give_back(&self) -> io::Result<()> {
+        if !self.dir().exists() {
+            return Ok(());
+        }
+        self.thaw()?;
+        for _ in 0..MOST_MOVES {
+            if self.move_all_back()? == 0 {
+                self.remove();
+                return Ok(());
+            }
+        }
+        Err(io::Error::other("its processes start others without end"))
+    }
+
+    /// How many processes were found in it.
+    fn move_all_back(&self) -> io::Result<usize> {
+        let procs = match std::fs::read_to_string(self.dir().join("cgroup.procs")) {
+            Err(error) if is_gone(&error) => return Ok(0),
+            text => text?,
+        };
+        for pid in procs.lines() {
+            match std::fs::write(self.home.join("cgroup.procs"), pid) {
+                Err(error) if error.raw_os_error() != Some(Errno::ESRCH as i32) => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+        Ok(procs.lines().count())
+    }
+
+    fn remove(&self) {
+        for _ in 0..MOST_REMOVALS {
+            match std::fs::remove_dir(self.dir()) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(error) if !is_gone(&error) => {
+                    let dir = self.dir();
+                    tracing::warn!(?dir, %error, "a cgroup made for pausing is left empty");
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Whether a cgroup's file is missing, or its cgroup was removed while it was open.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ENODEV as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn cgroup(version: CgroupVersion) -> (tempfile::TempDir, FreezerCgroup) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().to_owned();
+        let name = "consort-1-2".into();
+        let cgroup = FreezerCgroup {
+            version,
+            home,
+            name,
+        };
+        cgroup.make().unwrap();
+        (dir, cgroup)
+    }
+
+    fn content(cgroup: &FreezerCgroup, file: &str) -> String {
+        fs::read_to_string(cgroup.dir().join(file)).unwrap()
+    }
+
+    #[test]
+    fn version_2_is_frozen_when_its_events_say_so() {
+        let (_dir, cgroup) = cgroup(CgroupVersion::V2);
+        cgroup.freeze().unwrap();
+        assert_eq!(content(&cgroup, "cgroup.freeze"), "1");
+        fs::write(
+            cgroup.dir().join("cgroup.events"),
+            "populated 1\nfrozen 0\n",
+        )
+        .unwrap();
+        assert!(!cgroup.is_frozen());
+        fs::write(
+            cgroup.dir().join("cgroup.events"),
+            "populated 1\nfrozen 1\n",
+        )
+        .unwrap();
+        assert!(cgroup.is_frozen());
+        cgroup.thaw().unwrap();
+        assert_eq!(content(&cgroup, "cgroup.freeze"), "0");
+    }
+
+    #[test]
+    fn version_1_is_frozen_only_beyond_freezing() {
+        let (_dir, cgroup) = cgroup(CgroupVersion::V1);
+        cgroup.freeze().unwrap();
+        assert_eq!(content(&cgroup, "freezer.state"), "FROZEN");
+        assert!(cgroup.is_frozen());
+        fs::write(cgroup.dir().join("freezer.state"), "FREEZING\n").unwrap();
+        assert!(!cgroup.is_frozen());
+        cgroup.thaw().unwrap();
+        assert_eq!(content(&cgroup, "freezer.state"), "THAWED");
+    }
+
+    #[test]
+    fn what_is_gone_is_neither_frozen_nor_in_the_way() {
+        let (_dir, cgroup) = cgroup(CgroupVersion::V2);
+        fs::remove_dir(cgroup.dir()).unwrap();
+        assert!(cgroup.is_frozen());
+        cgroup.thaw().unwrap();
+        cgroup.give_back().unwrap();
+    }
+
+    #[test]
+    fn processes_go_back_to_where_they_came_from() {
+        let (dir, cgroup) = cgroup(CgroupVersion::V2);
+        fs::write(cgroup.dir().join("cgroup.procs"), "41\n42\n").unwrap();
+        let error = cgroup.give_back().unwrap_err();
+        assert!(error.to_string().contains("without end"), "{error}");
+        assert_eq!(content(&cgroup, "cgroup.freeze"), "0");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("cgroup.procs")).unwrap(),
+            "42"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! Pausing by a freezer, of either version of cgroups.
+//!
+//! The processes of a program are moved, once, into cgroups made for them; from then on pausing
+//! and resuming is one write each, and children are born inside. A process that was stopped before
+//! stays so: stopping and freezing are apart.
+
+use super::error::HoldError;
+use super::freezer::{FreezerCgroup, PREFIX};
+use super::journalled::PauseJournal;
+use super::mechanism::Mechanism;
+use super::tree::Members;
+use crate::cgroup::{CgroupVersion, Hierarchy};
+use crate::enact::Record;
+use crate::proc::{numbers_in, thread_dir};
+use crate::read;
+use consort_core::ProgramId;
+use nix::errno::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a version of cgroups calls things.
+#[derive(Clone, Copy)]
+pub(super) struct Files {
+    /// The file that takes requests.
+    pub request: &'static str,
+    pub freeze: &'static str,
+    pub thaw: &'static str,
+    /// Whether all in the cgroup of this directory stand still.
+    pub is_frozen: fn(&Path) -> bool,
+}
+
+/// The version 1 controller that a version's freezer needs; version 2 needs none.
+pub(super) fn controller(version: CgroupVersion) -> Option<&'static str> {
+    match version {
+        CgroupVersion::V1 => Some("freezer"),
+        CgroupVersion::V2 => None,
+    }
+}
+
+/// One program's processes in cgroups of their own.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    root: PathBuf,
+    version: CgroupVersion,
+    hierarchy: Option<Hierarchy>,
+    /// The name of its cgroups: of this run and program.
+    name: String,
+    cgroups: BTreeSet<FreezerCgroup>,
+    /// Processes that were seen inside, with their start.
+    inside: BTreeMap<u32, u64>,
+    frozen: bool,
+}
+
+impl Frozen {
+    pub(super) fn new(root: &Path, version: CgroupVersion, program: ProgramId, run: &str) -> Self {
+        Self {
+            root: root.to_owned(),
+            version,
+            hierarchy: Hierarchy::find(root, controller(version)),
+            name: format!("{PREFIX}{run}-{program}"),
+            cgroups: BTreeSet::new(),
+            inside: BTreeMap::new(),
+            frozen: false,
+        }
+    }
+
+    /// Moves one process; whether it was outside and is there.
+    fn take(&mut self, journal: &mut dyn PauseJournal, pid: u32) -> Result<bool, HoldError> {
+        let Some(home) = self.home_of(pid)? else {
+            return Ok(false);
+        };
+        if home.ends_with(&self.name) {
+            return Ok(true);
+        }
+        let cgroup = self.cgroup_below(home, pid)?;
+        if !self.cgroups.contains(&cgroup) {
+            journal.before(&[Record::Freezer(cgroup.clone())])?;
+            self.cgroups.insert(cgroup.clone());
+            cgroup.make().map_err(|e| failed("make", &cgroup, &e))?;
+            self.frozen = false;
+        }
+        match cgroup.take(pid) {
+            Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(false),
+            Err(error) => Err(failed("move processes to", &cgroup, &error)),
+            Ok(()) => Ok(true),
+        }
+    }
+
+    /// The directory of a process' cgroup; none when the process is gone.
+    fn home_of(&self, pid: u32) -> Result<Option<PathBuf>, HoldError> {
+        let Some(hierarchy) = &self.hierarchy else {
+            return Err(HoldError::Unusable("not mounted".into()));
+        };
+        let tids = numbers_in(&self.root.join(format!("proc/{pid}/task"))).unwrap_or_default();
+        let cgroup_of = |tid| read::text(&thread_dir(&self.root, pid, tid).join("cgroup"));
+        let mut texts = tids.into_iter().filter_map(cgroup_of);
+        let Some(first) = texts.next() else {
+            return Ok(None);
+        };
+        let home = hierarchy.dir_of(&first);
+        if texts.any(|text| hierarchy.dir_of(&text) != home) {
+            let why = format!("threads of process {pid} are in different cgroups");
+            return Err(HoldError::Unusable(why));
+        }
+        let outside = || HoldError::Unusable(format!("the cgroup of process {pid} is not visible"));
+        home.map(Some).ok_or_else(outside)
+    }
+
+    fn cgroup_below(&self, home: PathBuf, pid: u32) -> Result<FreezerCgroup, HoldError> {
+        let name = home.file_name().and_then(|name| name.to_str());
+        if name.is_some_and(|name| name.starts_with(PREFIX)) {
+            let why = format!("process {pid} is held by another consort");
+            return Err(HoldError::Unusable(why));
+        }
+        if read::text(&home.join("cgroup.type")).is_some_and(|kind| kind.contains("threaded")) {
+            let why = format!("process {pid} is in a threaded cgroup");
+            return Err(HoldError::Unusable(why));
+        }
+        Ok(FreezerCgroup {
+            version: self.version,
+            home,
+            name: self.name.clone(),
+        })
+    }
+
+    fn freeze(&mut self) -> Result<(), HoldError> {
+        if !self.frozen {
+            for cgroup in &self.cgroups {
+                cgroup.freeze().map_err(|e| failed("freeze", cgroup, &e))?;
+            }
+            self.frozen = true;
+        }
+        Ok(())
+    }
+}
+
+impl Mechanism for Frozen {
+    fn hold(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        members: &Members,
+    ) -> Result<usize, HoldError> {
+        let mut taken = 0;
+        for (&pid, stat) in members {
+            if self.inside.get(&pid) != Some(&stat.start_ticks) && self.take(journal, pid)? {
+                self.inside.insert(pid, stat.start_ticks);
+                taken += 1;
+            }
+        }
+        self.freeze()?;
+        Ok(taken)
+    }
+
+    fn is_still(&self) -> bool {
+        self.cgroups.iter().all(FreezerCgroup::is_frozen)
+    }
+
+    fn release(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
+        self.frozen = false;
+        // All of them first: one that fails must not keep the others frozen.
+        let thawed: Vec<_> = self.cgroups.iter().map(|c| (c, c.thaw())).collect();
+        told(thawed)
+    }
+
+    fn leave(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
+        let given = self.cgroups.iter().map(|c| (c, c.give_back()));
+        let (done, failed): (Vec<_>, Vec<_>) = given.partition(|(_, result)| result.is_ok());
+        let gone = done.iter().map(|(c, _)| Record::FreezerGone((*c).clone()));
+        journal.after(&gone.collect::<Vec<_>>());
+        told(failed)
+    }
+
+    fn held(&self) -> usize {
+        self.inside.len()
+    }
+
+    fn has_births(&self) -> bool {
+        true
+    }
+
+    fn knows(&self, pid: u32) -> bool {
+        self.inside.contains_key(&pid)
+    }
+}
+
+fn failed(action: &str, cgroup: &FreezerCgroup, error: &io::Error) -> HoldError {
+    let dir = cgroup.dir();
+    HoldError::Unusable(format!("cannot {action} {}: {error}", dir.display()))
+}
+
+/// The first failure in words.
+fn told<'a>(
+    results: impl IntoIterator<Item = (&'a FreezerCgroup, io::Result<()>)>,
+) -> Result<(), String> {
+    let mut results = results.into_iter();
+    let failed = results.find_map(|(cgroup, result)| Some((cgroup, result.err()?)));
+    failed.map_or(Ok(()), |(cgroup, error)| {
+        Err(format!("cgroup {}: {error}", cgroup.dir().display()))
+    })
+}

@@ -1,0 +1,37 @@
+//! The journal as pausing uses it.
+
+use super::error::HoldError;
+use crate::enact::{Enactor, Health, Record};
+
+/// Where it is noted what is about to be paused.
+pub(crate) trait PauseJournal {
+    /// The run's id.
+    fn run(&self) -> String;
+
+    /// Notes what is about to be done; unless it succeeds, nothing may be done.
+    fn before(&mut self, records: &[Record]) -> Result<(), HoldError>;
+
+    /// Notes what has been undone.
+    fn after(&mut self, records: &[Record]);
+}
+
+impl PauseJournal for Enactor {
+    fn run(&self) -> String {
+        self.run_id().to_owned()
+    }
+
+    fn before(&mut self, records: &[Record]) -> Result<(), HoldError> {
+        if matches!(self.ensure_guardian(), Health::Missing(_)) {
+            return Err(HoldError::NoGuardian);
+        }
+        self.rewrite_if_grown();
+        self.record(records).map_err(HoldError::Journal)
+    }
+
+    fn after(&mut self, records: &[Record]) {
+        if let Err(error) = self.record(records) {
+            // At the end they get one SIGCONT too many, or their cgroups are looked for in vain.
+            tracing::warn!(%error, "resumed programs may be resumed once more");
+        }
+    }
+}

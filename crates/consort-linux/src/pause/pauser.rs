@@ -1,0 +1,294 @@
+//! Who is paused, and by which mechanism.
+
+use super::confirm::wait_until_still;
+use super::detect::{Availability, mechanisms};
+use super::error::{HoldError, PauseError};
+use super::frozen::Frozen;
+use super::journalled::PauseJournal;
+use super::kind::PauseKind;
+use super::mechanism::Mechanism;
+use super::signals::Stopped;
+use super::tree::{Members, those, tree};
+use crate::cgroup::CgroupVersion;
+use crate::enact::Enactor;
+use consort_core::ProgramId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Looks for processes that were born while the program was being paused.
+const MOST_LOOKS: u32 = 64;
+/// With a mechanism that has all births, the whole table of processes is read no more often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What came of pausing a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// The mechanism that holds it.
+    pub kind: PauseKind,
+    /// Number of processes that it holds.
+    pub processes: usize,
+    /// Why it does not stand still yet, if it does not; each part stops as soon as it can.
+    pub unsettled: Option<&'static str>,
+}
+
+/// Makes a mechanism for a program.
+type Make = Box<dyn Fn(PauseKind, ProgramId, &str) -> Box<dyn Mechanism> + Send>;
+
+/// Pauses programs and resumes them.
+pub struct Pauser {
+    root: PathBuf,
+    kinds: Vec<PauseKind>,
+    make: Make,
+    programs: BTreeMap<ProgramId, Held>,
+}
+
+/// A program that was paused at some time.
+#[derive(Debug)]
+struct Held {
+    kind: PauseKind,
+    mechanism: Box<dyn Mechanism>,
+    paused: bool,
+    /// Whether waiting for it to stand still was not in vain the last time.
+    patient: bool,
+    /// When the whole table of processes was read last.
+    looked: Option<Instant>,
+}
+
+impl Pauser {
+    /// A pauser with those mechanisms that the host below `root` has.
+    pub fn new(root: &Path) -> Self {
+        let there = mechanisms(root).into_iter();
+        let there = there.filter(|m: &Availability| m.available);
+        Self::with(root, there.map(|m| m.kind).collect())
+    }
+
+    /// A pauser with these mechanisms, best first.
+    pub fn with(root: &Path, kinds: Vec<PauseKind>) -> Self {
+        let host = root.to_owned();
+        Self::making(
+            root,
+            kinds,
+            Box::new(move |kind, program, run| match kind {
+                PauseKind::FreezerV2 => {
+                    Box::new(Frozen::new(&host, CgroupVersion::V2, program, run))
+                }
+                PauseKind::FreezerV1 => {
+                    Box::new(Frozen::new(&host, CgroupVersion::V1, program, run))
+                }
+                PauseKind::Signals => Box::new(Stopped::new(&host)),
+            }),
+        )
+    }
+
+    fn making(root: &Path, kinds: Vec<PauseKind>, make: Make) -> Self {
+        Self {
+            root: root.to_owned(),
+            kinds,
+            make,
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// Pauses a program: these processes and all below them in the tree of parents. For one that
+    /// is paused already, takes in what was born or found since.
+    ///
+    /// # Errors
+    /// When nothing of it is paused: it has ended, no mechanism works, or nothing could be
+    /// journalled. One that was paused before stays so.
+    pub fn pause(
+        &mut self,
+        enactor: &mut Enactor,
+        program: ProgramId,
+        pids: &BTreeSet<u32>,
+    ) -> Result<Pause, PauseError> {
+        self.pause_with(enactor, program, pids)
+    }
+
+    /// Lets a program go on; whether it was paused.
+    ///
+    /// # Errors
+    /// When some of its processes cannot go on.
+    pub fn resume(
+        &mut self,
+        enactor: &mut Enactor,
+        program: ProgramId,
+    ) -> Result<bool, PauseError> {
+        self.resume_with(enactor, program)
+    }
+
+    /// Lets every program go on; errors, if any.
+    pub fn resume_all(&mut self, enactor: &mut Enactor) -> Vec<PauseError> {
+        let paused: Vec<ProgramId> = self.paused().collect();
+        let results = paused.into_iter().map(|p| self.resume(enactor, p));
+        results.filter_map(Result::err).collect()
+    }
+
+    /// Puts everything of a program back as it was before it was first paused.
+    ///
+    /// # Errors
+    /// When some of its processes cannot go on.
+    pub fn forget(&mut self, enactor: &mut Enactor, program: ProgramId) -> Result<(), PauseError> {
+        self.forget_with(enactor, program)
+    }
+
+    /// The programs that are paused.
+    pub fn paused(&self) -> impl Iterator<Item = ProgramId> + '_ {
+        let paused = self.programs.iter().filter(|(_, held)| held.paused);
+        paused.map(|(&program, _)| program)
+    }
+
+    /// Whether a program is paused.
+    pub fn is_paused(&self, program: ProgramId) -> bool {
+        self.programs.get(&program).is_some_and(|held| held.paused)
+    }
+
+    /// The mechanism that a program was paused by last.
+    pub fn kind_of(&self, program: ProgramId) -> Option<PauseKind> {
+        self.programs.get(&program).map(|held| held.kind)
+    }
+
+    /// The mechanisms that are tried, best first.
+    pub fn kinds(&self) -> &[PauseKind] {
+        &self.kinds
+    }
+
+    fn pause_with(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        program: ProgramId,
+        pids: &BTreeSet<u32>,
+    ) -> Result<Pause, PauseError> {
+        let Some(held) = self.programs.get_mut(&program) else {
+            return self.pause_first(journal, program, pids);
+        };
+        match held.pause(&self.root, journal, pids) {
+            Ok(pause) => Ok(pause),
+            Err(error) => {
+                // What was not paused before must not stay half paused.
+                let kind = held.kind;
+                if !held.paused {
+                    self.undo(journal, program)?;
+                }
+                Err(error.of(program, kind))
+            }
+        }
+    }
+
+    /// Tries one mechanism after the other.
+    fn pause_first(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        program: ProgramId,
+        pids: &BTreeSet<u32>,
+    ) -> Result<Pause, PauseError> {
+        let members = tree(&self.root, pids);
+        if members.is_empty() {
+            return Err(PauseError::Gone(program));
+        }
+        if members.contains_key(&std::process::id()) {
+            return Err(PauseError::Own(program));
+        }
+        let mut reasons = Vec::new();
+        for kind in self.kinds.clone() {
+            let mechanism = (self.make)(kind, program, &journal.run());
+            let mut held = Held {
+                kind,
+                mechanism,
+                paused: false,
+                patient: true,
+                looked: None,
+            };
+            let paused = held.pause(&self.root, journal, pids);
+            self.programs.insert(program, held);
+            match paused {
+                Ok(pause) => return Ok(pause),
+                Err(error) => {
+                    self.undo(journal, program)?;
+                    match error {
+                        HoldError::Unusable(why) => reasons.push((kind, why)),
+                        other => return Err(other.of(program, kind)),
+                    }
+                }
+            }
+        }
+        Err(PauseError::NoWay { program, reasons })
+    }
+
+    fn undo(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        program: ProgramId,
+    ) -> Result<(), PauseError> {
+        let held = self.programs.remove(&program);
+        let left = held.map_or(Ok(()), |mut held| held.mechanism.leave(journal));
+        left.map_err(|why| PauseError::Stuck { program, why })
+    }
+
+    fn resume_with(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        program: ProgramId,
+    ) -> Result<bool, PauseError> {
+        let Some(held) = self.programs.get_mut(&program).filter(|held| held.paused) else {
+            return Ok(false);
+        };
+        let released = held.mechanism.release(journal);
+        held.paused = false;
+        released.map_err(|why| PauseError::Stuck { program, why })?;
+        Ok(true)
+    }
+
+    fn forget_with(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        program: ProgramId,
+    ) -> Result<(), PauseError> {
+        self.undo(journal, program)
+    }
+}
+
+impl Held {
+    /// Asks all to stop, waits, and looks whether more have come meanwhile.
+    fn pause(
+        &mut self,
+        root: &Path,
+        journal: &mut dyn PauseJournal,
+        pids: &BTreeSet<u32>,
+    ) -> Result<Pause, HoldError> {
+        let mut unsettled = Some("it starts processes without end");
+        for _ in 0..MOST_LOOKS {
+            let members = self.members(root, pids);
+            let taken = self.mechanism.hold(journal, &members)?;
+            self.patient = wait_until_still(self.mechanism.as_ref(), self.patient);
+            if taken == 0 {
+                unsettled = (!self.patient).then_some("some of it waits in the kernel");
+                break;
+            }
+        }
+        self.paused = true;
+        Ok(Pause {
+            kind: self.kind,
+            processes: self.mechanism.held(),
+            unsettled,
+        })
+    }
+
+    /// The processes to look at: all, unless those that were born are held for certain.
+    fn members(&mut self, root: &Path, pids: &BTreeSet<u32>) -> Members {
+        let is_recent = self.looked.is_some_and(|at| at.elapsed() < LOOK_AGAIN);
+        if self.mechanism.has_births() && is_recent {
+            let unknown = pids.iter().filter(|&&pid| !self.mechanism.knows(pid));
+            return those(root, unknown.copied());
+        }
+        // A look that finds more is followed by another one.
+        let members = tree(root, pids);
+        let all_known = members.keys().all(|&pid| self.mechanism.knows(pid));
+        self.looked = all_known.then(Instant::now);
+        members
+    }
+}
+
+#[cfg(test)]
+#[path = "pauser/tests.rs"]
+mod tests;

@@ -1,0 +1,281 @@
+//! The state machine on made-up processes, with mechanisms that fail when told to.
+
+use super::*;
+use crate::enact::Record;
+use crate::proc::process;
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What the mechanisms have done to the processes.
+#[derive(Debug, Default)]
+struct World {
+    stopped: BTreeSet<u32>,
+    /// How many more processes each mechanism takes before it fails; no limit where none is given.
+    takes: BTreeMap<PauseKind, usize>,
+    journalled: BTreeSet<u32>,
+    journal_fails: bool,
+}
+
+type Shared = Arc<Mutex<World>>;
+
+fn see(world: &Shared) -> MutexGuard<'_, World> {
+    world.lock().unwrap()
+}
+
+#[derive(Debug)]
+struct Fake {
+    kind: PauseKind,
+    world: Shared,
+    held: BTreeSet<u32>,
+}
+
+impl Mechanism for Fake {
+    fn hold(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        members: &Members,
+    ) -> Result<usize, HoldError> {
+        let mut taken = 0;
+        for &pid in members.keys() {
+            let start_ticks = 1;
+            journal.before(&[Record::Paused { pid, start_ticks }])?;
+            let mut world = see(&self.world);
+            if let Some(left) = world.takes.get_mut(&self.kind) {
+                let next = left.checked_sub(1);
+                *left = next.ok_or_else(|| HoldError::Unusable("as told".into()))?;
+            }
+            world.stopped.insert(pid);
+            taken += usize::from(self.held.insert(pid));
+        }
+        see(&self.world).stopped.extend(&self.held);
+        Ok(taken)
+    }
+
+    fn is_still(&self) -> bool {
+        self.held.is_subset(&see(&self.world).stopped)
+    }
+
+    fn release(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
+        let held = &self.held;
+        see(&self.world).stopped.retain(|pid| !held.contains(pid));
+        Ok(())
+    }
+
+    fn leave(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
+        self.release(journal)?;
+        self.held.clear();
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    fn has_births(&self) -> bool {
+        false
+    }
+
+    fn knows(&self, pid: u32) -> bool {
+        self.held.contains(&pid)
+    }
+}
+
+struct Notes(Shared);
+
+impl PauseJournal for Notes {
+    fn run(&self) -> String {
+        "run".into()
+    }
+
+    fn before(&mut self, records: &[Record]) -> Result<(), HoldError> {
+        let mut world = see(&self.0);
+        if world.journal_fails {
+            return Err(HoldError::NoGuardian);
+        }
+        let pids = records.iter().filter_map(|record| match record {
+            Record::Paused { pid, .. } => Some(*pid),
+            _ => None,
+        });
+        world.journalled.extend(pids);
+        Ok(())
+    }
+
+    fn after(&mut self, _: &[Record]) {}
+}
+
+struct Bench {
+    root: tempfile::TempDir,
+    world: Shared,
+    pauser: Pauser,
+    /// Each process' program.
+    processes: BTreeMap<u32, u32>,
+}
+
+const PROGRAMS: [u32; 2] = [100, 200];
+
+impl Bench {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let world = Shared::default();
+        let of_fakes = Arc::clone(&world);
+        let make: Make = Box::new(move |kind, _, _| {
+            Box::new(Fake {
+                kind,
+                world: Arc::clone(&of_fakes),
+                held: BTreeSet::new(),
+            })
+        });
+        let pauser = Pauser::making(root.path(), PauseKind::ALL.to_vec(), make);
+        let mut bench = Self {
+            root,
+            world,
+            pauser,
+            processes: BTreeMap::new(),
+        };
+        for pid in PROGRAMS {
+            bench.born(pid, pid, 1);
+        }
+        bench
+    }
+
+    fn born(&mut self, program: u32, pid: u32, parent: u32) {
+        process(self.root.path(), pid, parent, &[(pid, "x", 1)]);
+        self.processes.insert(pid, program);
+    }
+
+    fn pause(&mut self, program: u32) -> Result<Pause, PauseError> {
+        let journal = &mut Notes(Arc::clone(&self.world));
+        let pids = BTreeSet::from([program]);
+        self.pauser.pause_with(journal, ProgramId(program), &pids)
+    }
+
+    fn resume(&mut self, program: u32) -> bool {
+        let journal = &mut Notes(Arc::clone(&self.world));
+        self.pauser
+            .resume_with(journal, ProgramId(program))
+            .unwrap()
+    }
+
+    /// Processes of a program that are stopped, and that are not.
+    fn counts(&self, program: u32) -> (usize, usize) {
+        let own = self.processes.iter().filter(|(_, of)| **of == program);
+        let stopped = own.clone().filter(|(pid, _)| self.is_stopped(**pid));
+        let stopped = stopped.count();
+        (stopped, own.count() - stopped)
+    }
+
+    fn is_stopped(&self, pid: u32) -> bool {
+        see(&self.world).stopped.contains(&pid)
+    }
+}
+
+#[test]
+fn a_mechanism_that_does_not_work_is_undone_and_the_next_one_taken() {
+    let mut bench = Bench::new();
+    bench.born(100, 101, 100);
+    see(&bench.world).takes.insert(PauseKind::FreezerV2, 1);
+    let pause = bench.pause(100).unwrap();
+    assert_eq!((pause.kind, pause.processes), (PauseKind::FreezerV1, 2));
+    assert_eq!(bench.counts(100), (2, 0));
+}
+
+#[test]
+fn a_program_that_no_mechanism_holds_runs_on_and_the_error_tells_why() {
+    let mut bench = Bench::new();
+    bench.born(100, 101, 100);
+    for kind in PauseKind::ALL {
+        see(&bench.world).takes.insert(kind, 1);
+    }
+    let error = bench.pause(100).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "program 100 cannot be paused: freezer-v2: as told; freezer-v1: as told; signals: as told"
+    );
+    assert_eq!(bench.counts(100), (0, 2));
+}
+
+#[test]
+fn without_a_guardian_nothing_is_paused() {
+    let mut bench = Bench::new();
+    see(&bench.world).journal_fails = true;
+    assert!(matches!(
+        bench.pause(100),
+        Err(PauseError::NoGuardian(ProgramId(100)))
+    ));
+    assert_eq!(bench.counts(100), (0, 1));
+}
+
+#[test]
+fn a_program_that_has_ended_is_said_to_have() {
+    let mut bench = Bench::new();
+    assert!(matches!(bench.pause(300), Err(PauseError::Gone(_))));
+}
+
+#[test]
+fn consort_does_not_pause_itself() {
+    let mut bench = Bench::new();
+    bench.born(100, std::process::id(), 100);
+    assert!(matches!(bench.pause(100), Err(PauseError::Own(_))));
+}
+
+/// One step: what, and with which program.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Pause,
+    Resume,
+    Birth,
+    Limit(usize),
+    NoLimit,
+    Journal(bool),
+}
+
+fn step() -> impl Strategy<Value = (Step, u32)> {
+    let step = prop_oneof![
+        4 => Just(Step::Pause),
+        3 => Just(Step::Resume),
+        3 => Just(Step::Birth),
+        1 => (0usize..6).prop_map(Step::Limit),
+        1 => Just(Step::NoLimit),
+        1 => any::<bool>().prop_map(Step::Journal),
+    ];
+    (step, prop::sample::select(PROGRAMS.to_vec()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_program_is_paused_as_a_whole_or_not_at_all(steps in prop::collection::vec(step(), 1..30)) {
+        let mut bench = Bench::new();
+        for (step, program) in steps {
+            match step {
+                Step::Pause => {
+                    let paused = bench.pause(program).is_ok();
+                    let id = ProgramId(program);
+                    prop_assert!(!paused || bench.counts(program).1 == 0);
+                    prop_assert!(!paused || bench.pauser.is_paused(id));
+                }
+                Step::Resume => {
+                    let was = bench.pauser.is_paused(ProgramId(program));
+                    prop_assert_eq!(bench.resume(program), was);
+                }
+                Step::Birth => {
+                    let count = u32::try_from(bench.processes.len()).unwrap();
+                    bench.born(program, program + count, program);
+                }
+                Step::Limit(most) => {
+                    let limits = PauseKind::ALL.map(|kind| (kind, most));
+                    see(&bench.world).takes = limits.into();
+                }
+                Step::NoLimit => see(&bench.world).takes.clear(),
+                Step::Journal(fails) => see(&bench.world).journal_fails = fails,
+            }
+            for program in PROGRAMS {
+                let (stopped, _) = bench.counts(program);
+                prop_assert!(stopped == 0 || bench.pauser.is_paused(ProgramId(program)));
+            }
+            let world = see(&bench.world);
+            prop_assert!(world.stopped.is_subset(&world.journalled));
+        }
+    }
+}
