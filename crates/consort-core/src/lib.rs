@@ -14,6 +14,7 @@ pub mod coscheduling;
 mod ids;
 pub mod lint;
 mod machine;
+pub mod mapping;
 pub mod matching;
 pub mod metrics;
 mod mix;

@@ -13,6 +13,7 @@ pub mod grouping;
 mod hrrs;
 mod kuths;
 mod l1_bandwidth;
+mod mapping;
 mod mem_dominance;
 mod mlp_ratio;
 mod none;
@@ -50,6 +51,7 @@ pub const REGISTRY: &[PolicyInfo] = &[
     pie::INFO,
     mem_dominance::INFO,
     mlp_ratio::INFO,
+    mapping::INFO,
     spread::INFO,
     random::INFO,
     pinned::INFO,
@@ -106,7 +108,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, spread, random, pinned, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, mapping, spread, random, pinned, none"
         );
         assert_eq!(
             error("none:x=1"),

@@ -1,0 +1,372 @@
+//! Every mapping that the topology can tell from the others.
+//!
+//! Threads of a program are alike, and so are the PUs of a core, the cores of a cache domain and
+//! the domains of the machine, as long as they have the same shape; programs are told apart. Of the
+//! mappings that become each other by exchanging what is alike, one is listed.
+
+use super::tree::Tree;
+use super::{Mapping, per_pu};
+use crate::ids::PuId;
+use crate::topology::Topology;
+use thiserror::Error;
+
+/// Ways to fill one part of the machine that are kept at most; the whole has its bound.
+const PARTIAL: usize = 1_000_000;
+
+/// All mappings of a machine up to its symmetries.
+#[derive(Clone, Debug)]
+pub struct Exhaustive {
+    tree: Tree,
+    shapes: Parts,
+    /// Ascending.
+    fillings: Vec<Filling>,
+    programs: usize,
+}
+
+/// There are more mappings than the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "there are more than {bound} mappings up to symmetry; raise the bound or take fewer threads"
+)]
+pub struct TooMany {
+    /// The bound, or what one part of the machine is bound by.
+    pub bound: usize,
+}
+
+/// How many threads of each program each PU has, PU by PU in the tree's order.
+type Filling = Vec<usize>;
+
+/// Parts with how many of them are alike; what a [`Tree`] is without its PUs.
+#[derive(Clone, Debug)]
+enum Parts {
+    Pu,
+    Runs(Vec<(Self, usize)>),
+}
+
+impl Exhaustive {
+    /// Lists the mappings of programs of so many threads in which no PU has more threads than its
+    /// share, threads by PUs rounded up.
+    ///
+    /// # Errors
+    /// More than `bound` of them.
+    pub fn new(topology: &Topology, threads: &[usize], bound: usize) -> Result<Self, TooMany> {
+        let tree = Tree::of(topology);
+        let shapes = Parts::of(&tree, topology);
+        let fill = Fill {
+            threads,
+            per_pu: per_pu(topology, threads),
+        };
+        let all = |filling: &Filling| fill.totals(filling) == threads;
+        let mut fillings = fill.ways(&shapes)?;
+        fillings.retain(all);
+        if fillings.len() > bound {
+            return Err(TooMany { bound });
+        }
+        Ok(Self {
+            tree,
+            shapes,
+            fillings,
+            programs: threads.len(),
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.fillings.len()
+    }
+
+    /// One mapping of each kind, in a fixed order.
+    pub fn mappings(&self) -> impl Iterator<Item = Mapping> + '_ {
+        let pus = self.tree.pus();
+        self.fillings
+            .iter()
+            .map(move |filling| self.mapping(&pus, filling))
+    }
+
+    /// The number of the mapping that is the same as `mapping` but for symmetry.
+    pub fn position(&self, mapping: &Mapping) -> Option<usize> {
+        if mapping.programs().len() != self.programs {
+            return None;
+        }
+        let on = |pu: PuId| {
+            let of = move |program: &Vec<PuId>| program.iter().filter(|on| **on == pu).count();
+            mapping.programs().iter().map(of)
+        };
+        let filling: Filling = self.tree.pus().into_iter().flat_map(on).collect();
+        let filling = self.shapes.sorted(&filling, self.programs);
+        self.fillings.binary_search(&filling).ok()
+    }
+
+    fn mapping(&self, pus: &[PuId], filling: &[usize]) -> Mapping {
+        let of = |program: usize| {
+            let threads = filling.iter().skip(program).step_by(self.programs);
+            let each = threads.zip(pus);
+            each.flat_map(|(&threads, &pu)| std::iter::repeat_n(pu, threads))
+                .collect()
+        };
+        Mapping {
+            programs: (0..self.programs).map(of).collect(),
+        }
+    }
+}
+
+impl Parts {
+    fn of(tree: &Tree, topology: &Topology) -> Self {
+        let Tree::Parts(parts) = tree else {
+            return Self::Pu;
+        };
+        let alike = |a: &Tree, b: &Tree| a.shape(topology) == b.shape(topology);
+        let runs = parts.chunk_by(alike);
+        Self::Runs(
+            runs.map(|run| (Self::of(&run[0], topology), run.len()))
+                .collect(),
+        )
+    }
+
+    fn pus(&self) -> usize {
+        match self {
+            Self::Pu => 1,
+            Self::Runs(runs) => runs.iter().map(|(part, count)| part.pus() * count).sum(),
+        }
+    }
+
+    /// The same filling with the parts that are alike in ascending order.
+    fn sorted(&self, filling: &[usize], programs: usize) -> Filling {
+        let Self::Runs(runs) = self else {
+            return filling.to_vec();
+        };
+        let mut rest = filling;
+        let mut sorted = Vec::with_capacity(filling.len());
+        for (part, count) in runs {
+            let size = part.pus() * programs;
+            let (run, after) = rest.split_at((size * count).min(rest.len()));
+            let parts = run.chunks(size.max(1));
+            let mut parts: Vec<Filling> = parts.map(|f| part.sorted(f, programs)).collect();
+            parts.sort_unstable();
+            sorted.extend(parts.into_iter().flatten());
+            rest = after;
+        }
+        sorted
+    }
+}
+
+/// What is to be placed.
+struct Fill<'a> {
+    threads: &'a [usize],
+    per_pu: usize,
+}
+
+impl Fill<'_> {
+    /// Threads of each program in a filling.
+    fn totals(&self, filling: &[usize]) -> Vec<usize> {
+        let of = |program| {
+            filling
+                .iter()
+                .skip(program)
+                .step_by(self.threads.len())
+                .sum()
+        };
+        (0..self.threads.len()).map(of).collect()
+    }
+
+    /// The ways to fill a part, ascending, that leave no program with more threads than it has.
+    fn ways(&self, parts: &Parts) -> Result<Vec<Filling>, TooMany> {
+        let Parts::Runs(runs) = parts else {
+            return Ok(self.ways_of_pu());
+        };
+        let mut ways: Vec<Filling> = vec![Vec::new()];
+        for (part, count) in runs {
+            let one = self.ways(part)?;
+            let run = self.repeated(&one, *count)?;
+            ways = self.joined(&ways, &run)?;
+        }
+        ways.sort_unstable();
+        Ok(ways)
+    }
+
+    /// Threads of each program on one PU, together at most its share.
+    fn ways_of_pu(&self) -> Vec<Filling> {
+        let mut ways: Vec<Filling> = vec![Vec::new()];
+        for &threads in self.threads {
+            let longer = |way: &Filling| {
+                let left = self.per_pu - way.iter().sum::<usize>();
+                let with = |more: usize| [&way[..], &[more]].concat();
+                (0..=left.min(threads)).map(with).collect::<Vec<_>>()
+            };
+            ways = ways.iter().flat_map(longer).collect();
+        }
+        ways
+    }
+
+    /// The ways to fill several parts that are alike: ascending ways of one.
+    fn repeated(&self, one: &[Filling], count: usize) -> Result<Vec<Filling>, TooMany> {
+        let mut runs: Vec<(usize, Filling)> = vec![(0, Vec::new())];
+        for _ in 0..count {
+            let mut longer = Vec::new();
+            for (from, run) in &runs {
+                for (number, way) in one.iter().enumerate().skip(*from) {
+                    self.push(&mut longer, (number, [&run[..], &way[..]].concat()), |l| {
+                        &l.1
+                    })?;
+                }
+            }
+            runs = longer;
+        }
+        Ok(runs.into_iter().map(|(_, run)| run).collect())
+    }
+
+    fn joined(&self, left: &[Filling], right: &[Filling]) -> Result<Vec<Filling>, TooMany> {
+        let mut both = Vec::new();
+        for (l, r) in left.iter().flat_map(|l| right.iter().map(move |r| (l, r))) {
+            self.push(&mut both, [&l[..], &r[..]].concat(), |way| way)?;
+        }
+        Ok(both)
+    }
+
+    /// Keeps a way where no program has too many threads in it.
+    fn push<T>(
+        &self,
+        ways: &mut Vec<T>,
+        way: T,
+        filling: impl Fn(&T) -> &Filling,
+    ) -> Result<(), TooMany> {
+        let totals = self.totals(filling(&way));
+        if totals
+            .iter()
+            .zip(self.threads)
+            .all(|(total, threads)| total <= threads)
+        {
+            ways.push(way);
+        }
+        if ways.len() > PARTIAL {
+            return Err(TooMany { bound: PARTIAL });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, uneven};
+    use super::super::{Scheme, per_pu};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Exchanges of PUs that keep who shares a core and who an LLC domain, found by trying all.
+    fn symmetries(topology: &Topology) -> Vec<Vec<usize>> {
+        let facts = topology.facts();
+        let keeps = |order: &[usize]| {
+            let pairs = (0..facts.len()).flat_map(|a| (0..facts.len()).map(move |b| (a, b)));
+            pairs.into_iter().all(|(a, b)| {
+                let (c, d) = (order[a], order[b]);
+                (facts[a].core == facts[b].core) == (facts[c].core == facts[d].core)
+                    && (facts[a].llc == facts[b].llc) == (facts[c].llc == facts[d].llc)
+            })
+        };
+        let mut all = orders(facts.len());
+        all.retain(|order| keeps(order));
+        all
+    }
+
+    fn orders(n: usize) -> Vec<Vec<usize>> {
+        if n == 0 {
+            return vec![Vec::new()];
+        }
+        let insert = |order: Vec<usize>| {
+            (0..n).map(move |at| {
+                let mut longer = order.clone();
+                longer.insert(at, n - 1);
+                longer
+            })
+        };
+        orders(n - 1).into_iter().flat_map(insert).collect()
+    }
+
+    /// Every assignment of every thread, counted up to exchanges that were found by trial.
+    fn counted_naively(topology: &Topology, threads: &[usize]) -> usize {
+        let pus = topology.pus().len();
+        let owner: Vec<usize> = threads
+            .iter()
+            .enumerate()
+            .flat_map(|(p, &n)| vec![p; n])
+            .collect();
+        let (symmetries, share) = (symmetries(topology), per_pu(topology, threads));
+        let mut kinds = BTreeSet::new();
+        for number in 0..pus.pow(owner.len() as u32) {
+            let mut content = vec![vec![0; threads.len()]; pus];
+            let mut digits = number;
+            for &program in &owner {
+                content[digits % pus][program] += 1;
+                digits /= pus;
+            }
+            if content.iter().all(|c| c.iter().sum::<usize>() <= share) {
+                let same = symmetries
+                    .iter()
+                    .map(|s| s.iter().map(|&at| content[at].clone()).collect());
+                let least: Option<Vec<Vec<usize>>> = same.min();
+                kinds.insert(least);
+            }
+        }
+        kinds.len()
+    }
+
+    fn count(topology: &Topology, threads: &[usize]) -> usize {
+        Exhaustive::new(topology, threads, 10_000).unwrap().count()
+    }
+
+    /// By hand: two domains of two PUs of two threads each, four a and four b. What a domain may
+    /// hold: 2 a + 2 b as aa|bb or ab|ab, 3 a + 1 b only as aa|ab, 4 a as aa|aa. So two domains of
+    /// 2+2 make 3 pairs, 3+1 with 1+3 one, 4+0 with 0+4 one.
+    #[test]
+    fn the_sources_pair_has_five_mappings_and_the_named_ones_are_three_of_them() {
+        let chip = chip(2, 2, 1);
+        let all = Exhaustive::new(&chip, &[4, 4], 100).unwrap();
+        assert_eq!(all.count(), 5);
+        let named = Scheme::ALL.map(|s| all.position(&Mapping::of(s, &chip, &[4, 4])).unwrap());
+        assert_eq!(BTreeSet::from(named).len(), 3);
+    }
+
+    #[test]
+    fn more_than_the_bound_is_told() {
+        let error = Exhaustive::new(&chip(2, 2, 1), &[4, 4], 4).unwrap_err();
+        assert_eq!(error, TooMany { bound: 4 });
+    }
+
+    #[test]
+    fn the_machine_without_threads_has_one_mapping() {
+        assert_eq!(count(&chip(2, 2, 2), &[]), 1);
+        assert_eq!(count(&chip(2, 2, 2), &[0, 0]), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn there_are_as_many_as_trying_everything_finds(
+            chip in prop_oneof![
+                Just(chip(1, 3, 1)), Just(chip(2, 2, 1)), Just(chip(1, 2, 2)), Just(chip(2, 1, 2)),
+                Just(uneven(&[2, 1])), Just(uneven(&[1, 2, 1])),
+            ],
+            threads in prop::collection::vec(1usize..4, 1..4),
+        ) {
+            prop_assume!(threads.iter().sum::<usize>() <= 6);
+            prop_assert_eq!(count(&chip, &threads), counted_naively(&chip, &threads));
+        }
+
+        #[test]
+        fn each_is_found_again_and_each_places_every_thread(
+            chip in (1u32..3, 1u32..3, 1u32..3).prop_map(|(d, c, w)| chip(d, c, w)),
+            threads in prop::collection::vec(1usize..4, 1..3),
+        ) {
+            let all = Exhaustive::new(&chip, &threads, 100_000).unwrap();
+            for (number, mapping) in all.mappings().enumerate() {
+                prop_assert_eq!(all.position(&mapping), Some(number));
+                let placed: Vec<usize> = mapping.programs().iter().map(Vec::len).collect();
+                prop_assert_eq!(&placed, &threads);
+            }
+            for scheme in Scheme::ALL {
+                prop_assert!(all.position(&Mapping::of(scheme, &chip, &threads)).is_some());
+            }
+        }
+    }
+}

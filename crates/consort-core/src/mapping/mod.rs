@@ -1,0 +1,83 @@
+//! Static mappings: which threads of which programs share which PU, core and cache domain.
+//!
+//! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
+//! Holistic View of the Hardware Resources" (ISPASS 2012). It compares four mappings of two
+//! programs of four threads on four cores with two L2 domains: the operating system's own, and the
+//! three of [`Scheme`], which are generalised here to any topology, any number of programs and more
+//! threads than PUs, which then take turns.
+//!
+//! Usage: [`Mapping::of`] for a scheme, [`Exhaustive::new`] for every mapping that the topology can
+//! tell from the others; [`analysis`] answers from what was counted under each which resource
+//! matters. Pitfall: core types are not looked at; on asymmetric chips mappings are told apart by
+//! them, but a scheme gives the large core to whoever comes first.
+
+mod deal;
+mod domains;
+mod exhaustive;
+mod iso;
+mod scheme;
+mod spr;
+#[cfg(test)]
+mod testing;
+mod tree;
+
+pub use domains::domains;
+pub use exhaustive::{Exhaustive, TooMany};
+pub use scheme::{Scheme, UnknownScheme};
+
+use crate::ids::PuId;
+use crate::topology::Topology;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The PU of every thread of every program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Mapping {
+    programs: Vec<Vec<PuId>>,
+}
+
+impl Mapping {
+    /// The mapping that a scheme gives programs of so many threads each.
+    pub fn of(scheme: Scheme, topology: &Topology, threads: &[usize]) -> Self {
+        let programs = match scheme {
+            Scheme::Iso => iso::isolated(topology, threads),
+            Scheme::Int => iso::interleaved(topology, threads),
+            Scheme::Spr => spr::spread(topology, threads),
+        };
+        Self { programs }
+    }
+
+    /// The PU of each thread, program by program.
+    pub fn programs(&self) -> &[Vec<PuId>] {
+        &self.programs
+    }
+
+    /// How many threads each PU has; those without are left out.
+    pub fn loads(&self) -> BTreeMap<PuId, usize> {
+        let mut loads = BTreeMap::new();
+        for &pu in self.programs.iter().flatten() {
+            *loads.entry(pu).or_default() += 1;
+        }
+        loads
+    }
+}
+
+/// Program by program, in the order of the workload: `0,0,1,1/2,2,3,3`.
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, pus) in self.programs.iter().enumerate() {
+            let pus: Vec<String> = pus.iter().map(ToString::to_string).collect();
+            let slash = if i > 0 { "/" } else { "" };
+            write!(f, "{slash}{}", pus.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+/// Threads that a PU has at most when all PUs are used alike: threads by PUs, rounded up.
+fn per_pu(topology: &Topology, threads: &[usize]) -> usize {
+    let all: usize = threads.iter().sum();
+    all.div_ceil(topology.pus().len().max(1))
+}

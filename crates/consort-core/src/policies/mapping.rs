@@ -1,0 +1,265 @@
+//! `mapping`: programs held in one of the named static mappings, `iso`, `int` or `spr`.
+//!
+//! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
+//! Holistic View of the Hardware Resources" (ISPASS 2012), section III; generalised to any topology
+//! and any number of programs in [`crate::mapping`].
+//!
+//! Observes who is active, each 100 ms. A program is a process with its threads; it has the places
+//! of the first program that has ended, else new ones, so that a program that is started again
+//! finds those that it had. A thread that was active once keeps its PU until it ends; places stay
+//! reserved for as many threads as a program has had at once. Promises nothing for performance:
+//! it is there to be measured.
+
+use crate::ids::{ProgramId, PuId, ThreadId};
+use crate::mapping::{Mapping, Scheme};
+use crate::plan::{Decision, Placement, Reason};
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::sample::ThreadObservation;
+use crate::signal::{Signal, Tier};
+use crate::topology::Topology;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "mapping",
+    family: "thread mapping",
+    source: "Wang et al., ISPASS 2012, section III",
+    needs: &[Signal::CpuTime],
+    tier_min: Tier::Proc,
+    quantum_ms: 100,
+    live: true,
+    simulated: true,
+    summary: "holds programs in a static mapping: a cache domain each, cores each, or all cores",
+    options: &[
+        OptionInfo {
+            name: "map",
+            default: "iso",
+            meaning: "iso (a cache domain each), int (cores in every domain) or spr (every core)",
+        },
+        OptionInfo {
+            name: "active",
+            default: "0.05",
+            meaning: "threads that never had this share of one PU are left to the OS (0 to 1)",
+        },
+    ],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let words = Scheme::ALL.map(|scheme| (scheme.name(), scheme));
+    Ok(Box::new(Static {
+        scheme: options.one_of("map", &words, "iso, int or spr")?,
+        active: options.share("active")?,
+        slots: Vec::new(),
+    }))
+}
+
+struct Static {
+    scheme: Scheme,
+    active: f64,
+    slots: Vec<Slot>,
+}
+
+/// The places of one program after the other.
+#[derive(Default)]
+struct Slot {
+    program: Option<ProgramId>,
+    /// The most threads that it has had at once.
+    threads: usize,
+    seats: BTreeMap<ThreadId, PuId>,
+}
+
+impl Policy for Static {
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        let members = self.members(view);
+        self.follow(&members);
+        self.seat(view.topology, &members);
+        let mut decision = Decision::default();
+        for (number, slot) in self.slots.iter().enumerate() {
+            for (&id, &pu) in &slot.seats {
+                self.place(view, number, id, pu, &mut decision);
+            }
+        }
+        decision
+    }
+}
+
+impl Static {
+    /// Threads that are or once were active, by program.
+    fn members(&self, view: View<'_>) -> BTreeMap<ProgramId, BTreeSet<ThreadId>> {
+        let known = |id: ThreadId| self.slots.iter().any(|slot| slot.seats.contains_key(&id));
+        let takes_part = |thread: &&ThreadObservation| {
+            known(thread.id) || view.observation.cpu_share(thread) >= self.active
+        };
+        let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
+        for thread in view.observation.managed().filter(takes_part) {
+            members
+                .entry(thread.id.program())
+                .or_default()
+                .insert(thread.id);
+        }
+        members
+    }
+
+    /// Programs that have ended leave their slot, new ones take the first that is free.
+    fn follow(&mut self, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
+        for slot in &mut self.slots {
+            slot.program = slot.program.filter(|program| members.contains_key(program));
+        }
+        for (&program, threads) in members {
+            let at = self
+                .slots
+                .iter()
+                .position(|slot| slot.program == Some(program));
+            let at = at.or_else(|| self.slots.iter().position(|slot| slot.program.is_none()));
+            let at = at.unwrap_or(self.slots.len());
+            if at == self.slots.len() {
+                self.slots.push(Slot::default());
+            }
+            self.slots[at].program = Some(program);
+            self.slots[at].threads = self.slots[at].threads.max(threads.len());
+        }
+    }
+
+    /// Gives every member its PU; those that have one of their program's keep it.
+    fn seat(&mut self, topology: &Topology, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
+        let threads: Vec<usize> = self.slots.iter().map(|slot| slot.threads).collect();
+        let mapping = Mapping::of(self.scheme, topology, &threads);
+        for (slot, pus) in self.slots.iter_mut().zip(mapping.programs()) {
+            let threads = slot.program.and_then(|program| members.get(&program));
+            slot.fill(
+                threads.into_iter().flatten().copied().collect(),
+                pus.clone(),
+            );
+        }
+    }
+
+    fn place(&self, view: View<'_>, slot: usize, id: ThreadId, pu: PuId, decision: &mut Decision) {
+        let thread = view.observation.thread(id);
+        let may = thread.is_some_and(|thread| thread.original.contains(pu));
+        let (chosen, placement) = if may {
+            let text = format!("PU {pu}: its place under {}", self.scheme);
+            (text, Placement::Restricted(pu.into()))
+        } else {
+            let text = format!("left to the OS: it may not run on PU {pu}, its place");
+            (text, Placement::Unrestricted)
+        };
+        let considered = format!("{} places of program {slot}", self.slots[slot].threads);
+        let reason = Reason {
+            considered,
+            chosen,
+            facts: Vec::new(),
+        };
+        decision.place(id, placement, reason);
+    }
+}
+
+impl Slot {
+    fn fill(&mut self, threads: Vec<ThreadId>, mut free: Vec<PuId>) {
+        let mut seats = BTreeMap::new();
+        let mut take = |pu: PuId| {
+            let at = free.iter().position(|&other| other == pu);
+            at.map(|at| free.remove(at))
+        };
+        for &id in &threads {
+            let kept = self.seats.get(&id).and_then(|&pu| take(pu));
+            kept.into_iter().for_each(|pu| drop(seats.insert(id, pu)));
+        }
+        let mut free = free.into_iter();
+        for id in threads {
+            if !seats.contains_key(&id) {
+                seats.extend(free.next().map(|pu| (id, pu)));
+            }
+        }
+        self.seats = seats;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::observation_with_activity;
+    use crate::topology::{CoreType, PuFacts};
+    use rand::SeedableRng;
+
+    fn policy(text: &str) -> Box<dyn Policy> {
+        super::super::build(&text.parse().unwrap()).unwrap()
+    }
+
+    /// Two domains of two cores of one PU.
+    fn chip() -> Topology {
+        let facts = (0..4).map(|pu| PuFacts {
+            pu: PuId(pu),
+            package: 0,
+            node: 0,
+            core: pu,
+            llc: pu / 2,
+            l2: None,
+            core_type: 0,
+        });
+        Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap()
+    }
+
+    /// Decides with threads given as (program, thread, share of a PU); the PU of each that has one.
+    fn decide(policy: &mut dyn Policy, threads: &[(u32, u32, f64)]) -> Vec<(u32, String)> {
+        let topology = chip();
+        let alike: Vec<_> = threads
+            .iter()
+            .map(|&(_, tid, share)| (tid, 0.0, share))
+            .collect();
+        let mut observation = observation_with_activity(&topology, &alike);
+        for thread in &mut observation.threads {
+            let owner = threads.iter().find(|t| t.1 == thread.id.tid).unwrap();
+            thread.id.pid = owner.0;
+        }
+        observation.threads.sort_by_key(|t| t.id);
+        let view = View {
+            topology: &topology,
+            observation: &observation,
+        };
+        let decision = policy.decide(view, &mut PolicyRng::seed_from_u64(0));
+        let shown = |(id, p): (&ThreadId, &Placement)| (id.tid, p.to_string());
+        decision.placements.iter().map(shown).collect()
+    }
+
+    fn pus(given: &[(u32, String)]) -> Vec<&str> {
+        given
+            .iter()
+            .map(|(_, pu)| pu.trim_start_matches("PU "))
+            .collect()
+    }
+
+    const PAIR: [(u32, u32, f64); 4] = [(1, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (2, 4, 1.0)];
+
+    #[test]
+    fn programs_are_held_in_the_mapping_asked_for() {
+        let of = |text: &str| decide(&mut *policy(text), &PAIR);
+        assert_eq!(pus(&of("mapping:map=iso")), ["0", "1", "2", "3"]);
+        assert_eq!(pus(&of("mapping:map=int")), ["0", "2", "1", "3"]);
+        assert_eq!(of("mapping"), of("mapping:map=iso"));
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_after_it_was_active_keeps_its_place() {
+        let mut policy = policy("mapping:map=iso");
+        let first = decide(&mut *policy, &PAIR);
+        let asleep = PAIR.map(|(program, thread, _)| (program, thread, 0.0));
+        assert_eq!(decide(&mut *policy, &asleep), first);
+    }
+
+    #[test]
+    fn a_program_that_is_started_again_finds_its_places() {
+        let mut policy = policy("mapping:map=iso");
+        decide(&mut *policy, &PAIR);
+        let gap = decide(&mut *policy, &PAIR[2..]);
+        assert_eq!(pus(&gap), ["2", "3"]);
+        let again = [(9, 8, 1.0), (9, 9, 1.0), PAIR[2], PAIR[3]];
+        assert_eq!(pus(&decide(&mut *policy, &again)), ["2", "3", "0", "1"]);
+    }
+
+    #[test]
+    fn threads_that_were_never_active_are_not_placed() {
+        let threads = [PAIR[0], (1, 2, 0.01)];
+        let given = decide(&mut *policy("mapping:map=spr"), &threads);
+        assert_eq!(given.len(), 1);
+    }
+}
