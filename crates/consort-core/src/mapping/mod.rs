@@ -11,6 +11,7 @@
 //! matters. Pitfall: core types are not looked at; on asymmetric chips mappings are told apart by
 //! them, but a scheme gives the large core to whoever comes first.
 
+pub mod analysis;
 mod deal;
 mod domains;
 mod exhaustive;

@@ -53,7 +53,8 @@ impl Engine {
                 self.finish(p);
                 return;
             }
-            self.done = self.programs.iter().all(|p| !p.completions.is_empty());
+            let times = self.mode.times();
+            self.done = self.programs.iter().all(|p| p.completions.len() >= times);
         }
         for (rank, t) in self.programs[p].members.clone().enumerate() {
             let work = self.programs[p].work[rank];

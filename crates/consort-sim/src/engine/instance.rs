@@ -25,6 +25,18 @@ pub enum RunMode {
     /// A program that has done its work starts again at once, as the same threads in the same
     /// places, so that the load stays constant, until the last has done its work once.
     RestartUntilAllDone,
+    /// The same until the last has done its work so many times.
+    RestartUntilAllDoneTimes(u32),
+}
+
+impl RunMode {
+    /// How often every program has done its work at the end.
+    pub(super) fn times(self) -> usize {
+        match self {
+            Self::Once | Self::RestartUntilAllDone => 1,
+            Self::RestartUntilAllDoneTimes(times) => times as usize,
+        }
+    }
 }
 
 /// How a run is to go.

@@ -114,6 +114,15 @@ fn programs_start_again_until_the_last_has_finished_once() {
 }
 
 #[test]
+fn programs_start_again_until_the_last_has_finished_so_many_times() {
+    let mut work = instances(&program(), 1, 1, 0.1);
+    work.extend(instances(&program(), 1, 1, 0.5));
+    let mut e = engine("pinned", RunMode::RestartUntilAllDoneTimes(3), &work, 1);
+    finish(&mut e, MS);
+    assert_eq!(e.results()[1].completions.len(), 3);
+}
+
+#[test]
 fn adding_a_program_leaves_the_draws_of_the_others() {
     let first = |n| {
         let e = engine("pinned", RunMode::Once, &instances(&busy(), n, 2, 0.1), 5);

@@ -1,0 +1,290 @@
+//! Key resources: those whose use varies across mappings and whose variation moves performance.
+
+use super::{Pair, Resource, Row, Table, Usage, relative_range};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// From when on a difference counts. The source gives no numbers; both are ours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Thresholds {
+    /// Relative change of the use of a resource, largest over smallest less 1.
+    pub varies: f64,
+    /// Relative change of a program's time, or of its cycles by one cause.
+    pub moves: f64,
+}
+
+impl Default for Thresholds {
+    /// 5 percent each: above what runs of one mapping differ by.
+    fn default() -> Self {
+        Self {
+            varies: 0.05,
+            moves: 0.05,
+        }
+    }
+}
+
+/// How a resource was judged, with the program and co-runner for which it shows most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "approach")]
+pub enum Finding {
+    /// By its stall cycles, or, for the cores, by the utilisation, which time depends on directly.
+    Direct {
+        /// Relative range of its use across mappings.
+        varies: f64,
+        /// Range of its stall cycles, relative to the fewest cycles under any mapping; for the
+        /// cores the relative range of their utilisation.
+        moves: f64,
+        /// Where that is.
+        pair: Pair,
+    },
+    /// By pairs of mappings between which performance changed and no other resource's use did.
+    Indirect {
+        /// Largest relative range of its use across mappings.
+        varies: f64,
+        /// Pairs of mappings in which its use and performance changed.
+        changed: usize,
+        /// Of these, those in which nothing else did.
+        alone: usize,
+    },
+    /// Nothing counts it.
+    NotCounted,
+}
+
+/// One resource.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyResource {
+    /// The resource.
+    pub resource: Resource,
+    /// Whether it is one of those that matter; none where that cannot be told.
+    pub key: Option<bool>,
+    /// Why.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+/// Judges every resource: directly where its stall cycles are counted, else indirectly. A resource
+/// that the direct approach has shown not to matter may change in a pair of the indirect one.
+pub fn key_resources(table: &Table, thresholds: &Thresholds) -> Vec<KeyResource> {
+    let pairs = table.pairs();
+    let direct: BTreeMap<Resource, KeyResource> = Resource::ALL
+        .into_iter()
+        .filter_map(|r| Some((r, direct(&pairs, r, thresholds)?)))
+        .collect();
+    let harmless = |r: Resource| direct.get(&r).is_some_and(|found| found.key == Some(false));
+    let judged = |r: Resource| match direct.get(&r) {
+        Some(found) => found.clone(),
+        None => indirect(&pairs, r, thresholds, harmless),
+    };
+    Resource::ALL.into_iter().map(judged).collect()
+}
+
+type Pairs<'a> = BTreeMap<Pair, Vec<&'a Row>>;
+
+fn direct(pairs: &Pairs<'_>, resource: Resource, thresholds: &Thresholds) -> Option<KeyResource> {
+    let seen = pairs.iter().filter_map(|(pair, rows)| {
+        let (varies, moves) = ranges(rows, resource)?;
+        Some((varies, moves, pair))
+    });
+    let seen: Vec<(f64, f64, &Pair)> = seen.collect();
+    let counts = |s: &&(f64, f64, &Pair)| s.0 >= thresholds.varies && s.1 >= thresholds.moves;
+    let key = seen.iter().any(|s| counts(&s));
+    let most = |a: &&(f64, f64, &Pair), b: &&(f64, f64, &Pair)| {
+        counts(a).cmp(&counts(b)).then(a.1.total_cmp(&b.1))
+    };
+    let (varies, moves, pair) = seen.iter().max_by(most)?;
+    Some(KeyResource {
+        resource,
+        key: Some(key),
+        finding: Finding::Direct {
+            varies: *varies,
+            moves: *moves,
+            pair: (*pair).clone(),
+        },
+    })
+}
+
+/// How its use varies, and by how much its stall cycles move the cycles.
+fn ranges(rows: &[&Row], resource: Resource) -> Option<(f64, f64)> {
+    let used: Option<Vec<f64>> = rows.iter().map(|row| used(&row.usage, resource)).collect();
+    let varies = relative_range(used?.into_iter());
+    if resource == Resource::Cores {
+        return Some((varies, varies));
+    }
+    let stall = |row: &&Row| row.usage.amounts.get(&resource)?.stall_cycles;
+    let stalls: Vec<f64> = rows.iter().map(stall).collect::<Option<_>>()?;
+    let cycles: Vec<f64> = rows
+        .iter()
+        .map(|row| row.usage.cycles)
+        .collect::<Option<_>>()?;
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let range = stalls.iter().copied().fold(0.0, f64::max) - least(&stalls);
+    Some((varies, range / least(&cycles)))
+}
+
+fn used(usage: &Usage, resource: Resource) -> Option<f64> {
+    match resource {
+        Resource::Cores => usage.utilisation,
+        _ => Some(usage.amounts.get(&resource)?.used),
+    }
+}
+
+fn indirect(
+    pairs: &Pairs<'_>,
+    resource: Resource,
+    thresholds: &Thresholds,
+    harmless: impl Fn(Resource) -> bool,
+) -> KeyResource {
+    let counted = |row: &&Row| used(&row.usage, resource).is_some();
+    let counted: Vec<Vec<&Row>> = pairs
+        .values()
+        .map(|rows| rows.iter().copied().filter(counted).collect())
+        .collect();
+    let values = |rows: &[&Row]| -> Vec<f64> {
+        rows.iter()
+            .filter_map(|row| used(&row.usage, resource))
+            .collect()
+    };
+    let varies = counted
+        .iter()
+        .map(|rows| relative_range(values(rows).into_iter()));
+    let varies = varies.fold(0.0, f64::max);
+    let twos: Vec<(&Row, &Row)> = counted.iter().flat_map(|rows| twos(rows)).collect();
+    if twos.is_empty() {
+        return KeyResource {
+            resource,
+            key: None,
+            finding: Finding::NotCounted,
+        };
+    }
+    let changes = |r: Resource, (a, b): (&Row, &Row)| {
+        let both = used(&a.usage, r).zip(used(&b.usage, r));
+        both.is_some_and(|(a, b)| relative_range([a, b].into_iter()) >= thresholds.varies)
+    };
+    let moved = |(a, b): &(&Row, &Row)| {
+        let times = [a.usage.time_s, b.usage.time_s];
+        relative_range(times.into_iter()) >= thresholds.moves && changes(resource, (a, b))
+    };
+    let others = Resource::ALL
+        .into_iter()
+        .filter(|&r| r != resource && !harmless(r));
+    let others: Vec<Resource> = others.collect();
+    let changed: Vec<(&Row, &Row)> = twos.into_iter().filter(moved).collect();
+    let alone = changed
+        .iter()
+        .filter(|two| !others.iter().any(|&r| changes(r, **two)));
+    let alone = alone.count();
+    KeyResource {
+        resource,
+        key: Some(alone > 0),
+        finding: Finding::Indirect {
+            varies,
+            changed: changed.len(),
+            alone,
+        },
+    }
+}
+
+fn twos<'a>(rows: &[&'a Row]) -> Vec<(&'a Row, &'a Row)> {
+    let with_later = |(i, a): (usize, &&'a Row)| {
+        let a = *a;
+        rows[i + 1..]
+            .iter()
+            .map(move |b| (a, *b))
+            .collect::<Vec<_>>()
+    };
+    rows.iter().enumerate().flat_map(with_later).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Amount;
+    use super::*;
+
+    /// A program with L2 misses that stall it, and prefetched lines of which nobody counts stalls.
+    fn row(mapping: &str, time_s: f64, l2: (f64, f64), lines: f64) -> Row {
+        let amount = |used, stall_cycles| Amount { used, stall_cycles };
+        let amounts = [
+            (Resource::L2, amount(l2.0, Some(l2.1))),
+            (Resource::Prefetcher, amount(lines, None)),
+        ];
+        Row {
+            mapping: mapping.to_owned(),
+            program: "a".to_owned(),
+            co_runner: "b".to_owned(),
+            usage: Usage {
+                time_s,
+                cycles: Some(100.0 * time_s),
+                utilisation: Some(0.5),
+                amounts: BTreeMap::from(amounts),
+                memory: None,
+            },
+        }
+    }
+
+    fn found(rows: Vec<Row>, resource: Resource) -> KeyResource {
+        let all = key_resources(&Table { rows }, &Thresholds::default());
+        all.into_iter().find(|k| k.resource == resource).unwrap()
+    }
+
+    /// By hand: misses from 10 to 15 are half more; stalls from 20 to 50 are 30 of 100 cycles.
+    #[test]
+    fn stall_cycles_that_vary_and_weigh_make_a_key_resource() {
+        let rows = vec![
+            row("iso", 1.0, (10.0, 20.0), 5.0),
+            row("int", 1.3, (15.0, 50.0), 5.0),
+        ];
+        let l2 = found(rows, Resource::L2);
+        let Finding::Direct { varies, moves, .. } = l2.finding else {
+            panic!("stall cycles are counted");
+        };
+        assert_eq!(l2.key, Some(true));
+        assert!((varies - 0.5).abs() < 1e-12 && (moves - 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_use_that_varies_without_weight_is_not_key() {
+        let rows = vec![
+            row("iso", 1.0, (10.0, 1.0), 5.0),
+            row("int", 1.0, (20.0, 2.0), 5.0),
+        ];
+        assert_eq!(found(rows, Resource::L2).key, Some(false));
+    }
+
+    #[test]
+    fn without_stall_cycles_nothing_else_may_have_changed() {
+        let alone = vec![
+            row("iso", 1.0, (10.0, 20.0), 5.0),
+            row("int", 1.3, (10.0, 20.0), 9.0),
+        ];
+        let found_alone = found(alone, Resource::Prefetcher);
+        assert_eq!(found_alone.key, Some(true));
+        let both = vec![
+            row("iso", 1.0, (10.0, 20.0), 5.0),
+            row("int", 1.3, (15.0, 50.0), 9.0),
+        ];
+        let Finding::Indirect { changed, alone, .. } = found(both, Resource::Prefetcher).finding
+        else {
+            panic!("no stall cycles are counted");
+        };
+        assert_eq!((changed, alone), (1, 0));
+    }
+
+    #[test]
+    fn what_the_direct_approach_clears_may_change_in_the_indirect_one() {
+        let rows = vec![
+            row("iso", 1.0, (10.0, 1.0), 5.0),
+            row("int", 1.3, (20.0, 2.0), 9.0),
+        ];
+        assert_eq!(found(rows, Resource::Prefetcher).key, Some(true));
+    }
+
+    #[test]
+    fn what_nobody_counts_is_not_judged() {
+        let rows = vec![
+            row("iso", 1.0, (10.0, 1.0), 5.0),
+            row("int", 1.3, (20.0, 2.0), 9.0),
+        ];
+        let branch = found(rows, Resource::BranchPredictor);
+        assert_eq!((branch.key, branch.finding), (None, Finding::NotCounted));
+    }
+}

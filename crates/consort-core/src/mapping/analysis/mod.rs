@@ -1,0 +1,87 @@
+//! Which resource matters: answers from what programs used under each mapping.
+//!
+//! Source: Wang et al., "Performance Analysis of Thread Mappings with a Holistic View of the
+//! Hardware Resources" (ISPASS 2012), sections IV to VI.
+//!
+//! Usage: fill a [`Table`] with one [`Row`] per program, co-runners and mapping; then
+//! [`key_resources`], [`importance`], [`memory_correlation`], and [`attribute`] for any two rows.
+//! [`characteristics`](Characteristics) come from runs alone. Pitfalls: all amounts are per run of
+//! the program, so that mappings under which a program ran more often compare; what is not counted
+//! is absent, never 0, and questions that need it are not answered.
+
+mod attribution;
+mod characteristics;
+mod importance;
+mod key;
+mod l2mp;
+mod resource;
+
+pub use attribution::{Attribution, attribute};
+pub use characteristics::{Alone, Characteristics};
+pub use importance::{Importance, importance};
+pub use key::{Finding, KeyResource, Thresholds, key_resources};
+pub use l2mp::{MemoryPath, correlation, memory_correlation};
+pub use resource::{Amount, Resource};
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What one program used of the hardware under one mapping, per run of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Time of a run, s: the source's `Exec_Time`.
+    pub time_s: f64,
+    /// Cycles that its threads were on PUs, all together: `Exec_Cycles`. Where none are counted,
+    /// CPU time in ns may stand for them, as long as the frequency is the same under all mappings.
+    pub cycles: Option<f64>,
+    /// Share of the cores' time that its threads were on them, 0 to 1: `Utilisation`.
+    pub utilisation: Option<f64>,
+    /// What is counted of resources.
+    pub amounts: BTreeMap<Resource, Amount>,
+    /// What the L2, its prefetchers and the memory path cost as one.
+    pub memory: Option<MemoryPath>,
+}
+
+/// One program under one mapping.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The mapping.
+    pub mapping: String,
+    /// The program.
+    pub program: String,
+    /// Who ran beside it.
+    pub co_runner: String,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// Programs under mappings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// All of them.
+    pub rows: Vec<Row>,
+}
+
+/// A program with its co-runner.
+pub type Pair = (String, String);
+
+impl Table {
+    /// The rows of each program and co-runner, in order of names.
+    pub fn pairs(&self) -> BTreeMap<Pair, Vec<&Row>> {
+        let mut pairs: BTreeMap<Pair, Vec<&Row>> = BTreeMap::new();
+        for row in &self.rows {
+            let pair = (row.program.clone(), row.co_runner.clone());
+            pairs.entry(pair).or_default().push(row);
+        }
+        pairs
+    }
+}
+
+/// By how much a largest value exceeds the smallest, relative to the smallest; 0 where all are 0.
+fn relative_range(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let (low, high) = (
+        values.clone().fold(f64::INFINITY, f64::min),
+        values.fold(0.0, f64::max),
+    );
+    if high <= 0.0 { 0.0 } else { high / low - 1.0 }
+}

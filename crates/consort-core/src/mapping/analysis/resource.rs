@@ -1,0 +1,86 @@
+//! What programs share.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A part of the hardware of which a mapping decides who uses it together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// The L1 data cache; used: misses.
+    L1d,
+    /// The L1 instruction cache; used: misses.
+    L1i,
+    /// The cache that domains share, the source's L2; used: misses that were waited for.
+    L2,
+    /// The prefetchers of that cache; used: lines that they brought.
+    Prefetcher,
+    /// The path to memory; used: transactions of all kinds.
+    MemoryPath,
+    /// The branch predictor; used: mispredicted branches.
+    BranchPredictor,
+    /// The data TLB; used: page walks.
+    Tlb,
+    /// The unit that lets loads pass stores; used: loads that were replayed.
+    Disambiguation,
+    /// The cores; used: share of their time.
+    Cores,
+}
+
+impl Resource {
+    /// All of them, nearest to the core first.
+    pub const ALL: [Self; 9] = [
+        Self::L1d,
+        Self::L1i,
+        Self::L2,
+        Self::Prefetcher,
+        Self::MemoryPath,
+        Self::BranchPredictor,
+        Self::Tlb,
+        Self::Disambiguation,
+        Self::Cores,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::L1d => "l1d",
+            Self::L1i => "l1i",
+            Self::L2 => "l2",
+            Self::Prefetcher => "prefetcher",
+            Self::MemoryPath => "memory-path",
+            Self::BranchPredictor => "branch-predictor",
+            Self::Tlb => "tlb",
+            Self::Disambiguation => "disambiguation",
+            Self::Cores => "cores",
+        }
+    }
+
+    /// What is counted of its use.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::L1d | Self::L1i | Self::L2 => "misses",
+            Self::Prefetcher => "lines",
+            Self::MemoryPath => "transactions",
+            Self::BranchPredictor => "mispredictions",
+            Self::Tlb => "walks",
+            Self::Disambiguation => "replays",
+            Self::Cores => "share of the cores' time",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How much a program used of a resource, per run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Amount {
+    /// In the unit of [`Resource::unit`].
+    pub used: f64,
+    /// Cycles that its threads stalled for it, where something counts them.
+    pub stall_cycles: Option<f64>,
+}
