@@ -6,6 +6,7 @@
 mod aggregate;
 mod asymmetric;
 mod bottleneck;
+mod coscheduling;
 mod criticality;
 mod fair_progress;
 mod fair_time;
@@ -52,6 +53,11 @@ pub const REGISTRY: &[PolicyInfo] = &[
     mem_dominance::INFO,
     mlp_ratio::INFO,
     mapping::INFO,
+    coscheduling::gang::INFO,
+    coscheduling::fair_mis::INFO,
+    coscheduling::fair_com::INFO,
+    coscheduling::greedy::INFO,
+    coscheduling::pdpa::INFO,
     spread::INFO,
     random::INFO,
     pinned::INFO,
@@ -108,7 +114,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, mapping, spread, random, pinned, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, mapping, gang, fair-mis, fair-com, greedy, pdpa, spread, random, pinned, none"
         );
         assert_eq!(
             error("none:x=1"),

@@ -1,0 +1,268 @@
+//! The driver: samples, trials, slots in turn.
+
+use super::roster::Roster;
+use super::running::Running;
+use super::samples::Samples;
+use super::seats::seats;
+use super::turns::Turns;
+use crate::coscheduling::{Chooser, Measure, Slot, Step, Trial};
+use crate::ids::ProgramId;
+use crate::plan::Decision;
+use crate::policy::{Policy, PolicyError, PolicyRng, View, Wishes};
+use crate::sample::Observation;
+use crate::signal::{Offers, Signal};
+use crate::topology::Topology;
+
+/// Intervals in which a quantum is observed: half of the counters fit at once where they take
+/// turns.
+pub(super) const PARTS: u64 = 2;
+
+/// What distinguishes the policies beside their choosers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// Length of a quantum, ns.
+    pub(super) quantum_ns: u64,
+    /// What it asks the machine to tell.
+    pub(super) signals: &'static [Signal],
+    /// Whether programs are sampled alone.
+    pub(super) sampled: bool,
+    /// How far from linear programs may scale to be left alone; none looks at no scaling.
+    pub(super) alpha: Option<f64>,
+    /// Shift of a miss rate that is a change of phase; none heeds no phases.
+    pub(super) phase: Option<f64>,
+    /// Whether to go back to the gang where slots prove worse.
+    pub(super) revert: bool,
+}
+
+/// What is being done.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Stage {
+    /// Programs run alone to be measured.
+    #[default]
+    Sampling,
+    /// Slots run to be tried.
+    Choosing,
+    /// Slots run in turn.
+    Turns(Turns),
+}
+
+/// Runs what a chooser chooses.
+pub(super) struct Driver {
+    pub(super) settings: Settings,
+    chooser: Box<dyn Chooser>,
+    /// Whether the machine tells energy.
+    metered: bool,
+    pub(super) programs: Vec<ProgramId>,
+    pub(super) cores: u32,
+    pub(super) samples: Samples,
+    /// Programs that scale nearly linearly.
+    pub(super) linear: Vec<ProgramId>,
+    pub(super) stage: Stage,
+    pub(super) running: Option<Running>,
+    /// Why the last round was left, if it was.
+    pub(super) left: Option<String>,
+}
+
+impl Driver {
+    pub(super) fn new(settings: Settings, chooser: Box<dyn Chooser>) -> Self {
+        Self {
+            settings,
+            chooser,
+            metered: false,
+            programs: Vec::new(),
+            cores: 0,
+            samples: Samples::default(),
+            linear: Vec::new(),
+            stage: Stage::default(),
+            running: None,
+            left: None,
+        }
+    }
+
+    /// Takes an interval in.
+    fn follow(&mut self, topology: &Topology, programs: Vec<ProgramId>, seen: &Observation) {
+        let cores = topology.cores().len() as u32;
+        if cores != self.cores {
+            (self.cores, self.samples) = (cores, Samples::default());
+            self.begin(programs);
+        } else if programs != self.programs {
+            self.begin(programs);
+        } else if let Some(running) = &mut self.running
+            && let Some(trial) = running.note(seen, self.metered)
+        {
+            self.go_on(trial);
+        }
+    }
+
+    /// Begins a round anew with these programs.
+    fn begin(&mut self, programs: Vec<ProgramId>) {
+        self.samples.retain(&programs);
+        self.programs = programs;
+        self.left = None;
+        self.sample();
+    }
+
+    fn go_on(&mut self, trial: Trial) {
+        match &mut self.stage {
+            Stage::Sampling => {
+                self.samples.note(&trial);
+                self.sample();
+            }
+            Stage::Choosing => self.choose(Some(&trial)),
+            Stage::Turns(turns) => {
+                let round = turns.next(trial);
+                if !(round && self.leaves_round()) {
+                    self.run_turn();
+                }
+            }
+        }
+    }
+
+    /// Runs the next program that is to be measured alone, or begins to choose.
+    fn sample(&mut self) {
+        self.linear.clear();
+        if self.programs.len() < 2 {
+            return self.gang();
+        }
+        self.stage = Stage::Sampling;
+        match self.samples.missing(&self.programs, &self.sizes()) {
+            Some(slot) => self.run(slot, 1),
+            None => self.begin_to_choose(),
+        }
+    }
+
+    /// Numbers of cores that programs are measured on alone.
+    fn sizes(&self) -> Vec<u32> {
+        let all = self.settings.sampled.then_some(self.cores);
+        let one = self.settings.alpha.map(|_| 1);
+        all.into_iter().chain(one).collect()
+    }
+
+    fn begin_to_choose(&mut self) {
+        let linear = |id: &ProgramId| {
+            let alpha = self.settings.alpha;
+            alpha.is_some_and(|alpha| self.samples.is_near_linear(*id, self.cores, alpha))
+        };
+        let (linear, others): (Vec<_>, Vec<_>) = self.programs.iter().partition(|id| linear(id));
+        let alone = |id: ProgramId| {
+            let known = self.samples.of(id, self.cores);
+            (id, known.copied().unwrap_or_default())
+        };
+        let alone: Vec<(ProgramId, Measure)> = others.into_iter().map(alone).collect();
+        self.chooser.begin(self.cores, &alone);
+        self.linear = linear;
+        self.stage = Stage::Choosing;
+        self.choose(None);
+    }
+
+    fn choose(&mut self, last: Option<&Trial>) {
+        match self.chooser.next(last) {
+            Step::Try(slot) => self.run(slot, 1),
+            Step::Done(mut slots) => {
+                slots.extend(self.linear.iter().map(|&id| Slot::alone(id, self.cores)));
+                self.take_turns(slots);
+            }
+        }
+    }
+
+    /// Every program on its own.
+    fn gang(&mut self) {
+        let alone = |&id: &ProgramId| Slot::alone(id, self.cores);
+        self.take_turns(self.programs.iter().map(alone).collect());
+    }
+
+    fn take_turns(&mut self, slots: Vec<Slot>) {
+        self.stage = Stage::Turns(Turns::new(slots));
+        self.run_turn();
+    }
+
+    fn run_turn(&mut self) {
+        let Stage::Turns(turns) = &self.stage else {
+            return;
+        };
+        match turns.slot().cloned() {
+            Some(slot) => {
+                let quanta = slot.quanta();
+                self.run(slot, quanta);
+            }
+            None => self.running = None,
+        }
+    }
+
+    fn run(&mut self, slot: Slot, quanta: u32) {
+        self.running = Some(Running::new(slot, quanta, self.settings.quantum_ns));
+    }
+
+    /// At the end of a round: begins anew where a program is in another phase, goes back to the
+    /// gang where slots are worse; whether either is so.
+    fn leaves_round(&mut self) -> bool {
+        let Stage::Turns(turns) = &mut self.stage else {
+            return false;
+        };
+        let shifted = self.settings.phase.and_then(|p| turns.shifted(p));
+        if let Some((id, shift)) = shifted {
+            self.samples = Samples::default();
+            self.sample();
+            self.left = Some(format!(
+                "the miss rate of {id} has shifted by {shift:.3}: a new phase"
+            ));
+            return true;
+        }
+        let reverts = self.settings.revert && turns.shares();
+        let overall = turns.overall(&self.samples, self.cores);
+        let Some(worse) = overall.filter(|overall| reverts && *overall > 1.0) else {
+            return false;
+        };
+        self.gang();
+        self.left = Some(format!(
+            "back to the gang: overall energy-delay of the slots was {worse:.3} of the gang's"
+        ));
+        true
+    }
+
+    fn decide_for(&self, topology: &Topology, roster: &Roster<'_>) -> Decision {
+        let mut decision = Decision::default();
+        let Some(running) = &self.running else {
+            return decision;
+        };
+        decision.quantum_ns = Some((self.settings.quantum_ns / PARTS).max(1));
+        decision.report.notes = self.notes(roster);
+        let seats = seats(topology, &running.slot);
+        for member in &roster.members {
+            let reason = self.reason(member.id, running, roster);
+            match seats.get(&member.id) {
+                Some(pus) => {
+                    decision.teams.insert(member.id, pus.len() as u32);
+                    member.place(pus, topology, &reason, &mut decision);
+                }
+                None => {
+                    decision.paused.insert(member.id);
+                    member.pause(&reason, &mut decision);
+                }
+            }
+        }
+        decision
+    }
+}
+
+impl Policy for Driver {
+    fn wishes(&self) -> Wishes {
+        let quantum_ms = self.settings.quantum_ns / PARTS / 1_000_000;
+        Wishes {
+            quantum_ms: Some(quantum_ms.max(1)),
+            signals: self.settings.signals,
+            ..Wishes::default()
+        }
+    }
+
+    fn prepare(&mut self, _: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        self.metered = offers.tier_of(Signal::Energy).is_some();
+        Ok(())
+    }
+
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        let roster = Roster::of(view.observation);
+        self.follow(view.topology, roster.ids(), view.observation);
+        self.decide_for(view.topology, &roster)
+    }
+}

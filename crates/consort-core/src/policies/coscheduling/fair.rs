@@ -1,0 +1,47 @@
+//! What the two fair schedulers of HOLISYN have in common.
+
+use super::options::{QUANTUM, quantum_ns, revert, secondary};
+use super::{Driver, Settings};
+use crate::coscheduling::{Fair, Use};
+use crate::policy::{OptionInfo, Options, Policy, PolicyError};
+use crate::signal::Signal;
+
+/// Their options.
+pub(super) const OPTIONS: &[OptionInfo] = &[
+    QUANTUM,
+    OptionInfo {
+        name: "alpha",
+        default: "0.1",
+        meaning: "programs this close to linear scaling run alone; also of the secondary condition (0 to 1)",
+    },
+    OptionInfo {
+        name: "secondary",
+        default: "printed",
+        meaning: "secondary condition for taking a core: printed, reversed or off (see docs/coscheduling.md)",
+    },
+    OptionInfo {
+        name: "phase",
+        default: "0.1",
+        meaning: "shift of a program's LLC miss rate that begins a new round (0 to 1)",
+    },
+    revert("true"),
+];
+
+/// Makes one.
+pub(super) fn build(
+    order: Use,
+    signals: &'static [Signal],
+    options: &Options<'_>,
+) -> Result<Box<dyn Policy>, PolicyError> {
+    let alpha = options.share("alpha")?;
+    let chooser = Fair::new(order, secondary(options)?, alpha);
+    let settings = Settings {
+        quantum_ns: quantum_ns(options)?,
+        signals,
+        sampled: true,
+        alpha: Some(alpha),
+        phase: Some(options.share("phase")?),
+        revert: options.flag("revert")?,
+    };
+    Ok(Box::new(Driver::new(settings, Box::new(chooser))))
+}

@@ -1,0 +1,43 @@
+//! `greedy`: programs at the number of cores that is best for them alone, packed into slots.
+//!
+//! Source: Bhadauria and McKee, ICS 2010, the greedy scheduler; see
+//! [`crate::coscheduling::Greedy`].
+//!
+//! Observes every program alone with every number of cores, a quantum of 2 s each. Pitfalls: that
+//! is long, and while a program has few cores the others are idle; what was measured is not
+//! measured again, whatever phases come.
+
+use super::options::{QUANTUM, QUANTUM_MS, quantum_ns, revert};
+use super::{Driver, Settings};
+use crate::coscheduling::Greedy;
+use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
+use crate::signal::{Signal, Tier};
+
+/// Without energy it goes by cores and time.
+const SIGNALS: &[Signal] = &[Signal::Cycles, Signal::Instructions, Signal::Energy];
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "greedy",
+    family: "co-scheduling",
+    source: "Bhadauria and McKee, ICS 2010, the greedy scheduler",
+    needs: &[Signal::Instructions],
+    tier_min: Tier::Counters,
+    quantum_ms: QUANTUM_MS,
+    live: true,
+    simulated: true,
+    summary: "packs programs at the number of cores with most throughput per watt",
+    options: &[QUANTUM, revert("false")],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let settings = Settings {
+        quantum_ns: quantum_ns(options)?,
+        signals: SIGNALS,
+        sampled: true,
+        alpha: None,
+        phase: None,
+        revert: options.flag("revert")?,
+    };
+    Ok(Box::new(Driver::new(settings, Box::<Greedy>::default())))
+}

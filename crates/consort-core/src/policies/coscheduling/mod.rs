@@ -1,0 +1,45 @@
+//! Policies that decide which multithreaded programs share the machine: what drives the
+//! [choosers](crate::coscheduling), and a file per policy.
+//!
+//! Source: Bhadauria and McKee, "An Approach to Resource-Aware Co-Scheduling for CMPs" (ICS 2010;
+//! HOLISYN).
+//!
+//! A [`Driver`] samples every program alone on all cores for a quantum each, lets the chooser try
+//! what it wants for a quantum each, and then runs the slots in turn, each for as many quanta as it
+//! has programs. Whoever is not in the slot is paused. A quantum is observed in two parts, so that
+//! counters of which half fit at once tell everything in each.
+//!
+//! Programs that come or go begin a new round; what is known of those that stay is kept. Plans name
+//! a quantum of their own, so the control loop's backoff, which would compare the progress of
+//! slots that differ on purpose, does not judge them.
+//!
+//! Trials are bounded. For n programs on c cores sampling takes n quanta, and n more where one-core
+//! throughput is needed; the fair schedulers try at most 3n co-schedules and 4 + 2m distributions
+//! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` n·(2 + log2 c).
+//!
+//! Pitfalls: a program in which some thread must be let alone runs all the time, beside every
+//! slot. The interval between observations that a user asks for holds until the first plan only;
+//! the option `quantum` is what counts.
+
+mod driver;
+mod explain;
+mod fair;
+pub(super) mod fair_com;
+pub(super) mod fair_mis;
+pub(super) mod gang;
+pub(super) mod greedy;
+mod meter;
+mod options;
+pub(super) mod pdpa;
+mod roster;
+mod running;
+mod samples;
+mod seats;
+mod turns;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use driver::{Driver, Settings};

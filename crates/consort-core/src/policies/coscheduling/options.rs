@@ -1,0 +1,38 @@
+//! Options that several of the policies have.
+
+use crate::coscheduling::Secondary;
+use crate::policy::{OptionInfo, Options, PolicyError};
+
+/// Length of a quantum.
+pub(super) const QUANTUM: OptionInfo = OptionInfo {
+    name: "quantum",
+    default: "2000",
+    meaning: "length of a quantum, ms (a number from 1)",
+};
+
+/// Whether to go back to the gang; the fair schedulers do, the others are compared as they are.
+pub(super) const fn revert(default: &'static str) -> OptionInfo {
+    OptionInfo {
+        name: "revert",
+        default,
+        meaning: "go back to the gang when a round's energy-delay is worse than the gang's",
+    }
+}
+
+/// Usual length of a quantum, ms.
+pub(super) const QUANTUM_MS: u64 = 2000;
+
+/// The length of a quantum, ns.
+pub(super) fn quantum_ns(options: &Options<'_>) -> Result<u64, PolicyError> {
+    Ok(options.count("quantum")?.saturating_mul(1_000_000))
+}
+
+/// How the secondary condition for taking a core is read.
+pub(super) fn secondary(options: &Options<'_>) -> Result<Secondary, PolicyError> {
+    let words = [
+        ("printed", Secondary::Printed),
+        ("reversed", Secondary::Reversed),
+        ("off", Secondary::Off),
+    ];
+    options.one_of("secondary", &words, "printed, reversed or off")
+}

@@ -1,0 +1,56 @@
+//! `pdpa`: each program's cores by how efficiently it uses them, blind to its neighbours.
+//!
+//! Source: Corbalan, Martorell, Labarta, "Performance-driven processor allocation" (OSDI 2000), as
+//! Bhadauria and McKee (ICS 2010) adapt it; see [`crate::coscheduling::Pdpa`].
+//!
+//! Observes every program alone on all cores, on one, and on those that the search tries, a quantum
+//! of 2 s each. Pitfall: the thresholds are estimated; a program between them keeps what it has.
+
+use super::options::{QUANTUM, QUANTUM_MS, quantum_ns, revert};
+use super::{Driver, Settings};
+use crate::coscheduling::Pdpa;
+use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
+use crate::signal::{Signal, Tier};
+
+/// Energy is reported and decides nothing but whether to go back to the gang.
+const SIGNALS: &[Signal] = &[Signal::Cycles, Signal::Instructions, Signal::Energy];
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "pdpa",
+    family: "co-scheduling",
+    source: "Corbalan et al., OSDI 2000; Bhadauria and McKee, ICS 2010",
+    needs: &[Signal::Instructions],
+    tier_min: Tier::Counters,
+    quantum_ms: QUANTUM_MS,
+    live: true,
+    simulated: true,
+    summary: "gives programs as many cores as they use efficiently",
+    options: &[
+        QUANTUM,
+        OptionInfo {
+            name: "low",
+            default: "0.5",
+            meaning: "efficiency below which a program is given fewer cores (0 to 1)",
+        },
+        OptionInfo {
+            name: "high",
+            default: "0.9",
+            meaning: "efficiency above which a program is given more cores (0 to 1)",
+        },
+        revert("false"),
+    ],
+    build,
+};
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    let chooser = Pdpa::new(options.share("low")?, options.share("high")?);
+    let settings = Settings {
+        quantum_ns: quantum_ns(options)?,
+        signals: SIGNALS,
+        sampled: true,
+        alpha: None,
+        phase: None,
+        revert: options.flag("revert")?,
+    };
+    Ok(Box::new(Driver::new(settings, Box::new(chooser))))
+}

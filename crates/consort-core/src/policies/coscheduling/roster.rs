@@ -1,0 +1,55 @@
+//! Programs that take turns, and those that are let alone.
+
+use crate::ids::ProgramId;
+use crate::sample::{Observation, ThreadObservation};
+use std::collections::BTreeMap;
+
+/// A program and its threads.
+#[derive(Debug)]
+pub(super) struct Member<'a> {
+    pub(super) id: ProgramId,
+    pub(super) threads: Vec<&'a ThreadObservation>,
+}
+
+impl Member<'_> {
+    /// Its first thread's name, with its number.
+    pub(super) fn name(&self) -> String {
+        let name = self.threads.first().map_or("", |thread| &thread.name);
+        format!("{name} ({})", self.id)
+    }
+}
+
+/// The programs of an observation.
+#[derive(Debug, Default)]
+pub(super) struct Roster<'a> {
+    /// Those that take turns, by id.
+    pub(super) members: Vec<Member<'a>>,
+    /// Those of which some thread must be let alone, by id: pausing them would not let it alone.
+    pub(super) let_alone: Vec<Member<'a>>,
+}
+
+impl<'a> Roster<'a> {
+    /// Sorts threads by program.
+    pub(super) fn of(seen: &'a Observation) -> Self {
+        let mut programs: BTreeMap<ProgramId, Vec<&ThreadObservation>> = BTreeMap::new();
+        for thread in &seen.threads {
+            let program = seen.program_of(thread.id);
+            programs.entry(program).or_default().push(thread);
+        }
+        let member = |(id, threads)| Member { id, threads };
+        let takes_turns = |member: &Member<'_>| member.threads.iter().all(|t| t.managed);
+        let (members, let_alone) = programs.into_iter().map(member).partition(takes_turns);
+        Self { members, let_alone }
+    }
+
+    /// Who takes turns.
+    pub(super) fn ids(&self) -> Vec<ProgramId> {
+        self.members.iter().map(|member| member.id).collect()
+    }
+
+    /// What to call a program.
+    pub(super) fn name(&self, id: ProgramId) -> String {
+        let member = self.members.iter().find(|member| member.id == id);
+        member.map_or_else(|| id.to_string(), Member::name)
+    }
+}

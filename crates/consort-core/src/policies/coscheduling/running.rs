@@ -1,0 +1,33 @@
+//! The slot that runs.
+
+use super::meter::Meter;
+use crate::coscheduling::{Slot, Trial};
+use crate::sample::Observation;
+
+/// A slot, how long it is to run, and what has been seen of it.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    pub(super) slot: Slot,
+    pub(super) quanta: u32,
+    length_ns: f64,
+    meter: Meter,
+}
+
+impl Running {
+    pub(super) fn new(slot: Slot, quanta: u32, quantum_ns: u64) -> Self {
+        Self {
+            slot,
+            quanta,
+            length_ns: f64::from(quanta) * quantum_ns as f64,
+            meter: Meter::default(),
+        }
+    }
+
+    /// Adds an interval; what came of the slot once it has run its time, or would run longer with
+    /// another such interval than it falls short without.
+    pub(super) fn note(&mut self, seen: &Observation, metered: bool) -> Option<Trial> {
+        self.meter.note(seen);
+        let next = self.meter.time_ns() + seen.interval_ns as f64 / 2.0;
+        (next >= self.length_ns).then(|| self.meter.trial(&self.slot, metered))
+    }
+}

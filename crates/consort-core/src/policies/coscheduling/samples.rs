@@ -1,0 +1,43 @@
+//! What each program did alone: on all cores, and where that is needed on one.
+
+use crate::coscheduling::{Measure, Slot, Trial};
+use crate::ids::ProgramId;
+use std::collections::BTreeMap;
+
+/// Measures of programs alone, by program and cores.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples(BTreeMap<(ProgramId, u32), Measure>);
+
+impl Samples {
+    /// Forgets who is gone.
+    pub(super) fn retain(&mut self, programs: &[ProgramId]) {
+        self.0.retain(|(program, _), _| programs.contains(program));
+    }
+
+    /// Takes what came of a slot of one program.
+    pub(super) fn note(&mut self, trial: &Trial) {
+        if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
+            self.0.insert((team.program, team.cores), *measure);
+        }
+    }
+
+    /// The next slot to sample: all cores for everybody first, then the other numbers.
+    pub(super) fn missing(&self, programs: &[ProgramId], cores: &[u32]) -> Option<Slot> {
+        let of = |&cores: &u32| programs.iter().map(move |&program| (program, cores));
+        let mut all = cores.iter().flat_map(of);
+        let missing = all.find(|key| !self.0.contains_key(key));
+        missing.map(|(program, cores)| Slot::alone(program, cores))
+    }
+
+    pub(super) fn of(&self, program: ProgramId, cores: u32) -> Option<&Measure> {
+        self.0.get(&(program, cores))
+    }
+
+    /// Whether a program's throughput on all cores is within `alpha` of as many times that on one.
+    /// The source does not say how it knows; here both are measured.
+    pub(super) fn is_near_linear(&self, program: ProgramId, cores: u32, alpha: f64) -> bool {
+        let throughput = |cores| self.of(program, cores).map_or(0.0, Measure::throughput);
+        let linear = throughput(1) * f64::from(cores);
+        linear > 0.0 && throughput(cores) >= linear * (1.0 - alpha)
+    }
+}

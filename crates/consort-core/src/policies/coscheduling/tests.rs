@@ -1,0 +1,264 @@
+//! Drivers on a made-up machine.
+
+use super::testing::World;
+use crate::ids::ProgramId;
+use crate::plan::Placement;
+use crate::pu_set::PuSet;
+use crate::signal::Signal;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const POLICIES: [&str; 5] = ["gang", "fair-mis", "fair-com", "greedy", "pdpa"];
+
+/// The slots of so many quanta, from the first plan on.
+fn quanta(world: &mut World, n: usize) -> Vec<Vec<(u32, u32)>> {
+    let mut slots = Vec::new();
+    for _ in 0..n {
+        world.turn();
+        slots.push(world.slot());
+        world.turn();
+    }
+    slots
+}
+
+/// The notes of the plan that holds.
+fn notes(world: &World) -> String {
+    world.plan.report.notes.join("; ")
+}
+
+#[test]
+fn the_gang_gives_each_program_all_cores_in_turn() {
+    let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
+    let slots = quanta(&mut world, 4);
+    assert_eq!(slots, [[(1, 8)], [(2, 8)], [(3, 8)], [(1, 8)]]);
+    let paused: Vec<u32> = world.plan.paused.iter().map(|p| p.0).collect();
+    assert_eq!(paused, [2, 3]);
+}
+
+#[test]
+fn a_quantum_of_the_gang_is_two_seconds_in_two_parts() {
+    let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2)]);
+    assert_eq!(world.turn().quantum_ns, Some(1_000_000_000));
+    let slots: Vec<_> = (0..4).map(|_| (world.slot(), world.turn()).0).collect();
+    assert_eq!(slots, [[(1, 8)], [(1, 8)], [(2, 8)], [(2, 8)]]);
+}
+
+#[test]
+fn a_fair_round_samples_tries_and_takes_turns_with_merged_quanta() {
+    // Neither uses more than two cores: together they lose nothing and get two quanta.
+    let mut world = World::new("fair-mis", &[(2.0, 0.0), (2.0, 0.0)]);
+    let slots = quanta(&mut world, 6);
+    // All cores, one core, the co-schedule, one more and one fewer.
+    assert_eq!(slots[..4], [[(1, 8)], [(2, 8)], [(1, 1)], [(2, 1)]]);
+    assert_eq!(slots[4], [(1, 4), (2, 4)]);
+    quanta(&mut world, 10);
+    assert!(notes(&world).starts_with("slots run in turn: worker (2) + worker (1)"));
+    let reason = world.plan.report.threads.values().next().unwrap();
+    assert!(
+        reason.chosen.ends_with("for 2 quanta of the round"),
+        "{}",
+        reason.chosen
+    );
+    // Half of the energy, half of the time.
+    let fact = |name: &str| {
+        let fact = reason.facts.iter().find(|fact| fact.name == name);
+        fact.map(|fact| fact.value)
+    };
+    assert_eq!(fact("energy-delay over the gang's"), Some(0.25));
+    assert_eq!(fact("local speedup"), Some(2.0));
+}
+
+#[test]
+fn near_linear_programs_run_alone() {
+    let mut world = World::new("fair-mis", &[(8.0, 0.0), (2.0, 0.0), (2.0, 0.0)]);
+    quanta(&mut world, 20);
+    assert!(notes(&world).contains("they scale nearly linearly and run alone: worker (1)"));
+    let slots = quanta(&mut world, 12);
+    let alone = slots.iter().filter(|slot| slot[..] == [(1, 8)]).count();
+    assert_eq!(alone, 4);
+    assert!(
+        slots
+            .iter()
+            .all(|slot| slot.len() != 1 || slot[0] == (1, 8))
+    );
+}
+
+#[test]
+fn where_slots_prove_worse_the_gang_comes_back() {
+    // Alone each looks as if it used four cores; that they slow each other down only packing shows.
+    let mut world = World::new("greedy:revert=true", &[(4.0, 3.0), (4.0, 3.0)]);
+    let mut found = false;
+    for _ in 0..60 {
+        quanta(&mut world, 1);
+        found |= notes(&world).contains("back to the gang: overall energy-delay");
+    }
+    assert!(found, "{}", notes(&world));
+    assert_eq!(world.slot().len(), 1);
+}
+
+#[test]
+fn greedy_stays_with_what_it_packed_unless_it_is_told_to_revert() {
+    let mut world = World::new("greedy", &[(4.0, 3.0), (4.0, 3.0)]);
+    quanta(&mut world, 60);
+    // A core each has most throughput per watt; what is left helps the first up to four.
+    assert_eq!(world.slot(), [(1, 4), (2, 1)]);
+}
+
+#[test]
+fn a_shift_of_the_miss_rate_begins_a_new_round() {
+    let mut world = World::new("fair-mis", &[(2.0, 0.1), (2.0, 0.0)]);
+    quanta(&mut world, 30);
+    assert!(notes(&world).starts_with("slots run in turn"));
+    world.loads.get_mut(&1).unwrap().misses = 0.15;
+    quanta(&mut world, 4);
+    assert!(
+        notes(&world).starts_with("slots run in turn"),
+        "below the threshold"
+    );
+    world.loads.get_mut(&1).unwrap().misses = 0.3;
+    quanta(&mut world, 3);
+    let notes = notes(&world);
+    assert!(
+        notes.contains("the miss rate of 1 has shifted by"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_single_program_has_all_cores_and_is_not_sampled() {
+    for policy in POLICIES {
+        let mut world = World::new(policy, &[(2.0, 0.1)]);
+        assert!(
+            quanta(&mut world, 5).iter().all(|slot| *slot == [(1, 8)]),
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn without_programs_nothing_is_planned() {
+    for policy in POLICIES {
+        let mut world = World::new(policy, &[]);
+        assert_eq!(*world.turn(), crate::plan::Decision::default());
+    }
+}
+
+#[test]
+fn who_comes_is_sampled_and_who_stays_is_not_sampled_again() {
+    let mut world = World::new("fair-com", &[(2.0, 0.0), (2.0, 0.0)]);
+    quanta(&mut world, 20);
+    let new = world.loads[&1];
+    world.loads.insert(3, new);
+    let slots = quanta(&mut world, 3);
+    assert_eq!(slots[..2], [[(3, 8)], [(3, 1)]]);
+    assert!(slots[2].len() > 1);
+}
+
+#[test]
+fn a_program_of_which_a_thread_must_be_let_alone_is_neither_paused_nor_placed() {
+    let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
+    world.let_alone = vec![2];
+    for _ in 0..6 {
+        world.turn();
+        assert!(!world.plan.paused.contains(&ProgramId(2)));
+        assert!(world.plan.placements.keys().all(|thread| thread.pid != 2));
+        assert!(notes(&world).contains("threads of theirs must be let alone: worker (2)"));
+    }
+}
+
+/// What is done to the world between two intervals.
+#[derive(Clone, Debug)]
+enum Event {
+    Come(u32, f64, f64),
+    Go(u32),
+    Miss(Vec<Signal>),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let signals = vec![
+        Signal::CpuTime,
+        Signal::Cycles,
+        Signal::Instructions,
+        Signal::LlcAccesses,
+        Signal::LlcMisses,
+        Signal::Energy,
+    ];
+    prop_oneof![
+        (1u32..6, 0.5f64..9.0, 0.0f64..1.0).prop_map(|(p, s, m)| Event::Come(p, s, m)),
+        (1u32..6).prop_map(Event::Go),
+        prop::sample::subsequence(signals, 0..6).prop_map(Event::Miss),
+    ]
+}
+
+/// Whether the plan that holds is sound.
+fn check(world: &World) {
+    let slot = world.slot();
+    let cores: u32 = slot.iter().map(|(_, cores)| cores).sum();
+    assert!(cores <= 8, "{slot:?}");
+    assert_eq!(slot.is_empty(), world.loads.is_empty());
+    // Else the control loop's backoff would judge slots that differ on purpose.
+    assert_eq!(world.plan.quantum_ns.is_some(), !slot.is_empty());
+    let mut used: Vec<(u32, PuSet)> = Vec::new();
+    for (thread, placement) in &world.plan.placements {
+        assert!(!world.is_outside(placement));
+        assert!(world.plan.report.threads.contains_key(thread));
+        if let Placement::Restricted(pus) = placement {
+            let others = used.iter().filter(|(pid, _)| *pid != thread.pid);
+            assert!(
+                others
+                    .into_iter()
+                    .all(|(_, taken)| taken.intersection(pus).is_empty())
+            );
+            used.push((thread.pid, pus.clone()));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_comes_goes_and_is_not_told_plans_are_sound(
+        policy in prop::sample::select(POLICIES.to_vec()),
+        events in prop::collection::vec((event(), 1usize..30), 1..12),
+    ) {
+        let mut world = World::new(policy, &[(3.0, 0.2), (6.0, 0.5)]);
+        for (event, turns) in events {
+            match event {
+                Event::Come(pid, scaling, misses) => {
+                    world.loads.insert(pid, super::testing::Load { scaling, misses });
+                }
+                Event::Go(pid) => {
+                    world.loads.remove(&pid);
+                }
+                Event::Miss(signals) => world.missing = signals,
+            }
+            for _ in 0..turns {
+                world.turn();
+                check(&world);
+            }
+        }
+    }
+
+    #[test]
+    fn trials_end_within_their_bound_and_then_everybody_runs_in_every_round(
+        policy in prop::sample::select(POLICIES.to_vec()),
+        loads in prop::collection::vec((0.5f64..9.0, 0.0f64..1.0), 1..6),
+    ) {
+        let n = loads.len();
+        let mut world = World::new(policy, &loads);
+        let bound = match policy {
+            "gang" => 0,
+            "greedy" => 8 * n,
+            "pdpa" => n * 6,
+            _ => 2 * n + 3 * n + 7 * n,
+        };
+        quanta(&mut world, bound + 1);
+        prop_assert!(notes(&world).starts_with("slots run in turn"), "{}", notes(&world));
+        // Two rounds, since the first may lead back to the gang.
+        let slots = quanta(&mut world, 3 * n);
+        let last = slots[n..].concat();
+        let ran: BTreeSet<u32> = last.iter().map(|(pid, _)| *pid).collect();
+        prop_assert_eq!(ran.len(), n);
+    }
+}
