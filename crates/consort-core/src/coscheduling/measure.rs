@@ -20,6 +20,8 @@ pub struct Measure {
     pub bus_busy_cycles: f64,
     /// Core cycles in which its requests were queued for the bus.
     pub bus_queue_cycles: f64,
+    /// Time of its threads on PUs, summed over them, ns.
+    pub on_pu_ns: f64,
     /// Cores that it had.
     pub cores: u32,
     /// Length of the interval, ns.
@@ -53,6 +55,11 @@ impl Measure {
     /// Instructions per s.
     pub fn throughput(&self) -> f64 {
         share(self.instructions * NS_PER_S, self.time_ns)
+    }
+
+    /// Cores that its threads kept busy in the mean.
+    pub fn busy_cores(&self) -> f64 {
+        share(self.on_pu_ns, self.time_ns)
     }
 
     /// Normalised thread throughput, NTT: instructions per core and s.
@@ -117,6 +124,7 @@ mod tests {
             llc_misses: 1e8,
             bus_busy_cycles: 6e9,
             bus_queue_cycles: 8e9,
+            on_pu_ns: 12e9,
             cores: 8,
             time_ns: 2e9,
             energy_j: 160.0,
@@ -130,6 +138,7 @@ mod tests {
         assert_eq!(m.bus_occupancy(), 0.15);
         assert_eq!(m.bus_queue_time(), 0.2);
         assert_eq!(m.bus_contention(), 0.25);
+        assert_eq!(m.busy_cores(), 6.0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct Settings {
     pub(super) sampled: bool,
     /// How far from linear programs may scale to be left alone; none looks at no scaling.
     pub(super) alpha: Option<f64>,
-    /// Shift of a miss rate that is a change of phase; none heeds no phases.
+    /// Shift that is a change of phase, a share; none heeds no phases.
     pub(super) phase: Option<f64>,
     /// Whether to go back to the gang where slots prove worse.
     pub(super) revert: bool,
@@ -59,6 +59,8 @@ pub(super) struct Driver {
     pub(super) linear: Vec<ProgramId>,
     pub(super) stage: Stage,
     pub(super) running: Option<Running>,
+    /// Quanta that the last samples and trials took.
+    looked: u64,
     /// Why the last round was left, if it was.
     pub(super) left: Option<String>,
 }
@@ -75,6 +77,7 @@ impl Driver {
             linear: Vec::new(),
             stage: Stage::default(),
             running: None,
+            looked: 0,
             left: None,
         }
     }
@@ -98,17 +101,21 @@ impl Driver {
     fn begin(&mut self, programs: Vec<ProgramId>) {
         self.samples.retain(&programs);
         self.programs = programs;
-        self.left = None;
+        (self.left, self.looked) = (None, 0);
         self.sample();
     }
 
     fn go_on(&mut self, trial: Trial) {
         match &mut self.stage {
             Stage::Sampling => {
+                self.looked += 1;
                 self.samples.note(&trial);
                 self.sample();
             }
-            Stage::Choosing => self.choose(Some(&trial)),
+            Stage::Choosing => {
+                self.looked += 1;
+                self.choose(Some(&trial));
+            }
             Stage::Turns(turns) => {
                 let round = turns.next(trial);
                 if !(round && self.leaves_round()) {
@@ -199,13 +206,16 @@ impl Driver {
         let Stage::Turns(turns) = &mut self.stage else {
             return false;
         };
-        let shifted = self.settings.phase.and_then(|p| turns.shifted(p));
+        let phase = self.settings.phase;
+        let shifted = phase.and_then(|p| turns.shifted(p, &self.samples, self.cores));
         if let Some((id, shift)) = shifted {
-            self.samples = Samples::default();
+            if turns.quanta() < self.looked {
+                return false;
+            }
+            self.samples.forget(id);
+            self.looked = 0;
             self.sample();
-            self.left = Some(format!(
-                "the miss rate of {id} has shifted by {shift:.3}: a new phase"
-            ));
+            self.left = Some(format!("a new phase of {id}: {shift}"));
             return true;
         }
         let reverts = self.settings.revert && turns.shares();

@@ -22,7 +22,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "phase",
         default: "0.1",
-        meaning: "shift of a program's LLC miss rate that begins a new round (0 to 1)",
+        meaning: "shift of a program's LLC miss rate or share of busy cores that is a new phase (0 to 1)",
     },
     revert("true"),
 ];

@@ -34,6 +34,7 @@ struct Sums {
     instructions: f64,
     cycles: f64,
     energy_j: f64,
+    on_pu_ns: f64,
     turning: [Count; 4],
 }
 
@@ -85,6 +86,7 @@ impl Sums {
         let cycles = get(Signal::Cycles).unwrap_or(0.0);
         self.instructions += get(Signal::Instructions).unwrap_or(0.0);
         self.cycles += cycles;
+        self.on_pu_ns += sample.cpu_time_ns();
         let idle = sample.activity() <= 0.0;
         // Energy that is not told must not look like none.
         let unknown = if idle { 0.0 } else { f64::INFINITY };
@@ -114,6 +116,7 @@ impl Sums {
             bus_busy_cycles,
             bus_queue_cycles,
             energy_j: self.energy_j,
+            on_pu_ns: self.on_pu_ns,
             ..Measure::default()
         }
     }

@@ -13,6 +13,10 @@
 //! a quantum of their own, so the control loop's backoff, which would compare the progress of
 //! slots that differ on purpose, does not judge them.
 //!
+//! A program in another phase is sampled again, the others are not, and slots are chosen anew
+//! ([`phase`]); not before slots have run for as many quanta as it last took to find them, so that
+//! at most half of the time goes into looking.
+//!
 //! Trials are bounded. For n programs on c cores sampling takes n quanta, and n more where one-core
 //! throughput is needed; the fair schedulers try at most 3n co-schedules and 4 + 2m distributions
 //! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` n·(2 + log2 c).
@@ -31,6 +35,7 @@ pub(super) mod greedy;
 mod meter;
 mod options;
 pub(super) mod pdpa;
+mod phase;
 mod roster;
 mod running;
 mod samples;

@@ -14,6 +14,11 @@ impl Samples {
         self.0.retain(|(program, _), _| programs.contains(program));
     }
 
+    /// Forgets what a program did.
+    pub(super) fn forget(&mut self, program: ProgramId) {
+        self.0.retain(|(other, _), _| *other != program);
+    }
+
     /// Takes what came of a slot of one program.
     pub(super) fn note(&mut self, trial: &Trial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {

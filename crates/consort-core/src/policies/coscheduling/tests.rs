@@ -119,7 +119,7 @@ fn a_shift_of_the_miss_rate_begins_a_new_round() {
     quanta(&mut world, 3);
     let notes = notes(&world);
     assert!(
-        notes.contains("the miss rate of 1 has shifted by"),
+        notes.contains("a new phase of 1: the miss rate has shifted by"),
         "{notes}"
     );
 }

@@ -1,9 +1,9 @@
 //! Slots in turn, and whether that is still right.
 
+use super::phase::{Habits, Shift};
 use super::samples::Samples;
 use crate::coscheduling::{Measure, Slot, Trial, fairness, speedup, thread_throughput_gain};
 use crate::ids::ProgramId;
-use std::collections::BTreeMap;
 
 /// Slots that run one after the other.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +13,10 @@ pub(super) struct Turns {
     at: usize,
     /// What came of each slot when it last ran.
     last: Vec<Option<Trial>>,
-    /// Miss rates of the first round.
-    miss_rates: BTreeMap<ProgramId, f64>,
+    /// What programs did in the first round.
+    habits: Habits,
+    /// Quanta that slots have run.
+    quanta: u64,
 }
 
 /// How a program fares in its slot, relative to the gang.
@@ -48,6 +50,7 @@ impl Turns {
 
     /// Takes what came of the slot and goes on to the next; whether a round is complete.
     pub(super) fn next(&mut self, trial: Trial) -> bool {
+        self.quanta += u64::from(trial.slot.quanta());
         if let Some(last) = self.last.get_mut(self.at) {
             *last = Some(trial);
         }
@@ -88,21 +91,21 @@ impl Turns {
         Some(all.iter().map(|f| f.energy_delay).sum::<f64>() / all.len() as f64)
     }
 
-    /// A program whose miss rate has shifted by more than `threshold` since the first round, which
-    /// is the one that ends now where there was none.
-    pub(super) fn shifted(&mut self, threshold: f64) -> Option<(ProgramId, f64)> {
-        let rate = |(id, _, measure): (ProgramId, _, &Measure)| (id, measure.llc_miss_rate());
-        let now: BTreeMap<ProgramId, f64> = self.measured().map(rate).collect();
-        if self.miss_rates.is_empty() {
-            self.miss_rates = now;
-            return None;
-        }
-        let shift = |(id, rate): (&ProgramId, f64)| {
-            let first = self.miss_rates.get(id)?;
-            Some((*id, rate - first))
-        };
-        let mut shifts = now.iter().filter_map(|(id, rate)| shift((id, *rate)));
-        shifts.find(|(_, shift)| shift.abs() > threshold)
+    /// A program that is in another phase than when it was measured; see [`Habits::shift`].
+    pub(super) fn shifted(
+        &mut self,
+        threshold: f64,
+        gang: &Samples,
+        cores: u32,
+    ) -> Option<(ProgramId, Shift)> {
+        let now = self.last.iter().flatten().flat_map(members);
+        let now = now.map(|(id, _, measure)| (id, measure));
+        self.habits.shift(now, (gang, cores), threshold)
+    }
+
+    /// Quanta that slots have run.
+    pub(super) fn quanta(&self) -> u64 {
+        self.quanta
     }
 }
 
