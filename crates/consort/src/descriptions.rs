@@ -22,7 +22,8 @@ fn folders(kind: &str) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(kind)).collect()
 }
 
-/// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N,memory=NODE+NODE`.
+/// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`,
+/// `memory=NODE+NODE` or `prefetch=off` behind it.
 pub(crate) fn machine(text: &str) -> Result<Loaded> {
     let reference: MachineRef = text.parse().map_err(bad_input)?;
     reference.load(&folders("machines")).map_err(bad_input)

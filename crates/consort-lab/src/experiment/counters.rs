@@ -44,7 +44,8 @@ pub struct Counters {
     pub branches: f64,
     /// Branches mispredicted.
     pub branch_misses: f64,
-    /// Cycles that mispredicted branches cost.
+    /// Cycles that mispredicted branches cost: `branch` of the stack, and what learning again cost
+    /// after strangers had used a predictor, which is in `overhead_s`.
     pub branch_miss_cycles: f64,
     /// Page walks.
     pub tlb_walks: f64,
@@ -157,7 +158,7 @@ impl From<&Counts> for Counters {
             outstanding_cycles: flow.outstanding_cycles,
             branches: counts.classes.branch,
             branch_misses: flow.branch_misses,
-            branch_miss_cycles: counts.stack.branch,
+            branch_miss_cycles: counts.stack.branch + counts.relearn_cycles,
             tlb_walks: flow.tlb_misses,
             tlb_walk_cycles: flow.tlb_walk_cycles,
             fpu_busy_cycles: flow.fpu_busy_cycles,

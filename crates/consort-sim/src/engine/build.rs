@@ -176,6 +176,7 @@ impl Engine {
             deadline: NEVER,
             anchor: 0,
             passed: 0.0,
+            relearn_s: 0.0,
             gone: false,
             counts: Counts::default(),
             sampled: Counts::default(),

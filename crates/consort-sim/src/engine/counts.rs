@@ -30,6 +30,9 @@ pub struct Counts {
     pub classes: MixSpec,
     /// Every [`Flow`] item in all, not per instruction.
     pub flow: Flow,
+    /// Cycles that mispredictions cost because strangers had overwritten what the thread had taught
+    /// a branch predictor; spent as overhead, so in no cause of `stack`.
+    pub relearn_cycles: f64,
     /// Cycles by cause, in all; they sum to the cycles in which the thread made progress.
     pub stack: Stack,
     /// Energy of its instructions and accesses, and its share of its core's static power, J.
@@ -68,6 +71,7 @@ impl Default for Counts {
             instructions: 0.0,
             classes: NO_CLASSES,
             flow: Flow::default(),
+            relearn_cycles: 0.0,
             stack: Stack::default(),
             energy_j: 0.0,
             context_switches: 0,
@@ -112,6 +116,7 @@ impl Counts {
         self.instructions += other.instructions;
         add_classes(&mut self.classes, &other.classes, 1.0);
         add_flow(&mut self.flow, &other.flow, 1.0);
+        self.relearn_cycles += other.relearn_cycles;
         add_stack(&mut self.stack, &other.stack, 1.0);
         self.energy_j += other.energy_j;
         self.context_switches += other.context_switches;

@@ -38,6 +38,7 @@ mod phases;
 mod program;
 mod pu;
 mod rates;
+mod relearn;
 mod restrict;
 mod sample_source;
 mod schedule;

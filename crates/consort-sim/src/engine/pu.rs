@@ -1,5 +1,6 @@
 //! A PU as the operating system sees it: who is on it and who waits for it.
 
+use super::relearn::Overwritten;
 use super::time::NEVER;
 use std::collections::VecDeque;
 
@@ -12,6 +13,10 @@ pub(crate) struct Pu {
     pub(crate) last: Option<usize>,
     /// When `current` came, ps.
     pub(crate) since: u64,
+    /// Branches that `current` had completed then.
+    pub(crate) branches: f64,
+    /// What of the training of its branch predictor is gone.
+    pub(crate) overwritten: Overwritten,
     /// When `current` must make place, ps; never while nobody waits.
     pub(crate) slice_end: u64,
 }
@@ -23,6 +28,8 @@ impl Pu {
             queue: VecDeque::new(),
             last: None,
             since: 0,
+            branches: 0.0,
+            overwritten: Overwritten::default(),
             slice_end: NEVER,
         }
     }

@@ -39,6 +39,7 @@ impl Engine {
         if pu.current == Some(t) {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
             thread.halt(self.now);
+            thread.relearn(&self.chip, pu.branches, &mut pu.overwritten);
             if pu.since < self.now {
                 thread.ran_until = self.now;
             }
@@ -117,10 +118,13 @@ impl Engine {
             thread.demand.home_node = self.chip.memory_node(place.node);
         }
         thread.counts.context_switches += 1;
-        thread.owe(self.now, picoseconds(switch_s + refill_s));
+        let relearn_s = std::mem::take(&mut thread.relearn_s);
+        thread.owe(self.now, picoseconds(switch_s + refill_s + relearn_s));
+        let branches = thread.branches();
         let state = &mut self.pus[pu];
         state.current = Some(t);
         state.since = self.now;
+        state.branches = branches;
         state.arm(self.slice_ps);
         self.stale = true;
         self.stirred = true;

@@ -87,6 +87,8 @@ pub(crate) struct Thread {
     pub(crate) anchor: u64,
     /// Instructions since then, which `phase_left` and the like do not know of yet.
     pub(crate) passed: f64,
+    /// Time that its next turn begins with, for what strangers made it mispredict in earlier ones, s.
+    pub(crate) relearn_s: f64,
 
     /// Whether its end has been observed.
     pub(crate) gone: bool,

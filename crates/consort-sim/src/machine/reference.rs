@@ -1,4 +1,4 @@
-//! Machines as people name them: `NAME_OR_PATH[:smt=N][,memory=NODE+NODE]`.
+//! Machines as people name them: `NAME_OR_PATH[:smt=N][,memory=NODE+NODE][,prefetch=off]`.
 
 use super::presets::{self, PresetError};
 use super::spec::MachineSpec;
@@ -7,6 +7,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use thiserror::Error;
+
+/// Switches prefetchers off.
+const PREFETCH_OFF: &str = "prefetch=off";
 
 /// A machine by name or path, and what of it to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct MachineRef {
     /// Nodes that have memory, as [`super::NumaSpec::memory_nodes`]; those of the description
     /// without.
     pub memory: Option<Vec<u32>>,
+    /// Whether all prefetchers are switched off.
+    pub prefetch_off: bool,
 }
 
 /// Where a description was found.
@@ -46,7 +51,7 @@ pub enum MachineError {
     /// What follows the `:` is no option.
     #[error(
         "'{option}' in machine '{text}' is no option; expected smt=N with N from 1, \
-         memory=NODE+NODE+... with nodes from 0, or both with a comma between"
+         memory=NODE+NODE+... with nodes from 0, prefetch=off, or several with commas between"
     )]
     Option {
         /// The whole text.
@@ -83,6 +88,12 @@ pub enum MachineError {
         asked: u32,
         /// PUs of the core with the most.
         most: u32,
+        /// The machine.
+        machine: String,
+    },
+    /// There is nothing to switch off.
+    #[error("prefetch=off for machine '{machine}': it has no prefetchers; expected no prefetch=")]
+    NoPrefetchers {
         /// The machine.
         machine: String,
     },
@@ -130,7 +141,8 @@ impl fmt::Display for MachineRef {
         let smt = self.smt.map(|ways| format!("smt={ways}"));
         let memory = self.memory.as_deref();
         let memory = memory.map(|nodes| format!("memory={}", joined(nodes)));
-        let options: Vec<String> = smt.into_iter().chain(memory).collect();
+        let prefetch = self.prefetch_off.then(|| PREFETCH_OFF.to_owned());
+        let options: Vec<String> = smt.into_iter().chain(memory).chain(prefetch).collect();
         f.write_str(&self.machine)?;
         if options.is_empty() {
             return Ok(());
@@ -145,8 +157,13 @@ fn joined(nodes: &[u32]) -> String {
 }
 
 impl MachineRef {
-    /// Takes `smt=N` or `memory=NODE+NODE`, each at most once; none where it is neither.
+    /// Takes `smt=N`, `memory=NODE+NODE` or `prefetch=off`, each at most once; none where it is
+    /// nothing of these.
     fn take(&mut self, option: &str) -> Option<()> {
+        if option == PREFETCH_OFF && !self.prefetch_off {
+            self.prefetch_off = true;
+            return Some(());
+        }
         match option.split_once('=')? {
             ("smt", ways) if self.smt.is_none() => {
                 self.smt = Some(ways.parse().ok().filter(|&ways| ways > 0)?);
@@ -176,7 +193,7 @@ impl MachineRef {
     ///
     /// # Errors
     /// A file that cannot be read or is wrong, an unknown name, more PUs than the cores have,
-    /// memory on nodes that are not there.
+    /// memory on nodes that are not there, prefetchers to switch off where there are none.
     pub fn load(&self, directories: &[PathBuf]) -> Result<Loaded, MachineError> {
         let source = self.source(directories);
         let spec = match &source {
@@ -184,7 +201,7 @@ impl MachineRef {
             Source::Preset(name) => presets::find(name)?,
         };
         self.check_ways(&spec)?;
-        let spec = self.with_memory(spec)?;
+        let spec = self.with_prefetchers(self.with_memory(spec)?)?;
         let smt = self.smt;
         Ok(Loaded { spec, smt, source })
     }
@@ -209,6 +226,22 @@ impl MachineRef {
             None => Ok(spec),
             Some(problem) => Err(refused(problem.message.clone())),
         }
+    }
+
+    /// The machine with its prefetchers, or without.
+    fn with_prefetchers(&self, spec: MachineSpec) -> Result<MachineSpec, MachineError> {
+        if !self.prefetch_off {
+            return Ok(spec);
+        }
+        if spec
+            .core_types
+            .values()
+            .all(|core| core.prefetcher.is_none())
+        {
+            let machine = self.machine.clone();
+            return Err(MachineError::NoPrefetchers { machine });
+        }
+        Ok(spec.without_prefetchers())
     }
 
     fn check_ways(&self, spec: &MachineSpec) -> Result<(), MachineError> {
@@ -246,6 +279,8 @@ mod tests {
             "a:b:smt=3",
             "power8:memory=0",
             "power8:smt=2,memory=0+1",
+            "core2-q9550:prefetch=off",
+            "power8:smt=2,memory=0,prefetch=off",
         ] {
             let parsed: MachineRef = text.parse().expect("it is a reference");
             assert_eq!(parsed.to_string(), text);
@@ -259,7 +294,7 @@ mod tests {
             assert_eq!(error.to_string(), expect);
         };
         let expected = "is no option; expected smt=N with N from 1, memory=NODE+NODE+... with \
-                        nodes from 0, or both with a comma between";
+                        nodes from 0, prefetch=off, or several with commas between";
         for option in [
             "smt=0",
             "smt=two",
@@ -268,6 +303,7 @@ mod tests {
             "ways=2",
             "memory=",
             "memory=0+x",
+            "prefetch=on",
         ] {
             let text = format!("power7:{option}");
             check(&text, &format!("'{option}' in machine '{text}' {expected}"));
@@ -293,6 +329,27 @@ mod tests {
         };
         assert_eq!(nodes("power8"), None);
         assert_eq!(nodes("power8:smt=2,memory=1"), Some(vec![1]));
+    }
+
+    #[test]
+    fn prefetchers_are_switched_off_where_there_are_some() {
+        let off = load("core-i9-12900k:prefetch=off").expect("it is a machine");
+        let with = load("core-i9-12900k").expect("it is a machine").spec;
+        assert!(
+            off.spec
+                .core_types
+                .values()
+                .all(|core| core.prefetcher.is_none())
+        );
+        assert_ne!(off.spec, with);
+        assert_eq!(off.spec, with.without_prefetchers());
+        let refused = load("acmp-1+1:prefetch=off")
+            .expect_err("it has none")
+            .to_string();
+        assert!(
+            refused.ends_with("it has no prefetchers; expected no prefetch="),
+            "{refused}"
+        );
     }
 
     #[test]

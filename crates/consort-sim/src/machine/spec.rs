@@ -442,6 +442,14 @@ pub enum Quantity {
     PrefetchedLines,
     /// Lines to and from memory: demand, prefetched, written back.
     MemoryLines,
+    /// Lines read from memory: data by demand or prefetched, and code.
+    BurstReads,
+    /// Lines of code read from memory.
+    CodeLines,
+    /// Lines written back to memory.
+    WrittenLines,
+    /// Core cycles during which reads of data from memory were under way, summed over the reads.
+    OutstandingCycles,
     /// Cycles in which memory's data moved over the bus for this thread.
     BusBusyCycles,
     /// Cycles that this thread's requests waited for the bus or the controller.
@@ -450,9 +458,13 @@ pub enum Quantity {
     Branches,
     /// Branches mispredicted.
     BranchMisses,
+    /// Cycles that mispredicted branches cost, in no stack that policies see; `stack-branch` is.
+    BranchMissCycles,
+    /// Cycles that instruction fetch cost, in no stack that policies see; `stack-fetch` is.
+    FetchStallCycles,
     /// Data TLB misses that took a page walk.
     TlbMisses,
-    /// Cycles of page walks.
+    /// Cycles that page walks take, whether others hide them or not.
     TlbWalkCycles,
     /// Cycles of the stack: work.
     StackBase,
@@ -482,4 +494,14 @@ pub enum Quantity {
     /// Cycles that the instructions would take in order with this core's width and units, were all
     /// data in the L1 and all branches predicted.
     InOrderCycles,
+}
+
+impl MachineSpec {
+    /// The machine with all prefetchers switched off, as by the bits of a control register.
+    pub fn without_prefetchers(mut self) -> Self {
+        for core in self.core_types.values_mut() {
+            core.prefetcher = None;
+        }
+        self
+    }
 }

@@ -12,3 +12,4 @@ mod lines;
 mod possible;
 mod prefetch;
 mod random;
+mod siblings;

@@ -15,7 +15,7 @@ pub(crate) struct MachineArgs {
     /// How to print; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE`; or `live`
+    /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE,prefetch=off`; or `live`
     #[arg(long, value_name = "MACHINE", default_value = LIVE)]
     pub(crate) machine: String,
     /// List the described machines

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// What is simulated.
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes alone; see `consort machine --list`
+    /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes alone, :prefetch=off without prefetchers; see `consort machine --list`
     #[arg(short, long, value_name = "MACHINE")]
     pub(crate) machine: String,
     /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file

@@ -1,0 +1,237 @@
+//! What a branch predictor forgets while strangers use it in turns, and what learning again costs.
+//!
+//! A predictor of N entries (two-bit counters) is trained by every branch, one entry each, as if
+//! at random: a turn of n branches leaves `e^(−n/N)` of it as it was. So after strangers' turns a
+//! share f of what a program had learnt is overwritten, and in a turn of n branches of its own f
+//! falls to `f·e^(−n/N)`. With a share v overwritten it mispredicts `(1−v)^(−x)` times as often as
+//! with all of its storage, x the capacity exponent of its profile, the law by which threads that
+//! use a predictor at the same time disturb each other. Summed over the turn, its m
+//! mispredictions per branch become more by
+//!
+//! `N·m·(G(f) − G(f·e^(−n/N)))`,  `G(f) = ∫₀^f ((1−v)^(−x) − 1)/v dv = Σ_k x(x+1)…(x+k−1)/k! · f^k/k`.
+//!
+//! The cost is small for turns of milliseconds and grows with the rate of switches, as measured by
+//! Evers, Chang and Patt (ISCA 1996) and Co and Skadron (ISPASS 2001). Threads of one binary train
+//! for each other. A turn's cost is paid at the beginning of the thread's next turn.
+//!
+//! Pitfalls: who comes to a PU for the first time finds it as trained as the one that it left. A
+//! predictor is taken as its PU's own here; what runs on a core's other PUs meanwhile is the
+//! solver's.
+
+use super::thread::Thread;
+use crate::chip::Chip;
+use crate::math::exp;
+
+/// Two-bit counters per KiB.
+const ENTRIES_PER_KIB: f64 = 4096.0;
+/// Terms of G; what is left out is less than 0.02 of the sum's scale for exponents up to 0.2.
+const TERMS: u32 = 32;
+
+/// What of each binary's training in one predictor has been overwritten by others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overwritten(Vec<(u32, f64)>);
+
+/// A thread's turn on a PU as its predictor sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Turn {
+    /// Number of the binary.
+    pub(crate) text: u32,
+    /// Branches.
+    pub(crate) branches: f64,
+    /// Mispredictions per branch with the predictor to itself, or its part of it.
+    pub(crate) missed: f64,
+    /// Capacity exponent of the profile.
+    pub(crate) exponent: f64,
+}
+
+impl Overwritten {
+    /// Notes a turn on a predictor of so many entries: mispredictions more because of what was
+    /// overwritten before it.
+    pub(crate) fn note(&mut self, turn: &Turn, entries: f64) -> f64 {
+        let known = self.0.iter().position(|(text, _)| *text == turn.text);
+        let own = known.unwrap_or_else(|| {
+            self.0.push((turn.text, 0.0));
+            self.0.len() - 1
+        });
+        if self.0.len() == 1 {
+            return 0.0;
+        }
+        let left = exp(-turn.branches / entries);
+        let before = self.0[own].1;
+        for (text, overwritten) in &mut self.0 {
+            *overwritten = if *text == turn.text {
+                *overwritten * left
+            } else {
+                1.0 - (1.0 - *overwritten) * left
+            };
+        }
+        let lost = sum(turn.exponent, before) - sum(turn.exponent, before * left);
+        let predicted = turn.branches * (1.0 - turn.missed).max(0.0);
+        (entries * turn.missed * lost).clamp(0.0, predicted)
+    }
+}
+
+/// G of the module's description.
+fn sum(exponent: f64, overwritten: f64) -> f64 {
+    if overwritten <= 0.0 {
+        return 0.0;
+    }
+    let (mut factor, mut total) = (1.0, 0.0);
+    for k in 1..=TERMS {
+        let k = f64::from(k);
+        factor *= (exponent + k - 1.0) / k * overwritten;
+        total += factor / k;
+    }
+    total
+}
+
+impl Thread {
+    /// Branches completed since its start.
+    pub(crate) fn branches(&self) -> f64 {
+        self.sampled.classes.branch + self.counts.classes.branch
+    }
+
+    /// Ends a turn that began after `since` branches: counts what it mispredicted because of what
+    /// strangers had overwritten, and owes the time.
+    pub(crate) fn relearn(&mut self, chip: &Chip, since: f64, overwritten: &mut Overwritten) {
+        let phase = &self.demand.phase.spec;
+        let Some(pu) = self.warm_at.filter(|_| phase.mix.branch > 0.0) else {
+            return;
+        };
+        let turn = Turn {
+            text: self.demand.text,
+            branches: self.branches() - since,
+            missed: self.rates.flow.branch_misses / phase.mix.branch,
+            exponent: phase.branch.capacity_exponent,
+        };
+        let core = chip.core_spec(chip.places()[pu]);
+        let entries = core.branch_predictor.size_kib * ENTRIES_PER_KIB;
+        let more = overwritten.note(&turn, entries);
+        if more > 0.0 {
+            let cycles = more * self.rates.stack.branch / self.rates.flow.branch_misses;
+            self.counts.flow.branch_misses += more;
+            self.counts.relearn_cycles += cycles;
+            self.relearn_s += cycles / self.hz;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{engine, instances, program};
+    use super::super::{Engine, RunMode};
+    use super::*;
+    use crate::program::ProgramSpec;
+    use consort_core::PuId;
+    use proptest::prelude::*;
+
+    const ENTRIES: f64 = 32768.0;
+
+    fn turn(text: u32, branches: f64) -> Turn {
+        Turn {
+            text,
+            branches,
+            missed: 0.05,
+            exponent: 0.2,
+        }
+    }
+
+    /// Mispredictions more of binary 0 in a turn after the turns of others.
+    fn after(turns: &[Turn], branches: f64) -> f64 {
+        let mut predictor = Overwritten::default();
+        predictor.note(&turn(0, 1e9), ENTRIES);
+        for turn in turns {
+            predictor.note(turn, ENTRIES);
+        }
+        predictor.note(&turn(0, branches), ENTRIES)
+    }
+
+    #[test]
+    fn learning_all_again_costs_what_the_law_of_capacity_says() {
+        // ∫₀¹ ((1−v)^(−0.2) − 1)/v dv = ψ(1) − ψ(0.8) = 0.3878 (Abramowitz and Stegun, 6.3.22).
+        let expected = 0.3878 * ENTRIES * 0.05;
+        let more = after(&[turn(1, 1e9)], 1e9);
+        assert!(
+            (0.94..1.0).contains(&(more / expected)),
+            "{more} {expected}"
+        );
+    }
+
+    #[test]
+    fn a_short_turn_learns_little_and_leaves_the_rest_for_later() {
+        let all = after(&[turn(1, 1e9)], 1e9);
+        let mut predictor = Overwritten::default();
+        predictor.note(&turn(0, 1.0), ENTRIES);
+        predictor.note(&turn(1, 1e9), ENTRIES);
+        let parts: f64 = (0..400)
+            .map(|_| predictor.note(&turn(0, 1000.0), ENTRIES))
+            .sum();
+        assert!((parts / all - 1.0).abs() < 1e-3, "{parts} {all}");
+        assert!(after(&[turn(1, 1e9)], 1000.0) < 0.1 * all);
+    }
+
+    proptest! {
+        #[test]
+        fn the_more_strangers_the_more_is_mispredicted(
+            turns in prop::collection::vec((1u32..5, 0.0f64..1e6), 0..6),
+            more in (1u32..9, 0.0f64..1e6),
+            own in 0.0f64..1e6,
+        ) {
+            let mut turns: Vec<_> = turns.into_iter().map(|(t, b)| turn(t, b)).collect();
+            let few = after(&turns, own);
+            turns.push(turn(more.0, more.1));
+            let many = after(&turns, own);
+            prop_assert!(few >= 0.0 && many >= few * (1.0 - 1e-9) - 1e-9);
+            prop_assert!(many <= own);
+        }
+
+        #[test]
+        fn turns_of_its_own_binary_cost_nothing(
+            branches in prop::collection::vec(0.0f64..1e6, 1..8),
+        ) {
+            let siblings: Vec<_> = branches.iter().map(|&b| turn(0, b)).collect();
+            prop_assert_eq!(after(&siblings, 1e5), 0.0);
+        }
+    }
+
+    fn branchy(mpki: f64, fp: f64) -> ProgramSpec {
+        let mut spec = program();
+        spec.phases[0].branch.mpki = mpki;
+        spec.phases[0].mix.int -= fp;
+        spec.phases[0].mix.fp += fp;
+        spec
+    }
+
+    /// Two threads in turns on one PU, after 80 ms.
+    fn on_one_pu(second: &ProgramSpec) -> Engine {
+        let mut work = instances(&branchy(5.0, 0.0), 1, 1, 1.0);
+        work.extend(instances(second, 1, 1, 1.0));
+        let mut e = engine("linux", RunMode::Once, &work, 1);
+        for t in 0..2 {
+            e.restrict(t, [PuId(0)].into_iter().collect());
+        }
+        e.obey();
+        e.run_until(80_000_000_000);
+        e
+    }
+
+    #[test]
+    fn strangers_in_turns_mispredict_more_and_copies_do_not() {
+        let missed = |e: &Engine| {
+            let counts = e.threads()[0].total();
+            assert!(counts.context_switches > 5 && counts.instructions > 0.0);
+            (
+                counts.flow.branch_misses / counts.instructions,
+                counts.relearn_cycles,
+            )
+        };
+        let (copies, stranger) = (on_one_pu(&branchy(5.0, 0.0)), on_one_pu(&branchy(5.0, 0.1)));
+        let ((with_copy, none), (with_stranger, cycles)) = (missed(&copies), missed(&stranger));
+        assert_eq!(none, 0.0);
+        assert!(cycles > 0.0);
+        assert!(
+            (1.001..1.5).contains(&(with_stranger / with_copy)),
+            "{with_stranger} {with_copy}"
+        );
+    }
+}
