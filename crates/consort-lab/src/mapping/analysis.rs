@@ -136,7 +136,7 @@ impl Analysis {
         let answered = !self.importance.is_empty();
         let text = match answered {
             true => format!("cycles are not divided by resource: {}", self.reason),
-            false => format!("cycles or utilisation are not known, or {}", ONE_MAPPING),
+            false => format!("cycles or utilisation are not known, or {ONE_MAPPING}"),
         };
         Question {
             key: "attribution",

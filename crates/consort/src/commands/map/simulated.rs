@@ -63,17 +63,15 @@ fn measure(args: &MapArgs, sweep: &Sweep) -> Result<(Analysis, Vec<String>), Exp
     let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, &context)?;
     progress.finish();
     let names = programs.entries.iter().map(|entry| entry.name.clone());
-    Ok(Analysis::new(
-        sweep
-            .held
-            .iter()
-            .map(|held| held.name().to_owned())
-            .collect(),
+    let mappings = sweep.held.iter().map(|held| held.name().to_owned());
+    let analysis = Analysis::new(
+        mappings.collect(),
         measured.table(),
         names.zip(alone).collect(),
         &thresholds(args),
         &not_modelled(),
-    ))
+    );
+    Ok((analysis, measured.given_up))
 }
 
 /// One instance of each program: copies are alike.
