@@ -1,5 +1,7 @@
 //! `consort map`: simulated and live, every format, bad input.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod common;
 
 use common::{consort, folder, json, own_mask, run, skipped, stderr};
