@@ -201,7 +201,7 @@ fn used(row: &Row, counted: &BTreeSet<Resource>, reason: &str) -> Vec<Cell> {
 
 fn key_resources(analysis: &Analysis) -> Result<Table, TableError> {
     let columns = vec![
-        Column::plain("key", "matters"),
+        Column::plain("matters", "matters"),
         Column::plain("approach", "approach"),
         Column::with_unit("varies", "use varies", "%"),
         Column::with_unit("moves", "moves cycles or time", "%"),
