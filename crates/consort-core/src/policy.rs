@@ -347,6 +347,18 @@ impl<'a> Options<'a> {
         }
     }
 
+    /// An option that a type reads by itself.
+    ///
+    /// # Errors
+    /// [`PolicyError::BadValue`] with `expected`.
+    pub fn parsed<T: FromStr>(
+        &self,
+        key: &'static str,
+        expected: &'static str,
+    ) -> Result<T, PolicyError> {
+        self.text(key).parse().map_err(|_| self.bad(key, expected))
+    }
+
     fn text(&self, key: &str) -> &str {
         let default = self.info.options.iter().find(|o| o.name == key);
         match self.given.get(key) {

@@ -12,6 +12,7 @@ mod atomic;
 pub mod bench;
 mod context;
 pub mod experiment;
+pub mod mapping;
 pub mod reference;
 mod registry;
 pub mod report;

@@ -3,6 +3,7 @@
 mod jobs;
 mod lab;
 mod listings;
+mod map;
 mod probe;
 mod run;
 mod simulated;
@@ -14,6 +15,7 @@ pub(crate) use lab::{BenchArgs, ReproduceArgs, ValidateArgs};
 pub(crate) use listings::{
     LIVE, MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
 };
+pub(crate) use map::MapArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use simulated::{CompareArgs, SetupArgs, SimulateArgs};
@@ -72,6 +74,12 @@ pub(crate) enum Verb {
         after_help = "Example: consort compare --machine power7:smt=2 --workload '8*h264ref+8*povray' --policies aggregate,linux,workover --runs 10"
     )]
     Compare(CompareArgs),
+    /// Run a workload under thread mappings and tell which resource decides between them
+    #[command(
+        after_help = "Example: consort map --machine core2-q9550 --workload 'streamcluster@4+facesim@4' --out mapped\n\
+                      Example: consort map --command 'xz -kc -T2 FILE' --command 'openssl speed -seconds 1 aes-128-cbc'"
+    )]
+    Map(MapArgs),
     /// Run published experiments again: tables, figures, a report that opens from disk
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),

@@ -31,6 +31,12 @@ fn main() -> ExitCode {
     {
         return commands::train::work();
     }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == commands::map::CREW)
+    {
+        return commands::map::work();
+    }
     start_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -42,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Policies(args) => commands::policies::execute(args),
         Verb::Simulate(args) => commands::simulate::execute(args),
         Verb::Compare(args) => commands::compare::execute(args),
+        Verb::Map(args) => commands::map::execute(args),
         Verb::Reproduce(args) => commands::reproduce::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Bench(args) => commands::bench::execute(args),

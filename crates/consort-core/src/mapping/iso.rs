@@ -31,7 +31,7 @@ pub(super) fn isolated(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>>
 pub(super) fn interleaved(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
     let mut dealt = Dealt::new(topology, threads);
     for (program, &count) in threads.iter().enumerate() {
-        (0..count).for_each(|_| dealt.to_the_next(program));
+        (0..count).for_each(|_| dealt.place_in_next(program));
     }
     dealt.seats(topology, threads)
 }
@@ -71,7 +71,7 @@ impl Dealt {
 
     /// One thread to the domain with the fewest of its siblings for its size, among equals to the
     /// emptiest.
-    fn to_the_next(&mut self, program: usize) {
+    fn place_in_next(&mut self, program: usize) {
         let with_room = (0..self.domains.len()).filter(|&d| self.room(d) > 0);
         let next = with_room.min_by_key(|&d| {
             let size = self.domains[d].len();
@@ -109,24 +109,24 @@ mod tests {
     #[test]
     fn on_the_sources_chip_the_mappings_are_the_sources() {
         let chip = chip(2, 2, 1);
-        assert_eq!(shown(Scheme::Iso, &chip, &[4, 4]), "0,0,1,1/2,2,3,3");
-        assert_eq!(shown(Scheme::Int, &chip, &[4, 4]), "0,0,2,2/1,1,3,3");
-        assert_eq!(shown(Scheme::Spr, &chip, &[4, 4]), "0,2,1,3/0,2,1,3");
+        assert_eq!(shown(Scheme::Iso, &chip, &[4, 4]), "0.0.1.1/2.2.3.3");
+        assert_eq!(shown(Scheme::Int, &chip, &[4, 4]), "0.0.2.2/1.1.3.3");
+        assert_eq!(shown(Scheme::Spr, &chip, &[4, 4]), "0.2.1.3/0.2.1.3");
     }
 
     #[test]
     fn siblings_share_smt_cores_under_iso_and_int() {
         let chip = chip(2, 2, 2);
-        assert_eq!(shown(Scheme::Iso, &chip, &[4, 4]), "0,1,2,3/4,5,6,7");
-        assert_eq!(shown(Scheme::Int, &chip, &[4, 4]), "0,1,4,5/2,3,6,7");
-        assert_eq!(shown(Scheme::Spr, &chip, &[4, 4]), "0,4,2,6/1,5,3,7");
+        assert_eq!(shown(Scheme::Iso, &chip, &[4, 4]), "0.1.2.3/4.5.6.7");
+        assert_eq!(shown(Scheme::Int, &chip, &[4, 4]), "0.1.4.5/2.3.6.7");
+        assert_eq!(shown(Scheme::Spr, &chip, &[4, 4]), "0.4.2.6/1.5.3.7");
     }
 
     #[test]
     fn a_program_too_large_for_a_domain_is_divided_and_the_others_are_not() {
         let chip = chip(2, 2, 1);
-        assert_eq!(shown(Scheme::Iso, &chip, &[3, 1]), "0,1,2/3");
-        assert_eq!(shown(Scheme::Iso, &uneven(&[3, 1]), &[1, 3]), "3/0,1,2");
+        assert_eq!(shown(Scheme::Iso, &chip, &[3, 1]), "0.1.2/3");
+        assert_eq!(shown(Scheme::Iso, &uneven(&[3, 1]), &[1, 3]), "3/0.1.2");
     }
 
     fn chips() -> impl Strategy<Value = crate::Topology> {

@@ -20,21 +20,20 @@ mod scheme;
 mod spr;
 #[cfg(test)]
 mod testing;
+mod text;
 mod tree;
 
 pub use domains::domains;
 pub use exhaustive::{Exhaustive, TooMany};
 pub use scheme::{Scheme, UnknownScheme};
+pub use text::MalformedMapping;
 
 use crate::ids::PuId;
 use crate::topology::Topology;
-use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The PU of every thread of every program.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mapping {
     programs: Vec<Vec<PuId>>,
 }
@@ -50,6 +49,13 @@ impl Mapping {
         Self { programs }
     }
 
+    /// One program's threads on these PUs, over and over.
+    pub fn on(pus: &[PuId], threads: usize) -> Self {
+        Self {
+            programs: vec![pus.iter().copied().cycle().take(threads).collect()],
+        }
+    }
+
     /// The PU of each thread, program by program.
     pub fn programs(&self) -> &[Vec<PuId>] {
         &self.programs
@@ -62,18 +68,6 @@ impl Mapping {
             *loads.entry(pu).or_default() += 1;
         }
         loads
-    }
-}
-
-/// Program by program, in the order of the workload: `0,0,1,1/2,2,3,3`.
-impl fmt::Display for Mapping {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, pus) in self.programs.iter().enumerate() {
-            let pus: Vec<String> = pus.iter().map(ToString::to_string).collect();
-            let slash = if i > 0 { "/" } else { "" };
-            write!(f, "{slash}{}", pus.join(","))?;
-        }
-        Ok(())
     }
 }
 

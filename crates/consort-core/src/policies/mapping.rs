@@ -11,13 +11,14 @@
 //! it is there to be measured.
 
 use crate::ids::{ProgramId, PuId, ThreadId};
-use crate::mapping::{Mapping, Scheme};
+use crate::mapping::{MalformedMapping, Mapping, Scheme};
 use crate::plan::{Decision, Placement, Reason};
 use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
 use crate::sample::ThreadObservation;
-use crate::signal::{Signal, Tier};
+use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "mapping",
@@ -33,7 +34,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         OptionInfo {
             name: "map",
             default: "iso",
-            meaning: "iso (a cache domain each), int (cores in every domain) or spr (every core)",
+            meaning: "iso (a cache domain each), int (cores in every domain), spr (every core), or PUs as 0.0.1.1/2.2.3.3",
         },
         OptionInfo {
             name: "active",
@@ -45,16 +46,48 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
 };
 
 fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let words = Scheme::ALL.map(|scheme| (scheme.name(), scheme));
     Ok(Box::new(Static {
-        scheme: options.one_of("map", &words, "iso, int or spr")?,
+        places: options.parsed("map", "iso, int, spr, or PUs as 0.0.1.1/2.2.3.3")?,
         active: options.share("active")?,
         slots: Vec::new(),
     }))
 }
 
+/// Where places come from.
+enum Places {
+    Scheme(Scheme),
+    /// These PUs for the programs in the order in which they appear, over again where a program
+    /// has more threads; programs beyond them have none.
+    Fixed(Mapping),
+}
+
+impl FromStr for Places {
+    type Err = MalformedMapping;
+
+    fn from_str(text: &str) -> Result<Self, MalformedMapping> {
+        match text.parse() {
+            Ok(scheme) => Ok(Self::Scheme(scheme)),
+            Err(_) => text.parse().map(Self::Fixed),
+        }
+    }
+}
+
+impl Places {
+    /// The PUs of programs of so many threads each.
+    fn of(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
+        match self {
+            Self::Scheme(scheme) => Mapping::of(*scheme, topology, threads).programs().to_vec(),
+            Self::Fixed(mapping) => {
+                let each = mapping.programs().iter().zip(threads);
+                each.map(|(pus, &count)| pus.iter().copied().cycle().take(count).collect())
+                    .collect()
+            }
+        }
+    }
+}
+
 struct Static {
-    scheme: Scheme,
+    places: Places,
     active: f64,
     slots: Vec<Slot>,
 }
@@ -69,6 +102,23 @@ struct Slot {
 }
 
 impl Policy for Static {
+    fn prepare(&mut self, topology: &Topology, _: &Offers) -> Result<(), PolicyError> {
+        let Places::Fixed(mapping) = &self.places else {
+            return Ok(());
+        };
+        let mut pus = mapping.programs().iter().flatten();
+        match pus.find(|pu| !topology.pus().contains(**pu)) {
+            Some(pu) => Err(PolicyError::Unfit {
+                policy: INFO.name,
+                why: format!(
+                    "cannot use PU {pu}, which is not here; here are {}",
+                    topology.pus()
+                ),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let members = self.members(view);
         self.follow(&members);
@@ -93,7 +143,7 @@ impl Static {
         let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
         for thread in view.observation.managed().filter(takes_part) {
             members
-                .entry(thread.id.program())
+                .entry(view.observation.program_of(thread.id))
                 .or_default()
                 .insert(thread.id);
         }
@@ -123,13 +173,11 @@ impl Static {
     /// Gives every member its PU; those that have one of their program's keep it.
     fn seat(&mut self, topology: &Topology, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
         let threads: Vec<usize> = self.slots.iter().map(|slot| slot.threads).collect();
-        let mapping = Mapping::of(self.scheme, topology, &threads);
-        for (slot, pus) in self.slots.iter_mut().zip(mapping.programs()) {
+        let mut places = self.places.of(topology, &threads).into_iter();
+        for slot in &mut self.slots {
             let threads = slot.program.and_then(|program| members.get(&program));
-            slot.fill(
-                threads.into_iter().flatten().copied().collect(),
-                pus.clone(),
-            );
+            let threads = threads.into_iter().flatten().copied().collect();
+            slot.fill(threads, places.next().unwrap_or_default());
         }
     }
 
@@ -137,7 +185,7 @@ impl Static {
         let thread = view.observation.thread(id);
         let may = thread.is_some_and(|thread| thread.original.contains(pu));
         let (chosen, placement) = if may {
-            let text = format!("PU {pu}: its place under {}", self.scheme);
+            let text = format!("PU {pu}: its place in the mapping");
             (text, Placement::Restricted(pu.into()))
         } else {
             let text = format!("left to the OS: it may not run on PU {pu}, its place");
@@ -162,7 +210,9 @@ impl Slot {
         };
         for &id in &threads {
             let kept = self.seats.get(&id).and_then(|&pu| take(pu));
-            kept.into_iter().for_each(|pu| drop(seats.insert(id, pu)));
+            if let Some(pu) = kept {
+                seats.insert(id, pu);
+            }
         }
         let mut free = free.into_iter();
         for id in threads {
@@ -236,6 +286,16 @@ mod tests {
         assert_eq!(pus(&of("mapping:map=iso")), ["0", "1", "2", "3"]);
         assert_eq!(pus(&of("mapping:map=int")), ["0", "2", "1", "3"]);
         assert_eq!(of("mapping"), of("mapping:map=iso"));
+    }
+
+    #[test]
+    fn pus_that_are_named_are_given_and_must_be_there() {
+        let of = |text: &str| decide(&mut *policy(text), &PAIR);
+        assert_eq!(pus(&of("mapping:map=3.1/0")), ["3", "1", "0", "0"]);
+        let mut elsewhere = policy("mapping:map=0/4");
+        let error = elsewhere.prepare(&chip(), &Offers::default()).unwrap_err();
+        let expected = "policy mapping cannot use PU 4, which is not here; here are 0-3";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

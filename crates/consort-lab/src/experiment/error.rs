@@ -2,6 +2,7 @@
 
 use crate::study::StudyError;
 use consort_core::policy::PolicyError;
+use consort_core::topology::TopologyError;
 use consort_sim::SimError;
 use consort_sim::engine::EngineError;
 use consort_sim::pmu::PmuError;
@@ -54,6 +55,9 @@ pub enum ExperimentError {
         /// What keeps it from it.
         why: &'static str,
     },
+    /// A chip without some of its parts is none.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// Workers could not be started.
     #[error(transparent)]
     Workers(#[from] StudyError),

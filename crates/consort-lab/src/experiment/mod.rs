@@ -14,11 +14,12 @@ mod decision_time;
 mod error;
 mod oracle;
 mod prefetching;
+mod repeated;
 mod result;
 mod run;
 mod sequence;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use alone::{Work, measure_alone};
 pub use compare::{Comparison, Measure, Row, compare};
@@ -27,6 +28,7 @@ pub use counters::{Counters, NOT_MODELLED, ThreadTime, Transactions};
 pub use decision_time::{DecisionTime, Listener};
 pub use error::ExperimentError;
 pub use prefetching::Prefetching;
+pub use repeated::Repeated;
 pub use result::{ProgramResult, RunResult};
 pub use run::Experiment;
 pub(crate) use run::{Quiet, machine};

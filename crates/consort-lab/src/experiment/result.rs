@@ -140,7 +140,7 @@ fn programs(
     rows
 }
 
-fn counters(threads: impl Iterator<Item = ThreadId>, oracle: Oracle<'_>) -> Counters {
+pub(super) fn counters(threads: impl Iterator<Item = ThreadId>, oracle: Oracle<'_>) -> Counters {
     let mut sum = Counters::default();
     for counts in threads.filter_map(|id| oracle.counts(id)) {
         sum.add(&Counters::from(&counts));

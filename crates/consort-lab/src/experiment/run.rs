@@ -2,7 +2,7 @@
 
 use super::alone::{Work, measure_alone};
 use super::contender::Contender;
-use super::decision_time::{Listener, Timed};
+use super::decision_time::{DecisionTime, Listener, Timed};
 use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
@@ -14,12 +14,26 @@ use consort_sim::energy::EnergyModel;
 use consort_sim::engine::{Counts, Instance, Observer, RunMode, SampleSource, Settings};
 use consort_sim::pmu::{Request, SimulatedPmu};
 use consort_sim::workload::Workload;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A run is given up when it takes this many times what its programs take alone, one after the
 /// other.
 const PATIENCE: f64 = 20.0;
+
+/// A simulated machine under a policy.
+pub(super) type Wheel = ControlLoop<Revealed>;
+
+/// Who is told of a run as it goes.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Of everything that the machine does.
+    pub(super) observer: Option<Box<dyn Observer>>,
+    /// Of every decision.
+    pub(super) listener: Option<Listener>,
+}
 
 /// A workload on a machine.
 #[derive(Clone, Debug)]
@@ -85,6 +99,28 @@ impl Experiment {
         listener: Option<Listener>,
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
+        let told = Told { observer, listener };
+        let mode = RunMode::RestartUntilAllDone;
+        let (mut wheel, decisions) = self.wheel(contender, work, seed, mode, told)?;
+        let moves = self.turn_until_done(&mut wheel, work, 1)?;
+        let decision_us = *decisions.borrow();
+        let mut result = RunResult::gather(self, contender, work, seed, wheel.machine().inner());
+        result.moves = moves;
+        result.decision_us = decision_us;
+        result.host_s = start.elapsed().as_secs_f64();
+        result.simulated_minstr_per_host_s /= result.host_s.max(1e-9);
+        Ok(result)
+    }
+
+    /// A machine with its policy, ready to run.
+    pub(super) fn wheel(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        mode: RunMode,
+        told: Told,
+    ) -> Result<(Wheel, Rc<RefCell<DecisionTime>>), ExperimentError> {
         let truth = contender.truth();
         let mut policy = contender.build(&self.chip, truth.as_ref())?;
         let wishes = policy.wishes();
@@ -94,7 +130,7 @@ impl Experiment {
         let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
             seed,
-            mode: RunMode::RestartUntilAllDone,
+            mode,
             os: contender.os().to_owned(),
             logical_cores: wishes.form == Form::Hardware,
             free_migration: self.free_migration,
@@ -102,21 +138,14 @@ impl Experiment {
         let quantum_ns = quantum.as_nanos() as u64;
         let instances = self.instances(work);
         let mut machine = machine(&self.chip, &instances, &settings, quantum_ns, Box::new(pmu))?;
-        if let Some(observer) = observer {
+        if let Some(observer) = told.observer {
             machine.set_observer(observer);
         }
         policy.prepare(machine.topology(), machine.offers())?;
-        let (policy, decisions) = Timed::new(policy, listener);
+        let (policy, decisions) = Timed::new(policy, told.listener);
         let machine = Revealed::new(machine, truth);
-        let mut wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
-        let moves = self.turn_until_done(&mut wheel, work)?;
-        let decision_us = *decisions.borrow();
-        let mut result = RunResult::gather(self, contender, work, seed, wheel.machine().inner());
-        result.moves = moves;
-        result.decision_us = decision_us;
-        result.host_s = start.elapsed().as_secs_f64();
-        result.simulated_minstr_per_host_s /= result.host_s.max(1e-9);
-        Ok(result)
+        let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
+        Ok((wheel, decisions))
     }
 
     fn instances(&self, work: &[Work]) -> Vec<Instance> {
@@ -131,38 +160,38 @@ impl Experiment {
             .collect()
     }
 
-    /// Turns the wheel to the end; how many masks were changed.
-    fn turn_until_done(
+    /// Turns the wheel until every program has done its work so many times; how many masks were
+    /// changed.
+    pub(super) fn turn_until_done(
         &self,
-        wheel: &mut ControlLoop<Revealed>,
+        wheel: &mut Wheel,
         work: &[Work],
+        times: u32,
     ) -> Result<u64, ExperimentError> {
         let alone: f64 = work.iter().map(|w| w.alone_s).sum();
-        let late: f64 = self
-            .workload
-            .entries
-            .iter()
-            .map(|e| e.start_ms / 1e3)
-            .fold(0.0, f64::max);
-        let limit = late + PATIENCE * alone;
+        let starts = self.workload.entries.iter().map(|e| e.start_ms / 1e3);
+        let late = starts.fold(0.0, f64::max);
+        let limit = late + PATIENCE * alone * f64::from(times);
         let mut moves = 0;
         while let Some(turn) = wheel.turn()? {
             moves += turn.enacted.moved.len() as u64;
             if wheel.machine().inner().time_ns() as f64 > limit * 1e9 {
-                return Err(self.endless(wheel.machine().inner(), limit));
+                return Err(self.endless(wheel.machine().inner(), limit, times));
             }
         }
         Ok(moves)
     }
 
-    fn endless(&self, machine: &SimMachine, seconds: f64) -> ExperimentError {
+    fn endless(&self, machine: &SimMachine, seconds: f64, times: u32) -> ExperimentError {
         let results = machine.results();
-        let waiting = results.iter().position(|r| r.completions.is_empty());
+        let waiting = results
+            .iter()
+            .position(|r| r.completions.len() < times as usize);
         let program = waiting.and_then(|i| self.workload.entries.get(i));
         ExperimentError::Endless {
             program: program.map_or_else(String::new, |entry| entry.name.clone()),
             seconds,
-            times: PATIENCE,
+            times: PATIENCE * f64::from(times),
         }
     }
 }
@@ -261,7 +290,7 @@ mod tests {
         let experiment = experiment("power7:smt=2", 1.0);
         let timeless = |mut result: RunResult| {
             (result.host_s, result.simulated_minstr_per_host_s) = (0.0, 0.0);
-            result.decision_us = super::super::DecisionTime::default();
+            result.decision_us = DecisionTime::default();
             result
         };
         let [one, two] = [(); 2].map(|()| timeless(run(&experiment, "workover")));

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod machine;
 pub(crate) mod man;
+pub(crate) mod map;
 pub(crate) mod policies;
 pub(crate) mod programs;
 pub(crate) mod reproduce;

@@ -29,8 +29,8 @@ pub struct Alone {
     pub io_s: Option<f64>,
     /// Time that threads wait for siblings, spinning or asleep, s.
     pub sibling_s: Option<f64>,
-    /// Times that threads slept until something woke them.
-    pub sleeps: Option<f64>,
+    /// Times that a thread was switched in.
+    pub switches: Option<f64>,
 }
 
 /// What follows.
@@ -47,8 +47,8 @@ pub struct Characteristics {
     pub io_share: Option<f64>,
     /// Synchronisation: share of the threads' time that they wait for siblings, 0 to 1.
     pub sibling_share: Option<f64>,
-    /// Times per second that a thread slept.
-    pub sleeps_per_s: Option<f64>,
+    /// Times per second that a thread was switched in.
+    pub switches_per_s: Option<f64>,
     /// Instruction footprint: L1I misses per 1000 instructions.
     pub l1i_mpki: Option<f64>,
     /// Prefetcher effectiveness: share of the L2 misses that prefetchers remove.
@@ -73,7 +73,7 @@ impl From<&Alone> for Characteristics {
                 .and_then(|b| ratio(b / 1e6, alone.time_s)),
             io_share: of_time(alone.io_s),
             sibling_share: of_time(alone.sibling_s),
-            sleeps_per_s: alone.sleeps.and_then(|n| ratio(n, alone.time_s)),
+            switches_per_s: alone.switches.and_then(|n| ratio(n, alone.time_s)),
             l1i_mpki: per_kilo(alone.l1i_misses),
             prefetch_effectiveness: effectiveness(alone),
             prefetch_excess: alone

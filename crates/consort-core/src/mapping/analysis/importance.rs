@@ -20,6 +20,13 @@ pub struct Importance {
     pub parts: BTreeMap<Resource, f64>,
 }
 
+impl Importance {
+    /// The logarithm of what no resource explains.
+    pub fn other(&self) -> f64 {
+        libm::log(self.slower) - self.parts.values().sum::<f64>()
+    }
+}
+
 /// For each program and co-runner, what the attribution of the change from its best to its worst
 /// mapping gives most to; pairs without cycles or utilisation, or with one mapping, are left out.
 pub fn importance(table: &Table, thresholds: &Thresholds) -> BTreeMap<Pair, Importance> {

@@ -15,8 +15,10 @@ use consort_lab::runner::{self, Outcome, Settings};
 use consort_lab::studies::REGISTRY;
 use consort_lab::{Progress, Scale, Store, Study, StudyReport, VERSION};
 use print::Printer;
+pub(crate) use print::grid;
 use reference::Reference;
 use std::process::ExitCode;
+pub(crate) use wrap::wrap;
 
 /// The word that asks for the list instead of a run.
 const LIST: &str = "list";

@@ -113,7 +113,7 @@ fn stands_on(report: &StudyReport, resumed: bool) -> String {
 }
 
 /// A table with its row keys in front.
-fn grid(table: &Table) -> String {
+pub(crate) fn grid(table: &Table) -> String {
     let columns = table.columns().iter().enumerate();
     let numeric = columns.map(|(index, _)| {
         let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));

@@ -5,7 +5,7 @@ const WIDTH: usize = 96;
 
 /// Breaks a text between words; lines after the first begin with as many blanks as `lead` has
 /// characters.
-pub(super) fn wrap(lead: &str, text: &str) -> String {
+pub(crate) fn wrap(lead: &str, text: &str) -> String {
     let indent = " ".repeat(lead.chars().count());
     let mut lines = vec![lead.to_owned()];
     let mut empty = true;

@@ -1,0 +1,162 @@
+//! From what programs did on this machine to what the analysis asks for.
+
+use super::plan::Deed;
+use super::watch::{Run, Seen};
+use consort_core::Signal;
+use consort_core::mapping::analysis::{Alone, Amount, Characteristics, Resource, Usage};
+use std::collections::BTreeMap;
+
+/// Causes of cycle stacks, as counters or samples tell them, by the resource that they are of.
+const CAUSES: [(&str, Resource); 2] = [("memory", Resource::L2), ("front_end", Resource::L1i)];
+
+/// What a program used per run, by all times that it ended in some runs, on a machine of so many
+/// PUs; none where it never ended. CPU time in ns stands for cycles where these are not counted,
+/// and stall time for the use of what is known by cycle stacks alone.
+pub(super) fn usage(runs: &[Run], program: usize, pus: usize) -> Option<Usage> {
+    let deeds: Vec<&Deed> = deeds(runs, program).collect();
+    let mean = |of: fn(&Deed) -> f64| {
+        let sum: f64 = deeds.iter().map(|deed| of(deed)).sum();
+        (!deeds.is_empty()).then(|| sum / deeds.len() as f64)
+    };
+    let (time_s, cpu_s) = (mean(|d| d.wall_s)?, mean(|d| d.cpu_s)?);
+    let counted = Counted::of(runs, program);
+    let cycles = counted.sum(Signal::Cycles);
+    Some(Usage {
+        time_s,
+        cycles: Some(cycles.unwrap_or(1e9 * cpu_s)),
+        utilisation: Some(cpu_s / (pus as f64 * time_s)),
+        amounts: counted.amounts(cycles.map(|cycles| cycles / (1e9 * cpu_s))),
+        memory: None,
+    })
+}
+
+/// What a program is like, from runs of it alone.
+pub(super) fn characteristics(alone: &Run) -> Characteristics {
+    let deeds: Vec<&Deed> = deeds(std::slice::from_ref(alone), 0).collect();
+    let runs = deeds.len().max(1) as f64;
+    let counted = Counted::of(std::slice::from_ref(alone), 0);
+    Characteristics::from(&Alone {
+        time_s: deeds.iter().map(|d| d.wall_s).sum::<f64>() / runs,
+        instructions: counted.sum(Signal::Instructions),
+        l2_misses: counted.sum(Signal::LlcMisses),
+        switches: Some(deeds.iter().map(|d| d.switches as f64).sum::<f64>() / runs),
+        ..Alone::default()
+    })
+}
+
+fn deeds(runs: &[Run], program: usize) -> impl Iterator<Item = &Deed> {
+    let all = runs.iter().flat_map(|run| &run.deeds);
+    all.filter(move |deed| deed.program == program)
+}
+
+/// What was counted of the processes in which a program ran to its end, per run.
+struct Counted {
+    seen: Vec<Seen>,
+}
+
+impl Counted {
+    fn of(runs: &[Run], program: usize) -> Self {
+        let in_run = |run: &Run| -> Vec<Seen> {
+            let mine = run.deeds.iter().filter(|deed| deed.program == program);
+            mine.filter_map(|deed| run.seen.get(&deed.pid).cloned())
+                .collect()
+        };
+        Self {
+            seen: runs.iter().flat_map(in_run).collect(),
+        }
+    }
+
+    /// None where the signal is not told.
+    fn sum(&self, signal: Signal) -> Option<f64> {
+        let values: Vec<f64> = self
+            .seen
+            .iter()
+            .filter_map(|seen| seen.sums.get(&signal).copied())
+            .collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    fn stack_ns(&self, cause: &str) -> Option<f64> {
+        let told = self.seen.iter().filter_map(|seen| seen.stack_ns.get(cause));
+        let told: Vec<f64> = told.copied().collect();
+        (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
+    }
+
+    /// `per_ns` cycles are in a ns where cycles are counted; else the unit is ns throughout.
+    fn amounts(&self, per_ns: Option<f64>) -> BTreeMap<Resource, Amount> {
+        let mut amounts = BTreeMap::new();
+        for (cause, resource) in CAUSES {
+            if let Some(ns) = self.stack_ns(cause) {
+                let stall = ns * per_ns.unwrap_or(1.0);
+                amounts.insert(
+                    resource,
+                    Amount {
+                        used: stall,
+                        stall_cycles: Some(stall),
+                    },
+                );
+            }
+        }
+        if let Some(misses) = self.sum(Signal::LlcMisses) {
+            let stall_cycles = self.sum(Signal::LlcMissCycles);
+            amounts.insert(
+                Resource::L2,
+                Amount {
+                    used: misses,
+                    stall_cycles,
+                },
+            );
+        }
+        amounts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::Tier;
+
+    fn run(seen: Seen) -> Run {
+        let deed = |program, pid, wall_s, cpu_s| Deed {
+            program,
+            pid,
+            wall_s,
+            cpu_s,
+            switches: 6,
+            exit_code: 0,
+        };
+        Run {
+            deeds: vec![
+                deed(0, 7, 1.0, 1.5),
+                deed(1, 8, 9.0, 1.0),
+                deed(0, 9, 3.0, 2.5),
+            ],
+            seen: BTreeMap::from([(7, seen.clone()), (9, seen)]),
+            tier: Tier::Proc,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn without_counters_cpu_time_stands_for_cycles() {
+        let usage = usage(&[run(Seen::default())], 0, 2).unwrap();
+        assert_eq!((usage.time_s, usage.cycles), (2.0, Some(2e9)));
+        assert_eq!(usage.utilisation, Some(0.5));
+        assert!(usage.amounts.is_empty());
+    }
+
+    #[test]
+    fn what_is_counted_is_per_run_and_in_cycles() {
+        let mut seen = Seen::default();
+        seen.sums.insert(Signal::Cycles, 6e9);
+        seen.stack_ns.insert("memory".to_owned(), 1e9);
+        let usage = usage(&[run(seen)], 0, 2).unwrap();
+        assert_eq!(usage.cycles, Some(6e9));
+        assert_eq!(usage.amounts[&Resource::L2].stall_cycles, Some(3e9));
+    }
+
+    #[test]
+    fn a_program_that_never_ended_has_no_usage() {
+        assert_eq!(usage(&[run(Seen::default())], 2, 2), None);
+    }
+}

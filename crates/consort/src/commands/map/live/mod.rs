@@ -1,0 +1,220 @@
+//! Mappings of commands on this machine.
+//!
+//! A process of its own starts the programs ([`crew`]) while the live machine watches and places
+//! their threads ([`watch`]), one mapping after the other. What no tier of this machine tells is
+//! left out of the table, and the report says which questions that keeps from an answer.
+
+mod commands;
+mod crew;
+mod measured;
+mod plan;
+mod watch;
+
+use super::mappings::{Asked, asked};
+use super::{Found, misplaced, thresholds};
+use crate::cli::MapArgs;
+use crate::failure::bad_input;
+use crate::{host, progress};
+use anyhow::{Result, bail};
+use consort_core::Tier;
+use consort_core::mapping::analysis::{Characteristics, Row, Table};
+use consort_lab::mapping::Analysis;
+use consort_linux::live::Host;
+pub(crate) use crew::{CREW, work};
+use plan::Plan;
+use watch::{INTERVAL, Run};
+
+/// Runs shorter than this many intervals are mostly over before their threads are placed.
+const SHORT: f64 = 5.0;
+
+/// Everything that is to be run.
+struct Session<'a> {
+    args: &'a MapArgs,
+    host: Host,
+    commands: Vec<Vec<String>>,
+    names: Vec<String>,
+    mappings: Vec<Asked>,
+}
+
+pub(super) fn find(args: &MapArgs) -> Result<Found> {
+    let wanted = "--command for each program, or --machine with a described machine";
+    if args.workload.is_some() {
+        return Err(misplaced("--workload runs on simulated machines", wanted));
+    }
+    if args.command.is_empty() {
+        return Err(misplaced("there is nothing to run", wanted));
+    }
+    let commands = commands::parse(&args.command)?;
+    let host = host::look(None)?;
+    let threads = threads(args, commands.len())?;
+    let (mappings, count) = asked(
+        &args.mappings,
+        args.bound,
+        &host.discovery.topology,
+        &threads,
+    )?;
+    let session = Session {
+        args,
+        host,
+        names: commands::names(&commands),
+        commands,
+        mappings,
+    };
+    session.find(count)
+}
+
+fn threads(args: &MapArgs, commands: usize) -> Result<Vec<usize>> {
+    match args.threads.len() {
+        0 => Ok(vec![1; commands]),
+        given if given == commands => Ok(args.threads.clone()),
+        given => Err(bad_input(format!(
+            "--threads names {given} numbers for {commands} commands; give one for each"
+        ))),
+    }
+}
+
+impl Session<'_> {
+    fn find(&self, count: Option<usize>) -> Result<Found> {
+        let progress = progress::counted("mappings and programs alone");
+        let total = self.mappings.len() + self.commands.len();
+        let mut runs = Vec::new();
+        for mapping in &self.mappings {
+            progress.at(runs.len(), total);
+            runs.push(self.under(mapping)?);
+        }
+        let mut alone = Vec::new();
+        for command in &self.commands {
+            progress.at(runs.len() + alone.len(), total);
+            let plan = self.plan(vec![command.clone()], 1);
+            let name = &self.names[alone.len()..=alone.len()];
+            alone.push(checked(
+                watch::run(&self.host, &plan, &Asked::Os)?,
+                name,
+                "alone",
+            )?);
+        }
+        progress.finish();
+        Ok(self.found(count, &runs, &alone))
+    }
+
+    fn found(&self, count: Option<usize>, runs: &[Vec<Run>], alone: &[Run]) -> Found {
+        let tier = runs.iter().flatten().map(|run| run.tier).max();
+        let tier = tier.unwrap_or(Tier::Proc);
+        let alike: Vec<Characteristics> = alone.iter().map(measured::characteristics).collect();
+        let analysis = Analysis::new(
+            self.mappings.iter().map(Asked::name).collect(),
+            self.table(runs),
+            self.names.iter().cloned().zip(alike).collect(),
+            &thresholds(self.args),
+            &self.reason(),
+        );
+        Found {
+            machine: self.machine(),
+            workload: self.names.join("+"),
+            tier: tier.to_string(),
+            count,
+            notes: self.notes(&analysis.table, tier, runs),
+            analysis,
+        }
+    }
+
+    fn machine(&self) -> String {
+        let offers = self.host.offers();
+        let pus = self.host.discovery.topology.pus().len();
+        format!("this machine ({}, {pus} PUs)", offers.machine())
+    }
+
+    fn plan(&self, commands: Vec<Vec<String>>, times: u32) -> Plan {
+        Plan {
+            commands,
+            times,
+            show_output: self.args.show_output,
+        }
+    }
+
+    fn under(&self, mapping: &Asked) -> Result<Vec<Run>> {
+        let plan = self.plan(self.commands.clone(), self.args.times);
+        let once = |_| {
+            let run = watch::run(&self.host, &plan, mapping)?;
+            checked(run, &self.names, &format!("under {}", mapping.name()))
+        };
+        (0..self.args.runs).map(once).collect()
+    }
+
+    fn table(&self, runs: &[Vec<Run>]) -> Table {
+        let pus = self.host.discovery.topology.pus().len();
+        let mut rows = Vec::new();
+        for (mapping, runs) in self.mappings.iter().zip(runs) {
+            for (program, name) in self.names.iter().enumerate() {
+                let others = self.names.iter().enumerate().filter(|(i, _)| *i != program);
+                let others: Vec<&str> = others.map(|(_, other)| other.as_str()).collect();
+                rows.extend(measured::usage(runs, program, pus).map(|usage| Row {
+                    mapping: mapping.name(),
+                    program: name.clone(),
+                    co_runner: others.join("+"),
+                    usage,
+                }));
+            }
+        }
+        Table { rows }
+    }
+
+    /// Why what is not counted is not.
+    fn reason(&self) -> String {
+        let counters = self.host.tiers.iter().find(|t| t.tier == Tier::Counters);
+        match counters.filter(|t| !t.available) {
+            Some(tier) => format!(
+                "this machine has no hardware counters to offer ({})",
+                tier.reason
+            ),
+            None => "no hardware event that is known for this processor tells it".to_owned(),
+        }
+    }
+
+    fn notes(&self, table: &Table, tier: Tier, runs: &[Vec<Run>]) -> Vec<String> {
+        let mut notes = vec![match tier {
+            Tier::Counters => "Cycles are counted in user mode.".to_owned(),
+            _ => "CPU time in ns stands for cycles, as if the frequency were the same under all \
+                  mappings."
+                .to_owned(),
+        }];
+        if tier == Tier::Sampling {
+            notes.push(
+                "Stall time behind loads (l2) and in the front end (l1i) is estimated from sampled \
+                 instructions, and stands for the use of these resources."
+                    .to_owned(),
+            );
+        }
+        let short = |row: &&Row| row.usage.time_s < SHORT * INTERVAL.as_secs_f64();
+        notes.extend(table.rows.iter().find(short).map(|row| {
+            format!(
+                "{} took {:.2} s under {}: threads are placed {} ms after they are seen, so that \
+                 much of such a run is not under the mapping.",
+                row.program,
+                row.usage.time_s,
+                row.mapping,
+                INTERVAL.as_millis()
+            )
+        }));
+        let warnings = runs
+            .iter()
+            .flatten()
+            .flat_map(|run| run.warnings.iter().cloned());
+        notes.extend(warnings);
+        notes.sort();
+        notes.dedup();
+        notes
+    }
+}
+
+/// A program that fails has not done its work, so that its time means nothing.
+fn checked(run: Run, names: &[String], mapping: &str) -> Result<Run> {
+    let failed = run.deeds.iter().find(|deed| deed.exit_code != 0);
+    match failed.and_then(|deed| Some((deed, names.get(deed.program)?))) {
+        Some((deed, name)) => bail!(
+            "{name} ended with exit code {} {mapping}; --show-output shows what it says",
+            deed.exit_code
+        ),
+        None => Ok(run),
+    }
+}

@@ -1,0 +1,31 @@
+//! What the process that starts the programs is to do, and what it tells.
+
+use serde::{Deserialize, Serialize};
+
+/// What to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    /// Programs with their arguments.
+    pub(super) commands: Vec<Vec<String>>,
+    /// How often the one that is last is to end.
+    pub(super) times: u32,
+    /// Whether what they print goes to stderr.
+    pub(super) show_output: bool,
+}
+
+/// A program that was run once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Deed {
+    /// Number of its command.
+    pub(super) program: usize,
+    /// Its process.
+    pub(super) pid: u32,
+    /// From its start to its end, s.
+    pub(super) wall_s: f64,
+    /// CPU time of it and of what it started and waited for, s.
+    pub(super) cpu_s: f64,
+    /// Times that these were switched out.
+    pub(super) switches: u64,
+    /// Its exit code; 128 + n where signal n ended it.
+    pub(super) exit_code: i32,
+}

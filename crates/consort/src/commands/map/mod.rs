@@ -1,0 +1,105 @@
+//! `consort map`: a workload under thread mappings, and which resource decides between them.
+
+mod live;
+mod mappings;
+mod print;
+mod simulated;
+
+use crate::cli::{LIVE, MapArgs};
+use crate::failure::bad_input;
+use anyhow::Result;
+use consort_core::mapping::analysis::Thresholds;
+use consort_lab::StudyReport;
+use consort_lab::mapping::{Analysis, Question};
+pub(crate) use live::{CREW, work};
+use serde::Serialize;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// What was found out, and where.
+struct Found {
+    machine: String,
+    workload: String,
+    /// `simulated`, or the richest tier that was used.
+    tier: String,
+    /// How many mappings there are up to symmetry, where all were asked for.
+    count: Option<usize>,
+    analysis: Analysis,
+    /// What else a reader must know.
+    notes: Vec<String>,
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    machine: &'a str,
+    workload: &'a str,
+    tier: &'a str,
+    mappings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mappings_up_to_symmetry: Option<usize>,
+    questions: Vec<Question>,
+    #[serde(flatten)]
+    report: &'a StudyReport,
+}
+
+pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
+    let start = Instant::now();
+    let found = if args.machine == LIVE {
+        live::find(args)?
+    } else {
+        simulated::find(args)?
+    };
+    let mut report = report(args, &found)?;
+    report.seconds = start.elapsed().as_secs_f64();
+    print::all(args, &found, &report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn thresholds(args: &MapArgs) -> Thresholds {
+    Thresholds {
+        varies: args.varies,
+        moves: args.moves,
+    }
+}
+
+fn report(args: &MapArgs, found: &Found) -> Result<StudyReport> {
+    let mut output = found.analysis.output(args.runs as usize)?;
+    output.notes.extend(found.notes.iter().cloned());
+    Ok(StudyReport {
+        study: "map".to_owned(),
+        title: format!("Thread mappings of {} on {}", found.workload, found.machine),
+        source: "Wang, Dey, Mars, Tang, Davidson, Soffa, Performance Analysis of Thread Mappings \
+                 with a Holistic View of the Hardware Resources, ISPASS 2012"
+            .to_owned(),
+        section: "method".to_owned(),
+        original: "Pairs of PARSEC programs of four threads on a Core 2 Quad Q9550 under four \
+                   mappings, each until the longest had run three times."
+            .to_owned(),
+        differs: differs(args, found),
+        seed: args.seed,
+        scale: consort_lab::Scale::Full,
+        seconds: 0.0,
+        output,
+    })
+}
+
+fn differs(args: &MapArgs, found: &Found) -> String {
+    let times = args.times;
+    if args.machine == LIVE {
+        return format!(
+            "Live, tier {}; until the longest program has run {times} times.",
+            found.tier
+        );
+    }
+    format!(
+        "Simulated; a program's work is what it does alone in {}, and the run ends when the last \
+         has done it {times} times.",
+        humantime::format_duration(args.alone)
+    )
+}
+
+/// One of `--workload` and `--command` belongs to each kind of machine.
+fn misplaced(given: &str, wanted: &str) -> anyhow::Error {
+    bad_input(format!("{given}; give {wanted}"))
+}

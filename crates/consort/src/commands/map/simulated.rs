@@ -1,0 +1,96 @@
+//! Mappings on a simulated machine.
+
+use super::mappings::{Asked, asked};
+use super::{Found, misplaced, thresholds};
+use crate::cli::MapArgs;
+use crate::commands::compare::refusal;
+use crate::{descriptions, progress};
+use anyhow::Result;
+use consort_lab::experiment::{ExperimentError, NOT_MODELLED};
+use consort_lab::mapping::{Analysis, Held, Sweep, characterise};
+use consort_lab::{Context, Progress, Scale};
+use consort_sim::workload::Workload;
+
+pub(super) fn find(args: &MapArgs) -> Result<Found> {
+    let text = args.workload.as_deref().ok_or_else(|| {
+        let given = format!("{} is simulated and runs described programs", args.machine);
+        misplaced(&given, "--workload, for example streamcluster@4+facesim@4")
+    })?;
+    let chip = descriptions::chip(&args.machine)?;
+    let workload = descriptions::workload(text)?;
+    let threads: Vec<usize> = workload
+        .entries
+        .iter()
+        .map(|e| e.threads as usize)
+        .collect();
+    let (mappings, count) = asked(&args.mappings, args.bound, chip.topology(), &threads)?;
+    let held = mappings.iter().map(|mapping| held(mapping, &args.os));
+    let held: Vec<Held> = held.collect::<Result<_, _>>().map_err(refusal)?;
+    let sweep = Sweep {
+        chip,
+        workloads: vec![workload],
+        held,
+        alone_s: args.alone.as_secs_f64(),
+        times: args.times,
+        runs: args.runs as usize,
+    };
+    let (analysis, notes) = measure(args, &sweep).map_err(refusal)?;
+    Ok(Found {
+        machine: descriptions::label(&args.machine, &sweep.chip.spec().name),
+        workload: sweep.workloads[0].text.clone(),
+        tier: "simulated".to_owned(),
+        count,
+        analysis,
+        notes,
+    })
+}
+
+fn held(mapping: &Asked, os: &str) -> Result<Held, ExperimentError> {
+    match mapping {
+        Asked::Os => Held::os(os),
+        Asked::Scheme(scheme) => Held::scheme(*scheme, os),
+        Asked::Fixed(mapping) => Held::fixed(mapping, os),
+    }
+}
+
+/// The analysis, and what was given up.
+fn measure(args: &MapArgs, sweep: &Sweep) -> Result<(Analysis, Vec<String>), ExperimentError> {
+    let progress = progress::counted("runs");
+    let tell = |at: Progress| progress.at(at.done, at.total);
+    let context = Context::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
+    let measured = sweep.measure(&context)?;
+    let programs = kinds(&sweep.workloads[0]);
+    let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, &context)?;
+    progress.finish();
+    let names = programs.entries.iter().map(|entry| entry.name.clone());
+    let mappings = sweep.held.iter().map(|held| held.name().to_owned());
+    let analysis = Analysis::new(
+        mappings.collect(),
+        measured.table(),
+        names.zip(alone).collect(),
+        &thresholds(args),
+        &not_modelled(),
+    );
+    Ok((analysis, measured.given_up))
+}
+
+/// One instance of each program: copies are alike.
+fn kinds(workload: &Workload) -> Workload {
+    let mut kinds = workload.clone();
+    let like = |a: &consort_sim::workload::Instance, b: &consort_sim::workload::Instance| {
+        a.program.name == b.program.name && a.threads == b.threads
+    };
+    let entries = &workload.entries;
+    let first = |i: usize| !entries[..i].iter().any(|e| like(e, &entries[i]));
+    let firsts = (0..entries.len()).filter(|&i| first(i));
+    kinds.entries = firsts.map(|i| entries[i].clone()).collect();
+    kinds
+}
+
+fn not_modelled() -> String {
+    let what = NOT_MODELLED
+        .iter()
+        .map(|(what, why)| format!("{what} ({why})"));
+    let all: Vec<String> = what.collect();
+    format!("the simulation does not model {}", all.join(", "))
+}
