@@ -66,11 +66,11 @@ pub struct Decision {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_ns: Option<u64>,
     /// Programs that are not to run for now; others run, and those that were paused go on.
-    /// Only simulated machines without a hardware scheduler do this so far.
+    /// Simulated machines with a hardware scheduler do not do this.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<ProgramId>,
     /// How many threads malleable programs are to have; those that are not named keep theirs.
-    /// Only simulated machines without a hardware scheduler do this so far.
+    /// Live machines cannot choose that, nor simulated ones with a hardware scheduler.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub teams: BTreeMap<ProgramId, u32>,
     /// Why.
@@ -96,11 +96,11 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_ns: Option<u64>,
     /// Programs that are not to run for now; others run, and those that were paused go on.
-    /// Only simulated machines without a hardware scheduler do this so far.
+    /// Simulated machines with a hardware scheduler do not do this.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<ProgramId>,
     /// How many threads malleable programs are to have; those that are not named keep theirs.
-    /// Only simulated machines without a hardware scheduler do this so far.
+    /// Live machines cannot choose that, nor simulated ones with a hardware scheduler.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub teams: BTreeMap<ProgramId, u32>,
     /// Why.

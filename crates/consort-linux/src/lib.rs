@@ -5,12 +5,14 @@
 //! `sampling` (instruction pointers to instruction mix), `discovery` (which
 //! threads exist), `events` (event files by microarchitecture), `counters`
 //! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
-//! journal, guardian), `pause` (freezers and stop signals). `live` puts them together.
+//! journal, guardian), `pause` (freezers and stop signals), `energy`
+//! (RAPL). `live` puts them together.
 
 mod cgroup;
 pub mod counters;
 pub mod discovery;
 pub mod enact;
+pub mod energy;
 pub mod events;
 pub mod live;
 pub mod pause;

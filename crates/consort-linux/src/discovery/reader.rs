@@ -5,7 +5,7 @@
 //! same tid does not appear in an old descriptor. The number kept open is
 //! bounded; threads beyond it are read by opening and closing.
 
-use crate::proc::{ProcError, RunState, Stat, thread_dir};
+use crate::proc::{ProcError, RunState, Stat, thread_dir, tick_ns};
 use consort_core::{PuId, ThreadId};
 use std::collections::HashMap;
 use std::fs::File;
@@ -53,13 +53,11 @@ const STAT_BYTES: usize = 1280;
 impl ProcReader {
     /// A reader below `root` that keeps at most `fd_budget` descriptors open.
     pub fn new(root: &Path, fd_budget: usize) -> Self {
-        let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
-        let ticks = ticks.ok().flatten().and_then(|n| u64::try_from(n).ok());
         Self {
             root: root.to_owned(),
             open: HashMap::new(),
             max_open: fd_budget / FDS_PER_THREAD,
-            tick_ns: 1_000_000_000 / ticks.filter(|&n| n > 0).unwrap_or(100),
+            tick_ns: tick_ns(),
         }
     }
 

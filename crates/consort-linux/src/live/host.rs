@@ -1,7 +1,10 @@
 //! What there is to work with, before anything is started.
 
+use super::energy::TIER;
 use crate::counters::{TierStatus, probe};
+use crate::energy::{self, EnergyStatus};
 use crate::events::{EventFile, event_file_for};
+use crate::pause::{Availability, mechanisms};
 use crate::sampling::ESTIMATED_STACK;
 use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
 use consort_core::sharing::{SharingError, SharingMap};
@@ -19,6 +22,10 @@ pub struct Host {
     pub discovery: Discovery,
     /// The tiers, each with the reason when it is missing.
     pub tiers: Vec<TierStatus>,
+    /// Whether it tells what energy it spends.
+    pub energy: EnergyStatus,
+    /// How programs can be paused, best first.
+    pub pausing: Vec<Availability>,
     /// What a file tells of sharing instead of the kernel.
     pub(crate) sharing: Option<SharingMap>,
     /// PUs that count as large by decree; none where core types are as found.
@@ -48,6 +55,8 @@ impl Host {
             root: root.to_owned(),
             discovery,
             tiers,
+            energy: energy::probe(root),
+            pausing: mechanisms(root),
             sharing: None,
             large: None,
         })
@@ -109,6 +118,9 @@ impl Host {
         let available = self.tiers.iter().filter(|tier| tier.available);
         let signals = available.flat_map(|t| t.signals.iter().map(|signal| (*signal, t.tier)));
         let mut offers: Offers = signals.collect();
+        if self.energy.available {
+            offers.add(Signal::Energy, TIER);
+        }
         offers.set_machine(&identity(&self.discovery).to_string());
         offers.set_stack(self.stack_of(offers.tier_of(Signal::CycleStack)));
         offers

@@ -2,12 +2,15 @@
 
 use super::counting::Counting;
 use super::descriptors::Descriptors;
+use super::energy::Energy;
 use super::observe::own_cpu_ns;
 use super::pace::Pace;
+use super::pausing::Pausing;
 use super::urgency::be_on_time;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
+use crate::pause::PauseKind;
 use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use crate::topology::Watch;
 use consort_core::{Offers, Signal, Tier};
@@ -29,6 +32,9 @@ pub struct LaunchSpec {
     pub dry_run: bool,
     /// Whether threads are managed whose affinity somebody has set on purpose.
     pub override_affinity: bool,
+    /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
+    /// host does not have are passed over.
+    pub pausing: Vec<PauseKind>,
     /// Where the journal goes and how the guardian is started.
     pub enact: EnactConfig,
 }
@@ -96,6 +102,7 @@ impl Live {
         let now = Instant::now();
         let mut live = Self {
             counting: Counting::new(&host, descriptors.counting),
+            energy: Energy::open(&host.root),
             sampling,
             discovery: Discovery::new(&host.root, &[child.pid()])?,
             reader: ProcReader::new(&host.root, descriptors.proc),
@@ -108,6 +115,7 @@ impl Live {
             pace: Pace::new(spec.interval),
             dry_run: spec.dry_run,
             override_affinity: spec.override_affinity,
+            pausing: Pausing::new(spec.pausing),
             clock: Clock {
                 start: now,
                 quantum: now,
@@ -141,6 +149,10 @@ fn recovered(config: &EnactConfig) -> BTreeSet<String> {
         warnings.insert(format!(
             "{masks} masks that an earlier run left changed were put back"
         ));
+    }
+    let paused = report.restored.iter().map(|(_, r)| r.thawed + r.continued);
+    if paused.sum::<usize>() > 0 {
+        warnings.insert("what an earlier run had paused goes on".to_owned());
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings

@@ -9,7 +9,8 @@
 //! that was seen last.
 
 use super::threads::Thread;
-use crate::discovery::ProcSample;
+use crate::counters::Sleeps;
+use crate::discovery::{ProcSample, RunState};
 use consort_core::{Reading, Sample, Signal, Tier};
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,14 @@ impl Thread {
         add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
         self.last = Some(told);
         self.read = Some(now);
+    }
+
+    /// Forgets its sleeps: being paused looks like one. It counts as awake when it goes on; one
+    /// that slept before sleeps again at once.
+    pub(super) fn restart_sleeps(&mut self) {
+        if let Some(sleeps) = &mut self.sleeps {
+            *sleeps = Sleeps::of(RunState::Runnable);
+        }
     }
 
     /// Adds how often it came back from blocking calls, now that it is known whether it can run.

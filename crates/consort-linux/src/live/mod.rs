@@ -9,12 +9,15 @@
 
 mod counting;
 mod descriptors;
+mod energy;
 mod host;
 mod launch;
 mod look;
 mod observe;
 mod pace;
+mod pausing;
 mod place;
+mod programs;
 mod relay;
 mod threads;
 mod urgency;
@@ -29,7 +32,9 @@ use crate::topology::Watch;
 use consort_core::sharing::SharingMap;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, Tier, Topology};
 use counting::Counting;
+use energy::Energy;
 use pace::Pace;
+use pausing::Pausing;
 use relay::Ending;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -52,9 +57,11 @@ pub struct Live {
     clock: Clock,
     sampling: Option<Sampling>,
     counting: Counting,
+    energy: Option<Energy>,
     discovery: Discovery,
     reader: ProcReader,
     enactor: Enactor,
+    pausing: Pausing,
     child: Launched,
     signals: Signals,
     threads: Threads,
@@ -126,8 +133,10 @@ pub struct Finished {
     pub short_lived: u64,
     /// Samples over the run.
     pub samples: SampleCounts,
-    /// Whether every mask is as it was.
+    /// Whether every mask is as it was and nothing is left paused.
     pub restored: bool,
+    /// How often programs were paused.
+    pub pauses: u64,
     /// Mean length of the quanta, ms; none when the first was not over.
     pub quantum_ms: Option<f64>,
     /// What went not as planned, one sentence each.
@@ -168,13 +177,17 @@ impl Machine for Live {
 }
 
 impl Live {
-    /// Puts every mask back and tells how the run ended.
+    /// Puts every mask back, resumes what is paused and tells how the run ended.
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start.elapsed().as_secs_f64();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
         let restoration = self.enactor.close();
         for (thread, errno) in &restoration.failed {
             let text = format!("the mask of thread {thread} could not be put back: {errno}");
+            self.warnings.insert(text);
+        }
+        for (cgroup, why) in &restoration.frozen {
+            let text = format!("cgroup {} is left frozen: {why}", cgroup.display());
             self.warnings.insert(text);
         }
         self.warnings.extend(self.pace.lateness());
@@ -190,6 +203,7 @@ impl Live {
             short_lived: self.discovery.short_lived() + self.gone_at_once,
             samples: counts,
             restored: restoration.complete,
+            pauses: self.pausing.count,
             quantum_ms: self.pace.mean_ms(),
             warnings: self.warnings.into_iter().collect(),
         }

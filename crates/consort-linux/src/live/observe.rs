@@ -84,13 +84,16 @@ impl Live {
         let notices = self.counting.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
-        Observation {
+        let mut seen = Observation {
             time_ns: nanos(now - self.clock.start),
             interval_ns,
             threads,
             exited,
+            programs: self.programs(),
             ..Observation::default()
-        }
+        };
+        self.add_energy(&mut seen);
+        seen
     }
 
     /// What the samples of the interval tell, by pid and tid.
@@ -126,8 +129,13 @@ impl Live {
             self.part_with(id, sample);
             return None;
         };
+        let paused = self.was_paused(id);
         let thread = self.threads.get_mut(&id)?;
-        thread.returned(begun, runnable, &mut sample);
+        if paused {
+            thread.restart_sleeps();
+        } else {
+            thread.returned(begun, runnable, &mut sample);
+        }
         let runnable = Reading::whole(
             f64::from(u8::from(runnable)),
             Tier::Proc,
@@ -139,6 +147,12 @@ impl Live {
         }
         let last_pu = thread.last.map(|last| last.last_pu);
         Some(observed(id, thread, sample, last_pu))
+    }
+
+    /// Whether a thread's program was paused in the interval that ends now.
+    fn was_paused(&self, id: ThreadId) -> bool {
+        let program = self.program_of(id.pid);
+        self.pausing.in_quantum.contains(&program)
     }
 
     /// Whether a thread can run now, by its counters or by `/proc`, which then adds what else it

@@ -117,7 +117,7 @@ impl Live {
         self.enter(id, name, mask, false);
     }
 
-    /// Writes the masks that a plan changes.
+    /// Pauses and resumes programs and writes the masks that a plan changes.
     pub(super) fn carry_out(&mut self, plan: &Plan) -> Enacted {
         if self.dry_run {
             return Enacted::default();
@@ -127,7 +127,9 @@ impl Live {
             .iter()
             .map(|(&id, placement)| (id, wanted(placement)))
             .collect();
+        self.pause_as_planned(plan);
         let report = self.enactor.apply(&wanted);
+        self.resume_as_planned(plan);
         let mut enacted = Enacted {
             moved: report.written.iter().map(|(id, _)| *id).collect(),
             ..Enacted::default()

@@ -62,8 +62,16 @@ impl Live {
     fn take_signals(&mut self) -> Result<(), LiveError> {
         while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
             match relay(event, self.child.pid()) {
-                Relay::Forward(signal) => self.forward(signal),
+                Relay::Forward(signal) => {
+                    self.wake_for(event);
+                    self.forward(signal);
+                }
                 Relay::AskChild => self.take_child_events()?,
+                Relay::Nothing if event.from_kernel => {
+                    if self.wake_for(event) {
+                        self.forward(event.signal);
+                    }
+                }
                 Relay::Nothing => {}
             }
         }
@@ -96,6 +104,8 @@ impl Live {
         if signal == Signal::SIGSTOP {
             return Ok(());
         }
+        // While Consort is stopped nobody else could let them go on.
+        self.wake_all();
         self.signals.stop_like(signal).map_err(LiveError::Wait)?;
         self.forward(Signal::SIGCONT);
         Ok(())

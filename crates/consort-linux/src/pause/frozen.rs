@@ -199,3 +199,7 @@ fn told<'a>(
         Err(format!("cgroup {}: {error}", cgroup.dir().display()))
     })
 }
+
+#[cfg(test)]
+#[path = "frozen/tests.rs"]
+mod tests;

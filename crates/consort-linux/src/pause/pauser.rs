@@ -132,6 +132,11 @@ impl Pauser {
         self.forget_with(enactor, program)
     }
 
+    /// The programs that were paused at some time and not forgotten since.
+    pub fn known(&self) -> impl Iterator<Item = ProgramId> + '_ {
+        self.programs.keys().copied()
+    }
+
     /// The programs that are paused.
     pub fn paused(&self) -> impl Iterator<Item = ProgramId> + '_ {
         let paused = self.programs.iter().filter(|(_, held)| held.paused);
@@ -262,7 +267,7 @@ impl Held {
             let taken = self.mechanism.hold(journal, &members)?;
             self.patient = wait_until_still(self.mechanism.as_ref(), self.patient);
             if taken == 0 {
-                unsettled = (!self.patient).then_some("some of it waits in the kernel");
+                unsettled = (!self.patient).then_some("some of it waits in the kernel or for a PU");
                 break;
             }
         }

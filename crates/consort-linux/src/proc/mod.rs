@@ -10,6 +10,7 @@ mod error;
 mod list;
 mod stat;
 mod status;
+mod tick;
 
 #[cfg(test)]
 pub(crate) use list::tests::process;
@@ -21,3 +22,4 @@ pub use list::{children_of, threads_of};
 pub(crate) use list::{numbers_in, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use status::Status;
+pub(crate) use tick::tick_ns;

@@ -24,6 +24,8 @@ mod launching;
 #[cfg(test)]
 mod letting_go;
 #[cfg(test)]
+mod live_pausing;
+#[cfg(test)]
 mod parts;
 #[cfg(test)]
 mod pausing;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         kills::trials(),
         launching::trials(),
         letting_go::trials(),
+        live_pausing::trials(),
         pausing::trials(),
     ]
     .into_iter()

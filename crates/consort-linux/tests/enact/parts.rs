@@ -1,6 +1,7 @@
 //! The parts that this program plays for its own tests.
 
 mod busy;
+mod live;
 mod owner;
 mod pauser;
 mod runner;
@@ -26,6 +27,8 @@ pub fn play() -> Option<ExitCode> {
         "owner" => owner::owner(&args),
         "pauser" => pauser::pauser(&args),
         "full" => owner::full(&args),
+        "live" => live::live(&args, false),
+        "live-dry" => live::live(&args, true),
         "run" => runner::run(&args),
         "hold" => runner::hold(&args),
         other => panic!("no such part: {other}"),

@@ -40,7 +40,7 @@ pub fn trials() -> Vec<Trial> {
     PauseKind::ALL.into_iter().flat_map(of_kind).collect()
 }
 
-fn if_available(kind: PauseKind, check: Check) -> Result<(), Failed> {
+pub fn if_available(kind: PauseKind, check: Check) -> Result<(), Failed> {
     let found = mechanisms("/".as_ref());
     let found = found.iter().find(|m| m.kind == kind).unwrap();
     if !found.available {
@@ -103,7 +103,7 @@ fn cgroups_of(pid: u32) -> String {
 }
 
 /// Whether a program and all of its session are where they were and none is paused.
-fn is_as_before(program: &Process, homes: &str) -> bool {
+pub fn is_as_before(program: &Process, homes: &str) -> bool {
     let is_back = |pid: u32| {
         let cgroups = cgroups_of(pid);
         // One that is about to exit may be the last to remember a cgroup that is gone.
@@ -213,7 +213,7 @@ fn run_paused(
 }
 
 /// Whether a program of that name can be started; says so if not.
-fn has(program: &str) -> bool {
+pub fn has(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
         skipped(format_args!("{program} is not installed"));
@@ -222,7 +222,7 @@ fn has(program: &str) -> bool {
 }
 
 /// Bytes that neither compress to nothing nor not at all.
-fn content() -> Vec<u8> {
+pub fn content() -> Vec<u8> {
     let mut state = 1u64;
     let mut bytes = Vec::new();
     while bytes.len() < 3 << 20 {

@@ -14,6 +14,8 @@ struct World {
     takes: BTreeMap<PauseKind, usize>,
     journalled: BTreeSet<u32>,
     journal_fails: bool,
+    /// Whether some thread waits in the kernel.
+    restless: bool,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -52,7 +54,8 @@ impl Mechanism for Fake {
     }
 
     fn is_still(&self) -> bool {
-        self.held.is_subset(&see(&self.world).stopped)
+        let world = see(&self.world);
+        !world.restless && self.held.is_subset(&world.stopped)
     }
 
     fn release(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
@@ -203,6 +206,20 @@ fn without_a_guardian_nothing_is_paused() {
         Err(PauseError::NoGuardian(ProgramId(100)))
     ));
     assert_eq!(bench.counts(100), (0, 1));
+}
+
+#[test]
+fn a_program_that_does_not_stand_still_is_reported_and_can_be_resumed() {
+    let mut bench = Bench::new();
+    see(&bench.world).restless = true;
+    let pause = bench.pause(100).unwrap();
+    assert_eq!(
+        pause.unsettled,
+        Some("some of it waits in the kernel or for a PU")
+    );
+    assert!(bench.resume(100));
+    see(&bench.world).restless = false;
+    assert_eq!(bench.pause(100).unwrap().unsettled, None);
 }
 
 #[test]

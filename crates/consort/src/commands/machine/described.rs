@@ -88,6 +88,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         hidden_topology: false,
         allowed_pus: topology.pus().clone(),
         notes: Vec::new(),
+        live: None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! The machine that this runs on.
 
-use super::report::{DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types};
+use super::report::{
+    DomainRow, FACILITY_COLUMNS, FacilityRow, LiveReport, MachineReport, PU_COLUMNS, TIER_COLUMNS,
+    TierRow, core_types,
+};
 use crate::cli::{Format, MachineArgs};
 use crate::output;
 use anyhow::Result;
@@ -41,7 +44,24 @@ fn describe(host: &Host) -> String {
     let mut tiers = host.tiers.clone();
     tiers.sort_by_key(|tier| std::cmp::Reverse(tier.tier));
     let tiers: Vec<TierRow> = tiers.iter().map(tier_row).collect();
-    format!("{drawn}\n{}", output::table(TIER_COLUMNS, &tiers))
+    let tiers = output::table(TIER_COLUMNS, &tiers);
+    let facilities = output::table(FACILITY_COLUMNS, &facilities(host));
+    format!("{drawn}\n{tiers}\n{facilities}")
+}
+
+/// What there is beside what tells of threads.
+fn facilities(host: &Host) -> Vec<FacilityRow> {
+    let energy = FacilityRow {
+        name: "energy".to_owned(),
+        available: host.energy.available,
+        reason: host.energy.reason.clone(),
+    };
+    let pausing = host.pausing.iter().map(|mechanism| FacilityRow {
+        name: format!("pausing: {}", mechanism.kind),
+        available: mechanism.available,
+        reason: mechanism.reason.clone(),
+    });
+    std::iter::once(energy).chain(pausing).collect()
 }
 
 fn report(host: &Host) -> MachineReport {
@@ -65,6 +85,10 @@ fn report(host: &Host) -> MachineReport {
         hidden_topology: host.discovery.hidden_topology,
         allowed_pus: topology.pus().clone(),
         notes: host.discovery.notes.clone(),
+        live: Some(LiveReport {
+            energy: host.energy.clone(),
+            pausing: host.pausing.clone(),
+        }),
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::output::{Column, number, text};
 use consort_core::topology::PuFacts;
 use consort_core::{PuSet, Topology};
+use consort_linux::energy::EnergyStatus;
+use consort_linux::pause::Availability;
 use consort_linux::topology::core_type_members;
 use serde::Serialize;
 
@@ -23,6 +25,25 @@ pub(super) struct MachineReport {
     pub(super) hidden_topology: bool,
     pub(super) allowed_pus: PuSet,
     pub(super) notes: Vec<String>,
+    /// What only a live machine has.
+    #[serde(flatten)]
+    pub(super) live: Option<LiveReport>,
+}
+
+/// What there is beside what tells of threads.
+#[derive(Serialize)]
+pub(super) struct LiveReport {
+    /// Whether it tells what energy it spends.
+    pub(super) energy: EnergyStatus,
+    /// How programs can be paused, best first.
+    pub(super) pausing: Vec<Availability>,
+}
+
+/// A facility, or why it is missing.
+pub(super) struct FacilityRow {
+    pub(super) name: String,
+    pub(super) available: bool,
+    pub(super) reason: String,
 }
 
 #[derive(Serialize)]
@@ -63,6 +84,14 @@ pub(super) const TIER_COLUMNS: &[Column<TierRow>] = &[
         if t.available { "yes" } else { "no" }.to_owned()
     }),
     text("why", |t| t.reason.clone()),
+];
+
+pub(super) const FACILITY_COLUMNS: &[Column<FacilityRow>] = &[
+    text("facility", |f| f.name.clone()),
+    text("available", |f| {
+        if f.available { "yes" } else { "no" }.to_owned()
+    }),
+    text("why", |f| f.reason.clone()),
 ];
 
 pub(super) fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {

@@ -17,6 +17,7 @@ use clap::Args;
 use consort_core::{ControlLoop, Machine, hint};
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
 use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
+use consort_linux::pause::PauseKind;
 use setup::Setup;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -130,6 +131,7 @@ fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
         interval,
         dry_run: args.dry_run,
         override_affinity: args.override_affinity,
+        pausing: PauseKind::ALL.to_vec(),
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),

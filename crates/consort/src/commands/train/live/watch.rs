@@ -63,6 +63,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         interval: INTERVAL,
         dry_run: true,
         override_affinity: false,
+        pausing: Vec::new(),
         enact: EnactConfig {
             guardian_args: vec![crate::commands::run::GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),

@@ -1,0 +1,139 @@
+//! What threads have of the energy that the host spends.
+
+use super::Live;
+use crate::energy::{Meter, Shares, host_busy_ns};
+use crate::proc::tick_ns;
+use consort_core::{Observation, Reading, Signal, ThreadObservation, Tier};
+use std::path::{Path, PathBuf};
+
+/// The tier of energy: shares by what `/proc` tells of the host, whoever tells of the threads.
+pub(super) const TIER: Tier = Tier::Proc;
+
+/// The meters, and how busy the host was so far.
+#[derive(Debug)]
+pub(super) struct Energy {
+    root: PathBuf,
+    meter: Meter,
+    busy_ns: u64,
+}
+
+impl Energy {
+    /// Opens the meters; none where there are none to read.
+    pub(super) fn open(root: &Path) -> Option<Self> {
+        Some(Self {
+            meter: Meter::open(root).ok()?,
+            busy_ns: host_busy_ns(root, tick_ns())?,
+            root: root.to_owned(),
+        })
+    }
+
+    /// Tells each thread its share of the interval; none when the meters are lost.
+    fn tell(&mut self, seen: &mut Observation) -> Option<()> {
+        let spent_j = self.meter.spent_j()?;
+        let busy_ns = host_busy_ns(&self.root, tick_ns())?;
+        let host_ns = busy_ns.saturating_sub(std::mem::replace(&mut self.busy_ns, busy_ns));
+        let interval_ns = seen.interval_ns;
+        let threads = || seen.threads.iter().chain(&seen.exited);
+        let managed_ns = threads().map(|t| t.sample.cpu_time_ns()).sum();
+        if let Some(shares) = Shares::new(spent_j, host_ns, managed_ns) {
+            let all = seen.threads.iter_mut().chain(&mut seen.exited);
+            all.for_each(|thread| note(thread, shares, interval_ns));
+        }
+        Some(())
+    }
+}
+
+fn note(thread: &mut ThreadObservation, shares: Shares, interval_ns: u64) {
+    if let Some(cpu_ns) = thread.sample.get(Signal::CpuTime) {
+        let reading = Reading::whole(shares.of(cpu_ns), TIER, interval_ns);
+        thread.sample.set(Signal::Energy, reading);
+    }
+}
+
+impl Live {
+    /// Adds energy where it is metered.
+    pub(super) fn add_energy(&mut self, seen: &mut Observation) {
+        let Some(energy) = &mut self.energy else {
+            return;
+        };
+        if energy.tell(seen).is_none() {
+            self.energy = None;
+            let text = "energy can no longer be read".to_owned();
+            self.warnings.insert(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::{Sample, ThreadId};
+    use std::fs;
+
+    fn host(uj: u64, ticks: u64) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let zone = root.path().join("sys/class/powercap/intel-rapl:0");
+        fs::create_dir_all(&zone).unwrap();
+        fs::create_dir(root.path().join("proc")).unwrap();
+        fs::write(zone.join("name"), "package-0").unwrap();
+        fs::write(zone.join("max_energy_range_uj"), "1000000000").unwrap();
+        count(&root, uj, ticks);
+        root
+    }
+
+    fn count(root: &tempfile::TempDir, uj: u64, ticks: u64) {
+        let zone = root.path().join("sys/class/powercap/intel-rapl:0");
+        fs::write(zone.join("energy_uj"), uj.to_string()).unwrap();
+        let stat = format!("cpu {ticks} 0 0 5 5 0 0 0\n");
+        fs::write(root.path().join("proc/stat"), stat).unwrap();
+    }
+
+    fn seen(cpu_ns: &[Option<f64>]) -> Observation {
+        let thread = |(tid, &cpu_ns): (u32, &Option<f64>)| {
+            let mut sample = Sample::default();
+            if let Some(cpu_ns) = cpu_ns {
+                sample.set(Signal::CpuTime, Reading::whole(cpu_ns, Tier::Proc, 1));
+            }
+            ThreadObservation {
+                id: ThreadId {
+                    pid: 1,
+                    tid,
+                    start_ticks: 0,
+                },
+                name: "x".into(),
+                original: Default::default(),
+                managed: true,
+                last_pu: None,
+                sample,
+            }
+        };
+        Observation {
+            interval_ns: 1,
+            threads: (1..).zip(cpu_ns).map(thread).collect(),
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn each_thread_has_its_share_by_time_on_pus() {
+        let root = host(5_000_000, 100);
+        let mut energy = Energy::open(root.path()).unwrap();
+        // 4 J in 80 ms of all PUs.
+        count(&root, 9_000_000, 100 + 80_000_000 / tick_ns());
+        let mut seen = seen(&[Some(20e6), Some(0.0), None]);
+        energy.tell(&mut seen).unwrap();
+        let told = seen.threads.iter().map(|t| t.sample.get(Signal::Energy));
+        assert_eq!(told.collect::<Vec<_>>(), [Some(1.0), Some(0.0), None]);
+    }
+
+    #[test]
+    fn lost_meters_tell_nothing() {
+        let root = host(5_000_000, 100);
+        let mut energy = Energy::open(root.path()).unwrap();
+        fs::remove_dir_all(root.path().join("sys")).unwrap();
+        let mut seen = seen(&[Some(20e6)]);
+        assert_eq!(energy.tell(&mut seen), None);
+        assert_eq!(seen.threads[0].sample.get(Signal::Energy), None);
+        assert!(Energy::open(root.path()).is_none());
+    }
+}

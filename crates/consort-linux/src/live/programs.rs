@@ -1,0 +1,26 @@
+//! Which program a process belongs to: whatever the command starts is part of the command.
+
+use super::Live;
+use consort_core::ProgramId;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Live {
+    /// The program that a process belongs to.
+    pub(super) fn program_of(&self, _pid: u32) -> ProgramId {
+        ProgramId(self.child.pid())
+    }
+
+    /// Processes with threads here that are part of another program than that of their own pid.
+    pub(super) fn programs(&self) -> BTreeMap<ProgramId, ProgramId> {
+        let pids = self.threads.keys().map(|id| id.pid);
+        let programs = pids.map(|pid| (ProgramId(pid), self.program_of(pid)));
+        programs.filter(|(own, of)| own != of).collect()
+    }
+
+    /// The processes of a program that have threads here.
+    pub(super) fn processes_of(&self, program: ProgramId) -> BTreeSet<u32> {
+        let pids = self.threads.keys().map(|id| id.pid);
+        pids.filter(|&pid| self.program_of(pid) == program)
+            .collect()
+    }
+}

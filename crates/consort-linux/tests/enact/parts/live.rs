@@ -1,0 +1,57 @@
+//! The live machine with a policy that pauses the command most of the time.
+
+use super::super::pausing::kind_named;
+use super::super::support::config;
+use consort_core::policy::{Policy, PolicyRng, View};
+use consort_core::{Backoff, ControlLoop, Decision};
+use consort_linux::live::{Host, LaunchSpec, Live};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+const QUANTUM: Duration = Duration::from_millis(2);
+
+/// Pauses every program in all quanta but one of so many.
+struct Gang {
+    quanta: u64,
+    every: u64,
+}
+
+impl Policy for Gang {
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        self.quanta += 1;
+        let mut decision = Decision::default();
+        if !self.quanta.is_multiple_of(self.every) {
+            let threads = view.observation.threads.iter();
+            let programs = threads.map(|t| view.observation.program_of(t.id));
+            decision.paused = programs.collect();
+        }
+        decision
+    }
+}
+
+/// Runs a command, given the journal's folder, the mechanism and in how many quanta it runs once.
+pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
+    let kind = kind_named(args[1].to_str().unwrap());
+    let every: u64 = args[2].to_str().unwrap().parse().unwrap();
+    let mut command = Command::new(&args[3]);
+    command.args(&args[4..]);
+    let spec = LaunchSpec {
+        command,
+        interval: QUANTUM,
+        dry_run,
+        override_affinity: false,
+        pausing: vec![kind],
+        enact: config(Path::new(&args[0])),
+    };
+    let host = Host::look(Path::new("/")).unwrap();
+    let live = Live::launch(host, spec).unwrap();
+    let policy = Box::new(Gang { quanta: 0, every });
+    let mut wheel = ControlLoop::new(live, policy, Backoff::off(), 1);
+    while wheel.turn().unwrap().is_some() {}
+    let finished = wheel.into_machine().finish();
+    assert!(finished.restored, "{finished:?}");
+    eprintln!("{} pauses", finished.pauses);
+    ExitCode::from(finished.exit_code)
+}
