@@ -90,6 +90,11 @@ impl Leader {
         self.lock.group()
     }
 
+    /// The terms that it holds.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
     /// Most programs that the group had at a time, the leader's own included.
     pub fn most_programs(&self) -> usize {
         self.most_programs

@@ -3,13 +3,18 @@
 use super::counting::Counting;
 use super::descriptors::Descriptors;
 use super::energy::Energy;
+use super::follower::name_of;
 use super::observe::own_cpu_ns;
 use super::pace::Pace;
 use super::pausing::Pausing;
+use super::trees::Trees;
 use super::urgency::be_on_time;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
-use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
+use crate::enact::{
+    EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
+};
+use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
 use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use crate::topology::Watch;
@@ -48,6 +53,9 @@ pub enum LiveError {
     /// Safety could not be set up; nothing was started.
     #[error(transparent)]
     Enact(#[from] EnactError),
+    /// The group could not be entered; nothing was started.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// `/proc` cannot be read.
     #[error("threads cannot be watched: {0}")]
     Proc(#[from] ProcError),
@@ -64,16 +72,49 @@ pub enum LiveError {
     },
 }
 
-impl Live {
-    /// Starts the command. It is held before its first instruction until everything watches it.
-    ///
-    /// # Errors
-    /// When nothing was started: the command does not exist, or safety could not be set up.
-    pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
-        let mut warnings = recovered(&spec.enact);
-        let signals = Signals::take().map_err(LiveError::Wait)?;
-        let enactor = Enactor::start(&spec.enact)?;
-        let pus = host.discovery.machine.pus();
+impl LaunchSpec {
+    pub(super) fn split(self) -> (Command, Settings) {
+        let settings = Settings {
+            interval: self.interval,
+            dry_run: self.dry_run,
+            override_affinity: self.override_affinity,
+            pausing: self.pausing,
+            enact: self.enact,
+        };
+        (self.command, settings)
+    }
+}
+
+/// How to manage, whatever the command.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) interval: Duration,
+    pub(super) dry_run: bool,
+    pub(super) override_affinity: bool,
+    pub(super) pausing: Vec<PauseKind>,
+    pub(super) enact: EnactConfig,
+}
+
+/// A command that was started, and all that is needed to manage it.
+pub(super) struct Running {
+    pub(super) child: Launched,
+    pub(super) name: String,
+    pub(super) signals: Signals,
+    pub(super) enactor: Enactor,
+    pub(super) group: Option<Leader>,
+    pub(super) start: Instant,
+    pub(super) warnings: BTreeSet<String>,
+}
+
+/// How to sample on this host, if at all.
+struct SamplingWish {
+    wanted: bool,
+    cost_ns: u64,
+    config: SamplerConfig,
+}
+
+impl SamplingWish {
+    fn of(host: &Host) -> Self {
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
         let cost_ns = if wanted {
             sample_cost_ns().unwrap_or(0)
@@ -84,9 +125,48 @@ impl Live {
         let config = SamplerConfig::default()
             .for_cost(cost_ns)
             .permitted(&host.root);
+        Self {
+            wanted,
+            cost_ns,
+            config,
+        }
+    }
+}
+
+impl Live {
+    /// Starts the command. It is held before its first instruction until everything watches it.
+    ///
+    /// # Errors
+    /// When nothing was started: the command does not exist, or safety could not be set up.
+    pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
+        let (command, settings) = spec.split();
+        Self::begin(host, command, &settings, |_| Ok(None))
+    }
+
+    /// Starts a command, as the leader of a group if `lead` gives one.
+    pub(super) fn begin(
+        host: Host,
+        command: Command,
+        settings: &Settings,
+        lead: impl FnOnce(&Enactor) -> Result<Option<Leader>, GroupError>,
+    ) -> Result<Self, LiveError> {
+        let mut warnings = recovered(&settings.enact);
+        let signals = Signals::take().map_err(LiveError::Wait)?;
+        let enactor = Enactor::start(&settings.enact)?;
+        let group = match lead(&enactor) {
+            Ok(group) => group,
+            Err(error) => {
+                enactor.close();
+                return Err(error.into());
+            }
+        };
+        let wish = SamplingWish::of(&host);
+        let pus = host.discovery.machine.pus();
+        let name = name_of(&command);
         let mut sampler = None;
-        let child = launch(spec.command, enactor.run_id(), |pid| {
-            sampler = wanted.then(|| Sampler::attach_launch(pid, pus, config));
+        let child = launch(command, enactor.run_id(), |pid| {
+            let attach = || Sampler::attach_launch(pid, pus, wish.config);
+            sampler = wish.wanted.then(attach);
         });
         let child = match child {
             Ok(child) => child,
@@ -95,8 +175,40 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let sampling = accept(sampler, &host.root, cost_ns, &mut warnings);
-        be_on_time(spec.interval);
+        let sampling = accept(sampler, &host.root, wish.cost_ns, &mut warnings);
+        let running = Running {
+            child,
+            name,
+            signals,
+            enactor,
+            group,
+            start: Instant::now(),
+            warnings,
+        };
+        Self::assemble(host, settings, running, sampling)
+    }
+
+    /// Manages a command that runs already, with whatever it has started.
+    pub(super) fn take_over(
+        host: Host,
+        settings: &Settings,
+        mut running: Running,
+    ) -> Result<Self, LiveError> {
+        let wish = SamplingWish::of(&host);
+        let pus = host.discovery.machine.pus();
+        let attach = || Sampler::attach_tree(&host.root, running.child.pid(), pus, wish.config);
+        let sampler = wish.wanted.then(attach);
+        let sampling = accept(sampler, &host.root, wish.cost_ns, &mut running.warnings);
+        Self::assemble(host, settings, running, sampling)
+    }
+
+    fn assemble(
+        host: Host,
+        settings: &Settings,
+        running: Running,
+        sampling: Option<Sampling>,
+    ) -> Result<Self, LiveError> {
+        be_on_time(settings.interval);
         let offers = offers(&host, sampling.is_some());
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
@@ -104,7 +216,7 @@ impl Live {
             counting: Counting::new(&host, descriptors.counting),
             energy: Energy::open(&host.root),
             sampling,
-            discovery: Discovery::new(&host.root, &[child.pid()])?,
+            discovery: Discovery::new(&host.root, &[running.child.pid()])?,
             reader: ProcReader::new(&host.root, descriptors.proc),
             watch: Watch::new(&host.root),
             offers,
@@ -112,26 +224,28 @@ impl Live {
             sharing: host.sharing,
             large: host.large,
             root: host.root,
-            pace: Pace::new(spec.interval),
-            dry_run: spec.dry_run,
-            override_affinity: spec.override_affinity,
-            pausing: Pausing::new(spec.pausing),
+            pace: Pace::new(settings.interval),
+            dry_run: settings.dry_run,
+            override_affinity: settings.override_affinity,
+            pausing: Pausing::new(settings.pausing.clone()),
             clock: Clock {
-                start: now,
+                start: running.start,
                 quantum: now,
                 next: None,
                 next_scan: now,
                 next_watch: now,
                 own_cpu_ns: own_cpu_ns(),
             },
-            enactor,
-            child,
-            signals,
+            enactor: running.enactor,
+            trees: Trees::new(running.child.pid(), running.name),
+            child: running.child,
+            signals: running.signals,
+            group: running.group,
             threads: BTreeMap::new(),
             exited: Vec::new(),
             gone_at_once: 0,
             ending: None,
-            warnings,
+            warnings: running.warnings,
             generation: 0,
         };
         // At once, so that a command that ends within the first moments has been seen.

@@ -1,7 +1,7 @@
 //! Sums a run up, turn by turn.
 
 use super::account::Account;
-use super::{Asymmetry, Others, Overhead, Quantum, RunReport, SamplingCounts};
+use super::{Asymmetry, Group, Others, Overhead, Quantum, RunReport, SamplingCounts};
 use consort_core::{Observation, ThreadId, ThreadObservation, Tier, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,7 @@ pub(crate) struct Ending {
     pub(crate) duration_s: f64,
     pub(crate) quantum: Quantum,
     pub(crate) asymmetry: Option<Asymmetry>,
+    pub(crate) group: Option<Group>,
     pub(crate) exit_code: i32,
     /// Threads that came and went unseen, with their CPU time where it is known.
     pub(crate) unseen: Others,
@@ -151,6 +152,7 @@ impl Ledger {
             duration_s: ending.duration_s,
             quantum: ending.quantum,
             asymmetry: ending.asymmetry,
+            group: ending.group,
             exit_code: ending.exit_code,
             threads: rows,
             others,
@@ -223,6 +225,7 @@ mod tests {
             duration_s: 2.0,
             quantum: Quantum::default(),
             asymmetry: None,
+            group: None,
             exit_code: 0,
             unseen: Others::default(),
             own_cpu_s: 0.01,

@@ -3,11 +3,13 @@
 mod account;
 mod asymmetry;
 mod file;
+mod group;
 mod ledger;
 mod render;
 
 pub(crate) use asymmetry::Asymmetry;
 pub(crate) use file::ReportFile;
+pub(crate) use group::Group;
 pub(crate) use ledger::{Ending, Ledger};
 pub(crate) use render::{COLUMNS, text};
 
@@ -34,6 +36,8 @@ pub(crate) struct RunReport {
     pub(crate) quantum: Quantum,
     /// Large and small cores; none where all are alike.
     pub(crate) asymmetry: Option<Asymmetry>,
+    /// The group that the run was in; none without `--group`.
+    pub(crate) group: Option<Group>,
     /// The command's exit code; 128 + n when signal n ended it.
     pub(crate) exit_code: i32,
     /// Threads by CPU time, at most [`ledger::LISTED`].

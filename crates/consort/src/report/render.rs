@@ -60,6 +60,9 @@ fn head(out: &mut String, report: &RunReport) {
     if let Some(asymmetry) = &report.asymmetry {
         let _ = writeln!(out, "{}", asymmetry.sentence());
     }
+    if let Some(group) = &report.group {
+        let _ = writeln!(out, "{}", group.sentence());
+    }
     let estimated = report.threads.iter().any(|t| t.stack_source == "estimated");
     if estimated {
         let _ = writeln!(

@@ -1,5 +1,6 @@
 //! `consort run`: a command under management.
 
+mod live;
 mod models;
 mod setup;
 
@@ -7,16 +8,13 @@ use crate::cli::{Format, RunArgs};
 use crate::config;
 use crate::failure::{as_bad_input, bad_input};
 use crate::output;
-use crate::progress::Progress;
-use crate::report::{
-    self, Asymmetry, COLUMNS, Ending, Ledger, Others, Quantum, ReportFile, RunReport,
-    SamplingCounts,
-};
+use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
 use clap::Args;
-use consort_core::{ControlLoop, Machine, hint};
+use consort_core::hint;
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
-use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
+use consort_linux::group::GroupError;
+use consort_linux::live::{LaunchSpec, LiveError};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
 use std::io::Write;
@@ -36,7 +34,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = manage(args, setup, host)?;
+    let report = live::run(args, &config.run, setup, host)?;
     if let Some(file) = report_file {
         file.write(&report)?;
     }
@@ -55,63 +53,6 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     let known: Vec<String> = longs.map(|long| format!("--{long}")).collect();
     let hint = hint(given, known.iter().map(String::as_str));
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
-}
-
-fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
-    let asked = setup.interval;
-    let machine = Live::launch(host, launch_spec(args, setup.interval)?).map_err(refused)?;
-    let setup = setup.with_what_is_left(&machine)?;
-    let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
-    let mut ledger = Ledger::default();
-    let mut progress = Progress::new(args.quiet, &setup.spec.name);
-    while let Some(turn) = wheel.turn()? {
-        ledger.add(&turn);
-        progress.show(&turn);
-    }
-    progress.end();
-    let undone = wheel.undone();
-    let own = crate::own_cost::Cost::so_far(wheel.machine().guardian_pid());
-    let asymmetry = asymmetry(args, wheel.machine());
-    let finished = wheel.into_machine().finish();
-    Ok(ledger.report(Ending {
-        tier: finished.tier,
-        policy: setup.spec.name,
-        policy_requested: setup.requested,
-        policy_reason: setup.why,
-        dry_run: args.dry_run,
-        duration_s: finished.duration_s,
-        quantum: Quantum {
-            asked_ms: 1e3 * asked.as_secs_f64(),
-            mean_ms: finished.quantum_ms,
-        },
-        asymmetry,
-        exit_code: i32::from(finished.exit_code),
-        unseen: unseen(&finished),
-        own_cpu_s: own.cpu_s,
-        sampling_s: finished.sampling_s,
-        managed_cpu_s: finished.managed_cpu_s,
-        peak_rss_kib: own.peak_rss_kib,
-        sampling: SamplingCounts {
-            samples: finished.samples.samples,
-            decoded: finished.samples.decoded,
-            lost: finished.samples.lost,
-        },
-        undone,
-        restored: finished.restored,
-        warnings: finished.warnings,
-    }))
-}
-
-fn asymmetry(args: &RunArgs, machine: &Live) -> Option<Asymmetry> {
-    let emulated = args.emulate_asymmetry.is_some();
-    Asymmetry::of(machine.topology(), machine.offers(), emulated)
-}
-
-fn unseen(finished: &Finished) -> Others {
-    Others {
-        count: finished.short_lived,
-        cpu_s: 0.0,
-    }
 }
 
 fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
@@ -142,9 +83,8 @@ fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
 /// A command that does not exist is the caller's mistake; anything else is a failed run.
 fn refused(error: LiveError) -> anyhow::Error {
     match error {
-        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_)) => {
-            bad_input(error)
-        }
+        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_))
+        | LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
         other => other.into(),
     }
 }

@@ -39,6 +39,29 @@ impl Setup {
     ) -> Result<Self> {
         let requested = args.policy.clone().or_else(|| config.policy.clone());
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
+        Self::on_request(args, config, requested, topology, offers)
+    }
+
+    /// For a run that takes the lead of a group, whose policy and quantum are settled.
+    pub(super) fn of_group(
+        args: &RunArgs,
+        config: &RunConfig,
+        policy: &str,
+        interval: Duration,
+        topology: &Topology,
+        offers: &Offers,
+    ) -> Result<Self> {
+        let setup = Self::on_request(args, config, policy.to_owned(), topology, offers)?;
+        Ok(Self { interval, ..setup })
+    }
+
+    fn on_request(
+        args: &RunArgs,
+        config: &RunConfig,
+        requested: String,
+        topology: &Topology,
+        offers: &Offers,
+    ) -> Result<Self> {
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
         let interval = args.interval.or(config.interval);
