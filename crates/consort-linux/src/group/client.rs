@@ -155,5 +155,6 @@ fn nobody_s() -> Terms {
         policy: String::new(),
         interval_ms: 0,
         dry_run: false,
+        profile: None,
     }
 }

@@ -223,7 +223,7 @@ fn answer_to(terms: &Terms, demands: &Demands) -> Answer {
     let conflict = |what: &str, theirs: &dyn std::fmt::Display, ours: &dyn std::fmt::Display| {
         Answer::Refused(format!(
             "it runs with {what} {ours}, and {what} {theirs} was asked for; \
-             ask for the same, for none, or use another group"
+             ask for the same, leave it out, or use another group"
         ))
     };
     match demands {
@@ -239,6 +239,20 @@ fn answer_to(terms: &Terms, demands: &Demands) -> Answer {
             &format_args!("{interval} ms"),
             &format_args!("{} ms", terms.interval_ms),
         ),
+        Demands {
+            profile: Some(profile),
+            ..
+        } if Some(profile) != terms.profile.as_ref() => {
+            let ours = terms
+                .profile
+                .as_ref()
+                .map(|path| path.display().to_string());
+            conflict(
+                "profile",
+                &profile.display(),
+                &ours.as_deref().unwrap_or("none"),
+            )
+        }
         Demands { dry_run, .. } if *dry_run != terms.dry_run => {
             conflict("--dry-run", dry_run, &terms.dry_run)
         }

@@ -3,8 +3,8 @@
 //! One JSON document per line, at most [`MAX_LINE_BYTES`] long, with the version of the language:
 //!
 //! ```json
-//! {"version":1,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false}}}
-//! {"version":1,"message":{"welcome":{"leader":4711,"run":"4711-88-0","journal":"/run/...","policy":"gang","interval_ms":2000,"dry_run":false}}}
+//! {"version":1,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
+//! {"version":1,"message":{"welcome":{"leader":4711,"run":"4711-88-0","journal":"/run/...","policy":"gang","interval_ms":2000,"dry_run":false,"profile":null}}}
 //! {"version":1,"message":{"program":{"pid":4720,"start_ticks":8812,"name":"xz"}}}
 //! {"version":1,"message":"taken"}
 //! {"version":1,"message":"wake"}
@@ -58,6 +58,8 @@ pub struct Demands {
     pub interval_ms: Option<u64>,
     /// Whether plans are only made.
     pub dry_run: bool,
+    /// Recording of measures.
+    pub profile: Option<PathBuf>,
 }
 
 /// The terms of a group.
@@ -75,6 +77,8 @@ pub struct Terms {
     pub interval_ms: u64,
     /// Whether plans are only made.
     pub dry_run: bool,
+    /// Recording of the measures that are not counted, where there is one.
+    pub profile: Option<PathBuf>,
 }
 
 /// A command that joins.
@@ -187,7 +191,7 @@ mod tests {
             ..Demands::default()
         });
         let text = "{\"version\":1,\"message\":{\"hello\":\
-             {\"policy\":\"gang\",\"interval_ms\":null,\"dry_run\":false}}}";
+             {\"policy\":\"gang\",\"interval_ms\":null,\"dry_run\":false,\"profile\":null}}}";
         assert_eq!(Request::parse(text.as_bytes()).unwrap(), hello);
     }
 

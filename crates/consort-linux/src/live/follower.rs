@@ -5,7 +5,8 @@
 //! be taken for originals.
 
 use super::join::{GroupSpec, GroupSummary, terms};
-use super::launch::{LiveError, Running, Settings};
+use super::launch::{LiveError, Running, Settings, program_name};
+use super::recorded::Recorded;
 use super::relay::children_cpu_s;
 use super::{Finished, Host, Live, SampleCounts};
 use crate::enact::{
@@ -74,7 +75,7 @@ impl Follower {
     ) -> Result<Self, LiveError> {
         let signals = Signals::take().map_err(LiveError::Wait)?;
         let terms = member.terms().clone();
-        let name = name_of(&command);
+        let name = program_name(&command);
         let mut handed = Ok(true);
         let child = launch(command, &terms.run, |pid| {
             handed = hand_over(&host.root, &mut member, pid, &name);
@@ -247,6 +248,7 @@ impl Follower {
     }
 
     fn lead(mut self, candidate: Candidate) -> Result<Followed, LiveError> {
+        self.settings.recorded = self.recorded();
         let led = Enactor::start(&self.settings.enact).map_err(LiveError::from);
         let led = led.and_then(|enactor| {
             let terms = terms(&enactor, &self.settings, &self.terms.policy);
@@ -278,6 +280,13 @@ impl Follower {
         Ok(Followed::Leads(Box::new(live), terms))
     }
 
+    /// The group's recording; a leader before this one has read it.
+    fn recorded(&mut self) -> Option<Recorded> {
+        let read = Recorded::read(self.terms.profile.as_ref()?);
+        read.map_err(|error| self.warnings.insert(error.to_string()))
+            .ok()
+    }
+
     fn finished(self, exit_code: u8) -> Finished {
         Finished {
             exit_code,
@@ -296,8 +305,8 @@ impl Follower {
                 leader: self.terms.leader,
                 policy: self.terms.policy,
                 most_programs: 2,
-                programs: Vec::new(),
             }),
+            programs: Vec::new(),
             warnings: self.warnings.into_iter().collect(),
         }
     }
@@ -321,20 +330,11 @@ fn with_terms(group: GroupSpec, terms: &Terms) -> GroupSpec {
         policy: Some(terms.policy.clone()),
         interval_ms: Some(terms.interval_ms),
         dry_run: terms.dry_run,
+        profile: terms.profile.clone(),
     };
     GroupSpec {
         demands,
         policy: terms.policy.clone(),
         ..group
     }
-}
-
-/// Longest name of a command that is told: with every byte escaped it fits a message.
-const NAME_CHARS: usize = 128;
-
-/// The last part of a command's path.
-pub(super) fn name_of(command: &Command) -> String {
-    let path = Path::new(command.get_program());
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    name.to_string_lossy().chars().take(NAME_CHARS).collect()
 }

@@ -20,8 +20,7 @@ impl Live {
                     peer,
                     program,
                 } => self.answer(conversation, peer, program),
-                // Nobody is paused by this machine yet.
-                Attended::Wakes(_) => {}
+                Attended::Wakes(_) => self.wake_all(),
                 Attended::Leaves(root) => self.part_with_program(root),
             }
         }
@@ -54,7 +53,13 @@ impl Live {
             (Some(_), Some(stat)) if stat.parent_pid != peer => Some(format!(
                 "process {pid} was not started by the member that hands it over, process {peer}"
             )),
-            (Some(_), Some(_)) => None,
+            (Some(_), Some(_)) => {
+                let recorded = self.recorded.as_ref()?;
+                recorded
+                    .check(&program.name)
+                    .err()
+                    .map(|error| error.to_string())
+            }
             _ => Some(format!("there is no process {pid}")),
         }
     }
@@ -87,5 +92,6 @@ impl Live {
         for id in its {
             self.part_with(id, consort_core::Sample::default());
         }
+        self.forget_ended();
     }
 }

@@ -2,7 +2,6 @@
 
 use super::follower::Follower;
 use super::launch::{LaunchSpec, LiveError, Settings};
-use super::trees::Trees;
 use super::{Host, Live};
 use crate::enact::Enactor;
 use crate::group::{Demands, GroupName, Leader, Place, Terms, enter};
@@ -39,8 +38,6 @@ pub struct GroupSummary {
     pub policy: String,
     /// Most programs at a time, as far as this run knows: a member knows of itself and its leader.
     pub most_programs: usize,
-    /// Programs that this run has managed, by the pid at the root of each, with their names.
-    pub programs: Vec<(u32, String)>,
 }
 
 impl Live {
@@ -80,20 +77,19 @@ pub(super) fn terms(enactor: &Enactor, settings: &Settings, policy: &str) -> Ter
         policy: policy.to_owned(),
         interval_ms: u64::try_from(settings.interval.as_millis()).unwrap_or(u64::MAX),
         dry_run: settings.dry_run,
+        profile: settings.recorded.as_ref().map(|r| r.origin().to_owned()),
     }
 }
 
 impl GroupSummary {
     /// Of a run that leads.
-    pub(super) fn led(leader: &Leader, trees: &Trees) -> Self {
-        let programs = trees.all().map(|(id, tree)| (id.0, tree.name.clone()));
+    pub(super) fn led(leader: &Leader) -> Self {
         Self {
             name: leader.group().to_string(),
             led: true,
             leader: std::process::id(),
             policy: leader.terms().policy.clone(),
             most_programs: leader.most_programs(),
-            programs: programs.collect(),
         }
     }
 }

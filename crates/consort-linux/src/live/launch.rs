@@ -3,10 +3,10 @@
 use super::counting::Counting;
 use super::descriptors::Descriptors;
 use super::energy::Energy;
-use super::follower::name_of;
 use super::observe::own_cpu_ns;
 use super::pace::Pace;
 use super::pausing::Pausing;
+use super::recorded::Recorded;
 use super::trees::Trees;
 use super::urgency::be_on_time;
 use super::{Clock, Host, Live, SampleCounts, Sampling};
@@ -40,6 +40,8 @@ pub struct LaunchSpec {
     /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
     /// host does not have are passed over.
     pub pausing: Vec<PauseKind>,
+    /// Measures that this host cannot count.
+    pub recorded: Option<Recorded>,
     /// Where the journal goes and how the guardian is started.
     pub enact: EnactConfig,
 }
@@ -79,6 +81,7 @@ impl LaunchSpec {
             dry_run: self.dry_run,
             override_affinity: self.override_affinity,
             pausing: self.pausing,
+            recorded: self.recorded,
             enact: self.enact,
         };
         (self.command, settings)
@@ -92,6 +95,7 @@ pub(super) struct Settings {
     pub(super) dry_run: bool,
     pub(super) override_affinity: bool,
     pub(super) pausing: Vec<PauseKind>,
+    pub(super) recorded: Option<Recorded>,
     pub(super) enact: EnactConfig,
 }
 
@@ -162,7 +166,7 @@ impl Live {
         };
         let wish = SamplingWish::of(&host);
         let pus = host.discovery.machine.pus();
-        let name = name_of(&command);
+        let name = program_name(&command);
         let mut sampler = None;
         let child = launch(command, enactor.run_id(), |pid| {
             let attach = || Sampler::attach_launch(pid, pus, wish.config);
@@ -205,11 +209,14 @@ impl Live {
     fn assemble(
         host: Host,
         settings: &Settings,
-        running: Running,
+        mut running: Running,
         sampling: Option<Sampling>,
     ) -> Result<Self, LiveError> {
         be_on_time(settings.interval);
-        let offers = offers(&host, sampling.is_some());
+        let mut offers = offers(&host, sampling.is_some());
+        if let Some(recorded) = &settings.recorded {
+            running.warnings.insert(recorded.offer(&mut offers));
+        }
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
         let mut live = Self {
@@ -241,6 +248,7 @@ impl Live {
             child: running.child,
             signals: running.signals,
             group: running.group,
+            recorded: settings.recorded.clone(),
             threads: BTreeMap::new(),
             exited: Vec::new(),
             gone_at_once: 0,
@@ -252,6 +260,16 @@ impl Live {
         live.take_records();
         Ok(live)
     }
+}
+
+/// Longest name of a command that is told: with every byte escaped it fits a message of groups.
+const NAME_CHARS: usize = 128;
+
+/// What a command's program is called: the last part of its path.
+pub fn program_name(command: &Command) -> String {
+    let path = Path::new(command.get_program());
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().chars().take(NAME_CHARS).collect()
 }
 
 /// Puts right what an earlier run could not, because its guardian was killed as well.

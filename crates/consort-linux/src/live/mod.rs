@@ -23,6 +23,7 @@ mod pace;
 mod pausing;
 mod place;
 mod programs;
+mod recorded;
 mod relay;
 mod threads;
 mod trees;
@@ -31,7 +32,8 @@ mod urgency;
 pub use follower::{Followed, Follower};
 pub use host::{Host, HostError};
 pub use join::{Begun, GroupSpec, GroupSummary};
-pub use launch::{LaunchSpec, LiveError};
+pub use launch::{LaunchSpec, LiveError, program_name};
+pub use recorded::{Recorded, RecordedError};
 
 use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};
@@ -76,6 +78,8 @@ pub struct Live {
     signals: Signals,
     /// The group that this run leads, if any.
     group: Option<Leader>,
+    /// Measures that are not counted.
+    recorded: Option<Recorded>,
     trees: Trees,
     threads: Threads,
     /// Threads that have exited since the last observation.
@@ -152,6 +156,8 @@ pub struct Finished {
     pub pauses: u64,
     /// Mean length of the quanta, ms; none when the first was not over.
     pub quantum_ms: Option<f64>,
+    /// Programs that were managed, by the pid at the root of each, with their names.
+    pub programs: Vec<(u32, String)>,
     /// The group that the run was in, if any.
     pub group: Option<GroupSummary>,
     /// What went not as planned, one sentence each.
@@ -220,10 +226,8 @@ impl Live {
             restored: restoration.complete,
             pauses: self.pausing.count,
             quantum_ms: self.pace.mean_ms(),
-            group: self
-                .group
-                .as_ref()
-                .map(|led| GroupSummary::led(led, &self.trees)),
+            group: self.group.as_ref().map(GroupSummary::led),
+            programs: self.trees.names(),
             warnings: self.warnings.into_iter().collect(),
         }
     }

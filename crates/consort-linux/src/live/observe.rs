@@ -146,6 +146,10 @@ impl Live {
             profile.fill(&mut sample, moment.interval_ns);
         }
         let last_pu = thread.last.map(|last| last.last_pu);
+        if let Some(recorded) = &self.recorded {
+            let root = self.trees.root_of(id.pid).unwrap_or(id.pid);
+            recorded.fill(self.trees.name(root), &mut sample, moment.interval_ns);
+        }
         Some(observed(id, thread, sample, last_pu))
     }
 

@@ -1,4 +1,4 @@
-//! Which program a process belongs to: whatever the command starts is part of the command.
+//! Which program a process belongs to: whatever a command starts is part of it.
 
 use super::Live;
 use consort_core::ProgramId;
@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Live {
     /// The program that a process belongs to.
-    pub(super) fn program_of(&self, _pid: u32) -> ProgramId {
-        ProgramId(self.child.pid())
+    pub(super) fn program_of(&self, pid: u32) -> ProgramId {
+        ProgramId(self.trees.root_of(pid).unwrap_or(self.child.pid()))
     }
 
     /// Processes with threads here that are part of another program than that of their own pid.

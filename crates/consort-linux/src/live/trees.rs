@@ -4,7 +4,6 @@
 //! parent belongs; one whose parent is not known any more belongs to the program of this run's own
 //! command.
 
-use consort_core::ProgramId;
 use std::collections::BTreeMap;
 
 /// One program.
@@ -80,11 +79,17 @@ impl Trees {
         self.roots.get(&root).is_some_and(|tree| tree.managed)
     }
 
-    /// Every program that was ever there, by its root.
-    pub(super) fn all(&self) -> impl Iterator<Item = (ProgramId, &Tree)> {
-        self.roots
-            .iter()
-            .map(|(&root, tree)| (ProgramId(root), tree))
+    /// The name of the program of this root.
+    pub(super) fn name(&self, root: u32) -> &str {
+        self.roots.get(&root).map_or("", |tree| &tree.name)
+    }
+
+    /// Every program that was ever there, by the pid at its root, with its name.
+    pub(super) fn names(&self) -> Vec<(u32, String)> {
+        let roots = self.roots.iter();
+        roots
+            .map(|(&root, tree)| (root, tree.name.clone()))
+            .collect()
     }
 }
 
@@ -140,7 +145,7 @@ mod tests {
             for (pid, parent) in births {
                 let root = trees.place(pid, [parent]);
                 prop_assert_eq!(trees.root_of(pid), Some(root));
-                prop_assert!(trees.all().any(|(id, _)| id.0 == root));
+                prop_assert!(trees.names().iter().any(|(pid, _)| *pid == root));
             }
         }
     }

@@ -51,6 +51,10 @@ pub(crate) struct RunArgs {
     /// that policy
     #[arg(long, value_name = "FILE")]
     pub(crate) model: Option<PathBuf>,
+    /// Measures of programs that this machine cannot count, from FILE: a report of a run on one that
+    /// can, or written by hand (docs/groups.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -13,17 +13,6 @@ pub(crate) struct Group {
     pub(crate) leader: u32,
     /// Most programs at a time; of a member, as far as it knows.
     pub(crate) most_programs: usize,
-    /// Programs that this run has managed.
-    pub(crate) programs: Vec<GroupProgram>,
-}
-
-/// A program of a group.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct GroupProgram {
-    /// The process that was started.
-    pub(crate) pid: u32,
-    /// Its command, without the folder.
-    pub(crate) name: String,
 }
 
 impl Group {
@@ -53,15 +42,11 @@ impl Group {
 
 impl From<GroupSummary> for Group {
     fn from(summary: GroupSummary) -> Self {
-        let programs = summary.programs.into_iter();
         Self {
             name: summary.name,
             role: if summary.led { "leader" } else { "member" },
             leader: summary.leader,
             most_programs: summary.most_programs,
-            programs: programs
-                .map(|(pid, name)| GroupProgram { pid, name })
-                .collect(),
         }
     }
 }
@@ -77,7 +62,6 @@ mod tests {
             leader: 7,
             policy: "gang".to_owned(),
             most_programs,
-            programs: vec![(8, "xz".to_owned())],
         })
     }
 

@@ -1,6 +1,7 @@
 //! Sums a run up, turn by turn.
 
 use super::account::Account;
+use super::programs::Programs;
 use super::{Asymmetry, Group, Others, Overhead, Quantum, RunReport, SamplingCounts};
 use consort_core::{Observation, ThreadId, ThreadObservation, Tier, Turn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ pub(crate) struct Ledger {
     accounts: BTreeMap<ThreadId, Account>,
     ended: BTreeSet<ThreadId>,
     others: Others,
+    programs: Programs,
     plans: u64,
     moves: u64,
     warnings: Vec<String>,
@@ -46,6 +48,8 @@ pub(crate) struct Ending {
     pub(crate) managed_cpu_s: f64,
     pub(crate) peak_rss_kib: u64,
     pub(crate) sampling: SamplingCounts,
+    /// Programs by the pid at the root of each, with their names.
+    pub(crate) programs: Vec<(u32, String)>,
     pub(crate) undone: u64,
     pub(crate) restored: bool,
     pub(crate) warnings: Vec<String>,
@@ -73,6 +77,7 @@ impl Ledger {
 
     /// Adds what was seen after the last plan.
     pub(crate) fn observe(&mut self, seen: &Observation) {
+        self.programs.add(seen);
         for thread in &seen.threads {
             self.add_thread(thread, seen.interval_ns);
         }
@@ -156,6 +161,7 @@ impl Ledger {
             exit_code: ending.exit_code,
             threads: rows,
             others,
+            programs: self.programs.rows(ending.programs),
             plans: self.plans,
             moves: self.moves,
             undone: ending.undone,
@@ -233,6 +239,7 @@ mod tests {
             managed_cpu_s: 1.5,
             peak_rss_kib: 9000,
             sampling: SamplingCounts::default(),
+            programs: Vec::new(),
             undone: 0,
             restored: true,
             warnings: vec!["once".to_owned(), "once".to_owned()],

@@ -5,12 +5,14 @@ mod asymmetry;
 mod file;
 mod group;
 mod ledger;
+mod programs;
 mod render;
 
 pub(crate) use asymmetry::Asymmetry;
 pub(crate) use file::ReportFile;
 pub(crate) use group::Group;
 pub(crate) use ledger::{Ending, Ledger};
+pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 
 use consort_core::{Class, Mix};
@@ -44,6 +46,8 @@ pub(crate) struct RunReport {
     pub(crate) threads: Vec<ThreadRow>,
     /// Threads that are not listed one by one.
     pub(crate) others: Others,
+    /// Programs with the measures of co-scheduling; `--profile` takes them.
+    pub(crate) programs: Vec<ProgramRow>,
     /// Plans that were made.
     pub(crate) plans: u64,
     /// Masks that were written to move a thread.

@@ -38,7 +38,9 @@ pub(crate) fn text(report: &RunReport) -> String {
     let mut out = String::new();
     head(&mut out, report);
     let shown = &report.threads[..report.threads.len().min(SHOWN)];
-    out.push_str(&output::table(COLUMNS, shown));
+    if !shown.is_empty() {
+        out.push_str(&output::table(COLUMNS, shown));
+    }
     hidden(&mut out, report);
     foot(&mut out, report);
     out

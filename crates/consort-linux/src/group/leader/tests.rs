@@ -14,6 +14,7 @@ fn terms() -> Terms {
         policy: "gang".to_owned(),
         interval_ms: 2_000,
         dry_run: false,
+        profile: None,
     }
 }
 
@@ -167,6 +168,14 @@ fn other_terms_are_refused_and_both_sides_are_named() {
         interval.contains("2000 ms") && interval.contains(" 10 ms"),
         "{interval}"
     );
+    let profile = refused(Demands {
+        profile: Some("/p.json".into()),
+        ..Demands::default()
+    });
+    assert!(
+        profile.contains("profile none") && profile.contains("profile /p.json"),
+        "{profile}"
+    );
     let dry = refused(Demands {
         dry_run: true,
         ..Demands::default()
@@ -184,7 +193,7 @@ fn the_same_terms_are_welcome() {
     let demands = Demands {
         policy: Some("gang".to_owned()),
         interval_ms: Some(2_000),
-        dry_run: false,
+        ..Demands::default()
     };
     assert!(entering(&scene, &mut leader, &demands).is_ok());
 }

@@ -10,7 +10,7 @@ use crate::report::{Asymmetry, Ending, Group, Ledger, Others, Quantum, RunReport
 use anyhow::Result;
 use consort_core::{ControlLoop, Machine};
 use consort_linux::group::{Demands, GroupName, Terms};
-use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, Live};
+use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, Live, Recorded};
 use std::time::Duration;
 
 /// What holds for the whole run.
@@ -25,21 +25,30 @@ pub(super) fn run(
     config: &RunConfig,
     setup: Setup,
     host: Host,
+    recorded: Option<Recorded>,
 ) -> Result<RunReport> {
     let run = Run { args, config };
-    let spec = launch_spec(args, setup.interval)?;
-    let Some(name) = &args.group else {
+    let group = args.group.as_ref();
+    let group = group.map(|name| group_spec(args, config, &setup, name, recorded.as_ref()));
+    let spec = launch_spec(args, setup.interval, recorded)?;
+    let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
         return run.manage(setup.with_what_is_left(&machine)?, machine);
     };
-    match Live::join(host, spec, group_spec(args, config, &setup, name)).map_err(refused)? {
+    match Live::join(host, spec, group).map_err(refused)? {
         Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
         Begun::Follows(follower) => run.follow(*follower),
     }
 }
 
 /// What the user has asked for must hold in the group; the rest is the leader's.
-fn group_spec(args: &RunArgs, config: &RunConfig, setup: &Setup, name: &GroupName) -> GroupSpec {
+fn group_spec(
+    args: &RunArgs,
+    config: &RunConfig,
+    setup: &Setup,
+    name: &GroupName,
+    recorded: Option<&Recorded>,
+) -> GroupSpec {
     let interval = args.interval.or(config.interval);
     GroupSpec {
         name: name.clone(),
@@ -47,6 +56,7 @@ fn group_spec(args: &RunArgs, config: &RunConfig, setup: &Setup, name: &GroupNam
             policy: args.policy.clone().or_else(|| config.policy.clone()),
             interval_ms: interval.map(millis),
             dry_run: args.dry_run,
+            profile: recorded.map(|recorded| recorded.origin().to_owned()),
         },
         policy: setup.requested.clone(),
     }
@@ -145,6 +155,7 @@ impl Run<'_> {
                 decoded: finished.samples.decoded,
                 lost: finished.samples.lost,
             },
+            programs: finished.programs,
             undone: 0,
             restored: finished.restored,
             warnings,

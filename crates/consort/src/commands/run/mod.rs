@@ -14,12 +14,12 @@ use clap::Args;
 use consort_core::hint;
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
 use consort_linux::group::GroupError;
-use consort_linux::live::{LaunchSpec, LiveError};
+use consort_linux::live::{LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -32,9 +32,15 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let topology = args.topology.as_ref().or(config.run.topology.as_ref());
     let host = crate::host::look(topology.map(PathBuf::as_path))?;
     let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
-    let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
+    let mut offers = host.offers();
+    let recorded = args.profile.as_deref().map(|path| recorded(path, args));
+    let recorded = recorded.transpose()?;
+    if let Some(recorded) = &recorded {
+        recorded.offer(&mut offers);
+    }
+    let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = live::run(args, &config.run, setup, host)?;
+    let report = live::run(args, &config.run, setup, host, recorded)?;
     if let Some(file) = report_file {
         file.write(&report)?;
     }
@@ -55,13 +61,31 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
-fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
+/// Measures from a file; all groups know it by its whole path.
+fn recorded(path: &Path, args: &RunArgs) -> Result<Recorded> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let recorded = Recorded::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
+    let name = program_name(&command(args)?);
+    recorded.check(&name).map_err(bad_input)?;
+    Ok(recorded)
+}
+
+fn command(args: &RunArgs) -> Result<Command> {
     let (program, arguments) = args
         .command
         .split_first()
         .ok_or_else(|| bad_input("no command was given; write consort run -- CMD ARGS"))?;
     let mut command = Command::new(program);
     command.args(arguments);
+    Ok(command)
+}
+
+fn launch_spec(
+    args: &RunArgs,
+    interval: Duration,
+    recorded: Option<Recorded>,
+) -> Result<LaunchSpec> {
+    let mut command = command(args)?;
     if args.format != Format::Table {
         // stdout carries exactly one document; the command's own output goes where people look.
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
@@ -73,6 +97,7 @@ fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
         dry_run: args.dry_run,
         override_affinity: args.override_affinity,
         pausing: PauseKind::ALL.to_vec(),
+        recorded,
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
