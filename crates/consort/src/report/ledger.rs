@@ -50,6 +50,7 @@ pub(crate) struct Ending {
     pub(crate) sampling: SamplingCounts,
     /// Programs by the pid at the root of each, with their names.
     pub(crate) programs: Vec<(u32, String)>,
+    pub(crate) pauses: u64,
     pub(crate) undone: u64,
     pub(crate) restored: bool,
     pub(crate) warnings: Vec<String>,
@@ -164,6 +165,7 @@ impl Ledger {
             programs: self.programs.rows(ending.programs),
             plans: self.plans,
             moves: self.moves,
+            pauses: ending.pauses,
             undone: ending.undone,
             overhead: Overhead {
                 cpu_s: ending.own_cpu_s,
@@ -240,6 +242,7 @@ mod tests {
             peak_rss_kib: 9000,
             sampling: SamplingCounts::default(),
             programs: Vec::new(),
+            pauses: 0,
             undone: 0,
             restored: true,
             warnings: vec!["once".to_owned(), "once".to_owned()],

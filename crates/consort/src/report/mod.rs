@@ -52,6 +52,8 @@ pub(crate) struct RunReport {
     pub(crate) plans: u64,
     /// Masks that were written to move a thread.
     pub(crate) moves: u64,
+    /// How often programs were paused.
+    pub(crate) pauses: u64,
     /// Plans that were undone because progress fell.
     pub(crate) undone: u64,
     /// What Consort itself took.

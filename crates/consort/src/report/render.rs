@@ -112,9 +112,13 @@ fn foot(out: &mut String, report: &RunReport) {
         0 => String::new(),
         n => format!(", {n} undone because progress fell"),
     };
+    let pauses = match report.pauses {
+        0 => String::new(),
+        n => format!(", {n} pauses"),
+    };
     let _ = writeln!(
         out,
-        "{} plans and {} moves in {:.2} s{undone}; every mask restored: {}",
+        "{} plans and {} moves{pauses} in {:.2} s{undone}; every mask restored: {}",
         report.plans,
         report.moves,
         report.duration_s,

@@ -156,6 +156,7 @@ impl Run<'_> {
                 lost: finished.samples.lost,
             },
             programs: finished.programs,
+            pauses: finished.pauses,
             undone: 0,
             restored: finished.restored,
             warnings,

@@ -164,7 +164,15 @@ fn automatic(
 /// What keeps a signal away is told where tiers are.
 fn unfed(error: PolicyError) -> anyhow::Error {
     match error {
-        PolicyError::Unfed { .. } => bad_input(format!("{error}; `consort machine` says why")),
+        PolicyError::Unfed { ref needs, .. } => {
+            let recorded = needs.contains("llc-") || needs.contains("bus-");
+            let way = if recorded {
+                ", and --profile FILE brings measures from a machine that has them"
+            } else {
+                ""
+            };
+            bad_input(format!("{error}; `consort machine` says why{way}"))
+        }
         other => bad_input(other),
     }
 }
