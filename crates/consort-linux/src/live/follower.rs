@@ -1,19 +1,12 @@
 //! A member of a group: it started its command, and another run manages it.
-//!
-//! When the leader goes, whoever gets the lock leads next. Before it touches anything, the old
-//! leader's journal must be gone: until then masks may yet be put back by its guardian, and would
-//! be taken for originals.
 
-use super::join::{GroupSpec, GroupSummary, terms};
-use super::launch::{LiveError, Running, Settings, program_name};
-use super::recorded::Recorded;
+use super::join::{GroupSpec, GroupSummary};
+use super::launch::{LiveError, Settings, program_name};
 use super::relay::children_cpu_s;
+use super::succession::hand_over;
 use super::{Finished, Host, Live, SampleCounts};
-use crate::enact::{
-    ChildEvent, Enactor, Launched, Relay, Signals, exit_code, identify, launch, recover_stale,
-    relay,
-};
-use crate::group::{Candidate, Demands, GroupError, Joining, Member, Place, Terms, try_enter};
+use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, launch, relay};
+use crate::group::{Candidate, Demands, Member, Terms};
 use consort_core::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -21,28 +14,25 @@ use nix::sys::signal::Signal;
 use nix::sys::time::TimeSpec;
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Between two attempts to find, or to become, the next leader.
 const SEEK_EVERY: Duration = Duration::from_millis(10);
-/// How long an old leader's journal is waited for.
-const RESTORE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A command that another run manages.
 pub struct Follower {
-    host: Host,
-    settings: Settings,
-    group: GroupSpec,
-    command: String,
-    child: Launched,
-    signals: Signals,
-    standing: Standing,
+    pub(super) host: Host,
+    pub(super) settings: Settings,
+    pub(super) group: GroupSpec,
+    pub(super) command: String,
+    pub(super) child: Launched,
+    pub(super) signals: Signals,
+    pub(super) standing: Standing,
     /// The terms that held last.
-    terms: Terms,
-    start: Instant,
-    warnings: BTreeSet<String>,
+    pub(super) terms: Terms,
+    pub(super) start: Instant,
+    pub(super) warnings: BTreeSet<String>,
 }
 
 /// How a follower's time ended.
@@ -54,7 +44,7 @@ pub enum Followed {
 }
 
 /// Where a follower stands.
-enum Standing {
+pub(super) enum Standing {
     Follows(Member),
     /// The leader is gone.
     Seeks,
@@ -207,86 +197,6 @@ impl Follower {
         Ok(None)
     }
 
-    /// One attempt to find or become the next leader.
-    fn seek(&mut self) -> Standing {
-        let dirs = &self.settings.enact.runtime_dirs;
-        let found = try_enter(dirs, &self.group.name, &self.group.demands);
-        let taken = found.and_then(|place| match place {
-            Some(Place::Follows(mut member)) => {
-                let (root, pid) = (&self.host.root, self.child.pid());
-                let there = hand_over(root, &mut member, pid, &self.command)?;
-                self.terms = member.terms().clone();
-                Ok(if there {
-                    Standing::Follows(member)
-                } else {
-                    Standing::Seeks
-                })
-            }
-            Some(Place::Leads(candidate)) => {
-                Ok(Standing::Elected(candidate, Instant::now() + RESTORE_LIMIT))
-            }
-            None => Ok(Standing::Seeks),
-        });
-        taken.unwrap_or_else(|error| self.on_its_own(&error))
-    }
-
-    fn on_its_own(&mut self, error: &dyn std::error::Error) -> Standing {
-        let text =
-            format!("the command went on unmanaged when its group's leader was gone: {error}");
-        self.warnings.insert(text);
-        Standing::Alone
-    }
-
-    /// Whether the old leader's masks are put back. Its guardian does it; should that be dead as
-    /// well, we do.
-    fn is_restored(&self) -> bool {
-        let there = self.terms.journal.exists();
-        if there {
-            recover_stale(&self.settings.enact.runtime_dirs);
-        }
-        !there
-    }
-
-    fn lead(mut self, candidate: Candidate) -> Result<Followed, LiveError> {
-        self.settings.recorded = self.recorded();
-        let led = Enactor::start(&self.settings.enact).map_err(LiveError::from);
-        let led = led.and_then(|enactor| {
-            let terms = terms(&enactor, &self.settings, &self.terms.policy);
-            match candidate.lead(terms.clone()) {
-                Ok(leader) => Ok((enactor, leader, terms)),
-                Err(error) => {
-                    enactor.close();
-                    Err(error.into())
-                }
-            }
-        });
-        let (enactor, leader, terms) = match led {
-            Ok(led) => led,
-            Err(error) => {
-                self.standing = self.on_its_own(&error);
-                return self.follow();
-            }
-        };
-        let running = Running {
-            child: self.child,
-            name: self.command,
-            signals: self.signals,
-            enactor,
-            group: Some(leader),
-            start: self.start,
-            warnings: self.warnings,
-        };
-        let live = Live::take_over(self.host, &self.settings, running)?;
-        Ok(Followed::Leads(Box::new(live), terms))
-    }
-
-    /// The group's recording; a leader before this one has read it.
-    fn recorded(&mut self) -> Option<Recorded> {
-        let read = Recorded::read(self.terms.profile.as_ref()?);
-        read.map_err(|error| self.warnings.insert(error.to_string()))
-            .ok()
-    }
-
     fn finished(self, exit_code: u8) -> Finished {
         Finished {
             exit_code,
@@ -310,18 +220,6 @@ impl Follower {
             warnings: self.warnings.into_iter().collect(),
         }
     }
-}
-
-/// Hands a process over, held or running; false when the leader is gone.
-fn hand_over(root: &Path, member: &mut Member, pid: u32, name: &str) -> Result<bool, GroupError> {
-    // One that is gone already is refused by the leader, who looks again.
-    let start_ticks = identify(root, pid, pid).map_or(0, |id| id.start_ticks);
-    let name = name.to_owned();
-    member.hand_over(Joining {
-        pid,
-        start_ticks,
-        name,
-    })
 }
 
 /// Whatever the user left open is what held when the group was entered first.

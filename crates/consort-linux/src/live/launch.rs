@@ -7,16 +7,17 @@ use super::observe::own_cpu_ns;
 use super::pace::Pace;
 use super::pausing::Pausing;
 use super::recorded::Recorded;
+use super::sampled::{SamplingWish, accept};
 use super::trees::Trees;
 use super::urgency::be_on_time;
-use super::{Clock, Host, Live, SampleCounts, Sampling};
+use super::{Clock, Host, Live, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
 };
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
-use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
+use crate::sampling::Sampler;
 use crate::topology::Watch;
 use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
@@ -108,33 +109,6 @@ pub(super) struct Running {
     pub(super) group: Option<Leader>,
     pub(super) start: Instant,
     pub(super) warnings: BTreeSet<String>,
-}
-
-/// How to sample on this host, if at all.
-struct SamplingWish {
-    wanted: bool,
-    cost_ns: u64,
-    config: SamplerConfig,
-}
-
-impl SamplingWish {
-    fn of(host: &Host) -> Self {
-        let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
-        let cost_ns = if wanted {
-            sample_cost_ns().unwrap_or(0)
-        } else {
-            0
-        };
-        // Up to 20 times dearer in some virtual machines than on bare metal.
-        let config = SamplerConfig::default()
-            .for_cost(cost_ns)
-            .permitted(&host.root);
-        Self {
-            wanted,
-            cost_ns,
-            config,
-        }
-    }
 }
 
 impl Live {
@@ -303,26 +277,4 @@ fn offers(host: &Host, sampling: bool) -> Offers {
         kept.set_stack(offered.stack().to_vec());
     }
     kept
-}
-
-/// The sampling tier if its events could be opened, else a warning that says why not.
-fn accept(
-    sampler: Option<Result<Sampler, SamplerError>>,
-    root: &Path,
-    cost_ns: u64,
-    warnings: &mut BTreeSet<String>,
-) -> Option<Sampling> {
-    match sampler? {
-        Ok(sampler) => Some(Sampling {
-            sampler,
-            cost_ns,
-            profiler: Profiler::new(root),
-            counts: SampleCounts::default(),
-            unsettled: (0, 0),
-        }),
-        Err(error) => {
-            warnings.insert(format!("no sampling, so no instruction mix: {error}"));
-            None
-        }
-    }
 }

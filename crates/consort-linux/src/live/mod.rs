@@ -25,6 +25,8 @@ mod place;
 mod programs;
 mod recorded;
 mod relay;
+mod sampled;
+mod succession;
 mod threads;
 mod trees;
 mod urgency;

