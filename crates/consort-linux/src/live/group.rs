@@ -1,10 +1,10 @@
 //! A run that leads a group: the programs of its members come and go.
 
 use super::Live;
-use crate::enact::{Wanted, identify};
+use crate::enact::Wanted;
 use crate::group::{Answer, Attended, Joining};
 use crate::proc::read_stat;
-use consort_core::ThreadId;
+use consort_core::{Sample, ThreadId};
 use std::time::Instant;
 
 impl Live {
@@ -44,24 +44,19 @@ impl Live {
     /// over what is not his.
     fn reason_against(&self, peer: u32, program: &Joining) -> Option<String> {
         let pid = program.pid;
-        let there = identify(&self.root, pid, pid);
-        let stat = read_stat(&self.root, pid, pid).ok();
-        match (there, stat) {
-            (Some(there), Some(_)) if there.start_ticks != program.start_ticks => {
-                Some(format!("process {pid} is another one than was meant"))
-            }
-            (Some(_), Some(stat)) if stat.parent_pid != peer => Some(format!(
-                "process {pid} was not started by the member that hands it over, process {peer}"
-            )),
-            (Some(_), Some(_)) => {
-                let recorded = self.recorded.as_ref()?;
-                recorded
-                    .check(&program.name)
-                    .err()
-                    .map(|error| error.to_string())
-            }
-            _ => Some(format!("there is no process {pid}")),
+        let Ok(stat) = read_stat(&self.root, pid, pid) else {
+            return Some(format!("there is no process {pid}"));
+        };
+        if stat.start_ticks != program.start_ticks {
+            return Some(format!("process {pid} is another one than was meant"));
         }
+        if stat.parent_pid != peer {
+            return Some(format!(
+                "process {pid} was not started by the member that hands it over, process {peer}"
+            ));
+        }
+        let measured = self.recorded.as_ref()?.check(&program.name);
+        measured.err().map(|error| error.to_string())
     }
 
     fn take_program(&mut self, program: Joining) {
@@ -81,16 +76,17 @@ impl Live {
     fn part_with_program(&mut self, root: u32) {
         self.trees.let_go(root);
         self.discovery.unwatch(root);
-        let is_its = |id: &&ThreadId| self.trees.root_of(id.pid) == Some(root);
-        let its: Vec<ThreadId> = self.threads.keys().filter(is_its).copied().collect();
-        let free: Vec<_> = its.iter().map(|&id| (id, Wanted::Unrestricted)).collect();
+        let is_its = |id: &ThreadId| self.trees.root_of(id.pid) == Some(root);
+        let its: Vec<ThreadId> = self.threads.keys().copied().filter(is_its).collect();
+        let managed = its.iter().filter(|id| self.threads[*id].managed);
+        let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
         let report = self.enactor.apply(&free);
         for (id, refusal) in &report.refused {
             self.warnings
                 .insert(format!("thread {id} was not put back: {refusal}"));
         }
         for id in its {
-            self.part_with(id, consort_core::Sample::default());
+            self.part_with(id, Sample::default());
         }
         self.forget_ended();
     }
