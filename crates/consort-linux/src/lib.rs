@@ -5,8 +5,8 @@
 //! `sampling` (instruction pointers to instruction mix), `discovery` (which
 //! threads exist), `events` (event files by microarchitecture), `counters`
 //! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
-//! journal, guardian), `pause` (freezers and stop signals), `energy`
-//! (RAPL). `live` puts them together.
+//! journal, guardian), `pause` (freezers and stop signals), `energy` (RAPL), `group` (several runs
+//! under one control loop). `live` puts them together.
 
 mod cgroup;
 pub mod counters;
@@ -14,6 +14,7 @@ pub mod discovery;
 pub mod enact;
 pub mod energy;
 pub mod events;
+pub mod group;
 pub mod live;
 pub mod pause;
 pub mod perf;

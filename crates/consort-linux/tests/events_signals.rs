@@ -70,6 +70,29 @@ fn multiplexed_counts_are_scaled_and_shares_are_not() {
 }
 
 #[test]
+fn accesses_and_misses_of_the_last_level_cache_are_counts() {
+    let wanted = [Signal::LlcAccesses, Signal::LlcMisses];
+    for (name, accesses, misses) in [
+        ("intel-skylake", "llc_references", "llc_misses"),
+        ("arm-neoverse-n1", "ll_cache_rd", "ll_cache_miss_rd"),
+    ] {
+        let (plan, program) = planned(&file(name), 0, &wanted);
+        let counts = [
+            ("cycles", 1000),
+            ("instructions", 500),
+            (accesses, 40),
+            (misses, 10),
+        ];
+        let deltas = deltas(&plan, (40, 10), &counts);
+        let mut sample = Sample::default();
+        fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+        near(sample.get(Signal::LlcAccesses), 160.0);
+        near(sample.get(Signal::LlcMisses), 40.0);
+        assert_eq!(sample.get(Signal::FpUsage), None, "{name}");
+    }
+}
+
+#[test]
 fn a_group_that_never_ran_gives_nothing() {
     let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
     let deltas = deltas(&plan, (40, 0), &[]);

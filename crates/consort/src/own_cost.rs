@@ -12,14 +12,14 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Up to now.
-    pub(crate) fn so_far(guardian: u32) -> Self {
-        let guardian = guardian.to_string();
-        let of_guardian = guardian_cpu_s(&guardian).unwrap_or(0.0);
+    /// Up to now, with that of the guardian, where there is one.
+    pub(crate) fn so_far(guardian: Option<u32>) -> Self {
+        let guardian = guardian.map(|pid| pid.to_string());
+        let of_guardian = guardian.as_deref().and_then(guardian_cpu_s);
         let peak = |process: &str| peak_rss_kib(process).unwrap_or(0);
         Self {
-            cpu_s: own_cpu_s() + of_guardian,
-            peak_rss_kib: peak("self") + peak(&guardian),
+            cpu_s: own_cpu_s() + of_guardian.unwrap_or(0.0),
+            peak_rss_kib: peak("self") + guardian.as_deref().map_or(0, peak),
         }
     }
 }

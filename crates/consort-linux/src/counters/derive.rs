@@ -119,6 +119,12 @@ fn counts(sample: &mut Sample, intervals: &[Interval<'_>]) {
         set(Signal::Cycles, intervals.iter().map(|i| i.cycles).sum());
         let instructions = intervals.iter().filter_map(Interval::instructions).sum();
         set(Signal::Instructions, instructions);
+        for signal in [Signal::LlcAccesses, Signal::LlcMisses] {
+            let amounts = intervals.iter().filter_map(|i| i.amount(signal));
+            if let Some(amount) = amounts.reduce(|a, b| a + b) {
+                set(signal, amount);
+            }
+        }
     }
 }
 
@@ -130,6 +136,12 @@ impl Interval<'_> {
     fn formula(&self, signal: Signal) -> Option<&SignalFormula> {
         let planned = self.program.signals.contains(&signal);
         self.program.events.formula(signal).filter(|_| planned)
+    }
+
+    /// A count that a formula gives.
+    fn amount(&self, signal: Signal) -> Option<f64> {
+        let part = self.formula(signal)?.parts.first()?;
+        Some(self.eval(part)?.max(0.0))
     }
 
     fn eval(&self, part: &Part) -> Option<f64> {

@@ -55,6 +55,17 @@ impl Discovery {
         })
     }
 
+    /// Watches this process and what it starts as well; the next round scans.
+    pub fn watch(&mut self, pid: u32) {
+        self.roots.insert(pid);
+        self.scan_due = true;
+    }
+
+    /// No longer looks for this process in `/proc`. What is known of it stays known.
+    pub fn unwatch(&mut self, pid: u32) {
+        self.roots.remove(&pid);
+    }
+
     /// Takes one round of records in and tells what has changed.
     pub fn apply(&mut self, batch: &Batch) -> Vec<ThreadEvent> {
         let mut events = Vec::new();

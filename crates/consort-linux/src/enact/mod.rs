@@ -62,6 +62,7 @@ pub use launch::{LaunchError, Launched, RUN_MARKER, launch};
 pub(crate) use record::Record;
 pub use recover::{RecoverReport, recover_stale};
 pub use report::{ApplyReport, Refusal, RestoreReport, Wanted};
+pub(crate) use runtime_dir::RuntimeDir;
 pub use runtime_dir::{RuntimeDirError, runtime_dirs};
 pub use signals::{Relay, SignalEvent, Signals, relay};
 pub use wait::{ChildEvent, exit_code};

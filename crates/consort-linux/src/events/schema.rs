@@ -65,6 +65,8 @@ pub enum Unit {
     FpPackedInstructions,
     /// Branch instructions retired.
     Branches,
+    /// Accesses to a cache, of which the number depends on what else is cached and prefetched.
+    CacheAccesses,
 }
 
 /// Where an event is counted.

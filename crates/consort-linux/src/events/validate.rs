@@ -146,6 +146,8 @@ fn form(formula: &RawFormula) -> Checked {
         Signal::FpUsage,
         Signal::MemoryStall,
         Signal::CycleStack,
+        Signal::LlcAccesses,
+        Signal::LlcMisses,
     ];
     let at = formula.signal.span();
     let what = format!("signal {signal} does not come from hardware counters");

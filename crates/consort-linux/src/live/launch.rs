@@ -6,12 +6,18 @@ use super::energy::Energy;
 use super::observe::own_cpu_ns;
 use super::pace::Pace;
 use super::pausing::Pausing;
+use super::recorded::Recorded;
+use super::sampled::{SamplingWish, accept};
+use super::trees::Trees;
 use super::urgency::be_on_time;
-use super::{Clock, Host, Live, SampleCounts, Sampling};
+use super::{Clock, Host, Live, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
-use crate::enact::{EnactConfig, EnactError, Enactor, LaunchError, Signals, launch, recover_stale};
+use crate::enact::{
+    EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
+};
+use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
-use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
+use crate::sampling::Sampler;
 use crate::topology::Watch;
 use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
@@ -35,6 +41,8 @@ pub struct LaunchSpec {
     /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
     /// host does not have are passed over.
     pub pausing: Vec<PauseKind>,
+    /// Measures that this host cannot count.
+    pub recorded: Option<Recorded>,
     /// Where the journal goes and how the guardian is started.
     pub enact: EnactConfig,
 }
@@ -48,6 +56,9 @@ pub enum LiveError {
     /// Safety could not be set up; nothing was started.
     #[error(transparent)]
     Enact(#[from] EnactError),
+    /// The group could not be entered; nothing was started.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// `/proc` cannot be read.
     #[error("threads cannot be watched: {0}")]
     Proc(#[from] ProcError),
@@ -64,29 +75,76 @@ pub enum LiveError {
     },
 }
 
+impl LaunchSpec {
+    pub(super) fn split(self) -> (Command, Settings) {
+        let settings = Settings {
+            interval: self.interval,
+            dry_run: self.dry_run,
+            override_affinity: self.override_affinity,
+            pausing: self.pausing,
+            recorded: self.recorded,
+            enact: self.enact,
+        };
+        (self.command, settings)
+    }
+}
+
+/// How to manage, whatever the command.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) interval: Duration,
+    pub(super) dry_run: bool,
+    pub(super) override_affinity: bool,
+    pub(super) pausing: Vec<PauseKind>,
+    pub(super) recorded: Option<Recorded>,
+    pub(super) enact: EnactConfig,
+}
+
+/// A command that was started, and all that is needed to manage it.
+pub(super) struct Running {
+    pub(super) child: Launched,
+    pub(super) name: String,
+    pub(super) signals: Signals,
+    pub(super) enactor: Enactor,
+    pub(super) group: Option<Leader>,
+    pub(super) start: Instant,
+    pub(super) warnings: BTreeSet<String>,
+}
+
 impl Live {
     /// Starts the command. It is held before its first instruction until everything watches it.
     ///
     /// # Errors
     /// When nothing was started: the command does not exist, or safety could not be set up.
     pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
-        let mut warnings = recovered(&spec.enact);
+        let (command, settings) = spec.split();
+        Self::begin(host, command, &settings, |_| Ok(None))
+    }
+
+    /// Starts a command, as the leader of a group if `lead` gives one.
+    pub(super) fn begin(
+        host: Host,
+        command: Command,
+        settings: &Settings,
+        lead: impl FnOnce(&Enactor) -> Result<Option<Leader>, GroupError>,
+    ) -> Result<Self, LiveError> {
+        let mut warnings = recovered(&settings.enact);
         let signals = Signals::take().map_err(LiveError::Wait)?;
-        let enactor = Enactor::start(&spec.enact)?;
-        let pus = host.discovery.machine.pus();
-        let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
-        let cost_ns = if wanted {
-            sample_cost_ns().unwrap_or(0)
-        } else {
-            0
+        let enactor = Enactor::start(&settings.enact)?;
+        let group = match lead(&enactor) {
+            Ok(group) => group,
+            Err(error) => {
+                enactor.close();
+                return Err(error.into());
+            }
         };
-        // Up to 20 times dearer in some virtual machines than on bare metal.
-        let config = SamplerConfig::default()
-            .for_cost(cost_ns)
-            .permitted(&host.root);
+        let wish = SamplingWish::of(&host);
+        let pus = host.discovery.machine.pus();
+        let name = program_name(&command);
         let mut sampler = None;
-        let child = launch(spec.command, enactor.run_id(), |pid| {
-            sampler = wanted.then(|| Sampler::attach_launch(pid, pus, config));
+        let child = launch(command, enactor.run_id(), |pid| {
+            let attach = || Sampler::attach_launch(pid, pus, wish.config);
+            sampler = wish.wanted.then(attach);
         });
         let child = match child {
             Ok(child) => child,
@@ -95,16 +153,51 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let sampling = accept(sampler, &host.root, cost_ns, &mut warnings);
-        be_on_time(spec.interval);
-        let offers = offers(&host, sampling.is_some());
+        let sampling = accept(sampler, &host.root, wish.cost_ns, &mut warnings);
+        let running = Running {
+            child,
+            name,
+            signals,
+            enactor,
+            group,
+            start: Instant::now(),
+            warnings,
+        };
+        Self::assemble(host, settings, running, sampling)
+    }
+
+    /// Manages a command that runs already, with whatever it has started.
+    pub(super) fn take_over(
+        host: Host,
+        settings: &Settings,
+        mut running: Running,
+    ) -> Result<Self, LiveError> {
+        let wish = SamplingWish::of(&host);
+        let pus = host.discovery.machine.pus();
+        let attach = || Sampler::attach_tree(&host.root, running.child.pid(), pus, wish.config);
+        let sampler = wish.wanted.then(attach);
+        let sampling = accept(sampler, &host.root, wish.cost_ns, &mut running.warnings);
+        Self::assemble(host, settings, running, sampling)
+    }
+
+    fn assemble(
+        host: Host,
+        settings: &Settings,
+        mut running: Running,
+        sampling: Option<Sampling>,
+    ) -> Result<Self, LiveError> {
+        be_on_time(settings.interval);
+        let mut offers = offers(&host, sampling.is_some());
+        if let Some(recorded) = &settings.recorded {
+            running.warnings.insert(recorded.offer(&mut offers));
+        }
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
         let mut live = Self {
             counting: Counting::new(&host, descriptors.counting),
             energy: Energy::open(&host.root),
             sampling,
-            discovery: Discovery::new(&host.root, &[child.pid()])?,
+            discovery: Discovery::new(&host.root, &[running.child.pid()])?,
             reader: ProcReader::new(&host.root, descriptors.proc),
             watch: Watch::new(&host.root),
             offers,
@@ -112,32 +205,45 @@ impl Live {
             sharing: host.sharing,
             large: host.large,
             root: host.root,
-            pace: Pace::new(spec.interval),
-            dry_run: spec.dry_run,
-            override_affinity: spec.override_affinity,
-            pausing: Pausing::new(spec.pausing),
+            pace: Pace::new(settings.interval),
+            dry_run: settings.dry_run,
+            override_affinity: settings.override_affinity,
+            pausing: Pausing::new(settings.pausing.clone()),
             clock: Clock {
-                start: now,
+                start: running.start,
                 quantum: now,
                 next: None,
                 next_scan: now,
                 next_watch: now,
                 own_cpu_ns: own_cpu_ns(),
             },
-            enactor,
-            child,
-            signals,
+            enactor: running.enactor,
+            trees: Trees::new(running.child.pid(), running.name),
+            child: running.child,
+            signals: running.signals,
+            group: running.group,
+            recorded: settings.recorded.clone(),
             threads: BTreeMap::new(),
             exited: Vec::new(),
             gone_at_once: 0,
             ending: None,
-            warnings,
+            warnings: running.warnings,
             generation: 0,
         };
         // At once, so that a command that ends within the first moments has been seen.
         live.take_records();
         Ok(live)
     }
+}
+
+/// Longest name of a command that is told: with every byte escaped it fits a message of groups.
+const NAME_CHARS: usize = 128;
+
+/// What a command's program is called: the last part of its path.
+pub fn program_name(command: &Command) -> String {
+    let path = Path::new(command.get_program());
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().chars().take(NAME_CHARS).collect()
 }
 
 /// Puts right what an earlier run could not, because its guardian was killed as well.
@@ -171,26 +277,4 @@ fn offers(host: &Host, sampling: bool) -> Offers {
         kept.set_stack(offered.stack().to_vec());
     }
     kept
-}
-
-/// The sampling tier if its events could be opened, else a warning that says why not.
-fn accept(
-    sampler: Option<Result<Sampler, SamplerError>>,
-    root: &Path,
-    cost_ns: u64,
-    warnings: &mut BTreeSet<String>,
-) -> Option<Sampling> {
-    match sampler? {
-        Ok(sampler) => Some(Sampling {
-            sampler,
-            cost_ns,
-            profiler: Profiler::new(root),
-            counts: SampleCounts::default(),
-            unsettled: (0, 0),
-        }),
-        Err(error) => {
-            warnings.insert(format!("no sampling, so no instruction mix: {error}"));
-            None
-        }
-    }
 }

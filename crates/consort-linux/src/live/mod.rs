@@ -2,7 +2,8 @@
 //!
 //! [`Host::look`] finds out what there is; [`Live::launch`] starts a command
 //! under management; the control loop then observes and enacts; and
-//! [`Live::finish`] puts every mask back and tells how the run ended.
+//! [`Live::finish`] puts every mask back and tells how the run ended. [`Live::join`] starts a
+//! command in a group, whose programs one of its runs manages for all ([`crate::group`]).
 //!
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
@@ -10,23 +11,35 @@
 mod counting;
 mod descriptors;
 mod energy;
+mod follower;
+mod group;
 mod host;
+mod join;
 mod launch;
 mod look;
+mod malleable;
 mod observe;
 mod pace;
 mod pausing;
 mod place;
 mod programs;
+mod recorded;
 mod relay;
+mod sampled;
+mod succession;
 mod threads;
+mod trees;
 mod urgency;
 
+pub use follower::{Followed, Follower};
 pub use host::{Host, HostError};
-pub use launch::{LaunchSpec, LiveError};
+pub use join::{Begun, GroupSpec, GroupSummary};
+pub use launch::{LaunchSpec, LiveError, program_name};
+pub use recorded::{Recorded, RecordedError};
 
 use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};
+use crate::group::Leader;
 use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
 use consort_core::sharing::SharingMap;
@@ -40,6 +53,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use threads::{Parted, Threads};
+use trees::Trees;
 
 /// A command and everything that it starts, on this host.
 pub struct Live {
@@ -64,6 +78,11 @@ pub struct Live {
     pausing: Pausing,
     child: Launched,
     signals: Signals,
+    /// The group that this run leads, if any.
+    group: Option<Leader>,
+    /// Measures that are not counted.
+    recorded: Option<Recorded>,
+    trees: Trees,
     threads: Threads,
     /// Threads that have exited since the last observation.
     exited: Vec<Parted>,
@@ -139,6 +158,10 @@ pub struct Finished {
     pub pauses: u64,
     /// Mean length of the quanta, ms; none when the first was not over.
     pub quantum_ms: Option<f64>,
+    /// Programs that were managed, by the pid at the root of each, with their names.
+    pub programs: Vec<(u32, String)>,
+    /// The group that the run was in, if any.
+    pub group: Option<GroupSummary>,
     /// What went not as planned, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -205,6 +228,8 @@ impl Live {
             restored: restoration.complete,
             pauses: self.pausing.count,
             quantum_ms: self.pace.mean_ms(),
+            group: self.group.as_ref().map(GroupSummary::led),
+            programs: self.trees.names(),
             warnings: self.warnings.into_iter().collect(),
         }
     }

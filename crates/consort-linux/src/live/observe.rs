@@ -80,6 +80,7 @@ impl Live {
         let threads = looks
             .filter_map(|id| self.look_at(id, moment, &profiles))
             .collect();
+        let programs = self.programs();
         let exited = self.last_looks(interval_ns, &profiles);
         let notices = self.counting.begin_quantum();
         self.warnings
@@ -89,7 +90,7 @@ impl Live {
             interval_ns,
             threads,
             exited,
-            programs: self.programs(),
+            programs,
             ..Observation::default()
         };
         self.add_energy(&mut seen);
@@ -146,6 +147,10 @@ impl Live {
             profile.fill(&mut sample, moment.interval_ns);
         }
         let last_pu = thread.last.map(|last| last.last_pu);
+        if let Some(recorded) = &self.recorded {
+            let root = self.trees.root_of(id.pid).unwrap_or(id.pid);
+            recorded.fill(self.trees.name(root), &mut sample, moment.interval_ns);
+        }
         Some(observed(id, thread, sample, last_pu))
     }
 
@@ -185,6 +190,7 @@ impl Live {
             let Parted {
                 id,
                 thread,
+                program,
                 mut sample,
             } = parted;
             if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
@@ -193,6 +199,9 @@ impl Live {
                 let reading = Reading::whole(cpu_ns, Tier::Sampling, interval_ns);
                 sample.set(Signal::CpuTime, reading);
                 profile.fill(&mut sample, interval_ns);
+            }
+            if let Some(recorded) = &self.recorded {
+                recorded.fill(self.trees.name(program.0), &mut sample, interval_ns);
             }
             observed(id, &thread, sample, None)
         });

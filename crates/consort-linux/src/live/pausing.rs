@@ -129,7 +129,7 @@ impl Live {
     }
 
     /// Removes what was made for pausing programs that have ended.
-    fn forget_ended(&mut self) {
+    pub(super) fn forget_ended(&mut self) {
         let known: Vec<ProgramId> = self.pausing.pauser.iter().flat_map(Pauser::known).collect();
         for program in known {
             if !self.processes_of(program).is_empty() {

@@ -4,7 +4,9 @@ use super::Live;
 use super::threads::{Parted, Thread};
 use crate::discovery::ThreadEvent;
 use crate::enact::{AdoptError, ChildStatus, Refusal, Wanted, current_mask};
+use crate::proc::parent_of;
 use consort_core::{Enacted, Placement, Plan, PuSet, Sample, ThreadId};
+use std::path::Path;
 use std::sync::Arc;
 
 impl Live {
@@ -18,6 +20,7 @@ impl Live {
                     parent,
                     unmanageable,
                 } => match unmanageable {
+                    _ if !self.belongs(id, parent) => {}
                     Some(why) => self.let_alone(id, name, &format!("{why}")),
                     None => self.adopt(id, name, parent),
                 },
@@ -45,7 +48,16 @@ impl Live {
         self.enactor.forget(id);
         self.counting.forget(id);
         if let Some(thread) = self.threads.remove(&id) {
-            self.exited.push(Parted { id, thread, sample });
+            let program = self.program_of(id.pid);
+            self.exited.push(Parted {
+                id,
+                thread,
+                program,
+                sample,
+            });
+        }
+        if !self.threads.keys().any(|other| other.pid == id.pid) {
+            self.trees.forget(id.pid);
         }
     }
 
@@ -87,14 +99,24 @@ impl Live {
         }
     }
 
-    /// The managed thread that started this one; if that has exited, any of its program or of the
-    /// program that was launched.
+    /// Whether a thread belongs to a program that is managed; notes which one.
+    fn belongs(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
+        let by_tid = |tid: u32| self.threads.keys().find(|t| t.tid == tid);
+        let told = parent.and_then(by_tid).map(|thread| thread.pid);
+        let above = ancestors_of(&self.root, id.pid);
+        let root = self.trees.place(id.pid, told.into_iter().chain(above));
+        self.trees.is_managed(root)
+    }
+
+    /// The managed thread that started this one; if that has exited, any of its process or of the
+    /// one at the root of its program.
     fn parent_of(&self, id: ThreadId, parent: Option<u32>) -> Option<ThreadId> {
         let by_tid = |tid: u32| self.threads.keys().find(|t| t.tid == tid);
-        let of_program = |pid: u32| self.threads.keys().find(|t| t.pid == pid);
+        let of_process = |pid: u32| self.threads.keys().find(|t| t.pid == pid);
         let found = parent.and_then(by_tid);
-        let found = found.or_else(|| of_program(id.pid));
-        found.or_else(|| of_program(self.child.pid())).copied()
+        let found = found.or_else(|| of_process(id.pid));
+        let root = self.trees.root_of(id.pid);
+        found.or_else(|| root.and_then(of_process)).copied()
     }
 
     fn adopt_root(&mut self, id: ThreadId) -> Result<ChildStatus, AdoptError> {
@@ -165,4 +187,13 @@ fn wanted(placement: &Placement) -> Wanted {
         Placement::Unrestricted => Wanted::Unrestricted,
         Placement::Restricted(pus) => Wanted::Only(pus.clone()),
     }
+}
+
+/// How far up a process is looked for; `/proc` changes while it is read, so there may be circles.
+const MOST_ANCESTORS: usize = 64;
+
+/// The processes above one, the nearest first, as far as `/proc` tells.
+fn ancestors_of(root: &Path, pid: u32) -> impl Iterator<Item = u32> {
+    let above = move |&pid: &u32| parent_of(root, pid).filter(|&parent| parent > 0);
+    std::iter::successors(above(&pid), above).take(MOST_ANCESTORS)
 }

@@ -1,4 +1,4 @@
-//! Which program a process belongs to: whatever the command starts is part of the command.
+//! Which program a process belongs to: whatever a command starts is part of it.
 
 use super::Live;
 use consort_core::ProgramId;
@@ -6,14 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Live {
     /// The program that a process belongs to.
-    pub(super) fn program_of(&self, _pid: u32) -> ProgramId {
-        ProgramId(self.child.pid())
+    pub(super) fn program_of(&self, pid: u32) -> ProgramId {
+        ProgramId(self.trees.root_of(pid).unwrap_or(self.child.pid()))
     }
 
-    /// Processes with threads here that are part of another program than that of their own pid.
+    /// Processes with threads here, or with threads that have exited since the last observation,
+    /// that are part of another program than that of their own pid.
     pub(super) fn programs(&self) -> BTreeMap<ProgramId, ProgramId> {
         let pids = self.threads.keys().map(|id| id.pid);
-        let programs = pids.map(|pid| (ProgramId(pid), self.program_of(pid)));
+        let there = pids.map(|pid| (ProgramId(pid), self.program_of(pid)));
+        let parted = self.exited.iter().map(|p| (p.id.program(), p.program));
+        let programs = parted.chain(there);
         programs.filter(|(own, of)| own != of).collect()
     }
 

@@ -3,6 +3,7 @@
 use super::observe::own_cpu_ns;
 use super::{Live, LiveError};
 use crate::enact::{ChildEvent, Relay, exit_code, relay};
+use crate::group::Leader;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -35,6 +36,7 @@ impl Live {
             self.wait(left.min(DRAIN_EVERY))?;
             self.take_signals()?;
             self.take_records();
+            self.attend_group();
             if self.ending.is_some() || Instant::now() >= end {
                 return Ok(());
             }
@@ -51,7 +53,9 @@ impl Live {
     }
 
     fn wait(&self, time: Duration) -> Result<(), LiveError> {
-        let mut fds = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        let of_group = self.group.iter().flat_map(Leader::fds);
+        let fds = std::iter::once(self.signals.as_fd()).chain(of_group);
+        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),

@@ -2,7 +2,7 @@
 
 use crate::counters::Sleeps;
 use crate::discovery::ProcSample;
-use consort_core::{PuSet, Sample, ThreadId};
+use consort_core::{ProgramId, PuSet, Sample, ThreadId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,6 +28,8 @@ pub(super) struct Thread {
 pub(super) struct Parted {
     pub(super) id: ThreadId,
     pub(super) thread: Thread,
+    /// The program that it belonged to.
+    pub(super) program: ProgramId,
     /// What was counted of it since the last observation.
     pub(super) sample: Sample,
 }

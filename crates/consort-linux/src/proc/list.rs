@@ -29,6 +29,12 @@ pub fn threads_of(root: &Path, pid: u32) -> Result<Vec<u32>, ProcError> {
     numbers_in(&root.join(format!("proc/{pid}/task")))
 }
 
+/// The parent of a process; none when that is gone.
+pub(crate) fn parent_of(root: &Path, pid: u32) -> Option<u32> {
+    let stat = parse_stat(&root.join(format!("proc/{pid}/stat")));
+    Some(stat.ok()?.parent_pid)
+}
+
 /// `pids` and all processes below them in the tree of parents, as far as the
 /// parents still live: a process whose parent has exited belongs to another.
 ///

@@ -19,7 +19,7 @@ pub(crate) use stat::tests::line_of;
 
 pub use error::ProcError;
 pub use list::{children_of, threads_of};
-pub(crate) use list::{numbers_in, read_stat, thread_dir};
+pub(crate) use list::{numbers_in, parent_of, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use status::Status;
 pub(crate) use tick::tick_ns;

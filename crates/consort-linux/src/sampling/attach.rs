@@ -9,7 +9,7 @@ use super::feeds::{Burst, Feeds};
 use super::sampler::Sampler;
 use super::thinning::Thinning;
 use super::upkeep::Upkeep;
-use crate::discovery::threads_of;
+use crate::discovery::{children_of, threads_of};
 use crate::perf::attr::Follow;
 use crate::perf::record::Record;
 use crate::perf::{PerfError, Target, page_bytes};
@@ -73,6 +73,49 @@ impl Sampler {
         }
         sampler.attach_all(root, pid, pus)?;
         Ok(sampler)
+    }
+
+    /// Samples the tree of processes below `pid`, which may run already.
+    ///
+    /// # Errors
+    /// Those of [`Sampler::attach_process`].
+    pub fn attach_tree(
+        root: &Path,
+        pid: u32,
+        pus: &PuSet,
+        config: SamplerConfig,
+    ) -> Result<Self, SamplerError> {
+        if pus.is_empty() {
+            return Err(SamplerError::NoPus);
+        }
+        let mut sampler = Self::empty(config, pus);
+        sampler.join_tree(root, pid, pus)?;
+        Ok(sampler)
+    }
+
+    /// Samples one more tree of processes. Of what starts between the look at `/proc` and the
+    /// opening of events, processes may be missed; they are found by scans, and not sampled.
+    ///
+    /// # Errors
+    /// When the process is gone, perf refuses, or descriptors run out.
+    pub fn join_tree(&mut self, root: &Path, pid: u32, pus: &PuSet) -> Result<(), SamplerError> {
+        let error = |error| SamplerError::Proc { pid, error };
+        let tree = children_of(root, &BTreeSet::from([pid])).map_err(error)?;
+        let lists = tree.iter().filter_map(|&pid| list(root, pid).ok());
+        let threads: usize = lists.map(|tids| tids.len()).sum();
+        let per_thread = if self.is_inherited() { pus.len() } else { 1 };
+        if self.fds() + threads * per_thread > self.config.fd_budget {
+            let budget = self.config.fd_budget;
+            return Err(SamplerError::FdBudget { threads, budget });
+        }
+        for process in tree {
+            match self.attach_all(root, process, pus) {
+                // All but the root may come and go.
+                Err(SamplerError::Proc { .. }) if process != pid => {}
+                other => other?,
+            }
+        }
+        Ok(())
     }
 
     /// A sampler without events, of the kind that suits so many PUs.

@@ -3,6 +3,7 @@
 use super::{Format, parse_interval};
 use clap::Args;
 use consort_core::PuSet;
+use consort_linux::group::GroupName;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,10 @@ pub(crate) struct RunArgs {
     /// types that were found
     #[arg(long, value_name = "PUS")]
     pub(crate) emulate_asymmetry: Option<PuSet>,
+    /// Join the group NAME: the programs of all runs that name it share the machine under one
+    /// policy, which pauses them in turn and gives them sets of cores
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) group: Option<GroupName>,
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -46,6 +51,10 @@ pub(crate) struct RunArgs {
     /// that policy
     #[arg(long, value_name = "FILE")]
     pub(crate) model: Option<PathBuf>,
+    /// Measures of programs that this machine cannot count, from FILE: a report of a run on one that
+    /// can, or written by hand (docs/groups.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -1,7 +1,8 @@
 //! Sums a run up, turn by turn.
 
 use super::account::Account;
-use super::{Asymmetry, Others, Overhead, Quantum, RunReport, SamplingCounts};
+use super::programs::Programs;
+use super::{Asymmetry, Group, Others, Overhead, Quantum, RunReport, SamplingCounts};
 use consort_core::{Observation, ThreadId, ThreadObservation, Tier, Turn};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ pub(crate) struct Ledger {
     accounts: BTreeMap<ThreadId, Account>,
     ended: BTreeSet<ThreadId>,
     others: Others,
+    programs: Programs,
     plans: u64,
     moves: u64,
     warnings: Vec<String>,
@@ -34,6 +36,7 @@ pub(crate) struct Ending {
     pub(crate) duration_s: f64,
     pub(crate) quantum: Quantum,
     pub(crate) asymmetry: Option<Asymmetry>,
+    pub(crate) group: Option<Group>,
     pub(crate) exit_code: i32,
     /// Threads that came and went unseen, with their CPU time where it is known.
     pub(crate) unseen: Others,
@@ -45,6 +48,9 @@ pub(crate) struct Ending {
     pub(crate) managed_cpu_s: f64,
     pub(crate) peak_rss_kib: u64,
     pub(crate) sampling: SamplingCounts,
+    /// Programs by the pid at the root of each, with their names.
+    pub(crate) programs: Vec<(u32, String)>,
+    pub(crate) pauses: u64,
     pub(crate) undone: u64,
     pub(crate) restored: bool,
     pub(crate) warnings: Vec<String>,
@@ -72,6 +78,7 @@ impl Ledger {
 
     /// Adds what was seen after the last plan.
     pub(crate) fn observe(&mut self, seen: &Observation) {
+        self.programs.add(seen);
         for thread in &seen.threads {
             self.add_thread(thread, seen.interval_ns);
         }
@@ -151,11 +158,14 @@ impl Ledger {
             duration_s: ending.duration_s,
             quantum: ending.quantum,
             asymmetry: ending.asymmetry,
+            group: ending.group,
             exit_code: ending.exit_code,
             threads: rows,
             others,
+            programs: self.programs.rows(ending.programs),
             plans: self.plans,
             moves: self.moves,
+            pauses: ending.pauses,
             undone: ending.undone,
             overhead: Overhead {
                 cpu_s: ending.own_cpu_s,
@@ -223,6 +233,7 @@ mod tests {
             duration_s: 2.0,
             quantum: Quantum::default(),
             asymmetry: None,
+            group: None,
             exit_code: 0,
             unseen: Others::default(),
             own_cpu_s: 0.01,
@@ -230,6 +241,8 @@ mod tests {
             managed_cpu_s: 1.5,
             peak_rss_kib: 9000,
             sampling: SamplingCounts::default(),
+            programs: Vec::new(),
+            pauses: 0,
             undone: 0,
             restored: true,
             warnings: vec!["once".to_owned(), "once".to_owned()],

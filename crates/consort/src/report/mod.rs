@@ -3,12 +3,16 @@
 mod account;
 mod asymmetry;
 mod file;
+mod group;
 mod ledger;
+mod programs;
 mod render;
 
 pub(crate) use asymmetry::Asymmetry;
 pub(crate) use file::ReportFile;
+pub(crate) use group::Group;
 pub(crate) use ledger::{Ending, Ledger};
+pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 
 use consort_core::{Class, Mix};
@@ -34,16 +38,22 @@ pub(crate) struct RunReport {
     pub(crate) quantum: Quantum,
     /// Large and small cores; none where all are alike.
     pub(crate) asymmetry: Option<Asymmetry>,
+    /// The group that the run was in; none without `--group`.
+    pub(crate) group: Option<Group>,
     /// The command's exit code; 128 + n when signal n ended it.
     pub(crate) exit_code: i32,
     /// Threads by CPU time, at most [`ledger::LISTED`].
     pub(crate) threads: Vec<ThreadRow>,
     /// Threads that are not listed one by one.
     pub(crate) others: Others,
+    /// Programs with the measures of co-scheduling; `--profile` takes them.
+    pub(crate) programs: Vec<ProgramRow>,
     /// Plans that were made.
     pub(crate) plans: u64,
     /// Masks that were written to move a thread.
     pub(crate) moves: u64,
+    /// How often programs were paused.
+    pub(crate) pauses: u64,
     /// Plans that were undone because progress fell.
     pub(crate) undone: u64,
     /// What Consort itself took.

@@ -38,7 +38,9 @@ pub(crate) fn text(report: &RunReport) -> String {
     let mut out = String::new();
     head(&mut out, report);
     let shown = &report.threads[..report.threads.len().min(SHOWN)];
-    out.push_str(&output::table(COLUMNS, shown));
+    if !shown.is_empty() {
+        out.push_str(&output::table(COLUMNS, shown));
+    }
     hidden(&mut out, report);
     foot(&mut out, report);
     out
@@ -59,6 +61,9 @@ fn head(out: &mut String, report: &RunReport) {
     );
     if let Some(asymmetry) = &report.asymmetry {
         let _ = writeln!(out, "{}", asymmetry.sentence());
+    }
+    if let Some(group) = &report.group {
+        let _ = writeln!(out, "{}", group.sentence());
     }
     let estimated = report.threads.iter().any(|t| t.stack_source == "estimated");
     if estimated {
@@ -107,9 +112,13 @@ fn foot(out: &mut String, report: &RunReport) {
         0 => String::new(),
         n => format!(", {n} undone because progress fell"),
     };
+    let pauses = match report.pauses {
+        0 => String::new(),
+        n => format!(", {n} pauses"),
+    };
     let _ = writeln!(
         out,
-        "{} plans and {} moves in {:.2} s{undone}; every mask restored: {}",
+        "{} plans and {} moves{pauses} in {:.2} s{undone}; every mask restored: {}",
         report.plans,
         report.moves,
         report.duration_s,

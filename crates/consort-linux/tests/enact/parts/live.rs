@@ -42,6 +42,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
         interval: QUANTUM,
         dry_run,
         override_affinity: false,
+        recorded: None,
         pausing: vec![kind],
         enact: config(Path::new(&args[0])),
     };

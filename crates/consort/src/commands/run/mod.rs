@@ -1,5 +1,6 @@
 //! `consort run`: a command under management.
 
+mod live;
 mod models;
 mod setup;
 
@@ -7,21 +8,18 @@ use crate::cli::{Format, RunArgs};
 use crate::config;
 use crate::failure::{as_bad_input, bad_input};
 use crate::output;
-use crate::progress::Progress;
-use crate::report::{
-    self, Asymmetry, COLUMNS, Ending, Ledger, Others, Quantum, ReportFile, RunReport,
-    SamplingCounts,
-};
+use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
 use clap::Args;
-use consort_core::{ControlLoop, Machine, hint};
+use consort_core::hint;
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
-use consort_linux::live::{Finished, Host, LaunchSpec, Live, LiveError};
+use consort_linux::group::GroupError;
+use consort_linux::live::{LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -34,9 +32,15 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let topology = args.topology.as_ref().or(config.run.topology.as_ref());
     let host = crate::host::look(topology.map(PathBuf::as_path))?;
     let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
-    let setup = Setup::new(args, &config.run, &host.discovery.topology, &host.offers())?;
+    let mut offers = host.offers();
+    let recorded = args.profile.as_deref().map(|path| recorded(path, args));
+    let recorded = recorded.transpose()?;
+    if let Some(recorded) = &recorded {
+        recorded.offer(&mut offers);
+    }
+    let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = manage(args, setup, host)?;
+    let report = live::run(args, &config.run, setup, host, recorded)?;
     if let Some(file) = report_file {
         file.write(&report)?;
     }
@@ -57,70 +61,31 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
-fn manage(args: &RunArgs, setup: Setup, host: Host) -> Result<RunReport> {
-    let asked = setup.interval;
-    let machine = Live::launch(host, launch_spec(args, setup.interval)?).map_err(refused)?;
-    let setup = setup.with_what_is_left(&machine)?;
-    let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
-    let mut ledger = Ledger::default();
-    let mut progress = Progress::new(args.quiet, &setup.spec.name);
-    while let Some(turn) = wheel.turn()? {
-        ledger.add(&turn);
-        progress.show(&turn);
-    }
-    progress.end();
-    let undone = wheel.undone();
-    let own = crate::own_cost::Cost::so_far(wheel.machine().guardian_pid());
-    let asymmetry = asymmetry(args, wheel.machine());
-    let finished = wheel.into_machine().finish();
-    Ok(ledger.report(Ending {
-        tier: finished.tier,
-        policy: setup.spec.name,
-        policy_requested: setup.requested,
-        policy_reason: setup.why,
-        dry_run: args.dry_run,
-        duration_s: finished.duration_s,
-        quantum: Quantum {
-            asked_ms: 1e3 * asked.as_secs_f64(),
-            mean_ms: finished.quantum_ms,
-        },
-        asymmetry,
-        exit_code: i32::from(finished.exit_code),
-        unseen: unseen(&finished),
-        own_cpu_s: own.cpu_s,
-        sampling_s: finished.sampling_s,
-        managed_cpu_s: finished.managed_cpu_s,
-        peak_rss_kib: own.peak_rss_kib,
-        sampling: SamplingCounts {
-            samples: finished.samples.samples,
-            decoded: finished.samples.decoded,
-            lost: finished.samples.lost,
-        },
-        undone,
-        restored: finished.restored,
-        warnings: finished.warnings,
-    }))
+/// Measures from a file; all groups know it by its whole path.
+fn recorded(path: &Path, args: &RunArgs) -> Result<Recorded> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let recorded = Recorded::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
+    let name = program_name(&command(args)?);
+    recorded.check(&name).map_err(bad_input)?;
+    Ok(recorded)
 }
 
-fn asymmetry(args: &RunArgs, machine: &Live) -> Option<Asymmetry> {
-    let emulated = args.emulate_asymmetry.is_some();
-    Asymmetry::of(machine.topology(), machine.offers(), emulated)
-}
-
-fn unseen(finished: &Finished) -> Others {
-    Others {
-        count: finished.short_lived,
-        cpu_s: 0.0,
-    }
-}
-
-fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
+fn command(args: &RunArgs) -> Result<Command> {
     let (program, arguments) = args
         .command
         .split_first()
         .ok_or_else(|| bad_input("no command was given; write consort run -- CMD ARGS"))?;
     let mut command = Command::new(program);
     command.args(arguments);
+    Ok(command)
+}
+
+fn launch_spec(
+    args: &RunArgs,
+    interval: Duration,
+    recorded: Option<Recorded>,
+) -> Result<LaunchSpec> {
+    let mut command = command(args)?;
     if args.format != Format::Table {
         // stdout carries exactly one document; the command's own output goes where people look.
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
@@ -132,6 +97,7 @@ fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
         dry_run: args.dry_run,
         override_affinity: args.override_affinity,
         pausing: PauseKind::ALL.to_vec(),
+        recorded,
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
@@ -142,9 +108,8 @@ fn launch_spec(args: &RunArgs, interval: Duration) -> Result<LaunchSpec> {
 /// A command that does not exist is the caller's mistake; anything else is a failed run.
 fn refused(error: LiveError) -> anyhow::Error {
     match error {
-        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_)) => {
-            bad_input(error)
-        }
+        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_))
+        | LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
         other => other.into(),
     }
 }

@@ -39,6 +39,29 @@ impl Setup {
     ) -> Result<Self> {
         let requested = args.policy.clone().or_else(|| config.policy.clone());
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
+        Self::on_request(args, config, requested, topology, offers)
+    }
+
+    /// For a run that takes the lead of a group, whose policy and quantum are settled.
+    pub(super) fn of_group(
+        args: &RunArgs,
+        config: &RunConfig,
+        policy: &str,
+        interval: Duration,
+        topology: &Topology,
+        offers: &Offers,
+    ) -> Result<Self> {
+        let setup = Self::on_request(args, config, policy.to_owned(), topology, offers)?;
+        Ok(Self { interval, ..setup })
+    }
+
+    fn on_request(
+        args: &RunArgs,
+        config: &RunConfig,
+        requested: String,
+        topology: &Topology,
+        offers: &Offers,
+    ) -> Result<Self> {
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
         let interval = args.interval.or(config.interval);
@@ -141,7 +164,15 @@ fn automatic(
 /// What keeps a signal away is told where tiers are.
 fn unfed(error: PolicyError) -> anyhow::Error {
     match error {
-        PolicyError::Unfed { .. } => bad_input(format!("{error}; `consort machine` says why")),
+        PolicyError::Unfed { ref needs, .. } => {
+            let recorded = needs.contains("llc-") || needs.contains("bus-");
+            let way = if recorded {
+                ", and --profile FILE brings measures from a machine that has them"
+            } else {
+                ""
+            };
+            bad_input(format!("{error}; `consort machine` says why{way}"))
+        }
         other => bad_input(other),
     }
 }

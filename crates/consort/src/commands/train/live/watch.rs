@@ -64,6 +64,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         dry_run: true,
         override_affinity: false,
         pausing: Vec::new(),
+        recorded: None,
         enact: EnactConfig {
             guardian_args: vec![crate::commands::run::GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),

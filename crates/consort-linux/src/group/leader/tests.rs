@@ -1,0 +1,294 @@
+use super::*;
+use crate::group::message::{MAX_LINE_BYTES, Request, line_of};
+use crate::group::{Member, Place, enter, try_enter};
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn terms() -> Terms {
+    Terms {
+        leader: std::process::id(),
+        run: "1-2-0".to_owned(),
+        journal: PathBuf::from("/nowhere"),
+        policy: "gang".to_owned(),
+        interval_ms: 2_000,
+        dry_run: false,
+        profile: None,
+    }
+}
+
+/// A folder of its own for each test.
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn dirs(&self) -> [PathBuf; 1] {
+        [self.0.path().to_owned()]
+    }
+
+    fn place(&self, demands: &Demands) -> Result<Option<Place>, GroupError> {
+        try_enter(&self.dirs(), &"g".parse().unwrap(), demands)
+    }
+
+    fn leader(&self) -> Leader {
+        match self.place(&Demands::default()) {
+            Ok(Some(Place::Leads(candidate))) => candidate.lead(terms()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn caller(&self) -> UnixStream {
+        UnixStream::connect(self.0.path().join("group-g.socket")).unwrap()
+    }
+}
+
+/// Lets a member enter while the leader attends.
+fn entering(scene: &Scene, leader: &mut Leader, demands: &Demands) -> Result<Place, GroupError> {
+    std::thread::scope(|scope| {
+        let group = "g".parse().unwrap();
+        let entering = scope.spawn(move || enter(&scene.dirs(), &group, demands));
+        while !entering.is_finished() {
+            leader.attend(Instant::now());
+        }
+        entering.join().unwrap()
+    })
+}
+
+fn member(scene: &Scene, leader: &mut Leader) -> Member {
+    match entering(scene, leader, &Demands::default()) {
+        Ok(Place::Follows(member)) => member,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Attends until there is something to do.
+fn next(leader: &mut Leader) -> Attended {
+    loop {
+        if let Some(attended) = leader.attend(Instant::now()).pop() {
+            return attended;
+        }
+    }
+}
+
+fn joining(pid: u32) -> Joining {
+    Joining {
+        pid,
+        start_ticks: 5,
+        name: "x".to_owned(),
+    }
+}
+
+/// What a caller reads until the leader hangs up or has nothing more to say.
+fn told(leader: &mut Leader, caller: &mut UnixStream) -> String {
+    caller
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let mut text = Vec::new();
+    let mut piece = [0; MAX_LINE_BYTES];
+    while text.last() != Some(&b'\n') {
+        leader.attend(Instant::now());
+        match caller.read(&mut piece) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => text.extend_from_slice(&piece[..n]),
+        }
+    }
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn a_member_joins_hands_its_command_over_wakes_it_and_leaves() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let mut member = member(&scene, &mut leader);
+    assert_eq!(*member.terms(), terms());
+    std::thread::scope(|scope| {
+        let handing = scope.spawn(|| member.hand_over(joining(77)));
+        let Attended::Asks {
+            conversation,
+            peer,
+            program,
+        } = next(&mut leader)
+        else {
+            panic!("no program");
+        };
+        assert_eq!((peer, program), (std::process::id(), joining(77)));
+        leader.answer(conversation, 77, &Answer::Taken);
+        assert!(handing.join().unwrap().unwrap());
+    });
+    assert_eq!(leader.most_programs(), 2);
+    member.wake();
+    assert_eq!(next(&mut leader), Attended::Wakes(77));
+    drop(member);
+    assert_eq!(next(&mut leader), Attended::Leaves(77));
+    assert_eq!(leader.conversations.len(), 0);
+}
+
+#[test]
+fn a_command_that_cannot_be_managed_is_refused_with_the_reason() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let mut member = member(&scene, &mut leader);
+    std::thread::scope(|scope| {
+        let handing = scope.spawn(|| member.hand_over(joining(77)));
+        let Attended::Asks { conversation, .. } = next(&mut leader) else {
+            panic!("no program");
+        };
+        leader.answer(conversation, 77, &Answer::Refused("too old".to_owned()));
+        let error = handing.join().unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "group g: too old");
+    });
+    assert_eq!(leader.most_programs(), 1);
+}
+
+#[test]
+fn other_terms_are_refused_and_both_sides_are_named() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let mut refused = |demands: Demands| {
+        let result = entering(&scene, &mut leader, &demands);
+        result.unwrap_err().to_string()
+    };
+    let policy = refused(Demands {
+        policy: Some("fair-com".to_owned()),
+        ..Demands::default()
+    });
+    assert!(
+        policy.contains("policy gang") && policy.contains("policy fair-com"),
+        "{policy}"
+    );
+    let interval = refused(Demands {
+        interval_ms: Some(10),
+        ..Demands::default()
+    });
+    assert!(
+        interval.contains("2000 ms") && interval.contains(" 10 ms"),
+        "{interval}"
+    );
+    let profile = refused(Demands {
+        profile: Some("/p.json".into()),
+        ..Demands::default()
+    });
+    assert!(
+        profile.contains("profile none") && profile.contains("profile /p.json"),
+        "{profile}"
+    );
+    let dry = refused(Demands {
+        dry_run: true,
+        ..Demands::default()
+    });
+    assert!(
+        dry.contains("--dry-run false") && dry.contains("--dry-run true"),
+        "{dry}"
+    );
+}
+
+#[test]
+fn the_same_terms_are_welcome() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let demands = Demands {
+        policy: Some("gang".to_owned()),
+        interval_ms: Some(2_000),
+        ..Demands::default()
+    };
+    assert!(entering(&scene, &mut leader, &demands).is_ok());
+}
+
+#[test]
+fn a_leader_that_goes_is_noticed_and_the_next_one_leads() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let member = member(&scene, &mut leader);
+    assert!(!member.is_abandoned());
+    drop(leader);
+    assert!(member.is_abandoned());
+    scene.leader();
+    assert_eq!(std::fs::read_dir(scene.0.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_socket_of_a_killed_leader_is_in_nobodys_way() {
+    let scene = Scene::new();
+    drop(UnixListener::bind(scene.0.path().join("group-g.socket")).unwrap());
+    let mut leader = scene.leader();
+    member(&scene, &mut leader);
+}
+
+#[test]
+fn nonsense_is_answered_once_and_the_caller_hung_up_on() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let long = "x".repeat(3 * MAX_LINE_BYTES);
+    let early = line_of(&Request::Wake).unwrap();
+    let said: [&[u8]; 5] = [
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"\n",
+        long.as_bytes(),
+        b"{\"version\":9,\"message\":\"wake\"}\n",
+        &early,
+    ];
+    for line in said {
+        let mut caller = scene.caller();
+        caller.write_all(line).unwrap();
+        let answer = told(&mut leader, &mut caller);
+        assert!(answer.contains("refused"), "{answer}");
+        assert_eq!(leader.conversations.len(), 0);
+    }
+    member(&scene, &mut leader);
+}
+
+#[test]
+fn a_slow_caller_keeps_nobody_waiting_and_is_hung_up_on() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let mut slow = scene.caller();
+    slow.write_all(b"{\"versi").unwrap();
+    leader.attend(Instant::now());
+    member(&scene, &mut leader);
+    let later = Instant::now() + Duration::from_secs(60);
+    leader.attend(later);
+    assert_eq!(told(&mut leader, &mut slow), "");
+}
+
+#[test]
+fn a_crowd_of_callers_is_refused_beyond_the_limit() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let mut callers: Vec<UnixStream> = (0..MOST)
+        .map(|_| {
+            let caller = scene.caller();
+            leader.attend(Instant::now());
+            caller
+        })
+        .collect();
+    let answer = told(&mut leader, callers.last_mut().unwrap());
+    assert!(answer.contains("64 programs"), "{answer}");
+    callers.pop();
+    callers.pop();
+    leader.attend(Instant::now());
+    member(&scene, &mut leader);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_callers_say_nothing_is_managed_without_being_asked_for(
+        said in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..6),
+    ) {
+        let scene = Scene::new();
+        let mut leader = scene.leader();
+        let mut caller = scene.caller();
+        for piece in said {
+            // The leader may have hung up already.
+            let _ = caller.write_all(&piece);
+            prop_assert_eq!(leader.attend(Instant::now()), []);
+        }
+        drop(caller);
+        prop_assert_eq!(leader.attend(Instant::now()), []);
+        prop_assert_eq!(leader.most_programs(), 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! The lock of a group: whoever has it leads.
+//!
+//! The file is deleted by its holder in the end. So a lock counts only if its file still has its
+//! name; otherwise the next one would lock another file of the same name.
+
+use super::error::GroupError;
+use super::name::GroupName;
+use crate::enact::RuntimeDir;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+/// A group's files in a folder that was checked.
+#[derive(Debug)]
+pub(super) struct Folder {
+    dir: RuntimeDir,
+    name: GroupName,
+}
+
+/// The lock, held as long as this value lives.
+#[derive(Debug)]
+pub(super) struct Lock {
+    folder: Folder,
+    _file: File,
+}
+
+impl Folder {
+    pub(super) fn new(dirs: &[PathBuf], name: &GroupName) -> Result<Self, GroupError> {
+        Ok(Self {
+            dir: RuntimeDir::first_usable(dirs)?,
+            name: name.clone(),
+        })
+    }
+
+    pub(super) fn group(&self) -> &GroupName {
+        &self.name
+    }
+
+    fn lock_name(&self) -> String {
+        format!("group-{}.lock", self.name)
+    }
+
+    fn socket_name(&self) -> String {
+        format!("group-{}.socket", self.name)
+    }
+
+    /// The socket by way of the open folder: the folder cannot be exchanged, and however deep it
+    /// lies, the path is short enough for a socket (108 bytes, `unix(7)`).
+    pub(super) fn socket(&self) -> PathBuf {
+        let fd = self.dir.handle.as_raw_fd();
+        PathBuf::from(format!("/proc/self/fd/{fd}")).join(self.socket_name())
+    }
+
+    /// Takes the lock; gives the folder back when somebody else has it.
+    pub(super) fn lock(self) -> Result<Result<Lock, Self>, GroupError> {
+        let file = self.open()?;
+        match file.try_lock() {
+            Ok(()) if self.still_names(&file) => Ok(Ok(Lock {
+                folder: self,
+                _file: file,
+            })),
+            Ok(()) | Err(TryLockError::WouldBlock) => Ok(Err(self)),
+            Err(TryLockError::Error(source)) => Err(self.error("lock", source)),
+        }
+    }
+
+    fn open(&self) -> Result<File, GroupError> {
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        openat(&self.dir.handle, self.lock_name().as_str(), flags, mode)
+            .map(File::from)
+            .map_err(|errno| self.error("open", errno.into()))
+    }
+
+    fn still_names(&self, file: &File) -> bool {
+        let name = self.lock_name();
+        let named = fstatat(
+            &self.dir.handle,
+            name.as_str(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        );
+        matches!((named, fstat(file)), (Ok(a), Ok(b)) if a.st_ino == b.st_ino)
+    }
+
+    fn error(&self, action: &'static str, source: io::Error) -> GroupError {
+        let path = self.dir.path.join(self.lock_name());
+        GroupError::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    fn delete(&self, name: &str) {
+        // What is not there need not be deleted.
+        let _ = unlinkat(&self.dir.handle, name, UnlinkatFlags::NoRemoveDir);
+    }
+}
+
+impl Lock {
+    pub(super) fn group(&self) -> &GroupName {
+        self.folder.group()
+    }
+
+    /// A fresh place for the socket: what a killed leader has left is deleted.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.delete(&self.folder.socket_name());
+        self.folder.socket()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.folder.delete(&self.folder.socket_name());
+        self.folder.delete(&self.folder.lock_name());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(dir: &tempfile::TempDir) -> Folder {
+        Folder::new(&[dir.path().to_owned()], &"g".parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn one_holds_it_at_a_time_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = folder(&dir).lock().unwrap().unwrap();
+        assert!(folder(&dir).lock().unwrap().is_err());
+        drop(first);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert!(folder(&dir).lock().unwrap().is_ok());
+    }
+
+    #[test]
+    fn a_lock_on_a_deleted_file_does_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let late = folder(&dir);
+        let stale = late.open().unwrap();
+        drop(folder(&dir).lock().unwrap().unwrap());
+        assert!(!late.still_names(&stale));
+    }
+
+    #[test]
+    fn other_groups_have_other_locks() {
+        let dir = tempfile::tempdir().unwrap();
+        let _held = folder(&dir).lock().unwrap().unwrap();
+        let other = Folder::new(&[dir.path().to_owned()], &"h".parse().unwrap()).unwrap();
+        assert!(other.lock().unwrap().is_ok());
+    }
+}

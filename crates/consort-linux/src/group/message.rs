@@ -1,0 +1,226 @@
+//! What members and their leader say to each other.
+//!
+//! One JSON document per line, at most [`MAX_LINE_BYTES`] long, with the version of the language:
+//!
+//! ```json
+//! {"version":1,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
+//! {"version":1,"message":{"welcome":{"leader":4711,"run":"4711-88-0","journal":"/run/...","policy":"gang","interval_ms":2000,"dry_run":false,"profile":null}}}
+//! {"version":1,"message":{"program":{"pid":4720,"start_ticks":8812,"name":"xz"}}}
+//! {"version":1,"message":"taken"}
+//! {"version":1,"message":"wake"}
+//! ```
+//!
+//! A member says `hello` before it starts its command, `program` when it has, and `wake` whenever
+//! its command is sent a signal, so that a paused one can receive it. The answer to the first two
+//! is `welcome`, `taken` or `refused` with the reason. The end of the connection is the end of the
+//! membership, for either side.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// The version of the language.
+pub const VERSION: u32 = 1;
+/// No line is longer, its end included.
+pub const MAX_LINE_BYTES: usize = 4_096;
+
+/// What a member says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// It would like to join on these terms.
+    Hello(Demands),
+    /// It has started this command.
+    Program(Joining),
+    /// Its command was sent a signal and should run to receive it.
+    Wake,
+}
+
+/// What a leader says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The member may start its command; the terms that hold.
+    Welcome(Terms),
+    /// Its command is managed.
+    Taken,
+    /// It cannot be, for this reason.
+    Refused(String),
+}
+
+/// The terms that a member asks for; those that it leaves open are the leader's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Demands {
+    /// Policy with options, as text.
+    pub policy: Option<String>,
+    /// Quantum, ms.
+    pub interval_ms: Option<u64>,
+    /// Whether plans are only made.
+    pub dry_run: bool,
+    /// Recording of measures.
+    pub profile: Option<PathBuf>,
+}
+
+/// The terms of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Pid of the leader.
+    pub leader: u32,
+    /// Its run's id, which goes into the environment of the programs that it manages.
+    pub run: String,
+    /// Its journal: while it exists, masks may yet be put back.
+    pub journal: PathBuf,
+    /// The policy, as it was asked for.
+    pub policy: String,
+    /// Quantum, ms.
+    pub interval_ms: u64,
+    /// Whether plans are only made.
+    pub dry_run: bool,
+    /// Recording of the measures that are not counted, where there is one.
+    pub profile: Option<PathBuf>,
+}
+
+/// A command that joins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joining {
+    /// Its process.
+    pub pid: u32,
+    /// When that started, clock ticks since boot.
+    pub start_ticks: u64,
+    /// What to call it.
+    pub name: String,
+}
+
+/// Why a line was not understood.
+#[derive(Debug, Error)]
+pub enum MessageError {
+    /// Another version.
+    #[error("the line speaks version {0} of the language of groups, and this is version {VERSION}")]
+    Version(u32),
+    /// Not a message.
+    #[error("not a message of the language of groups: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Too long.
+    #[error("a message of the language of groups is at most {MAX_LINE_BYTES} bytes long")]
+    TooLong,
+}
+
+#[derive(Deserialize)]
+struct Speaker {
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<T> {
+    version: u32,
+    message: T,
+}
+
+/// Reads a line without its end.
+pub(super) fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, MessageError> {
+    if line.len() >= MAX_LINE_BYTES {
+        return Err(MessageError::TooLong);
+    }
+    let Speaker { version } = serde_json::from_slice(line)?;
+    if version != VERSION {
+        return Err(MessageError::Version(version));
+    }
+    Ok(serde_json::from_slice::<Envelope<T>>(line)?.message)
+}
+
+/// The line of a message, its end included.
+pub(super) fn line_of<T: Serialize>(message: &T) -> Result<Vec<u8>, MessageError> {
+    let version = VERSION;
+    let mut line = serde_json::to_vec(&Envelope { version, message })?;
+    line.push(b'\n');
+    if line.len() > MAX_LINE_BYTES {
+        return Err(MessageError::TooLong);
+    }
+    Ok(line)
+}
+
+impl Request {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// What is not a message of this version.
+    pub fn parse(line: &[u8]) -> Result<Self, MessageError> {
+        parse(line)
+    }
+}
+
+impl Answer {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// What is not a message of this version.
+    pub fn parse(line: &[u8]) -> Result<Self, MessageError> {
+        parse(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn there_and_back(request: &Request) {
+        let line = line_of(request).unwrap();
+        assert_eq!(line.last(), Some(&b'\n'));
+        assert_eq!(Request::parse(&line[..line.len() - 1]).unwrap(), *request);
+    }
+
+    #[test]
+    fn every_request_survives_the_way() {
+        there_and_back(&Request::Hello(Demands::default()));
+        there_and_back(&Request::Wake);
+        there_and_back(&Request::Program(Joining {
+            pid: 7,
+            start_ticks: 9,
+            name: "a \"b\"\n".to_owned(),
+        }));
+    }
+
+    #[test]
+    fn the_lines_are_those_of_the_module_s_head() {
+        let wake = line_of(&Request::Wake).unwrap();
+        assert_eq!(wake, b"{\"version\":1,\"message\":\"wake\"}\n");
+        let hello = Request::Hello(Demands {
+            policy: Some("gang".to_owned()),
+            ..Demands::default()
+        });
+        let text = "{\"version\":1,\"message\":{\"hello\":\
+             {\"policy\":\"gang\",\"interval_ms\":null,\"dry_run\":false,\"profile\":null}}}";
+        assert_eq!(Request::parse(text.as_bytes()).unwrap(), hello);
+    }
+
+    #[test]
+    fn another_version_is_named_whatever_it_says() {
+        let error = Request::parse(br#"{"version":2,"message":{"dance":1}}"#).unwrap_err();
+        assert!(error.to_string().contains("speaks version 2"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_by_both_sides() {
+        let name = "x".repeat(MAX_LINE_BYTES);
+        let request = Request::Program(Joining {
+            pid: 1,
+            start_ticks: 1,
+            name: name.clone(),
+        });
+        assert!(matches!(line_of(&request), Err(MessageError::TooLong)));
+        assert!(matches!(
+            Request::parse(name.as_bytes()),
+            Err(MessageError::TooLong)
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_a_panic(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Request::parse(&line);
+            prop_assert!(Answer::parse(&line).is_err());
+        }
+    }
+}

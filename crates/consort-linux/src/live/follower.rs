@@ -1,0 +1,238 @@
+//! A member of a group: it started its command, and another run manages it.
+
+use super::join::{GroupSpec, GroupSummary};
+use super::launch::{LiveError, Settings, program_name};
+use super::relay::children_cpu_s;
+use super::succession::hand_over;
+use super::{Finished, Host, Live, SampleCounts};
+use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, launch, relay};
+use crate::group::{Candidate, Demands, Member, Terms};
+use consort_core::Tier;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::Signal;
+use nix::sys::time::TimeSpec;
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Between two attempts to find, or to become, the next leader.
+const SEEK_EVERY: Duration = Duration::from_millis(10);
+
+/// A command that another run manages.
+pub struct Follower {
+    pub(super) host: Host,
+    pub(super) settings: Settings,
+    pub(super) group: GroupSpec,
+    pub(super) command: String,
+    pub(super) child: Launched,
+    pub(super) signals: Signals,
+    pub(super) standing: Standing,
+    /// The terms that held last.
+    pub(super) terms: Terms,
+    pub(super) start: Instant,
+    pub(super) warnings: BTreeSet<String>,
+}
+
+/// How a follower's time ended.
+pub enum Followed {
+    /// Its command has ended.
+    Ended(Box<Finished>),
+    /// It leads the group now, with the policy of these terms.
+    Leads(Box<Live>, Terms),
+}
+
+/// Where a follower stands.
+pub(super) enum Standing {
+    Follows(Member),
+    /// The leader is gone.
+    Seeks,
+    /// It will lead when the old leader has put everything back, or at the latest then.
+    Elected(Candidate, Instant),
+    /// The group could not be entered again: the command runs on unmanaged.
+    Alone,
+}
+
+impl Follower {
+    /// Starts a command as a member.
+    pub(super) fn begin(
+        host: Host,
+        command: Command,
+        settings: Settings,
+        group: GroupSpec,
+        mut member: Member,
+    ) -> Result<Self, LiveError> {
+        let signals = Signals::take().map_err(LiveError::Wait)?;
+        let terms = member.terms().clone();
+        let name = program_name(&command);
+        let mut handed = Ok(true);
+        let child = launch(command, &terms.run, |pid| {
+            handed = hand_over(&host.root, &mut member, pid, &name);
+            if handed.is_err() {
+                // It is held before its first instruction, and is not to run at all.
+                let _ = nix::sys::signal::kill(
+                    nix::unistd::Pid::from_raw(pid.cast_signed()),
+                    Signal::SIGKILL,
+                );
+            }
+        })?;
+        if let Err(error) = handed {
+            child.next_event(true).map_err(LiveError::Wait)?;
+            return Err(error.into());
+        }
+        let standing = Standing::Follows(member);
+        let interval = Duration::from_millis(terms.interval_ms);
+        Ok(Self {
+            host,
+            settings: Settings {
+                interval,
+                ..settings
+            },
+            group: with_terms(group, &terms),
+            command: name,
+            child,
+            signals,
+            standing,
+            terms,
+            start: Instant::now(),
+            warnings: BTreeSet::new(),
+        })
+    }
+
+    /// The terms that hold.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Waits until the command has ended, or this run is to lead.
+    ///
+    /// # Errors
+    /// When waiting fails, or threads cannot be watched.
+    pub fn follow(mut self) -> Result<Followed, LiveError> {
+        loop {
+            self.wait()?;
+            if let Some(exit_code) = self.take_signals()? {
+                return Ok(Followed::Ended(Box::new(self.finished(exit_code))));
+            }
+            self.standing = match std::mem::replace(&mut self.standing, Standing::Alone) {
+                Standing::Follows(member) if member.is_abandoned() => Standing::Seeks,
+                Standing::Seeks => self.seek(),
+                Standing::Elected(candidate, end) => {
+                    if self.is_restored() || Instant::now() > end {
+                        return self.lead(candidate);
+                    }
+                    Standing::Elected(candidate, end)
+                }
+                same => same,
+            };
+        }
+    }
+
+    fn wait(&self) -> Result<(), LiveError> {
+        let member = match &self.standing {
+            Standing::Follows(member) => Some(member),
+            _ => None,
+        };
+        let time = match self.standing {
+            Standing::Seeks | Standing::Elected(..) => Some(TimeSpec::from_duration(SEEK_EVERY)),
+            Standing::Follows(_) | Standing::Alone => None,
+        };
+        let fds = [Some(self.signals.as_fd()), member.map(AsFd::as_fd)];
+        let poll = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds: Vec<PollFd<'_>> = fds.into_iter().flatten().map(poll).collect();
+        match ppoll(&mut fds, time, None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(errno) => Err(LiveError::Wait(errno)),
+        }
+    }
+
+    /// Passes signals on; the exit code when the command has ended.
+    fn take_signals(&mut self) -> Result<Option<u8>, LiveError> {
+        while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
+            match relay(event, self.child.pid()) {
+                Relay::AskChild => {
+                    if let Some(exit_code) = self.take_child_events()? {
+                        return Ok(Some(exit_code));
+                    }
+                }
+                Relay::Forward(signal) => self.forward(signal),
+                // The terminal has sent it to the command as well.
+                Relay::Nothing => self.wake(),
+            }
+        }
+        Ok(None)
+    }
+
+    fn forward(&mut self, signal: Signal) {
+        if let Err(errno) = self.child.signal(signal) {
+            let text = format!("{signal} could not be passed on to the command: {errno}");
+            self.warnings.insert(text);
+        }
+        self.wake();
+    }
+
+    /// A paused command receives no signals: the leader lets it run.
+    fn wake(&mut self) {
+        if let Standing::Follows(member) = &mut self.standing {
+            member.wake();
+        }
+    }
+
+    fn take_child_events(&mut self) -> Result<Option<u8>, LiveError> {
+        while let Some(event) = self.child.next_event(false).map_err(LiveError::Wait)? {
+            if let Some(exit_code) = exit_code(event) {
+                return Ok(Some(exit_code));
+            }
+            match event {
+                // That is how a leader may pause it.
+                ChildEvent::Stopped(Signal::SIGSTOP) => {}
+                ChildEvent::Stopped(signal) => {
+                    self.signals.stop_like(signal).map_err(LiveError::Wait)?;
+                    self.forward(Signal::SIGCONT);
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn finished(self, exit_code: u8) -> Finished {
+        Finished {
+            exit_code,
+            duration_s: self.start.elapsed().as_secs_f64(),
+            tier: Tier::Proc,
+            managed_cpu_s: children_cpu_s(),
+            sampling_s: 0.0,
+            short_lived: 0,
+            samples: SampleCounts::default(),
+            restored: true,
+            pauses: 0,
+            quantum_ms: None,
+            group: Some(GroupSummary {
+                name: self.group.name.to_string(),
+                led: false,
+                leader: self.terms.leader,
+                policy: self.terms.policy,
+                most_programs: 2,
+            }),
+            programs: Vec::new(),
+            warnings: self.warnings.into_iter().collect(),
+        }
+    }
+}
+
+/// Whatever the user left open is what held when the group was entered first.
+fn with_terms(group: GroupSpec, terms: &Terms) -> GroupSpec {
+    let demands = Demands {
+        policy: Some(terms.policy.clone()),
+        interval_ms: Some(terms.interval_ms),
+        dry_run: terms.dry_run,
+        profile: terms.profile.clone(),
+    };
+    GroupSpec {
+        demands,
+        policy: terms.policy.clone(),
+        ..group
+    }
+}

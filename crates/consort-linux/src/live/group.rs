@@ -1,0 +1,93 @@
+//! A run that leads a group: the programs of its members come and go.
+
+use super::Live;
+use crate::enact::Wanted;
+use crate::group::{Answer, Attended, Joining};
+use crate::proc::read_stat;
+use consort_core::{Sample, ThreadId};
+use std::time::Instant;
+
+impl Live {
+    /// Hears what members say, and does it.
+    pub(super) fn attend_group(&mut self) {
+        let Some(leader) = &mut self.group else {
+            return;
+        };
+        for attended in leader.attend(Instant::now()) {
+            match attended {
+                Attended::Asks {
+                    conversation,
+                    peer,
+                    program,
+                } => self.answer(conversation, peer, program),
+                Attended::Wakes(_) => self.wake_all(),
+                Attended::Leaves(root) => self.part_with_program(root),
+            }
+        }
+    }
+
+    fn answer(&mut self, conversation: u64, peer: u32, program: Joining) {
+        let pid = program.pid;
+        let answer = match self.reason_against(peer, &program) {
+            Some(why) => Answer::Refused(why),
+            None => {
+                self.take_program(program);
+                Answer::Taken
+            }
+        };
+        if let Some(leader) = &mut self.group {
+            leader.answer(conversation, pid, &answer);
+        }
+    }
+
+    /// Why a program cannot be managed. Only what a member has started itself is: nobody hands
+    /// over what is not his.
+    fn reason_against(&self, peer: u32, program: &Joining) -> Option<String> {
+        let pid = program.pid;
+        let Ok(stat) = read_stat(&self.root, pid, pid) else {
+            return Some(format!("there is no process {pid}"));
+        };
+        if stat.start_ticks != program.start_ticks {
+            return Some(format!("process {pid} is another one than was meant"));
+        }
+        if stat.parent_pid != peer {
+            return Some(format!(
+                "process {pid} was not started by the member that hands it over, process {peer}"
+            ));
+        }
+        let measured = self.recorded.as_ref()?.check(&program.name);
+        measured.err().map(|error| error.to_string())
+    }
+
+    fn take_program(&mut self, program: Joining) {
+        let Joining { pid, name, .. } = program;
+        self.trees.plant(pid, name);
+        self.discovery.watch(pid);
+        if let Some(sampling) = &mut self.sampling {
+            let pus = self.topology.pus();
+            if let Err(error) = sampling.sampler.join_tree(&self.root, pid, pus) {
+                let text = format!("program {pid} is not sampled: {error}");
+                self.warnings.insert(text);
+            }
+        }
+    }
+
+    /// Puts a program back and lets it alone: its command has ended, or its Consort was killed.
+    fn part_with_program(&mut self, root: u32) {
+        self.trees.let_go(root);
+        self.discovery.unwatch(root);
+        let is_its = |id: &ThreadId| self.trees.root_of(id.pid) == Some(root);
+        let its: Vec<ThreadId> = self.threads.keys().copied().filter(is_its).collect();
+        let managed = its.iter().filter(|id| self.threads[*id].managed);
+        let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
+        let report = self.enactor.apply(&free);
+        for (id, refusal) in &report.refused {
+            self.warnings
+                .insert(format!("thread {id} was not put back: {refusal}"));
+        }
+        for id in its {
+            self.part_with(id, Sample::default());
+        }
+        self.forget_ended();
+    }
+}

@@ -1,0 +1,95 @@
+//! Starting a command in a group: as its leader, or as a member that follows one.
+
+use super::follower::Follower;
+use super::launch::{LaunchSpec, LiveError, Settings};
+use super::{Host, Live};
+use crate::enact::Enactor;
+use crate::group::{Demands, GroupName, Leader, Place, Terms, enter};
+
+/// The group that a command is to join.
+#[derive(Clone, Debug)]
+pub struct GroupSpec {
+    /// Its name.
+    pub name: GroupName,
+    /// What the user asks for; a leader that holds other terms refuses.
+    pub demands: Demands,
+    /// The policy that holds if this run leads, as text.
+    pub policy: String,
+}
+
+/// What a command was started as.
+pub enum Begun {
+    /// This run manages the whole group.
+    Leads(Box<Live>),
+    /// Another one does.
+    Follows(Box<Follower>),
+}
+
+/// What a run was in its group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupSummary {
+    /// The group's name.
+    pub name: String,
+    /// Whether this run led it in the end.
+    pub led: bool,
+    /// Pid of the last leader.
+    pub leader: u32,
+    /// The policy of the group, as it was asked for.
+    pub policy: String,
+    /// Most programs at a time, as far as this run knows: a member knows of itself and its leader.
+    pub most_programs: usize,
+}
+
+impl Live {
+    /// Starts a command in a group. It is held before its first instruction until the one who
+    /// leads watches it.
+    ///
+    /// # Errors
+    /// As for [`Live::launch`]; and when the group cannot be entered, or its leader refuses:
+    /// nothing was started then.
+    pub fn join(host: Host, spec: LaunchSpec, group: GroupSpec) -> Result<Begun, LiveError> {
+        let (mut command, settings) = spec.split();
+        command.envs(super::malleable::team_sizes(&host));
+        let dirs = &settings.enact.runtime_dirs;
+        match enter(dirs, &group.name, &group.demands)? {
+            Place::Leads(candidate) => {
+                let lead = |enactor: &Enactor| {
+                    let terms = terms(enactor, &settings, &group.policy);
+                    Ok(Some(candidate.lead(terms)?))
+                };
+                let live = Self::begin(host, command, &settings, lead)?;
+                Ok(Begun::Leads(Box::new(live)))
+            }
+            Place::Follows(member) => {
+                let follower = Follower::begin(host, command, settings, group, member)?;
+                Ok(Begun::Follows(Box::new(follower)))
+            }
+        }
+    }
+}
+
+/// The terms on which a run leads.
+pub(super) fn terms(enactor: &Enactor, settings: &Settings, policy: &str) -> Terms {
+    Terms {
+        leader: std::process::id(),
+        run: enactor.run_id().to_owned(),
+        journal: enactor.journal_path(),
+        policy: policy.to_owned(),
+        interval_ms: u64::try_from(settings.interval.as_millis()).unwrap_or(u64::MAX),
+        dry_run: settings.dry_run,
+        profile: settings.recorded.as_ref().map(|r| r.origin().to_owned()),
+    }
+}
+
+impl GroupSummary {
+    /// Of a run that leads.
+    pub(super) fn led(leader: &Leader) -> Self {
+        Self {
+            name: leader.group().to_string(),
+            led: true,
+            leader: std::process::id(),
+            policy: leader.terms().policy.clone(),
+            most_programs: leader.most_programs(),
+        }
+    }
+}

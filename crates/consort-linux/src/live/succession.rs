@@ -1,0 +1,116 @@
+//! The leader of a group is gone: who leads next, and from when on.
+//!
+//! Before the next leader touches anything, the old one's journal must be gone: until then masks
+//! may yet be put back by its guardian, and would be taken for originals.
+
+use super::Live;
+use super::follower::{Followed, Follower, Standing};
+use super::join::terms;
+use super::launch::{LiveError, Running};
+use super::recorded::Recorded;
+use crate::enact::{Enactor, identify, recover_stale};
+use crate::group::{Candidate, GroupError, Joining, Member, Place, try_enter};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long an old leader's journal is waited for.
+const RESTORE_LIMIT: Duration = Duration::from_secs(20);
+
+impl Follower {
+    /// One attempt to find or become the next leader.
+    pub(super) fn seek(&mut self) -> Standing {
+        let dirs = &self.settings.enact.runtime_dirs;
+        let found = try_enter(dirs, &self.group.name, &self.group.demands);
+        let taken = found.and_then(|place| match place {
+            Some(Place::Follows(mut member)) => {
+                let (root, pid) = (&self.host.root, self.child.pid());
+                let there = hand_over(root, &mut member, pid, &self.command)?;
+                self.terms = member.terms().clone();
+                Ok(if there {
+                    Standing::Follows(member)
+                } else {
+                    Standing::Seeks
+                })
+            }
+            Some(Place::Leads(candidate)) => {
+                Ok(Standing::Elected(candidate, Instant::now() + RESTORE_LIMIT))
+            }
+            None => Ok(Standing::Seeks),
+        });
+        taken.unwrap_or_else(|error| self.on_its_own(&error))
+    }
+
+    fn on_its_own(&mut self, error: &dyn std::error::Error) -> Standing {
+        let text =
+            format!("the command went on unmanaged when its group's leader was gone: {error}");
+        self.warnings.insert(text);
+        Standing::Alone
+    }
+
+    /// Whether the old leader's masks are put back. Its guardian does it; should that be dead as
+    /// well, we do.
+    pub(super) fn is_restored(&self) -> bool {
+        let there = self.terms.journal.exists();
+        if there {
+            recover_stale(&self.settings.enact.runtime_dirs);
+        }
+        !there
+    }
+
+    pub(super) fn lead(mut self, candidate: Candidate) -> Result<Followed, LiveError> {
+        self.settings.recorded = self.recorded();
+        let led = Enactor::start(&self.settings.enact).map_err(LiveError::from);
+        let led = led.and_then(|enactor| {
+            let terms = terms(&enactor, &self.settings, &self.terms.policy);
+            match candidate.lead(terms.clone()) {
+                Ok(leader) => Ok((enactor, leader, terms)),
+                Err(error) => {
+                    enactor.close();
+                    Err(error.into())
+                }
+            }
+        });
+        let (enactor, leader, terms) = match led {
+            Ok(led) => led,
+            Err(error) => {
+                self.standing = self.on_its_own(&error);
+                return self.follow();
+            }
+        };
+        let running = Running {
+            child: self.child,
+            name: self.command,
+            signals: self.signals,
+            enactor,
+            group: Some(leader),
+            start: self.start,
+            warnings: self.warnings,
+        };
+        let live = Live::take_over(self.host, &self.settings, running)?;
+        Ok(Followed::Leads(Box::new(live), terms))
+    }
+
+    /// The group's recording; a leader before this one has read it.
+    fn recorded(&mut self) -> Option<Recorded> {
+        let read = Recorded::read(self.terms.profile.as_ref()?);
+        read.map_err(|error| self.warnings.insert(error.to_string()))
+            .ok()
+    }
+}
+
+/// Hands a process over, held or running; false when the leader is gone.
+pub(super) fn hand_over(
+    root: &Path,
+    member: &mut Member,
+    pid: u32,
+    name: &str,
+) -> Result<bool, GroupError> {
+    // One that is gone already is refused by the leader, who looks again.
+    let start_ticks = identify(root, pid, pid).map_or(0, |id| id.start_ticks);
+    let name = name.to_owned();
+    member.hand_over(Joining {
+        pid,
+        start_ticks,
+        name,
+    })
+}

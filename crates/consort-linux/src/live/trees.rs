@@ -1,0 +1,152 @@
+//! Which program each process belongs to: everything that a command starts is one program.
+//!
+//! A program goes by the pid of the process at the root of its tree. A process belongs where its
+//! parent belongs; one whose parent is not known any more belongs to the program of this run's own
+//! command.
+
+use std::collections::BTreeMap;
+
+/// One program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tree {
+    /// What to call it.
+    pub(super) name: String,
+    /// Whether it is managed; one that was let go is only kept apart from the others.
+    pub(super) managed: bool,
+}
+
+/// All programs of a run, and their processes.
+#[derive(Clone, Debug)]
+pub(super) struct Trees {
+    /// The root of the run's own command.
+    own: u32,
+    roots: BTreeMap<u32, Tree>,
+    /// Processes that are not roots, with their root.
+    within: BTreeMap<u32, u32>,
+}
+
+impl Trees {
+    /// The tree of the run's own command.
+    pub(super) fn new(own: u32, name: String) -> Self {
+        let mut trees = Self {
+            own,
+            roots: BTreeMap::new(),
+            within: BTreeMap::new(),
+        };
+        trees.plant(own, name);
+        trees
+    }
+
+    /// Begins a tree; whatever was known of a process with that pid is forgotten.
+    pub(super) fn plant(&mut self, root: u32, name: String) {
+        self.within.remove(&root);
+        let managed = true;
+        self.roots.insert(root, Tree { name, managed });
+    }
+
+    /// From now on this program is let alone.
+    pub(super) fn let_go(&mut self, root: u32) {
+        if let Some(tree) = self.roots.get_mut(&root) {
+            tree.managed = false;
+        }
+    }
+
+    /// Notes where a process belongs, and says so. `parents` are the processes above it as far as
+    /// they are known, the nearest first.
+    pub(super) fn place(&mut self, pid: u32, parents: impl IntoIterator<Item = u32>) -> u32 {
+        if let Some(root) = self.root_of(pid) {
+            return root;
+        }
+        let known = parents.into_iter().find_map(|parent| self.root_of(parent));
+        let root = known.unwrap_or(self.own);
+        self.within.insert(pid, root);
+        root
+    }
+
+    /// The root of the tree that a process belongs to.
+    pub(super) fn root_of(&self, pid: u32) -> Option<u32> {
+        let is_root = self.roots.contains_key(&pid).then_some(pid);
+        is_root.or_else(|| self.within.get(&pid).copied())
+    }
+
+    /// Forgets a process that has ended. Roots stay: what they started may go on.
+    pub(super) fn forget(&mut self, pid: u32) {
+        self.within.remove(&pid);
+    }
+
+    /// Whether the program of this root is managed.
+    pub(super) fn is_managed(&self, root: u32) -> bool {
+        self.roots.get(&root).is_some_and(|tree| tree.managed)
+    }
+
+    /// The name of the program of this root.
+    pub(super) fn name(&self, root: u32) -> &str {
+        self.roots.get(&root).map_or("", |tree| &tree.name)
+    }
+
+    /// Every program that was ever there, by the pid at its root, with its name.
+    pub(super) fn names(&self) -> Vec<(u32, String)> {
+        let roots = self.roots.iter();
+        roots
+            .map(|(&root, tree)| (root, tree.name.clone()))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn trees() -> Trees {
+        let mut trees = Trees::new(10, "a".to_owned());
+        trees.plant(20, "b".to_owned());
+        trees
+    }
+
+    #[test]
+    fn processes_belong_where_their_parents_do() {
+        let mut trees = trees();
+        assert_eq!(trees.place(21, [20]), 20);
+        assert_eq!(trees.place(22, [99, 21]), 20);
+        assert_eq!(trees.place(11, [10]), 10);
+        assert_eq!(trees.root_of(22), Some(20));
+    }
+
+    #[test]
+    fn orphans_belong_to_the_own_command() {
+        assert_eq!(trees().place(30, [1]), 10);
+    }
+
+    #[test]
+    fn a_pid_that_is_used_again_is_another_process() {
+        let mut trees = trees();
+        trees.place(21, [20]);
+        trees.forget(21);
+        assert_eq!(trees.place(21, [10]), 10);
+        trees.plant(21, "c".to_owned());
+        assert_eq!(trees.root_of(21), Some(21));
+    }
+
+    #[test]
+    fn a_program_that_was_let_go_keeps_its_processes() {
+        let mut trees = trees();
+        trees.let_go(20);
+        assert!(!trees.is_managed(trees.clone().place(23, [20])));
+        assert!(trees.is_managed(10));
+    }
+
+    proptest! {
+        #[test]
+        fn every_process_has_exactly_one_root(
+            births in prop::collection::vec((0u32..40, 0u32..40), 0..60),
+        ) {
+            let mut trees = trees();
+            for (pid, parent) in births {
+                let root = trees.place(pid, [parent]);
+                prop_assert_eq!(trees.root_of(pid), Some(root));
+                prop_assert!(trees.names().iter().any(|(pid, _)| *pid == root));
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A run from its start to its report: alone, leading a group, or following the leader of one.
+
+use super::setup::Setup;
+use super::{launch_spec, refused};
+use crate::cli::RunArgs;
+use crate::config::RunConfig;
+use crate::own_cost::Cost;
+use crate::progress::Progress;
+use crate::report::{Asymmetry, Ending, Group, Ledger, Others, Quantum, RunReport, SamplingCounts};
+use anyhow::Result;
+use consort_core::{ControlLoop, Machine};
+use consort_linux::group::{Demands, GroupName, Terms};
+use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, Live, Recorded};
+use std::time::Duration;
+
+/// What holds for the whole run.
+struct Run<'a> {
+    args: &'a RunArgs,
+    config: &'a RunConfig,
+}
+
+/// Runs the command to its end.
+pub(super) fn run(
+    args: &RunArgs,
+    config: &RunConfig,
+    setup: Setup,
+    host: Host,
+    recorded: Option<Recorded>,
+) -> Result<RunReport> {
+    let run = Run { args, config };
+    let group = args.group.as_ref();
+    let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
+    let spec = launch_spec(args, setup.interval, recorded)?;
+    let Some(group) = group else {
+        let machine = Live::launch(host, spec).map_err(refused)?;
+        return run.manage(setup.with_what_is_left(&machine)?, machine);
+    };
+    match Live::join(host, spec, group).map_err(refused)? {
+        Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
+        Begun::Follows(follower) => run.follow(*follower),
+    }
+}
+
+/// What is asked for on the command line must hold in the group; the rest is the leader's.
+fn group_spec(
+    args: &RunArgs,
+    setup: &Setup,
+    name: &GroupName,
+    recorded: Option<&Recorded>,
+) -> GroupSpec {
+    GroupSpec {
+        name: name.clone(),
+        demands: Demands {
+            policy: args.policy.clone(),
+            interval_ms: args.interval.map(millis),
+            dry_run: args.dry_run,
+            profile: recorded.map(|recorded| recorded.origin().to_owned()),
+        },
+        policy: setup.requested.clone(),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Run<'_> {
+    fn follow(&self, follower: Follower) -> Result<RunReport> {
+        match follower.follow()? {
+            Followed::Ended(finished) => Ok(self.followed(*finished)),
+            Followed::Leads(machine, terms) => {
+                let setup = self.setup_of(&terms, &machine);
+                self.manage(setup?, *machine)
+            }
+        }
+    }
+
+    /// The group's policy, made for this machine. It was made before by the old leader, so it can
+    /// be made again, unless a file that it names is gone; then nothing is placed any more.
+    fn setup_of(&self, terms: &Terms, machine: &Live) -> Result<Setup> {
+        let (topology, offers) = (machine.topology(), machine.offers());
+        let interval = Duration::from_millis(terms.interval_ms);
+        let made = |policy: &str| {
+            Setup::of_group(self.args, self.config, policy, interval, topology, offers)
+        };
+        made(&terms.policy).or_else(|_| made("none"))
+    }
+
+    fn manage(&self, setup: Setup, machine: Live) -> Result<RunReport> {
+        let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
+        let mut ledger = Ledger::default();
+        let mut progress = Progress::new(self.args.quiet, &setup.spec.name);
+        while let Some(turn) = wheel.turn()? {
+            ledger.add(&turn);
+            progress.show(&turn);
+        }
+        progress.end();
+        let undone = wheel.undone();
+        let own = Cost::so_far(Some(wheel.machine().guardian_pid()));
+        let asymmetry = self.asymmetry(wheel.machine());
+        let finished = wheel.into_machine().finish();
+        Ok(ledger.report(Ending {
+            policy: setup.spec.name,
+            policy_requested: setup.requested,
+            policy_reason: setup.why,
+            asymmetry,
+            undone,
+            ..self.ending(finished, setup.interval, &own)
+        }))
+    }
+
+    /// The report of a run that has managed nothing itself.
+    fn followed(&self, finished: Finished) -> RunReport {
+        let policy = finished.group.as_ref().map(|group| group.policy.clone());
+        let policy = policy.unwrap_or_default();
+        let own = Cost::so_far(None);
+        Ledger::default().report(Ending {
+            policy: policy.clone(),
+            policy_requested: policy,
+            policy_reason: "as the group's leader has it".to_owned(),
+            ..self.ending(finished, Duration::ZERO, &own)
+        })
+    }
+
+    fn ending(&self, finished: Finished, asked: Duration, own: &Cost) -> Ending {
+        let mut warnings = finished.warnings;
+        let group = finished.group.map(Group::from);
+        warnings.extend(group.as_ref().and_then(Group::warning));
+        Ending {
+            tier: finished.tier,
+            policy: String::new(),
+            policy_requested: String::new(),
+            policy_reason: String::new(),
+            dry_run: self.args.dry_run,
+            duration_s: finished.duration_s,
+            quantum: Quantum {
+                asked_ms: 1e3 * asked.as_secs_f64(),
+                mean_ms: finished.quantum_ms,
+            },
+            asymmetry: None,
+            group,
+            exit_code: i32::from(finished.exit_code),
+            unseen: Others {
+                count: finished.short_lived,
+                cpu_s: 0.0,
+            },
+            own_cpu_s: own.cpu_s,
+            sampling_s: finished.sampling_s,
+            managed_cpu_s: finished.managed_cpu_s,
+            peak_rss_kib: own.peak_rss_kib,
+            sampling: SamplingCounts {
+                samples: finished.samples.samples,
+                decoded: finished.samples.decoded,
+                lost: finished.samples.lost,
+            },
+            programs: finished.programs,
+            pauses: finished.pauses,
+            undone: 0,
+            restored: finished.restored,
+            warnings,
+        }
+    }
+
+    fn asymmetry(&self, machine: &Live) -> Option<Asymmetry> {
+        let emulated = self.args.emulate_asymmetry.is_some();
+        Asymmetry::of(machine.topology(), machine.offers(), emulated)
+    }
+}

@@ -1,0 +1,78 @@
+//! What a report says of the group that a run was in.
+
+use consort_linux::live::GroupSummary;
+use serde::Serialize;
+
+/// The group of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    /// `leader` when this run managed the group in the end, else `member`.
+    pub(crate) role: &'static str,
+    /// Pid of the last leader.
+    pub(crate) leader: u32,
+    /// Most programs at a time; of a member, as far as it knows.
+    pub(crate) most_programs: usize,
+}
+
+impl Group {
+    /// A group that was none in the end.
+    pub(crate) fn warning(&self) -> Option<String> {
+        (self.most_programs < 2).then(|| {
+            format!(
+                "nobody shared group {0}: the command had the machine to itself; start others \
+                 with --group {0} meanwhile",
+                self.name
+            )
+        })
+    }
+
+    /// One sentence for people.
+    pub(super) fn sentence(&self) -> String {
+        let (name, most) = (&self.name, self.most_programs);
+        match self.role {
+            "leader" => format!("group {name}: led by this run, up to {most} programs at a time"),
+            _ => format!(
+                "group {name}: managed by its leader, process {}, whose report has the threads",
+                self.leader
+            ),
+        }
+    }
+}
+
+impl From<GroupSummary> for Group {
+    fn from(summary: GroupSummary) -> Self {
+        Self {
+            name: summary.name,
+            role: if summary.led { "leader" } else { "member" },
+            leader: summary.leader,
+            most_programs: summary.most_programs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(most_programs: usize) -> Group {
+        Group::from(GroupSummary {
+            name: "suite".to_owned(),
+            led: true,
+            leader: 7,
+            policy: "gang".to_owned(),
+            most_programs,
+        })
+    }
+
+    #[test]
+    fn a_group_of_one_is_warned_of() {
+        assert!(
+            group(1)
+                .warning()
+                .unwrap()
+                .contains("nobody shared group suite")
+        );
+        assert_eq!(group(2).warning(), None);
+    }
+}

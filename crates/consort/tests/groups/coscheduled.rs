@@ -1,0 +1,258 @@
+//! Programs that take turns: they are paused again and again, and do what they do alone.
+//!
+//! `CONSORT_ROUNDS` says how much each program has to do (4).
+
+use super::common::{json, run, skipped, wait_for};
+use super::scene::{Run, Scene, role};
+use std::process::Command;
+
+/// Quanta that are as short as they can be.
+const GANG: [&str; 2] = ["--policy", "gang:quantum=4"];
+
+/// A pipeline with two threads in one of its processes.
+fn compressing(rounds: u64) -> String {
+    format!(
+        "i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); \
+         seq $i 300000 | xz -T2 --block-size=300000 -c | sha256sum; done"
+    )
+}
+
+/// Two threads that share an interpreter.
+fn hashing(rounds: u64) -> String {
+    format!(
+        "import hashlib, threading\n\
+         data = bytes(range(256)) * 4096\n\
+         found = [None, None]\n\
+         def work(at):\n\
+         \x20   state = hashlib.sha256()\n\
+         \x20   for _ in range({rounds} * 250):\n\
+         \x20       state.update(data)\n\
+         \x20   found[at] = state.hexdigest()\n\
+         threads = [threading.Thread(target=work, args=(at,)) for at in (0, 1)]\n\
+         [t.start() for t in threads]\n\
+         [t.join() for t in threads]\n\
+         print(found)\n"
+    )
+}
+
+fn have(tools: &str) -> bool {
+    let there = run(Command::new("sh").args(["-c", &format!("command -v {tools}")]));
+    there.status.success()
+}
+
+fn rounds() -> u64 {
+    let wish = std::env::var("CONSORT_ROUNDS").ok();
+    wish.and_then(|n| n.parse().ok()).unwrap_or(4)
+}
+
+fn alone(words: &[&str]) -> String {
+    let output = run(Command::new(words[0]).args(&words[1..]));
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// CPU time of a process so far, clock ticks.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let numbers = fields.split_whitespace().skip(11).take(2);
+    numbers.filter_map(|n| n.parse::<u64>().ok()).sum()
+}
+
+fn wait_for_progress(pid: u32) {
+    let before = ticks(pid);
+    wait_for("a program that goes on", || {
+        (ticks(pid) > before + 10).then_some(())
+    });
+}
+
+/// Whether a process is stopped, or in a cgroup that was made for pausing.
+fn is_held(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let cgroup = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    stat.contains(") T ") || cgroup.contains("/consort-")
+}
+
+fn busy(scene: &Scene, name: &str) -> (Run, u32) {
+    let run = scene.demo(name, &GANG, &["int", "--threads", "2", "--seconds", "120"]);
+    let command = run.command("consort-demo");
+    (run, command)
+}
+
+#[test]
+fn three_programs_paused_again_and_again_do_what_they_do_alone() {
+    if !["xz", "seq", "sha256sum", "python3"].into_iter().all(have) {
+        return skipped("xz, seq, sha256sum and python3 are not all installed");
+    }
+    let (compressing, hashing) = (compressing(rounds()), hashing(rounds()));
+    let pipeline = ["sh", "-c", &compressing];
+    let threads = ["python3", "-c", &hashing];
+    let expected = (alone(&pipeline), alone(&threads));
+    let scene = Scene::new();
+    let leader = scene.demo("a", &GANG, &["int", "--threads", "2", "--seconds", "8"]);
+    leader.command("consort-demo");
+    let first = scene.start("b", &GANG, &pipeline, b"");
+    let second = scene.start("c", &GANG, &threads, b"");
+    let led = leader.finish();
+    let (first, second) = (first.finish(), second.finish());
+    assert_eq!((first.code, second.code, led.code), (0, 0, 0));
+    assert_eq!((&first.stdout, &second.stdout), (&expected.0, &expected.1));
+    let threads_ok = led.stdout.lines().filter(|line| line.ends_with("ok"));
+    assert_eq!(threads_ok.count(), 2, "{}", led.stdout);
+    let pauses = |report: &serde_json::Value| report["pauses"].as_u64().unwrap();
+    let total: u64 = [&led, &first, &second]
+        .iter()
+        .map(|e| pauses(&e.report))
+        .sum();
+    println!("{total} pauses");
+    assert!(total > 300, "{total} pauses: {:#}", led.report);
+    assert_eq!(led.report["restored"], true);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+#[test]
+fn nothing_stays_paused_when_every_consort_is_killed() {
+    let scene = Scene::new();
+    let mut runs = ["a", "b", "c"].map(|name| busy(&scene, name));
+    wait_for("a paused program", || {
+        runs.iter()
+            .any(|(_, command)| is_held(*command))
+            .then_some(())
+    });
+    for (run, _) in &mut runs {
+        run.kill();
+    }
+    for (run, command) in &runs {
+        wait_for("an end of all holds", || (!is_held(*command)).then_some(()));
+        wait_for_progress(*command);
+        assert!(!run.is_restricted(*command));
+    }
+    wait_for("the guardian's end", || {
+        let left = scene.leftovers();
+        let journals = left
+            .iter()
+            .filter(|p| p.extension().is_some_and(|e| e == "journal"));
+        (journals.count() == 0).then_some(())
+    });
+}
+
+#[test]
+fn when_the_leader_is_killed_the_others_take_turns_on_and_its_own_command_goes_on_unpaused() {
+    let scene = Scene::new();
+    let (mut leader, orphan) = busy(&scene, "a");
+    let members = ["b", "c"]
+        .map(|name| scene.demo(name, &GANG, &["fp", "--threads", "2", "--seconds", "12"]));
+    wait_for("a paused program", || is_held(orphan).then_some(()));
+    leader.kill();
+    wait_for("an end of the hold", || (!is_held(orphan)).then_some(()));
+    wait_for_progress(orphan);
+    let ended = members.map(Run::finish);
+    let mut leaders = ended.iter().filter(|e| role(&e.report) == "leader");
+    assert!(leaders.any(|e| e.report["pauses"].as_u64().unwrap() > 0));
+    for member in &ended {
+        assert_eq!(member.code, 0, "{}", member.stderr);
+        assert_eq!(member.stdout.matches(" ok").count(), 2, "{}", member.stdout);
+    }
+    assert!(!is_held(orphan));
+}
+
+#[test]
+fn a_paused_member_receives_its_signals() {
+    let scene = Scene::new();
+    let (leader, _) = busy(&scene, "a");
+    let script = "trap 'exit 5' TERM; echo ready; while :; do :; done";
+    let member = scene.start("b", &GANG, &["sh", "-c", script], b"");
+    member.wait_for_output("ready");
+    let command = member.command("sh");
+    wait_for("a paused member", || is_held(command).then_some(()));
+    member.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(member.finish().code, 5);
+    drop(leader);
+}
+
+#[test]
+fn measures_that_are_missing_are_refused_and_a_profile_brings_them() {
+    let scene = Scene::new();
+    let machine = run(super::common::consort().args(["machine", "--format", "json"]));
+    if json(&machine)["tier"] == "counters" {
+        return skipped("this machine may count what others cannot");
+    }
+    let refused = scene
+        .start("a", &["--policy", "fair-com"], &["true"], b"")
+        .finish();
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("bus-queue-cycles"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("--profile FILE"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+    let profile = scene.runtime().join("profile.json");
+    let measures = "\"llc_miss_rate\":0.5,\"bus_occupancy\":0.2,\"bus_queue_time\":0.1";
+    let text = format!(
+        "{{\"programs\":[{{\"name\":\"consort-demo\",{measures}}},{{\"name\":\"sh\",{measures}}}]}}"
+    );
+    std::fs::write(&profile, text).unwrap();
+    let recorded = [
+        "--policy",
+        "fair-com:quantum=20",
+        "--profile",
+        profile.to_str().unwrap(),
+    ];
+    let leader = scene.demo("b", &recorded, &["int", "--threads", "2", "--seconds", "4"]);
+    leader.command("consort-demo");
+    let stranger = scene.start("c", &recorded, &["true"], b"").finish();
+    assert_eq!(stranger.code, 2, "{}", stranger.stderr);
+    assert!(
+        stranger.stderr.contains("has no program 'true'"),
+        "{}",
+        stranger.stderr
+    );
+    let member = scene.start(
+        "d",
+        &recorded,
+        &[
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done",
+        ],
+        b"",
+    );
+    assert_eq!(member.finish().code, 0);
+    let led = leader.finish();
+    assert_eq!(led.report["policy"], "fair-com");
+    assert_eq!(led.report["programs"][0]["source"], "recorded");
+    assert!(
+        led.report["pauses"].as_u64().unwrap() > 0,
+        "{:#}",
+        led.report
+    );
+    let warnings = led.report["warnings"].to_string();
+    assert!(warnings.contains("taken from profile"), "{warnings}");
+}
+
+#[test]
+fn callers_that_talk_nonsense_disturb_nobody() {
+    use std::io::{Read, Write};
+    let scene = Scene::new();
+    let leader = scene.lead(&["int", "--threads", "1", "--seconds", "2"]);
+    let socket = scene.runtime().join("consort/group-g.socket");
+    let mut callers: Vec<_> = (0..20)
+        .map(|_| std::os::unix::net::UnixStream::connect(&socket).unwrap())
+        .collect();
+    for (at, caller) in callers.iter_mut().enumerate() {
+        // Those that are hung up on meanwhile need not hear the rest.
+        let _ = caller.write_all(&vec![b'{'; 100 * at * at]);
+    }
+    let mut answer = String::new();
+    let _ = callers[19].read_to_string(&mut answer);
+    assert!(answer.contains("refused"), "{answer}");
+    let member = scene.start("b", &[], &["true"], b"").finish();
+    assert_eq!(member.code, 0, "{}", member.stderr);
+    assert_eq!(leader.finish().code, 0);
+}

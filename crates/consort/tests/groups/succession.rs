@@ -1,0 +1,54 @@
+//! Leaders come and go.
+
+use super::common::wait_for;
+use super::scene::{Scene, role};
+
+#[test]
+fn when_the_leader_s_command_ends_a_member_leads_on() {
+    let scene = Scene::new();
+    let leader = scene.lead(&["int", "--threads", "1", "--seconds", "0.5"]);
+    let second = scene.demo("b", &[], &["fp", "--threads", "2", "--seconds", "4"]);
+    second.command("consort-demo");
+    assert_eq!(role(&leader.finish().report), "leader");
+    let third = scene.demo("c", &[], &["l2", "--threads", "1", "--seconds", "0.5"]);
+    let third = third.finish();
+    assert_eq!((third.code, role(&third.report)), (0, "member"));
+    let second = second.finish();
+    assert_eq!(role(&second.report), "leader");
+    assert_eq!(third.report["group"]["leader"], second.pid);
+    assert!(second.report["plans"].as_u64().unwrap() > 0);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+#[test]
+fn when_the_leader_is_killed_its_masks_are_put_back_and_a_member_leads_on() {
+    let scene = Scene::new();
+    let mut leader = scene.lead(&["int", "--threads", "2", "--seconds", "60"]);
+    let orphan = leader.command("consort-demo");
+    let second = scene.demo("b", &[], &["fp", "--threads", "2", "--seconds", "4"]);
+    let third = scene.demo("c", &[], &["l2", "--threads", "2", "--seconds", "4"]);
+    wait_for("a changed mask of a member", || {
+        second
+            .is_restricted(second.command("consort-demo"))
+            .then_some(())
+    });
+    leader.kill();
+    wait_for("every mask of the orphan as before", || {
+        (!leader.is_restricted(orphan)).then_some(())
+    });
+    let (second, third) = (second.finish(), third.finish());
+    assert_eq!((second.code, third.code), (0, 0));
+    let roles = [role(&second.report), role(&third.report)];
+    assert!(roles.contains(&"leader"), "{roles:?}");
+    for ended in [second, third] {
+        assert_eq!(ended.report["restored"], true);
+        if role(&ended.report) == "leader" {
+            assert!(
+                ended.report["moves"].as_u64().unwrap() > 0,
+                "{:#}",
+                ended.report
+            );
+        }
+    }
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
