@@ -89,6 +89,8 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         interval: INTERVAL,
         dry_run: false,
         override_affinity: false,
+        pausing: Vec::new(),
+        recorded: None,
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
