@@ -143,7 +143,7 @@ impl Static {
         let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
         for thread in view.observation.managed().filter(takes_part) {
             members
-                .entry(view.observation.program_of(thread.id))
+                .entry(thread.id.program())
                 .or_default()
                 .insert(thread.id);
         }
