@@ -177,6 +177,7 @@ impl Engine {
             anchor: 0,
             passed: 0.0,
             relearn_s: 0.0,
+            vruntime_ps: 0,
             gone: false,
             counts: Counts::default(),
             sampled: Counts::default(),

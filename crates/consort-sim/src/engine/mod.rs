@@ -25,6 +25,7 @@ mod draw;
 mod energy;
 mod error;
 mod events;
+mod fairness;
 mod instance;
 mod io;
 mod lock;

@@ -17,6 +17,10 @@ pub(crate) struct Pu {
     pub(crate) branches: f64,
     /// What of the training of its branch predictor is gone.
     pub(crate) overwritten: Overwritten,
+    /// Least virtual run time of its threads so far, ps; see [`super::fairness`].
+    pub(crate) least_ps: i64,
+    /// Whether `current` must make place for a thread that has woken.
+    pub(crate) preempted: bool,
     /// When `current` must make place, ps; never while nobody waits.
     pub(crate) slice_end: u64,
 }
@@ -30,6 +34,8 @@ impl Pu {
             since: 0,
             branches: 0.0,
             overwritten: Overwritten::default(),
+            least_ps: 0,
+            preempted: false,
             slice_end: NEVER,
         }
     }
@@ -39,10 +45,16 @@ impl Pu {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// Sets when the current thread must make place; at once, in the past, when it has been there
-    /// for longer than a slice already.
+    /// Sets when the current thread must make place; at once, in the past, when it is preempted or
+    /// has been there for longer than a slice already.
     pub(crate) fn arm(&mut self, slice_ps: u64) {
         let shared = self.current.is_some() && !self.queue.is_empty();
-        self.slice_end = if shared { self.since + slice_ps } else { NEVER };
+        // Who woke is gone again.
+        self.preempted &= shared;
+        self.slice_end = match (shared, self.preempted) {
+            (true, true) => self.since,
+            (true, false) => self.since + slice_ps,
+            (false, _) => NEVER,
+        };
     }
 }

@@ -16,14 +16,19 @@ impl Engine {
         let view = view(&self.shape, &self.pus, &self.threads);
         let pu = self.os.place(&view, t, why);
         self.put(t, pu);
+        if why == Arrival::Wake {
+            self.preempt(t, pu);
+        }
     }
 
     /// Queues a thread on a PU.
     pub(crate) fn put(&mut self, t: usize, pu: usize) {
-        let thread = &mut self.threads[t];
-        if thread.pu.is_some_and(|old| old != pu) {
-            thread.counts.migrations += 1;
+        let from = self.threads[t].pu;
+        if from != Some(pu) {
+            self.carry_vruntime(t, from, pu);
         }
+        let thread = &mut self.threads[t];
+        thread.counts.migrations += u64::from(from.is_some_and(|old| old != pu));
         thread.pu = Some(pu);
         thread.status = Status::Ready;
         self.pus[pu].queue.push_back(t);
@@ -32,10 +37,13 @@ impl Engine {
 
     /// Takes a thread off its PU or out of its queue; its status is the caller's to set.
     pub(crate) fn take_off(&mut self, t: usize) {
-        let thread = &mut self.threads[t];
-        let Some(pu) = thread.pu.map(|pu| &mut self.pus[pu]) else {
+        let Some(number) = self.threads[t].pu else {
             return;
         };
+        if self.pus[number].current == Some(t) {
+            self.charge(number);
+        }
+        let (thread, pu) = (&mut self.threads[t], &mut self.pus[number]);
         if pu.current == Some(t) {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
             thread.halt(self.now);
@@ -89,7 +97,7 @@ impl Engine {
 
     fn dispatch_next(&mut self, pu: usize) {
         if self.pus[pu].current.is_none()
-            && let Some(t) = self.pus[pu].queue.pop_front()
+            && let Some(t) = self.take_next(pu)
         {
             self.dispatch(pu, t);
         }
@@ -124,6 +132,7 @@ impl Engine {
         let state = &mut self.pus[pu];
         state.current = Some(t);
         state.since = self.now;
+        state.preempted = false;
         state.branches = branches;
         state.arm(self.slice_ps);
         self.stale = true;

@@ -59,6 +59,8 @@ pub(crate) struct Thread {
     pub(crate) allowed: PuSet,
     /// Where it is or was last, as the operating system numbers PUs.
     pub(crate) pu: Option<usize>,
+    /// Virtual run time, ps; see [`super::fairness`].
+    pub(crate) vruntime_ps: i64,
     /// Where its data is: the PU of the chip that it ran on last.
     pub(crate) warm_at: Option<usize>,
     /// When it last was on a PU, ps; a turn without length is none.

@@ -23,6 +23,11 @@ pub(crate) fn after(now_ps: u64, seconds: f64) -> u64 {
     now_ps.saturating_add(picoseconds(seconds))
 }
 
+/// A span as a signed number; the longest one where it is longer.
+pub(crate) fn signed(ps: u64) -> i64 {
+    i64::try_from(ps).unwrap_or(i64::MAX)
+}
+
 /// Seconds between two instants.
 pub(crate) fn seconds(ps: u64) -> f64 {
     ps as f64 / 1e12

@@ -1,0 +1,136 @@
+//! Fairness among the threads of a PU: who is next, and who makes place for a thread that wakes.
+//!
+//! Threads of a PU go by virtual run time, the time that they have had on PUs (all have one
+//! weight): the one with the least is next. A thread that wakes is set back no further than half
+//! the scheduling latency behind the queue's least, so that sleeping earns no more than that, and
+//! takes the PU at once when the thread on it is ahead by more than the wake-up granularity
+//! (Linux before 6.6, kernel/sched/fair.c: `place_entity`, `check_preempt_wakeup`,
+//! `update_min_vruntime`). There the latency is 6 ms and the granularity 1 ms, both times
+//! 1 + log2 of the number of PUs, so that two threads on a PU have slices of half the latency, and
+//! the granularity is a third of a slice: both follow from the machine's slice. Today's Linux
+//! keeps the lag of sleepers and compares deadlines; a thread that has slept preempts there as well.
+
+use super::Engine;
+use super::pu::Pu;
+use super::thread::Thread;
+use super::time::signed;
+
+/// Wake-up granularity, slices.
+const GRANULARITY: i64 = 3;
+
+impl Engine {
+    /// Brings a thread's virtual run time from its old PU's to its new one's.
+    pub(crate) fn carry_vruntime(&mut self, t: usize, from: Option<usize>, to: usize) {
+        let old = from.map_or(0, |pu| self.pus[pu].least_ps);
+        let thread = &mut self.threads[t];
+        thread.vruntime_ps += self.pus[to].least_ps - old;
+    }
+
+    /// Adds the time of the thread on a PU, which leaves it, to its virtual run time.
+    pub(crate) fn charge(&mut self, pu: usize) {
+        self.note_least(pu);
+        if let Some(t) = self.pus[pu].current {
+            self.threads[t].vruntime_ps = self.pus[pu].vruntime_at(&self.threads[t], self.now);
+        }
+    }
+
+    /// Lets a thread that wakes take its PU, where it is far enough behind who is on it.
+    pub(crate) fn preempt(&mut self, t: usize, pu: usize) {
+        self.note_least(pu);
+        let slice = signed(self.slice_ps);
+        let state = &mut self.pus[pu];
+        let woken = &mut self.threads[t];
+        woken.vruntime_ps = woken.vruntime_ps.max(state.least_ps - slice);
+        let behind = woken.vruntime_ps + slice / GRANULARITY;
+        let Some(on) = state.current else {
+            return;
+        };
+        if state.vruntime_at(&self.threads[on], self.now) > behind {
+            state.preempted = true;
+            state.arm(self.slice_ps);
+        }
+    }
+
+    /// The thread that is next on a PU, taken out of its queue.
+    pub(crate) fn take_next(&mut self, pu: usize) -> Option<usize> {
+        let queue = &mut self.pus[pu].queue;
+        let least = |at: &usize| self.threads[queue[*at]].vruntime_ps;
+        let at = (0..queue.len()).min_by_key(least)?;
+        queue.remove(at)
+    }
+
+    /// The least virtual run time of a PU's threads; it never falls.
+    fn note_least(&mut self, pu: usize) {
+        let state = &self.pus[pu];
+        let on = state
+            .current
+            .map(|t| state.vruntime_at(&self.threads[t], self.now));
+        let queued = state.queue.iter().map(|&t| self.threads[t].vruntime_ps);
+        if let Some(least) = queued.chain(on).min() {
+            let state = &mut self.pus[pu];
+            state.least_ps = state.least_ps.max(least);
+        }
+    }
+}
+
+impl Pu {
+    /// Virtual run time at an instant of the thread that is on it, ps.
+    fn vruntime_at(&self, on: &Thread, now: u64) -> i64 {
+        on.vruntime_ps + signed(now.saturating_sub(self.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{engine, instances, program, program_with};
+    use super::super::time::{PS_PER_MS, seconds};
+    use super::super::{Engine, RunMode};
+    use consort_core::PuId;
+    use proptest::prelude::*;
+
+    /// A thread that sleeps for input and output, and one that never does, on one PU.
+    fn beside(per_ginstr: f64, blocked_us: f64, ms: u64) -> Engine {
+        let io = format!("[io]\nper_ginstr = {per_ginstr:?}\nblocked_us = {blocked_us:?}");
+        let mut work = instances(&program_with(&io), 1, 1, 1000.0);
+        work.extend(instances(&program(), 1, 1, 1000.0));
+        let mut engine = engine("linux", RunMode::Once, &work, 1);
+        for t in 0..2 {
+            engine.restrict(t, [PuId(0)].into_iter().collect());
+        }
+        engine.obey();
+        engine.run_until(ms * PS_PER_MS);
+        engine
+    }
+
+    #[test]
+    fn who_sleeps_long_and_works_little_does_not_wait_for_slices() {
+        let engine = beside(1000.0, 20_000.0, 2000);
+        let sleeper = engine.threads[0].total();
+        assert!(sleeper.io_returns > 50);
+        let wait_s = sleeper.wait_s / sleeper.io_returns as f64;
+        assert!(wait_s < 1e-5, "{wait_s}");
+    }
+
+    #[test]
+    fn who_sleeps_for_moments_waits_as_those_that_do_not_sleep() {
+        let engine = beside(1000.0, 5.0, 2000);
+        let (sleeper, other) = (engine.threads[0].total(), engine.threads[1].total());
+        assert!(sleeper.wait_s > 0.4 * seconds(engine.now_ps()));
+        assert!((other.on_pu_s / sleeper.on_pu_s - 1.0).abs() < 0.2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn sleeping_takes_nothing_from_those_that_do_not_sleep(
+            per_ginstr in 1.0f64..20_000.0, blocked_us in 1.0f64..50_000.0,
+        ) {
+            let engine = beside(per_ginstr, blocked_us, 1000);
+            let other = engine.threads[1].total();
+            let passed = seconds(engine.now_ps());
+            // But for what sleeping may earn, a slice.
+            let slice_s = seconds(engine.slice_ps);
+            prop_assert!(other.on_pu_s > 0.5 * passed - 2.0 * slice_s, "{} of {passed}", other.on_pu_s);
+        }
+    }
+}
