@@ -1,6 +1,6 @@
 //! `consort run --group`: real programs of several runs under one control loop.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 #[path = "../common/mod.rs"]
 mod common;
