@@ -29,6 +29,7 @@ mod tcs;
 mod utility;
 mod workover;
 
+pub use coscheduling::{in_turn, seats};
 pub use symbiotic::{CORE_DISADVANTAGE, Objective};
 
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};

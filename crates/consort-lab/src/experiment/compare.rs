@@ -70,6 +70,8 @@ pub fn compare(
     runs: usize,
     context: &Context<'_>,
 ) -> Result<Comparison, ExperimentError> {
+    let ready = contenders.iter().map(|c| c.ready(experiment, context));
+    let contenders = &ready.collect::<Result<Vec<_>, _>>()?;
     let work = experiment.work(context.seed())?;
     let results = all_runs(experiment, contenders, &work, runs, context)?;
     let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();

@@ -1,7 +1,11 @@
 //! What is compared: a policy on an operating system, or an operating system alone.
 
+use super::coschedule;
 use super::error::ExperimentError;
 use super::oracle::{self, Oracle, Truth};
+use super::run::Experiment;
+use crate::context::Context;
+use consort_core::coscheduling::{Objective as Worth, Slot};
 use consort_core::policies;
 use consort_core::policies::Objective;
 use consort_core::policy::{Policy, PolicySpec};
@@ -32,10 +36,23 @@ enum Who {
     Policy(PolicySpec),
     /// The scheduler that knows the truth.
     Oracle(Objective),
+    /// The best round of co-schedules.
+    Coschedule(Coschedule),
+}
+
+/// Co-schedules, searched for or given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Coschedule {
+    /// What they are searched by.
+    worth: Worth,
+    /// Length of a quantum, ms.
+    quantum_ms: u64,
+    /// None until they have been found.
+    slots: Option<Arc<Vec<Slot>>>,
 }
 
 impl Contender {
-    /// Reads `workover:margin=0.1`, `oracle`, or the name of an operating system's model.
+    /// Reads `workover:margin=0.1`, `oracle`, `oracle-coschedule`, or the name of an operating system's model.
     ///
     /// # Errors
     /// Unknown names, options or values; policies for live machines only.
@@ -53,6 +70,45 @@ impl Contender {
             who: who(spec)?,
             os: system.to_owned(),
         })
+    }
+
+    /// The co-schedules that are given, in turn; their programs are numbered in the order of the
+    /// workload.
+    pub(crate) fn in_turn(name: &str, os: &str, slots: &[Slot], quantum_ms: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            who: Who::Coschedule(Coschedule {
+                worth: Worth::default(),
+                quantum_ms,
+                slots: Some(Arc::new(slots.to_vec())),
+            }),
+            os: os.to_owned(),
+        }
+    }
+
+    /// The same contender, ready to run an experiment: what it has to know before is found on the
+    /// context's workers. [`Experiment::run`] does that for each run of one that is not ready.
+    ///
+    /// # Errors
+    /// More programs or cores than can be searched.
+    pub fn ready(
+        &self,
+        experiment: &Experiment,
+        context: &Context<'_>,
+    ) -> Result<Self, ExperimentError> {
+        let mut ready = self.clone();
+        if let Who::Coschedule(round) = &mut ready.who
+            && round.slots.is_none()
+        {
+            let found = coschedule::search(experiment, round.worth, context)?;
+            round.slots = Some(Arc::new(found));
+        }
+        Ok(ready)
+    }
+
+    /// Whether [`Contender::ready`] would find nothing new.
+    pub(super) fn is_ready(&self) -> bool {
+        !matches!(&self.who, Who::Coschedule(round) if round.slots.is_none())
     }
 
     /// As it was asked for.
@@ -73,6 +129,7 @@ impl Contender {
         match &self.who {
             Who::Policy(spec) => Ok(requested(&spec.name, offers)?.quantum_ms),
             Who::Oracle(_) => Ok(oracle::QUANTUM_MS),
+            Who::Coschedule(round) => Ok(round.quantum_ms),
         }
     }
 
@@ -96,6 +153,10 @@ impl Contender {
                 let truth = truth.cloned().unwrap_or_default();
                 Ok(Box::new(Oracle::new(chip, &truth, *objective)))
             }
+            Who::Coschedule(round) => {
+                let slots = round.slots.as_deref().map_or(&[][..], Vec::as_slice);
+                Ok(policies::in_turn(slots, round.quantum_ms))
+            }
         }
     }
 }
@@ -103,6 +164,14 @@ impl Contender {
 fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
     if spec.name == oracle::NAME {
         return Ok(Who::Oracle(oracle::objective(&spec.options)?));
+    }
+    if spec.name == coschedule::NAME {
+        let worth = coschedule::objective(&spec.options)?;
+        return Ok(Who::Coschedule(Coschedule {
+            worth,
+            quantum_ms: coschedule::QUANTUM_MS,
+            slots: None,
+        }));
     }
     policies::build(&spec)?;
     let info = policies::find(&spec.name)?;

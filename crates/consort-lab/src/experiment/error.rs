@@ -1,6 +1,7 @@
 //! Why an experiment cannot be carried out.
 
 use crate::study::StudyError;
+use consort_core::coscheduling::ExhaustiveError;
 use consort_core::policy::PolicyError;
 use consort_core::topology::TopologyError;
 use consort_sim::SimError;
@@ -58,6 +59,9 @@ pub enum ExperimentError {
     /// A chip without some of its parts is none.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// More than is searched.
+    #[error(transparent)]
+    Exhaustive(#[from] ExhaustiveError),
     /// Workers could not be started.
     #[error(transparent)]
     Workers(#[from] StudyError),

@@ -9,6 +9,7 @@
 mod alone;
 mod compare;
 mod contender;
+mod coschedule;
 mod counters;
 mod decision_time;
 mod error;
@@ -18,6 +19,7 @@ mod repeated;
 mod result;
 mod run;
 mod sequence;
+pub mod slots;
 #[cfg(test)]
 pub(crate) mod testing;
 

@@ -6,6 +6,8 @@ use super::decision_time::{DecisionTime, Listener, Timed};
 use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
+use crate::context::Context;
+use crate::study::Scale;
 use consort_core::policy::Form;
 use consort_core::{Backoff, ControlLoop, Machine, Offers, Sample, Signal, ThreadId};
 use consort_sim::SimMachine;
@@ -15,6 +17,7 @@ use consort_sim::engine::{Counts, Instance, Observer, RunMode, SampleSource, Set
 use consort_sim::pmu::{Request, SimulatedPmu};
 use consort_sim::workload::Workload;
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,6 +124,7 @@ impl Experiment {
         mode: RunMode,
         told: Told,
     ) -> Result<(Wheel, Rc<RefCell<DecisionTime>>), ExperimentError> {
+        let contender = &self.ready(contender, seed)?;
         let truth = contender.truth();
         let mut policy = contender.build(&self.chip, truth.as_ref())?;
         let wishes = policy.wishes();
@@ -146,6 +150,15 @@ impl Experiment {
         let machine = Revealed::new(machine, truth);
         let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         Ok((wheel, decisions))
+    }
+
+    /// A contender that knows what it must know before.
+    fn ready(&self, contender: &Contender, seed: u64) -> Result<Contender, ExperimentError> {
+        if contender.is_ready() {
+            return Ok(contender.clone());
+        }
+        let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        contender.ready(self, &Context::new(seed, Scale::Full, workers, &|_| ()))
     }
 
     fn instances(&self, work: &[Work]) -> Vec<Instance> {

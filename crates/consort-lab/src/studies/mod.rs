@@ -19,6 +19,13 @@ mod a8;
 mod a9;
 mod alone;
 mod asymmetry;
+mod coscheduling;
+mod h1;
+mod h2;
+mod h3;
+mod h4;
+mod h5;
+mod h6;
 mod occupancy;
 mod s1;
 mod s2;
@@ -70,6 +77,12 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &a12::A12,
     &a13::A13,
     &a14::A14,
+    &h1::H1,
+    &h2::H2,
+    &h3::H3,
+    &h4::H4,
+    &h5::H5,
+    &h6::H6,
 ]);
 
 #[cfg(test)]

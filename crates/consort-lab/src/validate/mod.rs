@@ -26,6 +26,7 @@ pub use check::{Check, ErrorKind, Published};
 pub use data::Data;
 pub use error::ValidateError;
 pub use group::{GROUPS, Group, GroupOutput, Inputs, UnknownGroup, select};
+pub(crate) use statistics::spearman;
 pub use validation::{Disagreement, GroupSummary, Note, Validation, run};
 
 #[cfg(test)]

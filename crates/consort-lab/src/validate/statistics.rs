@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Spearman's rank correlation; ties have their mean rank. None for fewer than two pairs, or
 /// where one side is all equal.
-pub(super) fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
+pub(crate) fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     pearson(&ranks(&a), &ranks(&b))
 }

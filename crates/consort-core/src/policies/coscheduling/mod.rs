@@ -31,6 +31,7 @@ mod fair;
 pub(super) mod fair_com;
 pub(super) mod fair_mis;
 pub(super) mod gang;
+mod given;
 pub(super) mod greedy;
 mod meter;
 mod options;
@@ -48,3 +49,5 @@ mod testing;
 mod tests;
 
 use driver::{Driver, Settings};
+pub use given::in_turn;
+pub use seats::seats;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Divides the cores: each program gets neighbours in the order of last-level cache domains, the
 /// programs with most cores first, so that few domains are shared. The source does not say which
 /// cores a program gets.
-pub(super) fn seats(topology: &Topology, slot: &Slot) -> BTreeMap<ProgramId, PuSet> {
+pub fn seats(topology: &Topology, slot: &Slot) -> BTreeMap<ProgramId, PuSet> {
     let mut cores: Vec<_> = topology.cores().iter().collect();
     cores.sort_by_key(|core| core.llc);
     let mut teams = slot.teams.clone();

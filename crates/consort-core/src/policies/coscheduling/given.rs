@@ -1,0 +1,104 @@
+//! Slots that are given from outside, run in turn.
+//!
+//! Not in the registry, since who gives them knows what no policy observes: a search through all
+//! slots can only be had on a simulated machine.
+
+use super::{Driver, Settings};
+use crate::coscheduling::{Chooser, Measure, Slot, Step, Team, Trial};
+use crate::ids::ProgramId;
+use crate::policy::Policy;
+
+/// Runs these slots in turn, for a quantum of so many ms per program. Their programs are numbered
+/// from 0 in the order of program ids; while there are not as many programs, each runs on its own.
+pub fn in_turn(slots: &[Slot], quantum_ms: u64) -> Box<dyn Policy> {
+    let settings = Settings {
+        quantum_ns: quantum_ms.saturating_mul(1_000_000),
+        signals: &[],
+        sampled: false,
+        alpha: None,
+        phase: None,
+        revert: false,
+    };
+    let given = Given {
+        slots: slots.to_vec(),
+        now: Vec::new(),
+    };
+    Box::new(Driver::new(settings, Box::new(given)))
+}
+
+/// The chooser that has nothing to choose.
+struct Given {
+    slots: Vec<Slot>,
+    /// With the programs that there are.
+    now: Vec<Slot>,
+}
+
+impl Given {
+    fn named(&self, cores: u32, ids: &[ProgramId]) -> Vec<Slot> {
+        let teams: usize = self.slots.iter().map(|slot| slot.teams.len()).sum();
+        let team = |team: &Team| {
+            let program = *ids.get(team.program.0 as usize)?;
+            Some(Team { program, ..*team })
+        };
+        let slot = |slot: &Slot| {
+            let teams = slot.teams.iter().map(team);
+            Some(Slot {
+                teams: teams.collect::<Option<_>>()?,
+            })
+        };
+        let named: Option<Vec<Slot>> = self.slots.iter().map(slot).collect();
+        let named = named.filter(|_| teams == ids.len());
+        named.unwrap_or_else(|| ids.iter().map(|&id| Slot::alone(id, cores)).collect())
+    }
+}
+
+impl Chooser for Given {
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]) {
+        let mut ids: Vec<ProgramId> = alone.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        self.now = self.named(cores, &ids);
+    }
+
+    fn next(&mut self, _: Option<&Trial>) -> Step {
+        Step::Done(self.now.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The slots for programs of these ids.
+    fn named(ids: &[u32]) -> Vec<Vec<(u32, u32)>> {
+        let team = |&(n, cores): &(u32, u32)| Team {
+            program: ProgramId(n),
+            cores,
+        };
+        let slot = |teams: &[(u32, u32)]| Slot {
+            teams: teams.iter().map(team).collect(),
+        };
+        let mut given = Given {
+            slots: vec![slot(&[(2, 5), (0, 3)]), slot(&[(1, 8)])],
+            now: Vec::new(),
+        };
+        let alone = ids.iter().map(|&id| (ProgramId(id), Measure::default()));
+        given.begin(8, &alone.collect::<Vec<_>>());
+        let Step::Done(slots) = given.next(None) else {
+            panic!("nothing is to be tried")
+        };
+        let names = |s: &Slot| s.teams.iter().map(|t| (t.program.0, t.cores)).collect();
+        slots.iter().map(names).collect()
+    }
+
+    #[test]
+    fn programs_are_numbered_in_the_order_of_their_ids() {
+        let slots = [vec![(30, 5), (10, 3)], vec![(20, 8)]];
+        assert_eq!(named(&[30, 10, 20]), slots);
+    }
+
+    #[test]
+    fn other_numbers_of_programs_run_on_their_own() {
+        assert_eq!(named(&[7, 9]), [[(7, 8)], [(9, 8)]]);
+        assert_eq!(named(&[1, 2, 3, 4]).len(), 4);
+    }
+}

@@ -1,0 +1,72 @@
+//! Every program alone with every number of cores.
+
+use super::{failed, quantum, runs, suite};
+use crate::context::Context;
+use crate::experiment::slots::{Suite, Trials};
+use crate::studies::symbiosis::memo::Memo;
+use crate::study::StudyError;
+use consort_core::ProgramId;
+use consort_core::coscheduling::{Measure, Slot, Trial};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One run's measures by program and number of cores.
+pub(in crate::studies) type Table = BTreeMap<(ProgramId, u32), Measure>;
+
+/// All runs.
+pub(in crate::studies) struct Alone {
+    pub suite: Suite,
+    pub runs: Vec<Table>,
+}
+
+static MADE: Memo<Alone> = Memo::new();
+
+impl Alone {
+    /// The runs of this context, made once.
+    pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
+        MADE.get(context, || Self::make(context))
+    }
+
+    fn make(context: &Context<'_>) -> Result<Self, StudyError> {
+        let suite = suite()?;
+        let seeds: Vec<u64> = seeds(context).collect();
+        let slots = suite.alone();
+        let jobs: Vec<(u64, &Slot)> = { seeds.iter() }
+            .flat_map(|&seed| slots.iter().map(move |slot| (seed, slot)))
+            .collect();
+        let told = context.map(&jobs, |(seed, slot)| {
+            Trials::new(&suite, quantum(context), *seed).run(slot)
+        })?;
+        let told: Vec<Trial> = { told.into_iter() }
+            .collect::<Result<_, _>>()
+            .map_err(failed("programs alone"))?;
+        let runs = told.chunks(slots.len()).map(table).collect();
+        Ok(Self { suite, runs })
+    }
+
+    /// A value of every run of a program with so many cores.
+    pub fn values(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> Vec<f64> {
+        let run = |table: &Table| table.get(&(id, cores)).map(of);
+        self.runs.iter().filter_map(run).collect()
+    }
+
+    /// The mean of that over runs.
+    pub fn mean(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> f64 {
+        let values = self.values(id, cores, of);
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    }
+}
+
+/// Seeds of the runs.
+pub(super) fn seeds(context: &Context<'_>) -> impl Iterator<Item = u64> + use<> {
+    let first = context.seed();
+    (0..runs(context) as u64).map(move |run| first.wrapping_add(run))
+}
+
+fn table(trials: &[Trial]) -> Table {
+    let entry = |trial: &Trial| {
+        let team = trial.slot.teams.first()?;
+        Some(((team.program, team.cores), *trial.measures.first()?))
+    };
+    trials.iter().filter_map(entry).collect()
+}

@@ -1,0 +1,95 @@
+//! What the studies of co-scheduling share: the machine and its programs, the schedulers, the rounds
+//! that each finds and what comes of them.
+//!
+//! H1 stands on every program alone with every number of cores ([`alone`]), H2 to H6 on one
+//! [`grid`] of rounds; both are made once per process. A scheduler is run as it is live: it asks
+//! for trials of a quantum and is told what came of them ([`choose`]); the round that it ends with
+//! is then measured with another seed ([`grid`]).
+//!
+//! Pitfall: everything is relative to the gang of the same run, measured with the same seed.
+
+pub(super) mod alone;
+mod choose;
+pub(super) mod entrants;
+pub(super) mod figures;
+pub(super) mod grid;
+pub(super) mod notes;
+pub(super) mod published;
+pub(super) mod views;
+pub(super) mod whole;
+
+use crate::context::Context;
+use crate::experiment::slots::{Quantum, Suite};
+use crate::study::StudyError;
+use consort_sim::chip::Chip;
+use consort_sim::program::presets;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// The published work.
+pub(super) const SOURCE: &str = "Bhadauria and McKee, \"An Approach to Resource-Aware \
+    Co-Scheduling for CMPs\", ICS 2010";
+
+/// What all studies do otherwise.
+pub(super) const DIFFERS: &str = "Machine and programs are simulated. A profile says what share of \
+    a program is serial, not how often; here serial sections come once per frame of 0.1 billion \
+    instructions of a thread, so that a quantum of 2 s shows a program's mean. Each quantum begins \
+    with 0.3 s that are not measured, and a program in it is as it is in its middle, without \
+    beginning and end of input. Every scheduler is told exact counts. Which cores a program has is not said in \
+    the source: neighbours, whole pairs under an L2 first. Energy that is no program's own, that of \
+    the uncore and of idle cores, is shared out by the time of threads on cores. A round that a \
+    scheduler ends with is measured with another seed than its trials. The quick scale has quanta \
+    of 0.4 s and two runs.";
+
+/// The same seed for all that share their runs.
+pub(super) const SEED: u64 = 2010;
+
+/// The machine: eight cores, the last-level cache shared by two.
+const MACHINE: &str = "xeon-e5320";
+
+/// Runs, at the quick and the full scale.
+const RUNS: [usize; 2] = [2, 5];
+
+/// How long slots are tried and measured.
+pub(super) fn quantum(context: &Context<'_>) -> Quantum {
+    Quantum {
+        warm_s: context.by_scale(0.1, 0.3),
+        length_s: context.by_scale(0.4, 2.0),
+    }
+}
+
+/// Runs that differ in their seed.
+pub(super) fn runs(context: &Context<'_>) -> usize {
+    context.by_scale(RUNS[0], RUNS[1])
+}
+
+/// The twelve programs with as many threads as there are cores.
+pub(super) fn suite() -> Result<Suite, StudyError> {
+    let spec = consort_sim::machine::presets::find(MACHINE).map_err(failed(MACHINE))?;
+    let chip = Arc::new(Chip::new(&spec, None).map_err(failed(MACHINE))?);
+    let threads = chip.domains().cores as u32;
+    let entry = |program: &published::Published| -> Result<Instance, StudyError> {
+        let name = program.name;
+        Ok(Instance {
+            name: name.to_owned(),
+            program: Arc::new(presets::find(name).map_err(failed(name))?),
+            threads,
+            start_ms: 0.0,
+        })
+    };
+    let entries = published::PUBLISHED.iter().map(entry);
+    let workload = Workload {
+        text: "PARSEC".to_owned(),
+        entries: entries.collect::<Result<_, _>>()?,
+    };
+    Ok(Suite::new(&chip, &workload))
+}
+
+/// Names what part of a study failed.
+pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let part = part.to_owned();
+    move |error| StudyError::part(part.as_str(), error)
+}

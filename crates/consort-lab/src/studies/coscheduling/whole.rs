@@ -1,0 +1,127 @@
+//! Whole runs: every scheduler from its first sample on, until all programs have done their work.
+//!
+//! What [`super::grid`] measures is the round that a scheduler ends with; here what finding it takes
+//! is in it, and the policies decide by what the machine's counters tell.
+
+use super::alone::Alone;
+use super::entrants::{ENTRANTS, GANG, MAIN};
+use super::failed;
+use super::grid::Grid;
+use crate::context::Context;
+use crate::experiment::{Contender, Experiment, RunResult, Work};
+use crate::report::Cell;
+use crate::studies::symbiosis::cells::ratio;
+use crate::study::StudyError;
+use consort_core::ProgramId;
+use consort_core::coscheduling::Measure;
+use consort_sim::workload::Workload;
+
+/// Time of a program's work alone on all cores, s.
+const ALONE_S: [f64; 2] = [1.5, 60.0];
+/// Runs of each scheduler.
+const RUNS: [usize; 2] = [1, 3];
+/// Length of a quantum, ms.
+const QUANTUM_MS: [u64; 2] = [400, 2000];
+/// The operating system beneath.
+const OS: &str = "linux";
+
+/// What of a run is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::studies) struct Ended {
+    pub stp: f64,
+    pub antt: f64,
+    pub makespan_s: f64,
+}
+
+/// All runs.
+pub(in crate::studies) struct Whole {
+    pub alone_s: f64,
+    pub runs: usize,
+    /// By scheduler, the gang first, then run.
+    ended: Vec<Vec<Ended>>,
+}
+
+impl Whole {
+    /// Runs all.
+    pub fn make(grid: &Grid, context: &Context<'_>) -> Result<Self, StudyError> {
+        let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
+        let runs = context.by_scale(RUNS[0], RUNS[1]);
+        let quantum_ms = context.by_scale(QUANTUM_MS[0], QUANTUM_MS[1]);
+        let experiment = experiment(&grid.alone, alone_s);
+        let work = work(&grid.alone, alone_s);
+        let contenders: Vec<Contender> = std::iter::once(GANG)
+            .chain(MAIN)
+            .map(|entrant| contender(grid, entrant, quantum_ms))
+            .collect::<Result<_, _>>()?;
+        let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
+        let seeds: Vec<u64> = seeds.collect();
+        let jobs: Vec<(&Contender, u64)> = { contenders.iter() }
+            .flat_map(|contender| seeds.iter().map(move |&seed| (contender, seed)))
+            .collect();
+        let told = context.map(&jobs, |(contender, seed)| {
+            experiment.run(contender, &work, *seed, None)
+        })?;
+        let told: Vec<RunResult> = { told.into_iter() }
+            .collect::<Result<_, _>>()
+            .map_err(failed("whole runs"))?;
+        let ended = told
+            .chunks(runs)
+            .map(|runs| runs.iter().map(Ended::of).collect());
+        Ok(Self {
+            alone_s,
+            runs,
+            ended: ended.collect(),
+        })
+    }
+
+    /// A value of a scheduler's runs over that of the gang's, run by run.
+    pub fn over_gang(&self, place: usize, of: fn(&Ended) -> f64) -> Cell {
+        let values = |place: usize| self.ended[place].iter().map(of).collect::<Vec<_>>();
+        ratio(&values(place), &values(0))
+    }
+}
+
+impl Ended {
+    fn of(run: &RunResult) -> Self {
+        Self {
+            stp: run.stp,
+            antt: run.antt,
+            makespan_s: run.makespan_s,
+        }
+    }
+}
+
+fn experiment(alone: &Alone, alone_s: f64) -> Experiment {
+    Experiment {
+        chip: std::sync::Arc::clone(alone.suite.chip()),
+        workload: Workload {
+            text: "PARSEC".to_owned(),
+            entries: alone.suite.programs().to_vec(),
+        },
+        alone_s,
+        quantum: None,
+        free_migration: false,
+    }
+}
+
+/// What each program does in that time alone on all cores.
+fn work(alone: &Alone, alone_s: f64) -> Vec<Work> {
+    let of = |id: ProgramId| Work {
+        instructions: alone_s * alone.mean(id, alone.suite.cores(), Measure::throughput),
+        alone_s,
+    };
+    alone.suite.ids().map(of).collect()
+}
+
+/// The policy, or for a search the round that it found.
+fn contender(grid: &Grid, entrant: usize, quantum_ms: u64) -> Result<Contender, StudyError> {
+    let who = &ENTRANTS[entrant];
+    if who.chooser().is_some() {
+        let text = format!("{}:quantum={quantum_ms}", who.name);
+        return Contender::new(&text, OS).map_err(failed(who.name));
+    }
+    let slots = { grid.outcome(0, entrant).trials.iter() }
+        .map(|trial| trial.slot.clone())
+        .collect::<Vec<_>>();
+    Ok(Contender::in_turn(who.name, OS, &slots, quantum_ms))
+}

@@ -1,0 +1,390 @@
+//! H1: who contends for what, and how many threads pay off.
+//!
+//! Keys. Table `programs`: rows are programs; columns `miss_rate`, `miss_rank`, `bus_occupancy`,
+//! `bus_queue`, `bus_rank`, `best_threads` (lowest energy-delay by the energy of the machine),
+//! `best_by_cores` (by energy proportional to threads), `speedup`, `near_linear`, and the source's
+//! `published_miss_rate`, `published_bus_rank`, `published_best_threads`, `published_near_linear`.
+//! Table `agreement`: rows `miss-rates`, `bus-ranks` (Spearman's rho), `best-threads`,
+//! `best-by-cores` (programs within one thread), `near-linear` (programs); columns `value`, `of`.
+//! Figures `misses`, `bus`, `energy-delay`.
+
+use super::coscheduling::alone::Alone;
+use super::coscheduling::entrants::ALPHA;
+use super::coscheduling::figures::Chart;
+use super::coscheduling::published::{PUBLISHED, Published};
+use super::coscheduling::{DIFFERS, SEED, SOURCE};
+use super::symbiosis::cells::{bar, interval, ratio};
+use crate::context::Context;
+use crate::report::{Axis, BarSeries, Cell, Column, Figure, HeatMap, Plot, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::validate::spearman;
+use consort_core::ProgramId;
+use consort_core::coscheduling::Measure;
+
+/// The study.
+pub(super) struct H1;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "H1",
+    title: "Contention of PARSEC programs, and how many threads pay off",
+    source: SOURCE,
+    section: "tables 1 to 3 and section 6",
+    original: "Twelve programs of PARSEC on eight cores of a Xeon E5320, native inputs: misses over \
+               accesses of the L2 with eight threads, their order by contention for the bus (the share of \
+               cycles in which data moves and in which requests are queued), the number of threads \
+               with the lowest energy-delay, and who scales within 10 percent of linearly.",
+    differs: DIFFERS,
+    default_seed: SEED,
+    full_seconds_hint: 60,
+};
+
+/// What is known of a program.
+struct Line {
+    id: ProgramId,
+    published: Published,
+    miss_rank: u64,
+    bus_rank: u64,
+    best: u64,
+    best_by_cores: u64,
+    near_linear: bool,
+}
+
+impl Study for H1 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let alone = Alone::of(context)?;
+        let lines = lines(&alone);
+        Ok(StudyOutput {
+            tables: vec![programs(&alone, &lines)?, agreement(&alone, &lines)?],
+            figures: vec![
+                misses(&alone, &lines)?,
+                bus(&alone, &lines)?,
+                energy(&alone, &lines)?,
+            ],
+            notes: notes(&alone, &lines),
+            runs: alone.runs.len(),
+        })
+    }
+}
+
+fn lines(alone: &Alone) -> Vec<Line> {
+    let all = alone.suite.cores();
+    let rank = |of: fn(&Measure) -> f64, id| {
+        let own = alone.mean(id, all, of);
+        1 + alone
+            .suite
+            .ids()
+            .filter(|&other| alone.mean(other, all, of) < own)
+            .count() as u64
+    };
+    let known = alone.suite.ids().zip(PUBLISHED);
+    let line = |(id, published)| Line {
+        id,
+        published,
+        miss_rank: rank(Measure::llc_miss_rate, id),
+        bus_rank: rank(Measure::bus_contention, id),
+        best: best(alone, |n| alone.mean(id, n, |m| m.energy_delay(1))),
+        best_by_cores: best(alone, |n| {
+            f64::from(n) / alone.mean(id, n, Measure::throughput).powi(2)
+        }),
+        near_linear: speedup(alone, id) >= (1.0 - ALPHA) * f64::from(all),
+    };
+    known.map(line).collect()
+}
+
+/// The number of cores of the least cost.
+fn best(alone: &Alone, cost: impl Fn(u32) -> f64) -> u64 {
+    let numbers = 1..=alone.suite.cores();
+    let least = numbers.min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
+    least.map_or(0, u64::from)
+}
+
+fn speedup(alone: &Alone, id: ProgramId) -> f64 {
+    let throughput = |n| alone.mean(id, n, Measure::throughput);
+    throughput(alone.suite.cores()) / throughput(1)
+}
+
+fn yes(is: bool) -> Cell {
+    if is { "yes".into() } else { "no".into() }
+}
+
+fn programs(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("miss_rate", "L2 misses/accesses"),
+        Column::plain("published_miss_rate", "published"),
+        Column::plain("miss_rank", "Rank by misses"),
+        Column::plain("bus_occupancy", "Bus occupancy"),
+        Column::plain("bus_queue", "Bus queue time"),
+        Column::plain("bus_rank", "Rank by bus"),
+        Column::plain("published_bus_rank", "published"),
+        Column::plain("best_threads", "Best threads, machine's energy"),
+        Column::plain("best_by_cores", "Best threads, energy by threads"),
+        Column::plain("published_best_threads", "published"),
+        Column::plain("speedup", "Speedup on all cores"),
+        Column::plain("near_linear", "Near-linear"),
+        Column::plain("published_near_linear", "published"),
+    ];
+    let mut table = Table::new("programs", "Each program alone", columns)?;
+    let all = alone.suite.cores();
+    for line in lines {
+        let over = |of: fn(&Measure) -> f64| interval(&alone.values(line.id, all, of));
+        let throughputs = |n| alone.values(line.id, n, Measure::throughput);
+        let cells = vec![
+            over(Measure::llc_miss_rate),
+            line.published.miss_rate.into(),
+            line.miss_rank.into(),
+            over(Measure::bus_occupancy),
+            over(Measure::bus_queue_time),
+            line.bus_rank.into(),
+            u64::from(line.published.bus_rank).into(),
+            line.best.into(),
+            line.best_by_cores.into(),
+            u64::from(line.published.best_threads).into(),
+            ratio(&throughputs(all), &throughputs(1)),
+            yes(line.near_linear),
+            yes(line.published.near_linear),
+        ];
+        table.push(line.published.name, cells)?;
+    }
+    Ok(table)
+}
+
+fn agreement(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
+    let columns = vec![Column::plain("value", "Value"), Column::plain("of", "Of")];
+    let title = "Agreement with the source: rank correlations, and programs that agree";
+    let mut table = Table::new("agreement", title, columns)?;
+    let all = alone.suite.cores();
+    let rho = |pair: &dyn Fn(&Line) -> (f64, f64)| {
+        let pairs: Vec<(f64, f64)> = lines.iter().map(pair).collect();
+        spearman(&pairs).map_or_else(|| Cell::missing("all are equal"), Cell::from)
+    };
+    let miss = |line: &Line| {
+        let own = alone.mean(line.id, all, Measure::llc_miss_rate);
+        (own, line.published.miss_rate)
+    };
+    let bus = |line: &Line| (line.bus_rank as f64, f64::from(line.published.bus_rank));
+    let count = |agrees: &dyn Fn(&Line) -> bool| {
+        let count = lines.iter().filter(|line| agrees(line)).count();
+        vec![Cell::from(count as u64), Cell::from(lines.len() as u64)]
+    };
+    let near = |ours: u64, line: &Line| ours.abs_diff(u64::from(line.published.best_threads)) <= 1;
+    table.push("miss-rates", vec![rho(&miss), 1.0.into()])?;
+    table.push("bus-ranks", vec![rho(&bus), 1.0.into()])?;
+    table.push("best-threads", count(&|line| near(line.best, line)))?;
+    table.push(
+        "best-by-cores",
+        count(&|line| near(line.best_by_cores, line)),
+    )?;
+    table.push(
+        "near-linear",
+        count(&|line| line.near_linear == line.published.near_linear),
+    )?;
+    Ok(table)
+}
+
+fn names(lines: &[Line]) -> Vec<String> {
+    lines
+        .iter()
+        .map(|line| line.published.name.to_owned())
+        .collect()
+}
+
+fn series(name: &str, lines: &[Line], cell: impl Fn(&Line) -> Cell) -> BarSeries {
+    BarSeries {
+        name: name.to_owned(),
+        bars: lines.iter().map(|line| bar(&cell(line))).collect(),
+    }
+}
+
+fn misses(alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+    let all = alone.suite.cores();
+    let own = |line: &Line| interval(&alone.values(line.id, all, Measure::llc_miss_rate));
+    let both = vec![
+        series("here", lines, own),
+        series("published", lines, |line| line.published.miss_rate.into()),
+    ];
+    let chart = Chart {
+        key: "misses",
+        title: "Misses over accesses of the last-level cache, eight threads",
+        text: "Profiles are made with the published rates: this is no independent agreement.",
+        value: "Miss rate",
+        unit: None,
+        baseline: 0.0,
+    };
+    chart.bars(("Program", names(lines)), both, alone.runs.len())
+}
+
+fn bus(alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+    let all = alone.suite.cores();
+    let of = |value: fn(&Measure) -> f64| {
+        move |line: &Line| interval(&alone.values(line.id, all, value))
+    };
+    let both = vec![
+        series("occupancy", lines, of(Measure::bus_occupancy)),
+        series("queue time", lines, of(Measure::bus_queue_time)),
+    ];
+    let chart = Chart {
+        key: "bus",
+        title: "Contention for the bus, eight threads",
+        text: "Programs in the order of the source, the least contention first.",
+        value: "Share of cycles",
+        unit: None,
+        baseline: 0.0,
+    };
+    chart.bars(("Program", names(lines)), both, alone.runs.len())
+}
+
+fn energy(alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+    let numbers = 1..=alone.suite.cores();
+    let row = |line: &Line| {
+        let of = |n| alone.mean(line.id, n, |m| m.energy_delay(1));
+        let least = of(line.best as u32);
+        numbers.clone().map(|n| Some(least / of(n))).collect()
+    };
+    let map = HeatMap {
+        x: "Threads".to_owned(),
+        y: "Program".to_owned(),
+        value: Axis::linear("Lowest energy-delay over that with so many threads", None),
+        columns: numbers.clone().map(|n| n.to_string()).collect(),
+        rows: names(lines),
+        cells: lines.iter().map(row).collect(),
+    };
+    let title = "Energy-delay alone by number of threads";
+    let text = "By the energy of the whole machine; 1 is the best number.";
+    Ok(Figure::new(
+        "energy-delay",
+        title,
+        text,
+        alone.runs.len(),
+        Plot::HeatMap(map),
+    )?)
+}
+
+fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
+    vec![
+        "The profiles are made with the published miss rates and, but for canneal, facesim and \
+         streamcluster, with the published numbers of threads, from which their serial shares \
+         follow. Agreement in these is consistency, no more; the orders by bus and what the three \
+         do are the simulation's own."
+            .to_owned(),
+        listed(
+            lines,
+            "Best numbers of threads that differ by more than one, by the machine's \
+            energy (ours, published)",
+            |line| {
+                let published = u64::from(line.published.best_threads);
+                let differs = line.best.abs_diff(published) > 1;
+                differs.then(|| format!("{} ({}, {published})", line.published.name, line.best))
+            },
+            "A machine that draws 164 W whoever runs spends most by being on: whatever shortens a \
+            run saves energy, so energy-delay falls as long as speed rises at all. The profiles' \
+            serial shares come from the rule that speedup²/threads is largest at the published number, \
+            which takes energy as proportional to threads.",
+        ),
+        listed(
+            lines,
+            "The same by energy proportional to threads",
+            |line| {
+                let published = u64::from(line.published.best_threads);
+                let differs = line.best_by_cores.abs_diff(published) > 1;
+                differs.then(|| {
+                    format!(
+                        "{} ({}, {published})",
+                        line.published.name, line.best_by_cores
+                    )
+                })
+            },
+            "Here the bus makes speed level off where it is saturated; it does not make it fall, as \
+            the published low numbers of streamcluster and canneal would have it. bodytrack's serial \
+            share puts its best number at five by Amdahl's law alone; waiting at its barriers, \
+            which grows with threads, comes on top.",
+        ),
+        listed(
+            lines,
+            "Miss rates that differ by more than 0.1 (ours, published)",
+            |line| {
+                let own = alone.mean(line.id, alone.suite.cores(), Measure::llc_miss_rate);
+                let published = line.published.miss_rate;
+                let differs = (own - published).abs() > 0.1;
+                differs.then(|| format!("{} ({own:.2}, {published:.2})", line.published.name))
+            },
+            "Misses in the profiles follow from the bandwidth that another work measured, accesses \
+            from misses and this rate within bounds (docs/profiles.md); where not both can hold, \
+            the bandwidth was kept.",
+        ),
+        listed(
+            lines,
+            "Ranks by bus that differ by more than two (ours, published)",
+            |line| {
+                let published = u64::from(line.published.bus_rank);
+                let differs = line.bus_rank.abs_diff(published) > 2;
+                differs.then(|| format!("{} ({}, {published})", line.published.name, line.bus_rank))
+            },
+            "Bus contention is the length of the vector of occupancy and queue time; the source \
+            orders by the vector and does not say how.",
+        ),
+        listed(
+            lines,
+            "Near-linear here or in the source, but not both",
+            |line| {
+                (line.near_linear != line.published.near_linear).then(|| {
+                    format!(
+                        "{} (speedup {:.2})",
+                        line.published.name,
+                        speedup(alone, line.id)
+                    )
+                })
+            },
+            "Near-linear is within 10 percent of eightfold. Pairs of cores share an L2 and all \
+            share the bus, so that one thread alone, which has a whole L2, is faster than one of \
+            eight; and at the end of a frame all threads wait for the one that locks, input and \
+            output have kept longest, most so in vips.",
+        ),
+    ]
+}
+
+/// A sentence of programs that are so, with the mechanism; or that none is.
+fn listed(
+    lines: &[Line],
+    what: &str,
+    one: impl Fn(&Line) -> Option<String>,
+    mechanism: &str,
+) -> String {
+    let found: Vec<String> = lines.iter().filter_map(one).collect();
+    if found.is_empty() {
+        return format!("{what}: none.");
+    }
+    format!("{what}: {}. {mechanism}", found.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Scale;
+    use crate::testing::workers;
+
+    #[test]
+    fn ranks_are_those_of_the_values() {
+        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ());
+        let alone = Alone::of(&context).unwrap();
+        let lines = lines(&alone);
+        let mut ranks: Vec<u64> = lines.iter().map(|line| line.bus_rank).collect();
+        ranks.sort_unstable();
+        assert_eq!(ranks, (1..=12).collect::<Vec<_>>());
+        let find = |name| {
+            lines
+                .iter()
+                .find(|line| line.published.name == name)
+                .unwrap()
+        };
+        assert!(find("canneal").miss_rank > find("swaptions").miss_rank);
+        assert!(find("streamcluster").bus_rank > find("vips").bus_rank);
+        // A program without misses or serial parts is best with all cores by any energy.
+        let swaptions = find("swaptions");
+        assert_eq!((swaptions.best, swaptions.best_by_cores), (8, 8));
+        assert!(swaptions.near_linear);
+    }
+}

@@ -1,0 +1,267 @@
+//! H2: the co-schedules and thread allocations that each scheduler finds.
+//!
+//! Keys. Table `policies`: rows are schedulers with their options; columns `slots` (per round),
+//! `sharing` (programs that share their slot), `quanta` (until the round is found), `overall`
+//! (energy-delay of the round over the gang's), `reverted` (share of runs in which it was given up
+//! for the gang), `rounds` (that differ among runs). Table `slots`: rows `POLICY/RUN/NUMBER`;
+//! columns `programs` (with their cores), `quanta`, `idle`, `speedups`. Table `cores`: rows are
+//! programs, columns schedulers (mean over runs). Figure `cores`.
+
+use super::coscheduling::entrants::{ENTRANTS, MAIN};
+use super::coscheduling::grid::Grid;
+use super::coscheduling::views::{local_speedup, name};
+use super::coscheduling::{DIFFERS, SEED, SOURCE, notes};
+use super::symbiosis::cells::interval;
+use crate::context::Context;
+use crate::experiment::slots::BestRound;
+use crate::report::{Axis, Cell, Column, Figure, HeatMap, Plot, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use consort_core::ProgramId;
+use consort_core::coscheduling::{Slot, Team, Trial};
+use std::collections::BTreeSet;
+
+/// The study.
+pub(super) struct H2;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "H2",
+    title: "Co-schedules and numbers of threads by scheduler",
+    source: SOURCE,
+    section: "evaluation, co-schedules and thread allocations",
+    original: "The twelve programs on eight cores under fair-mis, fair-com, greedy, pdpa and an \
+               exhaustive search: which programs share the machine, and with how many threads each.",
+    differs: DIFFERS,
+    default_seed: SEED,
+    full_seconds_hint: 300,
+};
+
+impl Study for H2 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let grid = Grid::of(context)?;
+        let mut all = vec![searched(&grid)];
+        all.push(largest(&grid));
+        all.push(greedy(&grid));
+        all.extend(reverted(&grid));
+        all.extend(notes::below_one(&grid));
+        Ok(StudyOutput {
+            tables: vec![policies(&grid)?, slots(&grid)?, cores(&grid)?],
+            figures: vec![figure(&grid)?],
+            notes: all,
+            runs: grid.runs(),
+        })
+    }
+}
+
+/// Programs that share, in a round.
+fn sharing(trials: &[Trial]) -> f64 {
+    let several = trials.iter().filter(|trial| trial.slot.teams.len() > 1);
+    several.map(|trial| trial.slot.teams.len()).sum::<usize>() as f64
+}
+
+fn policies(grid: &Grid) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("slots", "Slots"),
+        Column::plain("sharing", "Programs that share"),
+        Column::with_unit("quanta", "Until found", "quanta"),
+        Column::plain("overall", "Energy-delay over gang's"),
+        Column::plain("reverted", "Given up"),
+        Column::plain("rounds", "Different rounds"),
+    ];
+    let title = "Rounds by scheduler: over runs";
+    let mut table = Table::new("policies", title, columns)?;
+    for (entrant, who) in ENTRANTS.iter().enumerate() {
+        let quanta = match who.chooser() {
+            Some(_) => grid.outcomes(entrant, |o| o.quanta as f64),
+            None => Cell::missing("found outside of the run"),
+        };
+        let cells = vec![
+            grid.outcomes(entrant, |o| o.trials.len() as f64),
+            grid.outcomes(entrant, |o| sharing(&o.trials)),
+            quanta,
+            grid.outcomes(entrant, |o| o.overall),
+            grid.outcomes(entrant, |o| f64::from(u8::from(o.reverted))),
+            different(grid, entrant).into(),
+        ];
+        table.push(who.name, cells)?;
+    }
+    Ok(table)
+}
+
+/// How many rounds there are among the runs, whatever the order of slots and programs.
+fn different(grid: &Grid, entrant: usize) -> u64 {
+    let of_slot = |trial: &Trial| {
+        let teams = trial.slot.teams.iter();
+        teams
+            .map(|team| (team.program, team.cores))
+            .collect::<BTreeSet<_>>()
+    };
+    let of_run = |run| {
+        let trials = grid.outcome(run, entrant).trials.iter();
+        trials.map(of_slot).collect::<BTreeSet<_>>()
+    };
+    (0..grid.runs()).map(of_run).collect::<BTreeSet<_>>().len() as u64
+}
+
+fn slots(grid: &Grid) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("programs", "Programs and cores"),
+        Column::plain("quanta", "Quanta"),
+        Column::plain("idle", "Idle cores"),
+        Column::plain("speedups", "Local speedups"),
+    ];
+    let mut table = Table::new("slots", "Slots of every round", columns)?;
+    for (entrant, who) in ENTRANTS.iter().enumerate().skip(1) {
+        for run in 0..grid.runs() {
+            for (number, trial) in grid.outcome(run, entrant).trials.iter().enumerate() {
+                let key = format!("{}/{}/{}", who.name, run + 1, number + 1);
+                let idle = grid.suite().cores() - trial.slot.cores();
+                let cells = vec![
+                    grid.suite().text(&trial.slot).as_str().into(),
+                    u64::from(trial.slot.quanta()).into(),
+                    u64::from(idle).into(),
+                    speedups(grid, run, entrant, &trial.slot).as_str().into(),
+                ];
+                table.push(&key, cells)?;
+            }
+        }
+    }
+    Ok(table)
+}
+
+fn speedups(grid: &Grid, run: usize, entrant: usize, slot: &Slot) -> String {
+    let of = |team: &Team| grid.place(run, entrant, team.program);
+    let places = slot.teams.iter().filter_map(of);
+    let texts = places.map(|place| format!("{:.3}", local_speedup(&place)));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+fn cores_of(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<f64> {
+    grid.values(entrant, id, |place| f64::from(place.measure.cores))
+}
+
+fn cores(grid: &Grid) -> Result<Table, StudyError> {
+    let columns = ENTRANTS[1..].iter().enumerate();
+    let columns = columns.map(|(i, who)| Column::plain(&format!("cores_{}", i + 1), who.name));
+    let title = "Cores of each program by scheduler";
+    let mut table = Table::new("cores", title, columns.collect())?;
+    for id in grid.suite().ids() {
+        let cell = |entrant| interval(&cores_of(grid, entrant, id));
+        let cells = (1..ENTRANTS.len()).map(cell).collect();
+        table.push(grid.suite().name(id).unwrap_or("?"), cells)?;
+    }
+    Ok(table)
+}
+
+fn figure(grid: &Grid) -> Result<Figure, StudyError> {
+    let mean = |entrant, id| {
+        let values = cores_of(grid, entrant, id);
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let row = |id| MAIN.map(|entrant| mean(entrant, id)).collect();
+    let map = HeatMap {
+        x: "Scheduler".to_owned(),
+        y: "Program".to_owned(),
+        value: Axis::linear("Cores", None),
+        columns: MAIN
+            .map(|entrant| ENTRANTS[entrant].short().to_owned())
+            .collect(),
+        rows: grid.names(),
+        cells: grid.suite().ids().map(row).collect(),
+    };
+    let text = "Mean over runs. Eight cores are a slot of one's own, or nearly.";
+    Ok(Figure::new(
+        "cores",
+        "Cores of each program",
+        text,
+        grid.runs(),
+        Plot::HeatMap(map),
+    )?)
+}
+
+/// What the searches looked at and how well their estimates hold.
+fn searched(grid: &Grid) -> String {
+    let of = |(found, objective): (&BestRound, &str)| {
+        let ended = if found.settled {
+            ""
+        } else {
+            ", where its bound ended it"
+        };
+        format!(
+            "by {objective} {} of several programs{ended}",
+            found.simulated
+        )
+    };
+    let both = grid.searches.iter().zip(["energy-delay", "throughput"]);
+    let texts: Vec<String> = both.map(of).collect();
+    let first = grid.searches.first();
+    let mut errors = first.map_or_else(Vec::new, |found| found.sampled.clone());
+    errors.sort_by(f64::total_cmp);
+    let at = |share: f64| match errors.len() {
+        0 => 0.0,
+        n => 100.0 * errors[((n - 1) as f64 * share) as usize],
+    };
+    format!(
+        "The exhaustive search estimates all {} slots by the contention among programs' threads that \
+         work on average, and simulates those of the best rounds, in all {}. On {} slots taken at even distances, \
+         a program's estimated throughput is {:+.1} percent off the simulated in the median, from \
+         {:+.1} to {:+.1} in nine of ten; the mean error by number of programs is taken out \
+         of the search's estimates.",
+        first.map_or(0, |found| found.estimated),
+        texts.join(" and then "),
+        first.map_or(0, |found| found.samples),
+        at(0.5),
+        at(0.05),
+        at(0.95),
+    )
+}
+
+/// How many programs share a slot at most, and why the fair schedulers end there.
+fn largest(grid: &Grid) -> String {
+    let most = |entrant: usize| {
+        let trials = (0..grid.runs()).flat_map(|run| &grid.outcome(run, entrant).trials);
+        trials
+            .map(|trial| trial.slot.teams.len())
+            .max()
+            .unwrap_or(0)
+    };
+    let of = |entrant: usize| format!("{} {}", name(entrant), most(entrant));
+    let texts: Vec<String> = MAIN.map(of).collect();
+    format!(
+        "Programs in the largest slot: {}. A fair scheduler adds a program only where every member's \
+         energy-delay then falls once more, measured against the co-schedule without it and at \
+         even cores; it gives up at the second failure, and programs within 10 percent of linear are \
+         not considered at all. The search may hand out cores as it likes and let some members lose \
+         for the good of the mean.",
+        texts.join(", ")
+    )
+}
+
+/// Why greedy shares as little as it does.
+fn greedy(grid: &Grid) -> String {
+    let all = grid.suite().cores();
+    let per_watt = |id, n| grid.alone.mean(id, n, |m| m.instructions / m.energy_j);
+    let most = |id: &ProgramId| (1..=all).all(|n| per_watt(*id, n) <= per_watt(*id, all));
+    let whole = grid.suite().ids().filter(most).count();
+    format!(
+        "Throughput per watt of the whole machine is highest with all {all} cores for {whole} of the 12 \
+         programs, since the 164 W that are always drawn are spread over more work as long as \
+         throughput rises at all. greedy places these by themselves, as the gang does."
+    )
+}
+
+fn reverted(grid: &Grid) -> Option<String> {
+    let given_up =
+        |entrant: &usize| (0..grid.runs()).any(|run| grid.outcome(run, *entrant).reverted);
+    let names: Vec<&str> = (0..ENTRANTS.len()).filter(given_up).map(name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Given up for the gang in some run, because the round's overall energy-delay proved \
+             worse: {}.",
+            names.join(", ")
+        )
+    })
+}

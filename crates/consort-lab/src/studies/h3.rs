@@ -1,0 +1,165 @@
+//! H3: throughput per thread, co-scheduled and alone.
+//!
+//! Keys. Table `threads`: rows `POLICY/PROGRAM` for programs that share their slot; columns
+//! `cores`, `coscheduled`, `alone` (with the same number of cores), `alone_all` (with all cores),
+//! each the throughput per thread over that of one thread alone; `gain` (`coscheduled` over
+//! `alone_all`, the source's thread throughput gain). Figures `fair-mis`, `fair-com`.
+
+use super::coscheduling::entrants::{ENTRANTS, FAIR, MAIN};
+use super::coscheduling::figures::Chart;
+use super::coscheduling::grid::{Grid, Place};
+use super::coscheduling::views::shares;
+use super::coscheduling::{DIFFERS, SEED, SOURCE};
+use super::symbiosis::cells::{bar, interval, ratios};
+use crate::context::Context;
+use crate::report::{BarSeries, Cell, Column, Figure, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use consort_core::ProgramId;
+use consort_core::coscheduling::{Measure, thread_throughput_gain};
+
+/// The study.
+pub(super) struct H3;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "H3",
+    title: "Throughput per thread, co-scheduled and alone",
+    source: SOURCE,
+    section: "evaluation, thread throughput",
+    original: "For programs that the fair schedulers put together: instructions per thread and time, \
+               co-scheduled, alone with as many threads, and alone with eight, over those of one \
+               thread.",
+    differs: DIFFERS,
+    default_seed: SEED,
+    full_seconds_hint: 300,
+};
+
+/// Throughputs per thread over that of one thread alone.
+struct Threads {
+    cores: f64,
+    coscheduled: f64,
+    alone: f64,
+    all: f64,
+    gain: f64,
+}
+
+impl Study for H3 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let grid = Grid::of(context)?;
+        let sharing = FAIR
+            .into_iter()
+            .filter(|&entrant| !grid.sharing(entrant).is_empty());
+        let figures = sharing.map(|entrant| figure(&grid, entrant));
+        Ok(StudyOutput {
+            tables: vec![table(&grid)?],
+            figures: figures.collect::<Result<_, _>>()?,
+            notes: notes(&grid),
+            runs: grid.runs(),
+        })
+    }
+}
+
+/// A program's threads in the runs in which it shares its slot.
+fn threads(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<Threads> {
+    let of = |run: usize| {
+        let place: Place<'_> = grid.place(run, entrant, id).filter(shares)?;
+        let table = &grid.alone.runs[run];
+        let alone = |n| Some(table.get(&(id, n))?.thread_throughput());
+        let one = alone(1)?;
+        Some(Threads {
+            cores: f64::from(place.measure.cores),
+            coscheduled: place.measure.thread_throughput() / one,
+            alone: alone(place.measure.cores)? / one,
+            all: Measure::thread_throughput(place.gang) / one,
+            gain: thread_throughput_gain(place.measure, place.gang),
+        })
+    };
+    (0..grid.runs()).filter_map(of).collect()
+}
+
+fn over(threads: &[Threads], of: fn(&Threads) -> f64) -> Cell {
+    interval(&threads.iter().map(of).collect::<Vec<_>>())
+}
+
+fn table(grid: &Grid) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("cores", "Cores"),
+        Column::plain("coscheduled", "Co-scheduled"),
+        Column::plain("alone", "Alone, as many"),
+        Column::plain("alone_all", "Alone, all cores"),
+        Column::plain("gain", "Co-scheduled over all cores"),
+    ];
+    let title = "Throughput per thread over that of one thread: programs that share their slot";
+    let mut table = Table::new("threads", title, columns)?;
+    for entrant in MAIN {
+        for id in grid.sharing(entrant) {
+            let threads = threads(grid, entrant, id);
+            let gains: Vec<f64> = threads.iter().map(|t| t.gain).collect();
+            let cells = vec![
+                over(&threads, |t| t.cores),
+                over(&threads, |t| t.coscheduled),
+                over(&threads, |t| t.alone),
+                over(&threads, |t| t.all),
+                ratios(&gains),
+            ];
+            let program = grid.suite().name(id).unwrap_or("?");
+            table.push(&format!("{}/{program}", ENTRANTS[entrant].name), cells)?;
+        }
+    }
+    Ok(table)
+}
+
+fn figure(grid: &Grid, entrant: usize) -> Result<Figure, StudyError> {
+    let ids = grid.sharing(entrant);
+    let series = |name: &str, of: fn(&Threads) -> f64| BarSeries {
+        name: name.to_owned(),
+        bars: { ids.iter() }
+            .map(|&id| bar(&over(&threads(grid, entrant, id), of)))
+            .collect(),
+    };
+    let all = vec![
+        series("co-scheduled", |t| t.coscheduled),
+        series("alone, as many threads", |t| t.alone),
+        series("alone, all cores", |t| t.all),
+    ];
+    let name = ENTRANTS[entrant].name;
+    let chart = Chart {
+        key: name,
+        title: &format!("Throughput per thread under {name}"),
+        text: "Over that of one thread alone. What lies between the first two is what the others \
+               in the slot cost, between the last two what fewer threads gain.",
+        value: "Relative throughput per thread",
+        unit: None,
+        baseline: 0.0,
+    };
+    let names = ids.iter().filter_map(|id| grid.suite().name(*id));
+    chart.bars(
+        ("Program", names.map(str::to_owned).collect()),
+        all,
+        grid.runs(),
+    )
+}
+
+fn notes(grid: &Grid) -> Vec<String> {
+    let of = |entrant: usize| {
+        let all: Vec<Threads> = { grid.sharing(entrant).into_iter() }
+            .flat_map(|id| threads(grid, entrant, id))
+            .collect();
+        let mean = |of: fn(&Threads) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let name = ENTRANTS[entrant].name;
+        if all.is_empty() {
+            return format!("Under {name} no program shares its slot.");
+        }
+        format!(
+            "Under {name}, on average over programs that share, the others in the slot take {:.1} \
+             percent of a thread's throughput, and a thread of fewer does {:.1} percent more than \
+             one of as many as there are cores.",
+            100.0 * (1.0 - mean(|t| t.coscheduled / t.alone)),
+            100.0 * (mean(|t| t.gain) - 1.0),
+        )
+    };
+    FAIR.map(of).into()
+}

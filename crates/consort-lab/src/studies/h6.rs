@@ -1,0 +1,128 @@
+//! H6: less energy and energy-delay than the gang.
+//!
+//! Keys. Table `reduction`: rows are schedulers with their options; columns `energy_coscheduled`,
+//! `energy_suite`, `ed_coscheduled`, `ed_suite`: 1 less the mean over programs of what is relative
+//! to the gang, per unit of work; below 0 is a loss. Table `programs`: rows are programs, columns
+//! `ed_1` to `ed_6` (the schedulers by name in the titles): energy-delay over the gang's. Figures
+//! `energy`, `energy-delay`.
+
+use super::coscheduling::entrants::{ENTRANTS, MAIN};
+use super::coscheduling::figures::Chart;
+use super::coscheduling::grid::Grid;
+use super::coscheduling::views::{Over, Value, energy, energy_delay, name};
+use super::coscheduling::{DIFFERS, SEED, SOURCE};
+use crate::context::Context;
+use crate::report::{Column, Figure, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+
+/// The study.
+pub(super) struct H6;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "H6",
+    title: "Reduction of energy and energy-delay over the gang",
+    source: SOURCE,
+    section: "evaluation, energy",
+    original: "Energy and energy-delay of co-scheduled programs and of the whole suite, less than those \
+               of the gang by how much.",
+    differs: DIFFERS,
+    default_seed: SEED,
+    full_seconds_hint: 300,
+};
+
+impl Study for H6 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let grid = Grid::of(context)?;
+        let charts = [
+            (
+                "energy",
+                "Reduction of energy over the gang",
+                energy as Value,
+            ),
+            (
+                "energy-delay",
+                "Reduction of energy-delay over the gang",
+                energy_delay,
+            ),
+        ];
+        let figures = charts.map(|(key, title, value)| figure(&grid, key, title, value));
+        Ok(StudyOutput {
+            tables: vec![reduction(&grid)?, programs(&grid)?],
+            figures: figures.into_iter().collect::<Result<_, _>>()?,
+            notes: notes(&grid),
+            runs: grid.runs(),
+        })
+    }
+}
+
+fn reduction(grid: &Grid) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("energy_coscheduled", "Energy, programs that share"),
+        Column::plain("energy_suite", "Energy, whole suite"),
+        Column::plain("ed_coscheduled", "Energy-delay, programs that share"),
+        Column::plain("ed_suite", "Energy-delay, whole suite"),
+    ];
+    let title = "Reduction over the gang per unit of work, mean over programs";
+    let mut table = Table::new("reduction", title, columns)?;
+    for (entrant, who) in ENTRANTS.iter().enumerate() {
+        let of = |which, value| grid.reduction(entrant, which, value);
+        let cells = vec![
+            of(Over::Sharing, energy),
+            of(Over::All, energy),
+            of(Over::Sharing, energy_delay),
+            of(Over::All, energy_delay),
+        ];
+        table.push(who.name, cells)?;
+    }
+    Ok(table)
+}
+
+fn programs(grid: &Grid) -> Result<Table, StudyError> {
+    let column =
+        |entrant: usize| Column::plain(&format!("ed_{entrant}"), ENTRANTS[entrant].short());
+    let title = "Energy-delay of each program over the gang's";
+    let mut table = Table::new("programs", title, MAIN.map(column).collect())?;
+    for id in grid.suite().ids() {
+        let cells = MAIN.map(|entrant| grid.ratio(entrant, id, energy_delay));
+        table.push(grid.suite().name(id).unwrap_or("?"), cells.collect())?;
+    }
+    Ok(table)
+}
+
+fn figure(grid: &Grid, key: &str, title: &str, value: Value) -> Result<Figure, StudyError> {
+    let chart = Chart {
+        key,
+        title,
+        text: "Mean over programs per unit of work; below 0 the gang takes less.",
+        value: "Reduction",
+        unit: None,
+        baseline: 0.0,
+    };
+    let which = [Over::Sharing, Over::All];
+    let groups = ["programs that share", "whole suite"];
+    chart.by_group(grid, &groups, |entrant, group| {
+        grid.reduction(entrant, which[group], value)
+    })
+}
+
+fn notes(grid: &Grid) -> Vec<String> {
+    let of = |value: Value| {
+        let each = MAIN.map(|entrant| {
+            let cell = grid.reduction(entrant, Over::All, value).text();
+            format!("{} {cell}", name(entrant))
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    vec![
+        format!("Reduction of energy for the whole suite: {}.", of(energy)),
+        format!("Reduction of energy-delay: {}.", of(energy_delay)),
+        "164 W of the machine's are drawn whoever runs, and a slot of several shares them: that is \
+         where the energy is saved. Delay falls where programs use fewer cores better than \
+         more."
+            .to_owned(),
+    ]
+}
