@@ -28,6 +28,7 @@ mod s5;
 mod s6;
 mod s7;
 mod s8;
+mod sensitivity;
 mod symbiosis;
 mod w1;
 mod w2;
@@ -35,6 +36,7 @@ mod w3;
 mod w4;
 mod w5;
 mod w6;
+mod x3;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 
@@ -70,6 +72,7 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &a12::A12,
     &a13::A13,
     &a14::A14,
+    &x3::X3,
 ]);
 
 #[cfg(test)]
