@@ -20,6 +20,7 @@ mod a9;
 mod alone;
 mod asymmetry;
 mod occupancy;
+mod optimality;
 mod s1;
 mod s2;
 mod s3;
@@ -37,6 +38,7 @@ mod w4;
 mod w5;
 mod w6;
 mod x3;
+mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 
@@ -73,6 +75,7 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &a13::A13,
     &a14::A14,
     &x3::X3,
+    &x5::X5,
 ]);
 
 #[cfg(test)]

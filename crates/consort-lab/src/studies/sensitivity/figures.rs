@@ -10,7 +10,7 @@ use crate::study::StudyError;
 const ROWS: usize = 15;
 
 /// The figure of one conclusion.
-pub(super) fn tornado(tested: &Tested<'_>, runs: usize) -> Result<Figure, StudyError> {
+pub(super) fn tornado(tested: &Tested<'_>) -> Result<Figure, StudyError> {
     let swings = tested.swings();
     let (own, others) = swings.split_at(swings.len().min(ROWS));
     let plain = tested.plain().ratio();
@@ -28,6 +28,7 @@ pub(super) fn tornado(tested: &Tested<'_>, runs: usize) -> Result<Figure, StudyE
     let text = "A parameter that cannot go so far goes as far as it can. The last bar adds up what \
                 all other parameters take away at either end, and what they add.";
     let key = tested.headline.key;
+    let runs = tested.plain().ratios.len();
     let title = capital(&tested.headline.axis());
     Ok(Figure::new(
         key,

@@ -7,8 +7,8 @@ use super::super::asymmetry::case::Outcome;
 pub(super) enum Load {
     /// Copies of programs of one thread.
     Copies(&'static [(usize, &'static str)]),
-    /// One program with so many threads.
-    Threads(&'static str, u32),
+    /// Programs with so many threads.
+    Threads(&'static [(&'static str, u32)]),
 }
 
 /// What of two policies' runs is compared, as a ratio that is above 1 where ours is better.
@@ -42,6 +42,8 @@ pub(super) struct Headline {
     pub metric: Metric,
     /// Time of a program's work alone, s, at the quick and the full scale.
     pub alone_s: [f64; 2],
+    /// Runs of each policy in each trial; a conclusion with none is not put to the test.
+    pub runs: [usize; 2],
 }
 
 /// A ratio above this is the conclusion, below it its opposite.
@@ -89,6 +91,9 @@ fn short(policy: &str) -> &str {
     policy.split(':').next().unwrap_or(policy)
 }
 
+/// Runs of each policy, at the quick and the full scale.
+const RUNS: [usize; 2] = [2, 6];
+
 const WORKOVER: Headline = Headline {
     key: "workover-throughput",
     sentence: "With four integer and four floating-point programs on Bulldozer, WorkOver has more \
@@ -99,7 +104,8 @@ const WORKOVER: Headline = Headline {
     policy: "workover:margin=0,numa=false",
     over: "linux",
     metric: Metric::Throughput,
-    alone_s: [3.0, 20.0],
+    alone_s: [2.0, 15.0],
+    runs: RUNS,
 };
 
 const HRRS: Headline = Headline {
@@ -113,6 +119,7 @@ const HRRS: Headline = Headline {
     over: "linux",
     metric: Metric::Speed,
     alone_s: [0.05, 0.2],
+    runs: RUNS,
 };
 
 /// The conclusions, those that stand on the same runs next to each other.
@@ -145,15 +152,44 @@ pub(super) const HEADLINES: &[Headline] = &[
         over: "linux",
         metric: Metric::Throughput,
         alone_s: [1.0, 5.0],
+        runs: RUNS,
     },
     HRRS,
     Headline {
         key: "kuths-speed",
-        sentence: "With a program of eight threads on one large and three small cores, kuths is \
-                   faster than hardware round robin",
-        load: Load::Threads("barnes", 8),
+        sentence: "With a program of eight threads that meet at barriers, at a lock and in the \
+                   kernel on one large and three small cores, kuths is faster than hardware round \
+                   robin",
+        load: Load::Threads(&[("bodytrack", 8)]),
         policy: "kuths:form=hardware",
         over: "hrrs:form=hardware",
+        alone_s: [0.02, 0.1],
         ..HRRS
+    },
+    Headline {
+        key: "fair-com-throughput",
+        sentence: "With a program that loads the bus and one that does not, of eight threads each, \
+                   on eight cores of a Xeon E5320, fair-com has more throughput than a gang",
+        machine: "xeon-e5320",
+        cores: &[],
+        load: Load::Threads(&[("canneal", 8), ("swaptions", 8)]),
+        policy: "fair-com",
+        over: "gang",
+        metric: Metric::Throughput,
+        // It takes several quanta of 2 s to know two programs, which is no quick trial.
+        alone_s: [40.0, 40.0],
+        runs: [0, 3],
+    },
+    Headline {
+        key: "interleaved-throughput",
+        sentence: "With two threads of a program that misses caches and two of one that does not                    on a Core 2 Quad, interleaving them over both L2 has more throughput than                    giving each program an L2",
+        machine: "core2-q9550",
+        cores: &[],
+        load: Load::Threads(&[("canneal", 2), ("blackscholes", 2)]),
+        policy: "mapping:map=int",
+        over: "mapping:map=iso",
+        metric: Metric::Throughput,
+        alone_s: [1.0, 5.0],
+        runs: RUNS,
     },
 ];

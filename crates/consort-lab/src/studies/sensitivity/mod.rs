@@ -29,8 +29,6 @@ use crate::study::{StudyError, StudyOutput};
 use headlines::HEADLINES;
 use test::Effort;
 
-/// Runs of each policy in each trial, at the quick and the full scale.
-const RUNS: [usize; 2] = [2, 3];
 /// Samples with everything varied.
 const SAMPLES: [usize; 2] = [10, 100];
 
@@ -38,7 +36,6 @@ const SAMPLES: [usize; 2] = [10, 100];
 pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let scale = context.by_scale(0, 1);
     let effort = Effort {
-        runs: RUNS[scale],
         samples: SAMPLES[scale],
         scale,
     };
@@ -47,12 +44,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let mut figures = Vec::new();
     for tested in &all {
         tables.push(tables::swings(tested)?);
-        figures.push(figures::tornado(tested, effort.runs)?);
+        figures.push(figures::tornado(tested)?);
     }
     Ok(StudyOutput {
         tables,
         figures,
         notes: notes::notes(&all),
-        runs: effort.runs,
+        runs: HEADLINES[0].runs[scale],
     })
 }

@@ -130,7 +130,7 @@ impl Subject {
 fn names(load: Load) -> Vec<&'static str> {
     match load {
         Load::Copies(programs) => programs.iter().map(|(_, name)| *name).collect(),
-        Load::Threads(name, _) => vec![name],
+        Load::Threads(programs) => programs.iter().map(|(name, _)| *name).collect(),
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) fn headlines(all: &[Tested<'_>]) -> Result<Table, StudyError> {
         Column::plain("joint_p5", "Ratio, 5 % of samples below"),
         Column::plain("joint_median", "Ratio, median"),
         Column::plain("joint_p95", "Ratio, 95 % of samples below"),
+        Column::plain("runs", "Runs of each policy in each trial"),
     ];
     let title = "Conclusions, with every parameter varied by 30 percent";
     let mut table = Table::new("headlines", title, columns)?;
@@ -48,6 +49,7 @@ fn headline(tested: &Tested<'_>) -> Vec<Cell> {
         p5.into(),
         median.into(),
         p95.into(),
+        (tested.plain().ratios.len() as u64).into(),
     ]
 }
 

@@ -11,11 +11,9 @@ use crate::study::StudyError;
 /// How much is run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
-    /// Runs of each policy in each trial.
-    pub runs: usize,
     /// Samples with everything varied.
     pub samples: usize,
-    /// Which of a headline's times alone.
+    /// Which of a headline's times alone and runs.
     pub scale: usize,
 }
 
@@ -37,6 +35,7 @@ pub(super) fn test<'a>(
     context: &Context<'_>,
 ) -> Result<Vec<Tested<'a>>, StudyError> {
     let grounds = headlines.chunk_by(Headline::has_runs_of);
+    let grounds = grounds.filter(|headlines| headlines[0].runs[effort.scale] > 0);
     let grounds = grounds.map(|headlines| Ground::new(headlines, effort, context.seed()));
     let grounds: Vec<Ground<'_>> = grounds.collect::<Result<_, _>>()?;
     let mut jobs = Vec::new();
@@ -77,7 +76,7 @@ impl<'a> Ground<'a> {
         let (subject, reached) = variation.of(&self.subject, &self.parameters);
         let repeats = Repeats {
             seed: context.seed(),
-            runs: effort.runs,
+            runs: self.headlines[0].runs[effort.scale],
             alone_s: self.headlines[0].alone_s[effort.scale],
         };
         let ratios = ratios(self.headlines, &subject, repeats)?;

@@ -2,7 +2,6 @@
 
 use super::super::asymmetry::case::{Case, Outcome};
 use super::super::asymmetry::failed;
-use super::super::asymmetry::programs::parallel;
 use super::headlines::{Headline, Load};
 use super::subject::Subject;
 use crate::experiment::Contender;
@@ -81,30 +80,33 @@ fn outcomes(
 }
 
 fn workload(load: Load, subject: &Subject) -> Result<Workload, StudyError> {
+    let mut entries = Vec::new();
     match load {
-        Load::Threads(name, threads) => Ok(parallel(&Arc::new(subject.program(name)?), threads)),
+        Load::Threads(programs) => {
+            for (name, threads) in programs {
+                let program = Arc::new(subject.program(name)?);
+                entries.push(instance(&program, 1, *threads));
+            }
+        }
         Load::Copies(programs) => {
-            let mut entries = Vec::new();
             for (count, name) in programs {
                 let program = Arc::new(subject.program(name)?);
-                entries.extend((1..=*count).map(|number| instance(&program, number)));
+                entries.extend((1..=*count).map(|number| instance(&program, number, 1)));
             }
-            let text = programs
-                .iter()
-                .map(|(count, name)| format!("{count}*{name}"));
-            Ok(Workload {
-                text: text.collect::<Vec<_>>().join("+"),
-                entries,
-            })
         }
     }
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    Ok(Workload {
+        text: names.join("+"),
+        entries,
+    })
 }
 
-fn instance(program: &Arc<ProgramSpec>, number: usize) -> Instance {
+fn instance(program: &Arc<ProgramSpec>, number: usize, threads: u32) -> Instance {
     Instance {
         name: format!("{}#{number}", program.name),
         program: Arc::clone(program),
-        threads: 1,
+        threads,
         start_ms: 0.0,
     }
 }
