@@ -1,7 +1,7 @@
 //! A tornado per conclusion.
 
 use super::headlines::THRESHOLD;
-use super::tested::{Swing, Tested};
+use super::tested::{Swing, Tested, Trial};
 use super::variation::ENDS;
 use crate::report::{Axis, Figure, Plot, Tornado, TornadoRow};
 use crate::study::StudyError;
@@ -42,7 +42,7 @@ pub(super) fn tornado(tested: &Tested<'_>) -> Result<Figure, StudyError> {
 fn row(swing: &Swing<'_>) -> TornadoRow {
     TornadoRow {
         name: swing.parameter.name(),
-        values: swing.ends.map(|trial| trial.ratio()),
+        values: swing.ends.map(Trial::ratio),
     }
 }
 

@@ -57,10 +57,10 @@ fn walk(value: &Value, path: &mut Keys, found: &mut BTreeSet<Keys>) {
                 path.pop();
             }
         }
-        Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_number) => {
-            if items.iter().any(is_something) {
-                found.insert(path.clone());
-            }
+        Value::Array(items)
+            if items.iter().all(Value::is_number) && items.iter().any(is_something) =>
+        {
+            found.insert(path.clone());
         }
         Value::Array(items) => items.iter().for_each(|item| walk(item, path, found)),
         Value::Number(_) if is_something(value) => {
