@@ -129,8 +129,7 @@ impl Experiment {
         let mut policy = contender.build(&self.chip, truth.as_ref())?;
         let wishes = policy.wishes();
         let pmu = SimulatedPmu::new(self.chip.spec(), &request(wishes.signals), seed)?;
-        let usual_ms = contender.quantum_ms(pmu.offers())?;
-        let usual = Duration::from_millis(wishes.quantum_ms.unwrap_or(usual_ms));
+        let usual = usual_quantum(contender, wishes.quantum_ms, pmu.offers())?;
         let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
             seed,
@@ -159,6 +158,20 @@ impl Experiment {
         }
         let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         contender.ready(self, &Context::new(seed, Scale::Full, workers, &|_| ()))
+    }
+
+    /// The quantum under a contender: the one that is set, or its own.
+    ///
+    /// # Errors
+    /// Needs of the policy that the machine does not meet.
+    pub(crate) fn quantum_under(&self, contender: &Contender) -> Result<Duration, ExperimentError> {
+        if let Some(quantum) = self.quantum {
+            return Ok(quantum);
+        }
+        let truth = contender.truth();
+        let wishes = contender.build(&self.chip, truth.as_ref())?.wishes();
+        let pmu = SimulatedPmu::new(self.chip.spec(), &request(wishes.signals), 0)?;
+        usual_quantum(contender, wishes.quantum_ms, pmu.offers())
     }
 
     fn instances(&self, work: &[Work]) -> Vec<Instance> {
@@ -215,6 +228,16 @@ fn request(signals: &[Signal]) -> Request {
         signals: (!signals.is_empty()).then(|| signals.to_vec()),
         ..Request::default()
     }
+}
+
+/// What a policy wishes, else what is usual for it on such a machine.
+fn usual_quantum(
+    contender: &Contender,
+    wished_ms: Option<u64>,
+    offers: &Offers,
+) -> Result<Duration, ExperimentError> {
+    let usual_ms = contender.quantum_ms(offers)?;
+    Ok(Duration::from_millis(wished_ms.unwrap_or(usual_ms)))
 }
 
 /// A simulated machine with its energy model.

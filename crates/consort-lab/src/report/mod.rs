@@ -15,7 +15,7 @@ pub use cell::Cell;
 pub use csv::{CsvError, write_csv};
 pub use figure::{
     Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, Lines, MAX_SERIES, Plot, Point,
-    PointSeries, Scatter,
+    PointSeries, Scatter, Tornado, TornadoRow,
 };
 pub use html::{INDEX, index, page};
 pub use svg::{SvgError, draw};

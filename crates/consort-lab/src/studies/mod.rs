@@ -27,6 +27,7 @@ mod h4;
 mod h5;
 mod h6;
 mod occupancy;
+mod optimality;
 mod s1;
 mod s2;
 mod s3;
@@ -35,6 +36,7 @@ mod s5;
 mod s6;
 mod s7;
 mod s8;
+mod sensitivity;
 mod symbiosis;
 mod w1;
 mod w2;
@@ -42,6 +44,8 @@ mod w3;
 mod w4;
 mod w5;
 mod w6;
+mod x3;
+mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 
@@ -83,6 +87,8 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &h4::H4,
     &h5::H5,
     &h6::H6,
+    &x3::X3,
+    &x5::X5,
 ]);
 
 #[cfg(test)]

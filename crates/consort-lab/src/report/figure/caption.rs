@@ -32,6 +32,12 @@ impl Plot {
             Self::HeatMap(map) if map.cells.iter().flatten().any(Option::is_none) => {
                 signs.push("Grey cells have no value.");
             }
+            Self::Tornado(tornado) => {
+                signs.push("Bars begin at the value when nothing is varied.");
+                if tornado.threshold.is_some() {
+                    signs.push("At the other line the conclusion turns round.");
+                }
+            }
             _ => {}
         }
         signs
@@ -47,7 +53,7 @@ impl Plot {
                 let mut all = series.iter().flat_map(|s| &s.points);
                 all.any(|point| point.ci95.is_some())
             }
-            Self::HeatMap(_) => false,
+            Self::HeatMap(_) | Self::Tornado(_) => false,
         }
     }
 }

@@ -47,6 +47,7 @@ impl Plot {
             Self::Lines(lines) => check_points(&lines.x, &lines.y, &lines.series),
             Self::Scatter(scatter) => check_points(&scatter.x, &scatter.y, &scatter.series),
             Self::HeatMap(map) => map.check(),
+            Self::Tornado(tornado) => tornado.check(),
         }
     }
 }
@@ -99,7 +100,7 @@ fn check_series(count: usize) -> Result<(), String> {
     check_any(count)
 }
 
-fn check_any(count: usize) -> Result<(), String> {
+pub(super) fn check_any(count: usize) -> Result<(), String> {
     if count == 0 {
         return Err("there is nothing to draw".to_owned());
     }
@@ -115,7 +116,10 @@ fn check_length(name: &str, is: usize, should_be: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<(), String> {
+pub(super) fn check_finite(
+    name: &str,
+    numbers: impl IntoIterator<Item = f64>,
+) -> Result<(), String> {
     let fits = |v: f64| v.abs() <= LARGEST;
     if numbers.into_iter().all(fits) {
         return Ok(());
@@ -125,7 +129,7 @@ fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<()
     ))
 }
 
-fn check_linear(axis: &Axis) -> Result<(), String> {
+pub(super) fn check_linear(axis: &Axis) -> Result<(), String> {
     if axis.log {
         return Err(format!("the axis '{}' has to be linear", axis.title));
     }

@@ -2,6 +2,9 @@
 
 mod caption;
 mod check;
+mod tornado;
+
+pub use tornado::{Tornado, TornadoRow};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -69,6 +72,8 @@ pub enum Plot {
     Scatter(Scatter),
     /// A matrix of coloured cells.
     HeatMap(HeatMap),
+    /// Bars to both sides of a line, one per thing that is varied.
+    Tornado(Tornado),
 }
 
 /// A numeric axis.

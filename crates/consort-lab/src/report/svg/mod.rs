@@ -11,6 +11,7 @@ mod ink;
 mod points;
 mod sheet;
 mod span;
+mod tornado;
 
 use super::figure::{Figure, Plot};
 use ink::Drawn;
@@ -58,6 +59,7 @@ pub fn draw(figure: &Figure) -> Result<String, SvgError> {
         Plot::Lines(lines) => draw_chart(&mut text, figure, lines),
         Plot::Scatter(scatter) => draw_chart(&mut text, figure, scatter),
         Plot::HeatMap(map) => draw_chart(&mut text, figure, map),
+        Plot::Tornado(tornado) => draw_chart(&mut text, figure, tornado),
     };
     drawn.map_err(|cause| SvgError {
         figure: figure.key().to_owned(),

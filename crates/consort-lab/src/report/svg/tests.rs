@@ -143,8 +143,36 @@ fn heat(size: usize) -> Figure {
     Figure::new(&key, "Slowdown of pairs", "", 2, Plot::HeatMap(map)).unwrap()
 }
 
+fn tornado() -> Figure {
+    let row = |name: &str, values: [f64; 2]| TornadoRow {
+        name: name.to_owned(),
+        values,
+    };
+    let plot = Tornado {
+        value: Axis::linear("STP of ours over theirs", None),
+        baseline: 1.05,
+        threshold: Some(1.0),
+        ends: ["0.7 times".to_owned(), "1.3 times".to_owned()],
+        rows: vec![
+            row("memory.latency_ns", [0.97, 1.1]),
+            row("core.units.load_store.latency_cycles", [1.07, 1.02]),
+            row("both to one side", [1.08, 1.06]),
+            row("nothing", [1.05, 1.05]),
+        ],
+    };
+    Figure::new("tornado", "Swings", "", 3, Plot::Tornado(plot)).unwrap()
+}
+
 fn all() -> Vec<Figure> {
-    vec![bars(), many_bars(), lines(), scatter(), heat(3), heat(24)]
+    vec![
+        bars(),
+        many_bars(),
+        lines(),
+        scatter(),
+        heat(3),
+        heat(24),
+        tornado(),
+    ]
 }
 
 #[test]
@@ -271,12 +299,27 @@ fn some_map() -> impl Strategy<Value = Plot> {
     })
 }
 
+fn some_tornado() -> impl Strategy<Value = Plot> {
+    let row = (".{0,80}", [number(), number()]);
+    let row = row.prop_map(|(name, values)| TornadoRow { name, values });
+    let rows = prop::collection::vec(row, 1..20);
+    (rows, number(), prop::option::of(number())).prop_map(|(rows, baseline, threshold)| {
+        Plot::Tornado(Tornado {
+            value: Axis::linear("v", None),
+            baseline,
+            threshold,
+            ends: [String::new(), String::new()],
+            rows,
+        })
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
     fn every_checked_figure_is_drawn_inside_its_sheet(
         plot in prop_oneof![
-            some_bars(), some_map(), some_points(true, true), some_points(true, false),
+            some_bars(), some_map(), some_tornado(), some_points(true, true), some_points(true, false),
             some_points(false, true), some_points(false, false),
         ],
         title in ".{0,60}",

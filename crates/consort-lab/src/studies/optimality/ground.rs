@@ -1,0 +1,83 @@
+//! Where exact search is possible: small machines with a thread for every PU.
+
+use super::placements::Meeting;
+
+/// A machine, the policies on it, and the measure by which a placement is the best.
+pub(super) struct Ground {
+    /// Key of its rows.
+    pub key: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// The machine, for example `power7:smt=2`.
+    pub machine: &'static str,
+    /// Cores in use by number; all when empty.
+    pub cores: &'static [usize],
+    /// Which threads meet.
+    pub meeting: Meeting,
+    /// The policies.
+    pub policies: &'static [&'static str],
+    /// Drawn workloads, at the quick and the full scale.
+    pub mixes: [usize; 2],
+    /// Time of a program's work alone, s.
+    pub alone_s: [f64; 2],
+}
+
+/// All of them, in the order of rows.
+pub(super) const GROUNDS: &[Ground] = &[
+    Ground {
+        key: "bulldozer",
+        title: "Bulldozer, 8 programs on 4 modules",
+        machine: "bulldozer-6282se",
+        cores: &[],
+        meeting: Meeting::Core,
+        policies: &[
+            "linux",
+            "random",
+            "aggregate:margin=0,numa=false",
+            "workover:margin=0,numa=false",
+            "oracle",
+        ],
+        mixes: [2, 12],
+        alone_s: [2.0, 5.0],
+    },
+    // One NUMA node, so that all cores are alike.
+    Ground {
+        key: "power8",
+        title: "POWER8 in SMT2, 8 programs on 4 cores",
+        machine: "power8:smt=2",
+        cores: &[0, 1, 2, 3],
+        meeting: Meeting::Core,
+        policies: &["linux", "random", "l1-bandwidth", "symbiotic", "oracle"],
+        mixes: [2, 12],
+        alone_s: [2.0, 5.0],
+    },
+    Ground {
+        key: "core2",
+        title: "Core 2 Quad, 4 programs on two pairs of cores",
+        machine: "core2-q9550",
+        cores: &[],
+        meeting: Meeting::Llc,
+        policies: &["linux", "random", "spread"],
+        mixes: [8, 60],
+        alone_s: [2.0, 5.0],
+    },
+    Ground {
+        key: LARGE,
+        title: "One large and three small cores, 4 programs",
+        machine: "acmp-1+3",
+        cores: &[],
+        meeting: Meeting::Large,
+        policies: &[
+            "linux",
+            "hrrs:form=hardware",
+            "kuths:form=hardware",
+            "pie",
+            "fair-progress:form=hardware",
+        ],
+        mixes: [8, 60],
+        alone_s: [0.05, 0.2],
+    },
+];
+
+/// Key of the ground whose large core can also be shared by time.
+pub(super) const LARGE: &str = "acmp";

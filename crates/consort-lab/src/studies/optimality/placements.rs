@@ -1,0 +1,139 @@
+//! Every placement of as many threads as PUs, up to symmetry.
+
+use consort_core::matching::{MatchingError, Shape, partitions};
+use consort_sim::chip::Chip;
+use std::collections::BTreeSet;
+
+/// What of a placement matters: which PUs are alike, and which threads meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// Threads meet on cores; all cores are alike.
+    Core,
+    /// Threads meet in LLC domains; all domains are alike, and so are their PUs.
+    Llc,
+    /// Threads meet everywhere; the first core is unlike the others.
+    Large,
+}
+
+/// Which thread each PU has, for every placement that differs from all others in more than the
+/// names of like parts and of like threads. `kinds` says which threads are alike: as many as PUs.
+///
+/// # Errors
+/// More than 16 threads.
+pub(super) fn all(
+    chip: &Chip,
+    meeting: Meeting,
+    kinds: &[&str],
+) -> Result<Vec<Vec<usize>>, MatchingError> {
+    let groups = groups(chip, meeting);
+    let mut seen = BTreeSet::new();
+    let mut placements = Vec::new();
+    let mut visit = |threads: &[Vec<usize>]| {
+        if seen.insert(kind(threads, kinds, meeting)) {
+            placements.push(seated(&groups, threads));
+        }
+    };
+    if meeting == Meeting::Large {
+        (0..kinds.len()).for_each(|first| visit(&with_first(first, kinds.len())));
+        return Ok(placements);
+    }
+    let shape = Shape {
+        cores: groups.len(),
+        ways: groups.iter().map(Vec::len).max().unwrap_or(0),
+        swaps: 0,
+    };
+    partitions(kinds.len(), shape, visit)?;
+    Ok(placements)
+}
+
+/// The PUs of each group of threads that meet.
+fn groups(chip: &Chip, meeting: Meeting) -> Vec<Vec<usize>> {
+    let topology = chip.topology();
+    let pus = |set: &mut dyn Iterator<Item = u32>| set.map(|pu| pu as usize).collect();
+    match meeting {
+        Meeting::Llc => {
+            let domains = topology.llcs().iter();
+            domains
+                .map(|d| pus(&mut d.pus.iter().map(|pu| pu.0)))
+                .collect()
+        }
+        Meeting::Core | Meeting::Large => {
+            let cores = topology.cores().iter();
+            cores
+                .map(|core| pus(&mut core.pus.iter().map(|pu| pu.0)))
+                .collect()
+        }
+    }
+}
+
+/// One thread on the first core, one on each other.
+fn with_first(first: usize, threads: usize) -> Vec<Vec<usize>> {
+    let others = (0..threads).filter(|&thread| thread != first);
+    [first]
+        .into_iter()
+        .chain(others)
+        .map(|thread| vec![thread])
+        .collect()
+}
+
+/// What a placement is when like threads have one name, and like groups no order.
+fn kind(threads: &[Vec<usize>], kinds: &[&str], meeting: Meeting) -> Vec<Vec<String>> {
+    let names = |group: &Vec<usize>| {
+        let mut names: Vec<String> = group.iter().map(|&t| kinds[t].to_owned()).collect();
+        names.sort_unstable();
+        names
+    };
+    let mut groups: Vec<Vec<String>> = threads.iter().map(names).collect();
+    let alike = usize::from(meeting == Meeting::Large);
+    groups[alike..].sort_unstable();
+    groups
+}
+
+/// The thread of each PU.
+fn seated(groups: &[Vec<usize>], threads: &[Vec<usize>]) -> Vec<usize> {
+    let mut of_pu = vec![0; threads.iter().map(Vec::len).sum()];
+    for (pus, members) in groups.iter().zip(threads) {
+        for (&pu, &thread) in pus.iter().zip(members) {
+            of_pu[pu] = thread;
+        }
+    }
+    of_pu
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asymmetry::chips::chip;
+    use super::*;
+
+    fn check(machine: &str, meeting: Meeting, kinds: &[&str], expect: usize) {
+        let chip = chip(machine).unwrap();
+        let placements = all(&chip, meeting, kinds).unwrap();
+        assert_eq!(placements.len(), expect, "{machine}");
+        for placement in placements {
+            let mut threads = placement.clone();
+            threads.sort_unstable();
+            assert_eq!(threads, (0..chip.places().len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn placements_are_counted_up_to_symmetry() {
+        let eight = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        check("bulldozer-6282se", Meeting::Core, &eight, 105);
+        check("core2-q9550", Meeting::Llc, &eight[..4], 3);
+        check("acmp-1+3", Meeting::Large, &eight[..4], 4);
+        // Four of each: pairs of like threads are 0, 2 or 4.
+        let two = ["a", "a", "a", "a", "b", "b", "b", "b"];
+        check("bulldozer-6282se", Meeting::Core, &two, 3);
+        check("acmp-1+3", Meeting::Large, &two[2..6], 2);
+    }
+
+    #[test]
+    fn the_first_core_of_an_asymmetric_chip_is_the_large_one() {
+        use super::super::super::asymmetry::chips::Kind;
+        let chip = chip("acmp-1+3").unwrap();
+        let kinds = [0, 1, 2, 3].map(|pu| Kind::of(&chip, pu));
+        assert_eq!(kinds[0], Kind::Large);
+        assert!(kinds[1..].iter().all(|kind| *kind == Kind::Small));
+    }
+}

@@ -1,0 +1,197 @@
+//! A ground with all its placements and policies run.
+
+use super::super::asymmetry::case::{Case, Outcome};
+use super::gaps::{Row, missing_percent};
+use super::ground::Ground;
+use super::share::level;
+use super::statics::{Placed, average, cases, placements, run};
+use crate::context::Context;
+use crate::study::StudyError;
+
+/// The row of what all placements give on average: choosing one blindly.
+const ANY: &str = "any placement";
+/// The row of the worst placement.
+const WORST: &str = "worst placement";
+/// The row of the best placement.
+const BEST: &str = "best placement";
+
+/// One workload.
+struct Searched {
+    placed: Vec<Placed>,
+    /// By policy, then run.
+    policies: Vec<Vec<Outcome>>,
+}
+
+/// All workloads of a ground.
+pub(super) struct Searches<'a> {
+    pub ground: &'a Ground,
+    searched: Vec<Searched>,
+}
+
+/// Who runs.
+enum Who<'a> {
+    Placement(&'a [usize]),
+    Policy(&'static str),
+}
+
+/// Runs every placement and every policy on every workload, with the same seeds.
+///
+/// # Errors
+/// What fails in a run.
+pub(super) fn search<'a>(
+    ground: &'a Ground,
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Searches<'a>, StudyError> {
+    let cases = cases(ground, context)?;
+    let all = cases.iter().map(|case| placements(ground, case));
+    let all: Vec<Vec<Vec<usize>>> = all.collect::<Result<_, _>>()?;
+    let mut jobs: Vec<(&Case, Who<'_>)> = Vec::new();
+    for (case, placements) in cases.iter().zip(&all) {
+        let placed = placements.iter().map(|placement| Who::Placement(placement));
+        let policies = ground.policies.iter().map(|&policy| Who::Policy(policy));
+        jobs.extend(placed.chain(policies).map(|who| (case, who)));
+    }
+    let outcomes = context.map(&jobs, |(case, who)| {
+        outcomes(case, who, runs, context.seed())
+    })?;
+    let mut outcomes = outcomes
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter();
+    let searched = all.into_iter().map(|placements| Searched {
+        placed: { placements.into_iter().zip(outcomes.by_ref()) }
+            .map(|(placement, outcomes)| Placed {
+                placement,
+                outcomes,
+            })
+            .collect(),
+        policies: outcomes.by_ref().take(ground.policies.len()).collect(),
+    });
+    let searched = searched.collect();
+    Ok(Searches { ground, searched })
+}
+
+fn outcomes(
+    case: &Case,
+    who: &Who<'_>,
+    runs: usize,
+    seed: u64,
+) -> Result<Vec<Outcome>, StudyError> {
+    let seeds = (0..runs as u64).map(|run| seed.wrapping_add(run));
+    let one = |seed| match who {
+        Who::Placement(placement) => run(case, placement, seed),
+        Who::Policy(policy) => case.run(policy, seed),
+    };
+    seeds.map(one).collect()
+}
+
+/// Time of a program's work alone over the time until all are done. All take the same time alone.
+fn speed(outcome: &Outcome) -> f64 {
+    1.0 / outcome.slowdowns.iter().copied().fold(0.0, f64::max)
+}
+
+impl Searches<'_> {
+    /// Placements that were searched per workload, on average.
+    pub fn placements(&self) -> f64 {
+        let counts: Vec<f64> = self
+            .searched
+            .iter()
+            .map(|one| one.placed.len() as f64)
+            .collect();
+        consort_core::stats::mean(&counts).unwrap_or(0.0)
+    }
+
+    /// What policies have less of throughput than the best placement.
+    pub fn throughput(&self) -> Vec<Row> {
+        self.against_static(|outcome| outcome.stp)
+    }
+
+    /// What policies are slower than the placement under which all are done soonest.
+    pub fn speed(&self) -> Vec<Row> {
+        self.against_static(speed)
+    }
+
+    /// What policies are slower than the best schedule that shares the first core by time, at the
+    /// speeds that each thread has in the placements.
+    pub fn shared(&self) -> Vec<Row> {
+        let bounds: Vec<f64> = self.searched.iter().map(Searched::shared_speed).collect();
+        let best = |one: &Searched| one.best(speed);
+        let mut rows = self.policy_rows(speed, &bounds);
+        rows.push(self.row(BEST, &bounds, best));
+        rows
+    }
+
+    fn against_static(&self, value: fn(&Outcome) -> f64) -> Vec<Row> {
+        let bests: Vec<f64> = self.searched.iter().map(|one| one.best(value)).collect();
+        let mut rows = self.policy_rows(value, &bests);
+        rows.push(self.row(ANY, &bests, |one| one.any(value)));
+        rows.push(self.row(WORST, &bests, |one| one.worst(value)));
+        rows
+    }
+
+    fn policy_rows(&self, value: fn(&Outcome) -> f64, bests: &[f64]) -> Vec<Row> {
+        let row = |(number, policy): (usize, &&str)| {
+            self.row(policy, bests, |one| average(&one.policies[number], value))
+        };
+        self.ground.policies.iter().enumerate().map(row).collect()
+    }
+
+    fn row(&self, policy: &str, bests: &[f64], of: impl Fn(&Searched) -> f64) -> Row {
+        let gaps = self.searched.iter().zip(bests);
+        Row {
+            group: self.ground.key.to_owned(),
+            policy: policy.to_owned(),
+            gaps_percent: gaps
+                .map(|(one, best)| missing_percent(of(one), *best))
+                .collect(),
+        }
+    }
+}
+
+impl Searched {
+    fn values(&self, value: fn(&Outcome) -> f64) -> impl Iterator<Item = f64> {
+        self.placed
+            .iter()
+            .map(move |placed| average(&placed.outcomes, value))
+    }
+
+    fn best(&self, value: fn(&Outcome) -> f64) -> f64 {
+        self.values(value).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn worst(&self, value: fn(&Outcome) -> f64) -> f64 {
+        self.values(value).fold(f64::INFINITY, f64::min)
+    }
+
+    fn any(&self, value: fn(&Outcome) -> f64) -> f64 {
+        let all: Vec<f64> = self.values(value).collect();
+        consort_core::stats::mean(&all).unwrap_or(f64::NAN)
+    }
+
+    /// The largest speed of all together with the first core shared by time.
+    fn shared_speed(&self) -> f64 {
+        let threads = self
+            .placed
+            .first()
+            .map_or(0, |placed| placed.placement.len());
+        let speeds = |thread| self.speeds(thread);
+        let (large, small): (Vec<f64>, Vec<f64>) = (0..threads).map(speeds).unzip();
+        level(&large, &small).unwrap_or(f64::NAN)
+    }
+
+    /// A thread's speed on the first core, and on the others on average, over its speed alone.
+    fn speeds(&self, thread: usize) -> (f64, f64) {
+        let mut on: [Vec<f64>; 2] = Default::default();
+        for placed in &self.placed {
+            let pu = placed
+                .placement
+                .iter()
+                .position(|&t| t == thread)
+                .unwrap_or(0);
+            on[pu.min(1)].push(1.0 / average(&placed.outcomes, |o| o.slowdowns[pu]));
+        }
+        let [large, small] = on.map(|speeds| consort_core::stats::mean(&speeds));
+        (large.unwrap_or(f64::NAN), small.unwrap_or(f64::NAN))
+    }
+}

@@ -1,0 +1,55 @@
+//! Which conclusions depend on what the descriptions say.
+//!
+//! A conclusion ([`headlines`]) is a ratio of two policies' runs that is above 1. Every number of
+//! the machine's and the programs' descriptions ([`parameters`]) and the policies' quantum are
+//! varied by 30 percent to both sides, one at a time and all at once by a Latin hypercube
+//! ([`variation`]), and both policies run again ([`trial`]) with the seeds that they had before.
+//!
+//! Pitfalls: a program's work is measured anew on every varied machine, so that it is what takes
+//! the same time alone; a parameter that cannot go so far goes as far as it can; constants of the
+//! models that are in no description, and options of the policies, are not varied. `symbiotic`
+//! keeps the model that was trained on the machine as it is described.
+
+mod figures;
+mod headlines;
+mod latin;
+mod notes;
+mod parameters;
+mod scale;
+mod subject;
+mod tables;
+mod test;
+mod tested;
+mod trial;
+mod variation;
+mod wilson;
+
+use crate::context::Context;
+use crate::study::{StudyError, StudyOutput};
+use headlines::HEADLINES;
+use test::Effort;
+
+/// Samples with everything varied.
+const SAMPLES: [usize; 2] = [10, 100];
+
+/// Puts every conclusion to the test.
+pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+    let scale = context.by_scale(0, 1);
+    let effort = Effort {
+        samples: SAMPLES[scale],
+        scale,
+    };
+    let all = test::test(HEADLINES, effort, context)?;
+    let mut tables = vec![tables::headlines(&all)?];
+    let mut figures = Vec::new();
+    for tested in &all {
+        tables.push(tables::swings(tested)?);
+        figures.push(figures::tornado(tested)?);
+    }
+    Ok(StudyOutput {
+        tables,
+        figures,
+        notes: notes::notes(&all),
+        runs: HEADLINES[0].runs[scale],
+    })
+}

@@ -1,0 +1,99 @@
+//! Tables of what became of the conclusions.
+
+use super::tested::{Joint, Tested, Trial, Verdict};
+use crate::report::{Cell, Column, Table};
+use crate::study::StudyError;
+
+/// Table `headlines`: a row per conclusion.
+pub(super) fn headlines(all: &[Tested<'_>]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("ratio", "Ratio with nothing varied"),
+        Column::plain("verdict", "Conclusion"),
+        Column::plain("parameters", "Parameters"),
+        Column::plain("hold", "Hold at both ends"),
+        Column::plain("fail", "Fail at an end"),
+        Column::with_unit("joint_percent", "Holds with all varied", "% of samples"),
+        Column::with_unit("joint_low_percent", "At least", "%"),
+        Column::with_unit("joint_high_percent", "At most", "%"),
+        Column::plain("joint_samples", "Samples"),
+        Column::plain("joint_p5", "Ratio, 5 % of samples below"),
+        Column::plain("joint_median", "Ratio, median"),
+        Column::plain("joint_p95", "Ratio, 95 % of samples below"),
+        Column::plain("runs", "Runs of each policy in each trial"),
+    ];
+    let title = "Conclusions, with every parameter varied by 30 percent";
+    let mut table = Table::new("headlines", title, columns)?;
+    for tested in all {
+        table.push(tested.headline.key, headline(tested))?;
+    }
+    Ok(table)
+}
+
+fn headline(tested: &Tested<'_>) -> Vec<Cell> {
+    let swings = tested.swings();
+    let hold = swings.iter().filter(|swing| swing.holds()).count() as u64;
+    let fail = swings.iter().filter(|swing| swing.fails()).count() as u64;
+    let joint = Joint::of(tested.samples());
+    let [low, high] = joint.percent_95;
+    let [p5, median, p95] = joint.quantiles;
+    vec![
+        ratio(tested.plain()),
+        tested.plain().verdict().text().into(),
+        (swings.len() as u64).into(),
+        hold.into(),
+        fail.into(),
+        joint.percent.into(),
+        low.into(),
+        high.into(),
+        (joint.samples as u64).into(),
+        p5.into(),
+        median.into(),
+        p95.into(),
+        (tested.plain().ratios.len() as u64).into(),
+    ]
+}
+
+/// The table of one conclusion, named after it: a row per parameter, by swing.
+pub(super) fn swings(tested: &Tested<'_>) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("swing", "Swing"),
+        Column::plain("low", "Ratio at the low end"),
+        Column::plain("high", "Ratio at the high end"),
+        Column::plain("low_verdict", "Conclusion at the low end"),
+        Column::plain("high_verdict", "Conclusion at the high end"),
+        Column::plain("low_factor", "Factor at the low end"),
+        Column::plain("high_factor", "Factor at the high end"),
+    ];
+    let title = format!("{}: one parameter at a time", tested.headline.sentence);
+    let mut table = Table::new(tested.headline.key, &title, columns)?;
+    for swing in tested.swings() {
+        let [low, high] = swing.ends;
+        let cells = vec![
+            swing.size().into(),
+            ratio(low),
+            ratio(high),
+            low.verdict().text().into(),
+            high.verdict().text().into(),
+            low.reached.into(),
+            high.reached.into(),
+        ];
+        table.push(&swing.parameter.name(), cells)?;
+    }
+    Ok(table)
+}
+
+fn ratio(trial: &Trial) -> Cell {
+    trial
+        .interval()
+        .map_or_else(|| Cell::missing("no runs"), Cell::from)
+}
+
+impl Verdict {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Unclear => "unclear",
+            Self::Fails => "fails",
+        }
+    }
+}

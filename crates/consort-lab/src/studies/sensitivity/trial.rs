@@ -1,0 +1,112 @@
+//! Both policies of a conclusion on its machine with its programs, varied or not.
+
+use super::super::asymmetry::case::{Case, Outcome};
+use super::super::asymmetry::failed;
+use super::headlines::{Headline, Load};
+use super::subject::Subject;
+use crate::experiment::Contender;
+use crate::study::StudyError;
+use consort_sim::chip::Chip;
+use consort_sim::program::ProgramSpec;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// The operating system beneath every policy.
+const OS: &str = "linux";
+
+/// How often, and with which seeds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeats {
+    /// Seed of the first run; the others follow.
+    pub seed: u64,
+    /// Runs of each policy.
+    pub runs: usize,
+    /// Time of a program's work alone, s.
+    pub alone_s: f64,
+}
+
+/// Runs both policies with the same seeds; the ratios of each of the headlines, run by run. The
+/// headlines have the same runs.
+///
+/// # Errors
+/// Policies that are unknown or of no use there, runs that do not end.
+pub(super) fn ratios(
+    headlines: &[Headline],
+    subject: &Subject,
+    repeats: Repeats,
+) -> Result<Vec<Vec<f64>>, StudyError> {
+    let Some(first) = headlines.first() else {
+        return Ok(Vec::new());
+    };
+    let case = case(first, subject, repeats)?;
+    let ours = outcomes(&case, first.policy, subject, repeats)?;
+    let theirs = outcomes(&case, first.over, subject, repeats)?;
+    let of = |headline: &Headline| -> Vec<f64> {
+        let pairs = ours.iter().zip(&theirs);
+        pairs.map(|(o, t)| headline.metric.ratio(o, t)).collect()
+    };
+    Ok(headlines.iter().map(of).collect())
+}
+
+fn case(headline: &Headline, subject: &Subject, repeats: Repeats) -> Result<Case, StudyError> {
+    let used = |core: usize| headline.cores.is_empty() || headline.cores.contains(&core);
+    let chip = Chip::with_cores(&subject.machine()?, subject.smt, &used);
+    let chip = Arc::new(chip.map_err(failed(headline.key))?);
+    let load = workload(headline.load, subject)?;
+    Case::new(headline.key, &chip, load, repeats.alone_s, repeats.seed)
+}
+
+fn outcomes(
+    case: &Case,
+    policy: &str,
+    subject: &Subject,
+    repeats: Repeats,
+) -> Result<Vec<Outcome>, StudyError> {
+    let contender = Contender::new(policy, OS).map_err(failed(policy))?;
+    let usual = case
+        .experiment
+        .quantum_under(&contender)
+        .map_err(failed(policy))?;
+    let case = Case {
+        key: case.key.clone(),
+        work: case.work.clone(),
+        experiment: crate::experiment::Experiment {
+            quantum: Some(usual.mul_f64(subject.quantum)),
+            ..case.experiment.clone()
+        },
+    };
+    let seeds = (0..repeats.runs as u64).map(|run| repeats.seed.wrapping_add(run));
+    seeds.map(|seed| case.run(policy, seed)).collect()
+}
+
+fn workload(load: Load, subject: &Subject) -> Result<Workload, StudyError> {
+    let mut entries = Vec::new();
+    match load {
+        Load::Threads(programs) => {
+            for (name, threads) in programs {
+                let program = Arc::new(subject.program(name)?);
+                entries.push(instance(&program, 1, *threads));
+            }
+        }
+        Load::Copies(programs) => {
+            for (count, name) in programs {
+                let program = Arc::new(subject.program(name)?);
+                entries.extend((1..=*count).map(|number| instance(&program, number, 1)));
+            }
+        }
+    }
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    Ok(Workload {
+        text: names.join("+"),
+        entries,
+    })
+}
+
+fn instance(program: &Arc<ProgramSpec>, number: usize, threads: u32) -> Instance {
+    Instance {
+        name: format!("{}#{number}", program.name),
+        program: Arc::clone(program),
+        threads,
+        start_ms: 0.0,
+    }
+}
