@@ -7,7 +7,7 @@ use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
 use consort_core::policy::Form;
-use consort_core::{Backoff, ControlLoop, Machine, Offers, Sample, Signal, ThreadId};
+use consort_core::{Backoff, ControlLoop, Offers, Sample, Signal, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
@@ -123,9 +123,12 @@ impl Experiment {
     ) -> Result<(Wheel, Rc<RefCell<DecisionTime>>), ExperimentError> {
         let truth = contender.truth();
         let mut policy = contender.build(&self.chip, truth.as_ref())?;
-        let wishes = policy.wishes();
-        let pmu = SimulatedPmu::new(self.chip.spec(), &request(wishes.signals), seed)?;
+        policy.survey(self.chip.topology());
+        let wanted = request(policy.wishes().signals);
+        let pmu = SimulatedPmu::new(self.chip.spec(), &wanted, seed)?;
         let usual_ms = contender.quantum_ms(pmu.offers())?;
+        policy.prepare(self.chip.topology(), pmu.offers())?;
+        let wishes = policy.wishes();
         let usual = Duration::from_millis(wishes.quantum_ms.unwrap_or(usual_ms));
         let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
@@ -141,7 +144,6 @@ impl Experiment {
         if let Some(observer) = told.observer {
             machine.set_observer(observer);
         }
-        policy.prepare(machine.topology(), machine.offers())?;
         let (policy, decisions) = Timed::new(policy, told.listener);
         let machine = Revealed::new(machine, truth);
         let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
