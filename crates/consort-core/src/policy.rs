@@ -50,7 +50,12 @@ pub struct Wishes {
 
 /// A policy: decides once per quantum where each thread may run.
 pub trait Policy {
-    /// What it asks of the machine; does not change.
+    /// Sees the machine before it is asked for its wishes, where these depend on it.
+    fn survey(&mut self, topology: &Topology) {
+        let _ = topology;
+    }
+
+    /// What it asks of the machine; does not change once the machine is prepared for.
     fn wishes(&self) -> Wishes {
         Wishes::default()
     }

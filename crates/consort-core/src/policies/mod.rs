@@ -11,6 +11,7 @@ mod criticality;
 mod fair_progress;
 mod fair_time;
 pub mod grouping;
+mod holistic;
 mod hrrs;
 mod kuths;
 mod l1_bandwidth;
@@ -53,6 +54,7 @@ pub const REGISTRY: &[PolicyInfo] = &[
     pie::INFO,
     mem_dominance::INFO,
     mlp_ratio::INFO,
+    holistic::INFO,
     mapping::INFO,
     coscheduling::gang::INFO,
     coscheduling::fair_mis::INFO,
@@ -115,7 +117,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, mapping, gang, fair-mis, fair-com, greedy, pdpa, spread, random, pinned, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, holistic, mapping, gang, fair-mis, fair-com, greedy, pdpa, spread, random, pinned, none"
         );
         assert_eq!(
             error("none:x=1"),

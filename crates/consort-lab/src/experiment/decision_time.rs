@@ -53,6 +53,10 @@ impl Timed {
 }
 
 impl Policy for Timed {
+    fn survey(&mut self, topology: &Topology) {
+        self.policy.survey(topology);
+    }
+
     fn wishes(&self) -> Wishes {
         self.policy.wishes()
     }

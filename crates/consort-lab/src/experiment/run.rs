@@ -8,8 +8,8 @@ use super::oracle::Revealed;
 use super::result::RunResult;
 use crate::context::Context;
 use crate::study::Scale;
-use consort_core::policy::Form;
-use consort_core::{Backoff, ControlLoop, Machine, Offers, Sample, Signal, ThreadId};
+use consort_core::policy::{Form, Policy};
+use consort_core::{Backoff, ControlLoop, Sample, Signal, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
@@ -127,9 +127,8 @@ impl Experiment {
         let contender = &self.ready(contender, seed)?;
         let truth = contender.truth();
         let mut policy = contender.build(&self.chip, truth.as_ref())?;
+        let (pmu, usual) = self.introduce(contender, policy.as_mut(), seed)?;
         let wishes = policy.wishes();
-        let pmu = SimulatedPmu::new(self.chip.spec(), &request(wishes.signals), seed)?;
-        let usual = usual_quantum(contender, wishes.quantum_ms, pmu.offers())?;
         let quantum = self.quantum.unwrap_or(usual);
         let settings = Settings {
             seed,
@@ -144,7 +143,6 @@ impl Experiment {
         if let Some(observer) = told.observer {
             machine.set_observer(observer);
         }
-        policy.prepare(machine.topology(), machine.offers())?;
         let (policy, decisions) = Timed::new(policy, told.listener);
         let machine = Revealed::new(machine, truth);
         let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
@@ -169,9 +167,25 @@ impl Experiment {
             return Ok(quantum);
         }
         let truth = contender.truth();
-        let wishes = contender.build(&self.chip, truth.as_ref())?.wishes();
-        let pmu = SimulatedPmu::new(self.chip.spec(), &request(wishes.signals), 0)?;
-        usual_quantum(contender, wishes.quantum_ms, pmu.offers())
+        let mut policy = contender.build(&self.chip, truth.as_ref())?;
+        Ok(self.introduce(contender, policy.as_mut(), 0)?.1)
+    }
+
+    /// Shows a policy the machine; the counters that it wants, and its usual quantum.
+    fn introduce(
+        &self,
+        contender: &Contender,
+        policy: &mut dyn Policy,
+        seed: u64,
+    ) -> Result<(SimulatedPmu, Duration), ExperimentError> {
+        let topology = self.chip.topology();
+        policy.survey(topology);
+        let wanted = request(policy.wishes().signals);
+        let pmu = SimulatedPmu::new(self.chip.spec(), &wanted, seed)?;
+        let usual_ms = contender.quantum_ms(pmu.offers())?;
+        policy.prepare(topology, pmu.offers())?;
+        let usual_ms = policy.wishes().quantum_ms.unwrap_or(usual_ms);
+        Ok((pmu, Duration::from_millis(usual_ms)))
     }
 
     fn instances(&self, work: &[Work]) -> Vec<Instance> {
@@ -228,16 +242,6 @@ fn request(signals: &[Signal]) -> Request {
         signals: (!signals.is_empty()).then(|| signals.to_vec()),
         ..Request::default()
     }
-}
-
-/// What a policy wishes, else what is usual for it on such a machine.
-fn usual_quantum(
-    contender: &Contender,
-    wished_ms: Option<u64>,
-    offers: &Offers,
-) -> Result<Duration, ExperimentError> {
-    let usual_ms = contender.quantum_ms(offers)?;
-    Ok(Duration::from_millis(wished_ms.unwrap_or(usual_ms)))
 }
 
 /// A simulated machine with its energy model.

@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::config::RunConfig;
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::policy::{Policy, PolicyError, PolicySpec};
+use consort_core::policy::{Form, Policy, PolicyError, PolicyInfo, PolicySpec, Wishes};
 use consort_core::{Backoff, Machine, Offers, Topology, choose, policies, requested};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,15 +64,16 @@ impl Setup {
     ) -> Result<Self> {
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
+        let policy = prepared(&spec, topology, offers)?;
         let interval = args.interval.or(config.interval);
         let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
         Ok(Self {
-            policy: prepared(&spec, topology, offers)?,
+            interval: interval.unwrap_or(usual_quantum(info, policy.wishes())),
+            policy,
             spec,
             requested,
             model: args.model.clone(),
             why,
-            interval: interval.unwrap_or(Duration::from_millis(info.quantum_ms)),
             seed: args.seed.or(config.seed).unwrap_or(1),
             backoff: if back_off {
                 Backoff::new(TOLERATED_FALL)
@@ -111,9 +112,16 @@ fn without_foreign_options(spec: PolicySpec) -> PolicySpec {
     PolicySpec { options, ..spec }
 }
 
+/// What a policy wants in software, the only form that there is here.
+fn usual_quantum(info: &PolicyInfo, wishes: Wishes) -> Duration {
+    let wanted = wishes.quantum_ms.filter(|_| wishes.form == Form::Software);
+    Duration::from_millis(wanted.unwrap_or(info.quantum_ms))
+}
+
 /// The policy, made for this machine.
 fn prepared(spec: &PolicySpec, topology: &Topology, offers: &Offers) -> Result<Box<dyn Policy>> {
     let mut policy = policies::build(spec).map_err(bad_input)?;
+    policy.survey(topology);
     policy.prepare(topology, offers).map_err(bad_input)?;
     Ok(policy)
 }

@@ -1,0 +1,123 @@
+//! Threads on the places of a mapping.
+
+use super::candidate::Candidate;
+use super::characteristics::Characteristics;
+use super::crowd::{Crowd, Group};
+use super::hold::{Hold, holds};
+use crate::ids::{PuId, ThreadId};
+use crate::mapping::domains;
+use crate::plan::Placement;
+use crate::pu_set::PuSet;
+use crate::topology::Topology;
+use std::collections::BTreeMap;
+
+/// Where everybody is under a mapping.
+#[derive(Clone, Debug)]
+pub(super) struct Assignment {
+    candidate: Candidate,
+    /// The PUs that there were.
+    machine: PuSet,
+    /// Members by program.
+    ids: Vec<Vec<ThreadId>>,
+    /// By program.
+    pub(super) holds: Vec<Hold>,
+    pub(super) placements: BTreeMap<ThreadId, Placement>,
+    pus: BTreeMap<ThreadId, PuId>,
+}
+
+impl Assignment {
+    /// Whether it is still that of the mapping and the threads.
+    pub(super) fn is_of(
+        &self,
+        candidate: Candidate,
+        topology: &Topology,
+        crowd: &Crowd<'_>,
+    ) -> bool {
+        let same = |(ids, group): (&Vec<ThreadId>, &Group<'_>)| {
+            ids.iter().copied().eq(group.members.iter().map(|t| t.id))
+        };
+        self.candidate == candidate
+            && self.machine == *topology.pus()
+            && self.ids.len() == crowd.groups.len()
+            && self.ids.iter().zip(&crowd.groups).all(same)
+    }
+
+    /// Gives the threads their places; who had one of its program's places `before` keeps it.
+    pub(super) fn new(
+        candidate: Candidate,
+        topology: &Topology,
+        crowd: &Crowd<'_>,
+        known: &[Characteristics],
+        before: Option<&Self>,
+    ) -> Self {
+        let ids = { crowd.groups.iter() }
+            .map(|g| g.members.iter().map(|t| t.id).collect())
+            .collect();
+        let mut made = Self {
+            candidate,
+            machine: topology.pus().clone(),
+            ids,
+            holds: Vec::new(),
+            placements: BTreeMap::new(),
+            pus: BTreeMap::new(),
+        };
+        let counts = crowd.counts();
+        if let Some(places) = candidate.places(topology, &counts, known) {
+            let shape = candidate.shape(topology, &counts, Some(&places));
+            made.holds = holds(candidate, known, &shape);
+            made.seat(&places, before);
+            made.restrict(topology);
+        }
+        made
+    }
+
+    fn seat(&mut self, places: &[Vec<PuId>], before: Option<&Self>) {
+        for (ids, places) in self.ids.iter().zip(places) {
+            let mut free: BTreeMap<PuId, usize> = BTreeMap::new();
+            places
+                .iter()
+                .for_each(|&pu| *free.entry(pu).or_default() += 1);
+            let had = |id: &ThreadId| before.and_then(|b| b.pus.get(id).copied());
+            let mut later = Vec::new();
+            for &id in ids {
+                if let Some(pu) = had(&id).filter(|pu| take(&mut free, *pu)) {
+                    self.pus.insert(id, pu);
+                } else {
+                    later.push(id);
+                }
+            }
+            let left = { free.into_iter() }.flat_map(|(pu, n)| std::iter::repeat_n(pu, n));
+            self.pus.extend(later.into_iter().zip(left));
+        }
+    }
+
+    fn restrict(&mut self, topology: &Topology) {
+        let domains: Vec<PuSet> = { domains(topology).into_iter() }
+            .map(|pus| pus.into_iter().collect())
+            .collect();
+        for (ids, &hold) in self.ids.iter().zip(&self.holds) {
+            for id in ids {
+                let Some(&pu) = self.pus.get(id) else {
+                    continue;
+                };
+                let home = domains.iter().find(|d| d.contains(pu));
+                let placement = match (hold, home) {
+                    (Hold::Free, _) => Placement::Unrestricted,
+                    (Hold::Domain, Some(home)) => Placement::Restricted(home.clone()),
+                    _ => Placement::Restricted(pu.into()),
+                };
+                self.placements.insert(*id, placement);
+            }
+        }
+    }
+}
+
+fn take(free: &mut BTreeMap<PuId, usize>, pu: PuId) -> bool {
+    match free.get_mut(&pu).filter(|n| **n > 0) {
+        Some(n) => {
+            *n -= 1;
+            true
+        }
+        None => false,
+    }
+}

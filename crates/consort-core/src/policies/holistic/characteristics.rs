@@ -1,0 +1,223 @@
+//! What is known of a program: numbers that the rules price.
+
+use super::crowd::Group;
+use crate::sample::ThreadObservation;
+use crate::signal::Signal;
+
+/// Nanoseconds per second.
+const NS_PER_S: f64 = 1e9;
+/// Weight of the last quantum beside all before it.
+const WEIGHT: f64 = 0.5;
+/// Clock where cycles are not counted, Hz: prices of one machine are compared with each other
+/// only, so that any will do.
+const NOMINAL_HZ: f64 = 2e9;
+/// What a miss of the LLC is taken to cost where nothing tells, ns: the described machines have
+/// 45 to 115.
+const NOMINAL_MISS_NS: f64 = 80.0;
+/// Requests that are queued all the time leave no estimate of what would be asked for without.
+const MOST_QUEUED: f64 = 0.9;
+/// Stack components of mispredicted branches, by what their names contain.
+const BRANCH_NAMES: [&str; 3] = ["branch", "br_mpred", "bad-speculation"];
+/// Stack components of waiting for data.
+const DATA_NAMES: [&str; 4] = ["memory", "data", "dcache", "back-end-memory"];
+
+/// One number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Characteristic {
+    /// Core cycles per s of CPU time.
+    Clock,
+    /// Accesses to the LLC per s of CPU time.
+    LlcAccesses,
+    /// Misses of the LLC per s of CPU time.
+    LlcMisses,
+    /// Cycles that a miss of the LLC is waited for.
+    MissCycles,
+    /// Share of time waiting for data.
+    Waits,
+    /// Share of a memory path that one running thread would use if it were not queued.
+    Path,
+    /// Share of cycles lost to mispredicted branches.
+    BranchCycles,
+    /// Share of accesses to the L1D that need nothing from the LLC.
+    NearHits,
+    /// Returns from futex waits per s of CPU time.
+    Syncs,
+    /// Returns from other blocking calls per s of CPU time.
+    Inputs,
+    /// Context switches per s of CPU time.
+    Switches,
+    /// By how much of the mean CPU time the last sibling is behind, where nobody is placed.
+    Lag,
+    /// By how much of them misses grow when siblings are in different LLC domains; learnt.
+    Sharing,
+    /// By how much more than misses the lines on the memory path grow then; learnt.
+    Excess,
+}
+
+impl Characteristic {
+    /// All of them.
+    pub(super) const ALL: [Self; 14] = [
+        Self::Clock,
+        Self::LlcAccesses,
+        Self::LlcMisses,
+        Self::MissCycles,
+        Self::Waits,
+        Self::Path,
+        Self::BranchCycles,
+        Self::NearHits,
+        Self::Syncs,
+        Self::Inputs,
+        Self::Switches,
+        Self::Lag,
+        Self::Sharing,
+        Self::Excess,
+    ];
+
+    /// In reports, with its unit.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "cycles per s",
+            Self::LlcAccesses => "LLC accesses per s",
+            Self::LlcMisses => "LLC misses per s",
+            Self::MissCycles => "cycles per LLC miss",
+            Self::Waits => "share of time waiting for data",
+            Self::Path => "share of the memory path",
+            Self::BranchCycles => "share of cycles lost to branches",
+            Self::NearHits => "share of accesses that hit near",
+            Self::Syncs => "futex returns per s",
+            Self::Inputs => "blocking returns per s",
+            Self::Switches => "context switches per s",
+            Self::Lag => "lag of the last sibling",
+            Self::Sharing => "data sharing (learnt)",
+            Self::Excess => "excess of prefetching (learnt)",
+        }
+    }
+}
+
+/// What is known of a program; what no signal tells is not there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Characteristics {
+    known: [Option<f64>; Characteristic::ALL.len()],
+}
+
+impl Characteristics {
+    pub(super) fn get(&self, what: Characteristic) -> Option<f64> {
+        self.known[what as usize]
+    }
+
+    pub(super) fn set(&mut self, what: Characteristic, value: Option<f64>) {
+        self.known[what as usize] = value.filter(|v| v.is_finite() && *v >= 0.0);
+    }
+
+    /// The value, 0 where it is not known.
+    pub(super) fn or_zero(&self, what: Characteristic) -> f64 {
+        self.get(what).unwrap_or(0.0)
+    }
+
+    /// Cycles per s of CPU time.
+    pub(super) fn hz(&self) -> f64 {
+        self.get(Characteristic::Clock).unwrap_or(NOMINAL_HZ)
+    }
+
+    /// Cycles that a miss of the LLC costs.
+    pub(super) fn miss_cycles(&self) -> f64 {
+        let nominal = NOMINAL_MISS_NS * self.hz() / NS_PER_S;
+        self.get(Characteristic::MissCycles).unwrap_or(nominal)
+    }
+
+    /// Takes what the last quantum told in; what it did not tell stays.
+    pub(super) fn update(&mut self, last: &Self) {
+        for (old, new) in self.known.iter_mut().zip(last.known) {
+            *old = match (*old, new) {
+                (Some(old), Some(new)) => Some(old + WEIGHT * (new - old)),
+                (old, new) => new.or(old),
+            };
+        }
+    }
+
+    /// What one quantum tells of a program; `free` tells that nobody was placed in it.
+    pub(super) fn of(group: &Group<'_>, free: bool) -> Self {
+        let cpu_s = group.sum(Signal::CpuTime).unwrap_or(0.0) / NS_PER_S;
+        let mut told = Self::default();
+        if cpu_s <= 0.0 {
+            return told;
+        }
+        let per_s = |signal| group.sum(signal).map(|value| value / cpu_s);
+        told.set(Characteristic::Clock, per_s(Signal::Cycles));
+        told.set(Characteristic::LlcAccesses, per_s(Signal::LlcAccesses));
+        told.set(Characteristic::LlcMisses, per_s(Signal::LlcMisses));
+        told.set(Characteristic::MissCycles, miss_cycles(group));
+        told.set(Characteristic::Waits, waits(group));
+        told.set(Characteristic::Path, path(group));
+        told.set(Characteristic::BranchCycles, stalled(group, &BRANCH_NAMES));
+        told.set(Characteristic::NearHits, near_hits(group));
+        told.set(Characteristic::Syncs, per_s(Signal::FutexReturns));
+        told.set(Characteristic::Inputs, per_s(Signal::BlockingReturns));
+        told.set(Characteristic::Switches, per_s(Signal::ContextSwitches));
+        told.set(Characteristic::Lag, lag(group).filter(|_| free));
+        told
+    }
+}
+
+fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
+    let (part, whole) = part.zip(whole)?;
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// Counted, or the cycles stalled behind loads by the misses that there were.
+fn miss_cycles(group: &Group<'_>) -> Option<f64> {
+    let misses = group.sum(Signal::LlcMisses);
+    let counted = ratio(group.sum(Signal::LlcMissCycles), misses);
+    counted.or_else(|| {
+        let cycles = group.sum(Signal::Cycles)?;
+        ratio(Some(waits(group)? * cycles), misses)
+    })
+}
+
+fn waits(group: &Group<'_>) -> Option<f64> {
+    stalled(group, &DATA_NAMES).or_else(|| group.mean(Signal::MemoryStall))
+}
+
+/// Bus busy per cycle that was not spent queued for it.
+fn path(group: &Group<'_>) -> Option<f64> {
+    let cycles = group.sum(Signal::Cycles);
+    let busy = ratio(group.sum(Signal::BusBusyCycles), cycles)?;
+    let queued = ratio(group.sum(Signal::BusQueueCycles), cycles).unwrap_or(0.0);
+    Some(busy / (1.0 - queued.clamp(0.0, MOST_QUEUED)))
+}
+
+fn near_hits(group: &Group<'_>) -> Option<f64> {
+    let far = ratio(
+        group.sum(Signal::LlcAccesses),
+        group.sum(Signal::L1dAccesses),
+    )?;
+    Some(1.0 - far.min(1.0))
+}
+
+/// Share of cycles in the components whose names contain one of these, mean over threads.
+fn stalled(group: &Group<'_>, names: &[&str]) -> Option<f64> {
+    let shares: Vec<f64> = { group.members.iter() }
+        .filter_map(|thread| stack_share(thread, names))
+        .collect();
+    crate::stats::mean(&shares)
+}
+
+fn stack_share(thread: &ThreadObservation, names: &[&str]) -> Option<f64> {
+    let (stack, _) = thread.sample.stack.as_ref()?;
+    let named = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        names.iter().any(|part| name.contains(part))
+    };
+    let found = stack.components().iter().filter(|c| named(&c.name));
+    let shares: Vec<f64> = found.map(|c| c.share).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum())
+}
+
+fn lag(group: &Group<'_>) -> Option<f64> {
+    let times: Vec<f64> = { group.members.iter() }
+        .map(|thread| thread.sample.cpu_time_ns())
+        .collect();
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let mean = crate::stats::mean(&times)?;
+    (times.len() > 1 && mean > 0.0).then(|| (mean - least) / mean)
+}

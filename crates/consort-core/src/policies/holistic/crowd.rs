@@ -1,0 +1,124 @@
+//! Who takes part: the threads that want to run, program by program.
+
+use super::ground::wanted_share;
+use crate::ids::{ProgramId, ThreadId};
+use crate::policy::View;
+use crate::sample::ThreadObservation;
+use crate::signal::Signal;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Share of the interval that a thread must have run or waited for a PU to take part.
+const JOINS_FROM: f64 = 0.1;
+/// Quanta without, after which it no longer takes part.
+const LEAVES_AFTER: u32 = 8;
+
+/// A program with its threads that take part.
+#[derive(Clone, Debug)]
+pub(super) struct Group<'a> {
+    pub(super) program: ProgramId,
+    pub(super) name: Arc<str>,
+    /// By id.
+    pub(super) members: Vec<&'a ThreadObservation>,
+}
+
+impl Group<'_> {
+    /// Over the threads that are known; none where no thread is.
+    pub(super) fn sum(&self, signal: Signal) -> Option<f64> {
+        let known = self.members.iter().filter_map(|t| t.sample.get(signal));
+        known.reduce(|a, b| a + b)
+    }
+
+    /// As [`Group::sum`].
+    pub(super) fn mean(&self, signal: Signal) -> Option<f64> {
+        let known = self.members.iter().filter_map(|t| t.sample.get(signal));
+        crate::stats::mean(&known.collect::<Vec<_>>())
+    }
+}
+
+/// Programs by name and number, and who does not take part.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Crowd<'a> {
+    pub(super) groups: Vec<Group<'a>>,
+    /// With the reason.
+    pub(super) left: Vec<(&'a ThreadObservation, &'static str)>,
+}
+
+impl Crowd<'_> {
+    /// Threads of each program.
+    pub(super) fn counts(&self) -> Vec<usize> {
+        self.groups.iter().map(|g| g.members.len()).collect()
+    }
+
+    /// What makes two loads the same: the programs by name with their threads.
+    pub(super) fn signature(&self) -> Signature {
+        let one = |group: &Group<'_>| (Arc::clone(&group.name), group.members.len());
+        self.groups.iter().map(one).collect()
+    }
+}
+
+/// Programs by name, each with its number of threads.
+pub(super) type Signature = Vec<(Arc<str>, usize)>;
+
+/// Remembers who takes part, so that a thread that sleeps for a moment does not come and go.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// Quanta in which each was hardly active.
+    idle: BTreeMap<ThreadId, u32>,
+}
+
+impl Members {
+    pub(super) fn follow<'a>(&mut self, view: View<'a>) -> Crowd<'a> {
+        let seen = view.observation;
+        self.idle.retain(|&id, _| seen.thread(id).is_some());
+        let mut crowd = Crowd::default();
+        let mut programs: BTreeMap<ProgramId, Vec<&ThreadObservation>> = BTreeMap::new();
+        for thread in seen.managed() {
+            match self.reason_to_leave(view, thread) {
+                Some(why) => crowd.left.push((thread, why)),
+                None => programs
+                    .entry(seen.program_of(thread.id))
+                    .or_default()
+                    .push(thread),
+            }
+        }
+        crowd.groups = programs.into_iter().filter_map(group).collect();
+        crowd
+            .groups
+            .sort_by(|a, b| (&a.name, a.program).cmp(&(&b.name, b.program)));
+        crowd
+    }
+
+    fn reason_to_leave(
+        &mut self,
+        view: View<'_>,
+        thread: &ThreadObservation,
+    ) -> Option<&'static str> {
+        if !view.topology.pus().is_subset(&thread.original) {
+            return Some("it may not run on every PU, and mappings use all");
+        }
+        let wants = wanted_share(view.observation, thread) >= JOINS_FROM;
+        if wants {
+            self.idle.insert(thread.id, 0);
+            return None;
+        }
+        let idle = self.idle.get_mut(&thread.id).map(|quanta| {
+            *quanta += 1;
+            *quanta
+        });
+        if idle.is_some_and(|quanta| quanta < LEAVES_AFTER) {
+            return None;
+        }
+        self.idle.remove(&thread.id);
+        Some("it is hardly active")
+    }
+}
+
+fn group((program, members): (ProgramId, Vec<&ThreadObservation>)) -> Option<Group<'_>> {
+    let name = Arc::clone(&members.first()?.name);
+    Some(Group {
+        program,
+        name,
+        members,
+    })
+}

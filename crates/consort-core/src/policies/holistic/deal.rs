@@ -1,0 +1,176 @@
+//! Dealing programs to parts of the machine.
+
+use std::cmp::Reverse;
+
+/// How programs come to parts of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    /// Each whole in one part, as far as it fits.
+    Together,
+    /// Each over all parts.
+    Spread,
+    /// Each whole in one part, so that the parts' demands are alike.
+    Balanced,
+}
+
+/// A program to deal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Hand {
+    /// Threads.
+    pub(super) threads: usize,
+    /// What each of them asks of what the part shares.
+    pub(super) demand: f64,
+}
+
+/// Threads of each program in each part, by part and program; `sizes` are the PUs of the parts,
+/// which get threads in proportion.
+pub(super) fn deal(way: Way, hands: &[Hand], sizes: &[usize]) -> Vec<Vec<usize>> {
+    let mut table = Table::new(hands, sizes);
+    match way {
+        Way::Together => table.whole(|h| h.threads as f64, Table::most_room),
+        Way::Balanced => table.whole(|h| h.demand * h.threads as f64, Table::least_demand),
+        Way::Spread => table.spread(),
+    }
+    table.dealt
+}
+
+struct Table<'a> {
+    hands: &'a [Hand],
+    sizes: &'a [usize],
+    /// Threads that each part may still get.
+    room: Vec<usize>,
+    /// By part and program.
+    dealt: Vec<Vec<usize>>,
+}
+
+impl<'a> Table<'a> {
+    fn new(hands: &'a [Hand], sizes: &'a [usize]) -> Self {
+        let all: usize = hands.iter().map(|h| h.threads).sum();
+        Self {
+            hands,
+            sizes,
+            room: shares(all, sizes),
+            dealt: vec![vec![0; hands.len()]; sizes.len()],
+        }
+    }
+
+    /// The largest program first to the part that `choose` gives; what does not fit goes on.
+    fn whole(
+        &mut self,
+        size: impl Fn(&Hand) -> f64,
+        choose: impl Fn(&Self, usize) -> Option<usize>,
+    ) {
+        let mut order: Vec<usize> = (0..self.hands.len()).collect();
+        order.sort_by(|&a, &b| size(&self.hands[b]).total_cmp(&size(&self.hands[a])));
+        for program in order {
+            let mut left = self.hands[program].threads;
+            while left > 0 {
+                let Some(part) = choose(self, left).filter(|&part| self.room[part] > 0) else {
+                    return;
+                };
+                let here = left.min(self.room[part]);
+                self.give(program, part, here);
+                left -= here;
+            }
+        }
+    }
+
+    fn give(&mut self, program: usize, part: usize, threads: usize) {
+        self.dealt[part][program] += threads;
+        self.room[part] -= threads;
+    }
+
+    fn most_room(&self, _: usize) -> Option<usize> {
+        (0..self.sizes.len()).max_by_key(|&part| (self.room[part], Reverse(part)))
+    }
+
+    /// Among the parts with room for so many threads, else those with any, the one of which least
+    /// is asked for its size.
+    fn least_demand(&self, threads: usize) -> Option<usize> {
+        let fits = |&part: &usize| self.room[part] >= threads;
+        let any = |&part: &usize| self.room[part] > 0;
+        let parts = || 0..self.sizes.len();
+        let least = |a: &usize, b: &usize| self.demand(*a).total_cmp(&self.demand(*b));
+        let whole = parts().filter(fits).min_by(least);
+        whole.or_else(|| parts().filter(any).min_by(least))
+    }
+
+    fn demand(&self, part: usize) -> f64 {
+        let pairs = self.hands.iter().zip(&self.dealt[part]);
+        let asked: f64 = pairs.map(|(h, &n)| h.demand * n as f64).sum();
+        asked / self.sizes[part].max(1) as f64
+    }
+
+    /// Thread by thread to the part with the fewest siblings for its size.
+    fn spread(&mut self) {
+        for program in 0..self.hands.len() {
+            for _ in 0..self.hands[program].threads {
+                let parts = (0..self.sizes.len()).filter(|&part| self.room[part] > 0);
+                let next = parts.min_by_key(|&part| {
+                    let siblings = self.dealt[part][program] << 16;
+                    (siblings / self.sizes[part].max(1), Reverse(self.room[part]))
+                });
+                let Some(part) = next else { return };
+                self.give(program, part, 1);
+            }
+        }
+    }
+}
+
+/// So many threads in proportion to sizes, by largest remainder.
+fn shares(all: usize, sizes: &[usize]) -> Vec<usize> {
+    let total: usize = sizes.iter().sum::<usize>().max(1);
+    let mut shares: Vec<usize> = sizes.iter().map(|size| all * size / total).collect();
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&part| Reverse(all * sizes[part] % total));
+    let rest = all - shares.iter().sum::<usize>();
+    for &part in order.iter().take(rest) {
+        shares[part] += 1;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hands(of: &[(usize, f64)]) -> Vec<Hand> {
+        let hand = |&(threads, demand): &(usize, f64)| Hand { threads, demand };
+        of.iter().map(hand).collect()
+    }
+
+    #[test]
+    fn programs_stay_together_are_spread_or_balanced() {
+        let two = hands(&[(4, 1.0), (4, 1.0)]);
+        assert_eq!(deal(Way::Together, &two, &[2, 2]), [[4, 0], [0, 4]]);
+        assert_eq!(deal(Way::Spread, &two, &[2, 2]), [[2, 2], [2, 2]]);
+        // Two heavy and two light ones: a heavy one beside a light one.
+        let four = hands(&[(1, 9.0), (1, 8.0), (1, 1.0), (1, 2.0)]);
+        let dealt = deal(Way::Balanced, &four, &[2, 2]);
+        assert_eq!(dealt, [[1, 0, 1, 0], [0, 1, 0, 1]]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_thread_is_dealt_and_no_part_gets_more_than_its_share(
+            of in prop::collection::vec((0usize..9, 0.0f64..5.0), 0..6),
+            sizes in prop::collection::vec(1usize..9, 1..5),
+        ) {
+            let hands = hands(&of);
+            let all: usize = of.iter().map(|h| h.0).sum();
+            for way in [Way::Together, Way::Spread, Way::Balanced] {
+                let dealt = deal(way, &hands, &sizes);
+                for (program, hand) in hands.iter().enumerate() {
+                    let sum: usize = dealt.iter().map(|part| part[program]).sum();
+                    prop_assert_eq!(sum, hand.threads);
+                }
+                let total: usize = sizes.iter().sum();
+                for (part, size) in dealt.iter().zip(&sizes) {
+                    let load: usize = part.iter().sum();
+                    prop_assert!(load <= (all * size).div_ceil(total));
+                }
+            }
+        }
+    }
+}

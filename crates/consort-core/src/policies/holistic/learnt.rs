@@ -1,0 +1,131 @@
+//! What one observation cannot tell and trials do: whether siblings share data, and whether their
+//! prefetcher fetches in excess.
+
+use super::candidate::{Candidate, Inside, SPR};
+use super::crowd::Group;
+use crate::mapping::Scheme;
+use crate::sample::ThreadObservation;
+use crate::signal::Signal;
+
+/// Misses and cycles on the bus per instruction, as counted under one mapping.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    misses: Ratio,
+    bus: Ratio,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ratio {
+    part: f64,
+    instructions: f64,
+}
+
+impl Seen {
+    pub(super) fn add(&mut self, group: &Group<'_>) {
+        for thread in &group.members {
+            self.misses.add(thread, Signal::LlcMisses);
+            self.bus.add(thread, Signal::BusBusyCycles);
+        }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            misses: self.misses.plus(other.misses),
+            bus: self.bus.plus(other.bus),
+        }
+    }
+}
+
+impl Ratio {
+    /// Counts that are not of the last quantum alone are of no use here.
+    fn add(&mut self, thread: &ThreadObservation, signal: Signal) {
+        let fresh = thread.sample.reading(signal);
+        let fresh = fresh.filter(|reading| !reading.is_multiplexed());
+        let instructions = thread.sample.get(Signal::Instructions);
+        if let Some((reading, instructions)) = fresh.zip(instructions) {
+            self.part += reading.raw;
+            self.instructions += instructions;
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            part: self.part + other.part,
+            instructions: self.instructions + other.instructions,
+        }
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.instructions > 0.0 && self.part > 0.0).then(|| self.part / self.instructions)
+    }
+}
+
+/// Whether a mapping keeps siblings together or apart.
+fn keeps_together(candidate: Candidate) -> Option<bool> {
+    match candidate {
+        Candidate::Os => None,
+        Candidate::Placed { inside, .. } if inside == SPR => Some(false),
+        Candidate::Placed { inside, .. } => Some(inside != Inside::Scheme(Scheme::Int)),
+    }
+}
+
+/// By how much of them misses grow when siblings are apart, and the bus's use beyond that; none
+/// where not both were seen.
+pub(super) fn sharing_and_excess<'a>(
+    seen: impl Iterator<Item = (Candidate, &'a Seen)>,
+) -> (Option<f64>, Option<f64>) {
+    let (mut together, mut apart) = (Seen::default(), Seen::default());
+    for (candidate, seen) in seen {
+        match keeps_together(candidate) {
+            Some(true) => together = together.plus(seen),
+            Some(false) => apart = apart.plus(seen),
+            None => {}
+        }
+    }
+    let growth = |of: fn(&Seen) -> Ratio| Some(of(&apart).value()? / of(&together).value()?);
+    let misses = growth(|s| s.misses);
+    let bus = growth(|s| s.bus);
+    let excess = bus.map(|bus| bus / misses.unwrap_or(1.0).max(1.0));
+    let beyond_one = |ratio: f64| (ratio - 1.0).max(0.0);
+    (misses.map(beyond_one), excess.map(beyond_one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::candidate::{INT, ISO};
+    use super::super::deal::Way;
+    use super::*;
+
+    /// A billion instructions with so many misses and cycles on the bus.
+    fn seen(misses: f64, bus: f64) -> Seen {
+        let ratio = |part| Ratio {
+            part,
+            instructions: 1e9,
+        };
+        Seen {
+            misses: ratio(misses),
+            bus: ratio(bus),
+        }
+    }
+
+    fn learnt(iso: &Seen, int: &Seen) -> (Option<f64>, Option<f64>) {
+        let placed = |inside| Candidate::Placed {
+            nodes: Way::Together,
+            inside,
+        };
+        let os = (Candidate::Os, iso);
+        let all = [os, (placed(ISO), iso), (placed(INT), int)];
+        sharing_and_excess(all.into_iter())
+    }
+
+    #[test]
+    fn misses_that_siblings_apart_add_are_sharing_and_other_lines_excess() {
+        // Half as many misses again, and the bus busy three times as long: twice beyond that.
+        let (sharing, excess) = learnt(&seen(1e6, 1e7), &seen(1.5e6, 3e7));
+        assert_eq!((sharing, excess), (Some(0.5), Some(1.0)));
+        // Fewer misses apart are no sharing.
+        let (sharing, excess) = learnt(&seen(1e6, 1e7), &seen(0.5e6, 1e7));
+        assert_eq!((sharing, excess), (Some(0.0), Some(0.0)));
+        assert_eq!(learnt(&seen(0.0, 0.0), &seen(1.0, 1.0)), (None, None));
+    }
+}

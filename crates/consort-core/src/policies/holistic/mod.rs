@@ -1,0 +1,201 @@
+//! `holistic`: whichever resource matters most on this machine to these programs, served.
+//!
+//! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
+//! Holistic View of the Hardware Resources" (ISPASS 2012); the umbrella over the other policies
+//! is ours.
+//!
+//! Where a single-purpose policy knows the ground better, it decides ([`umbrella`], [`guide`]): who
+//! gets the large core on asymmetric chips, which programs share a quantum where there are more
+//! than there are cores for, who shares a core where PUs do. Which one, depends on what each
+//! promises and on what the machine can tell, never on how it came out.
+//!
+//! Elsewhere the source's guidelines do ([`guidelines`]). Of every program is known what the
+//! machine's tier tells ([`characteristics`]); each guideline is a rule that prices a mapping in
+//! cycles per second ([`rules`]); from the node inwards to the PU the cheapest is taken
+//! ([`levels`], [`hold`]), or by the source's priorities where nothing can be priced
+//! ([`priorities`]). What one observation cannot tell is tried: the cheapest, the source's own
+//! mappings and the operating system's, by rounds and a bounded number of them ([`trials`]).
+//! What surely gains most stays until another load or phase comes; where nothing surely gains,
+//! all is left to the operating system.
+//!
+//! Observes what the policy that decides observes, at its quantum; the guidelines use cache and
+//! bus counters where there are any, and without instructions they try nothing. Promises that a
+//! trial costs a bounded time, that plans stay within masks, and that the report says who
+//! decided, what each level's mappings cost by which rule, and which rules were overruled.
+//!
+//! Pitfalls: prices order mappings, they do not foretell run times; instructions stand for
+//! progress, which spinning makes too; threads that may not run on every PU are left alone.
+
+mod assignment;
+mod candidate;
+mod characteristics;
+mod crowd;
+mod deal;
+mod ground;
+mod guide;
+mod guidelines;
+mod hold;
+mod learnt;
+mod levels;
+mod memory;
+mod options;
+mod phase;
+mod priorities;
+mod report;
+mod rules;
+mod shape;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod trial_tests;
+mod trials;
+mod umbrella;
+
+use self::ground::Ground;
+use self::guide::{Guide, expected};
+use self::guidelines::Guidelines;
+use self::options::{OPTIONS, Passed};
+use crate::plan::Decision;
+use crate::policy::{Form, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View, Wishes};
+use crate::sample::{Observation, ThreadObservation};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
+
+pub(crate) const INFO: PolicyInfo = PolicyInfo {
+    name: "holistic",
+    family: "thread mapping",
+    source: "Wang et al., ISPASS 2012",
+    needs: &[Signal::CpuTime],
+    tier_min: Tier::Proc,
+    quantum_ms: 100,
+    live: true,
+    simulated: true,
+    summary: "serves the resource that matters most, by whichever policy knows the ground",
+    options: OPTIONS,
+    build,
+};
+
+/// What the guidelines, and co-schedulers in their stead, use beside what the operating system tells.
+const SIGNALS: [Signal; 9] = [
+    Signal::L1dAccesses,
+    Signal::LlcAccesses,
+    Signal::LlcMisses,
+    Signal::LlcMissCycles,
+    Signal::BusBusyCycles,
+    Signal::BusQueueCycles,
+    Signal::MemoryStall,
+    Signal::CycleStack,
+    Signal::Energy,
+];
+
+const NANOS_PER_MS: u64 = 1_000_000;
+
+fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+    Ok(Box::new(Holistic {
+        passed: Passed::of(options)?,
+        ground: None,
+        offers: Offers::default(),
+        wishes: Wishes::default(),
+        guide: Guide::default(),
+        guidelines: Guidelines::default(),
+    }))
+}
+
+/// The policy.
+struct Holistic {
+    passed: Passed,
+    /// With the topology that it is of.
+    ground: Option<(Topology, Ground)>,
+    offers: Offers,
+    wishes: Wishes,
+    guide: Guide,
+    guidelines: Guidelines,
+}
+
+impl Policy for Holistic {
+    fn survey(&mut self, topology: &Topology) {
+        let ground = self.look(topology);
+        self.wishes = wishes(&ground, &self.passed);
+    }
+
+    fn wishes(&self) -> Wishes {
+        self.wishes
+    }
+
+    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
+        self.offers = offers.clone();
+        let ground = self.look(topology);
+        let expected = expected(topology, &ground, offers, &self.passed);
+        self.wishes = Wishes {
+            quantum_ms: expected.map(|chosen| chosen.wished_ms),
+            ..wishes(&ground, &self.passed)
+        };
+        Ok(())
+    }
+
+    fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let ground = self.look(view.topology);
+        self.guide.follow(view, &ground, &self.offers, &self.passed);
+        let mut decision = self.ask(view, rng);
+        let said = std::iter::once(ground.sentence()).chain(self.guide.sentences());
+        decision.report.notes.splice(0..0, said);
+        decision
+    }
+}
+
+impl Holistic {
+    fn look(&mut self, topology: &Topology) -> Ground {
+        match &self.ground {
+            Some((seen, ground)) if seen == topology => *ground,
+            _ => {
+                let ground = Ground::of(topology);
+                self.ground = Some((topology.clone(), ground));
+                ground
+            }
+        }
+    }
+
+    /// What the policy that decides says, at its own quantum.
+    fn ask(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let granted = is_granted(self.wishes.form, view.observation);
+        let (form_ms, wishes) = (INFO.quantum_ms, self.wishes);
+        let Some(chosen) = self.guide.chosen() else {
+            return self.guidelines.decide(view);
+        };
+        let (wanted_ms, loop_ms) = if granted {
+            (chosen.wished_ms, wishes.quantum_ms.unwrap_or(form_ms))
+        } else {
+            (chosen.usual_ms, form_ms)
+        };
+        let mut decision = chosen.policy.decide(view, rng);
+        if decision.quantum_ns.is_none() && wanted_ms != loop_ms {
+            decision.quantum_ns = Some(wanted_ms * NANOS_PER_MS);
+        }
+        decision
+    }
+}
+
+fn wishes(ground: &Ground, passed: &Passed) -> Wishes {
+    if ground.is_asymmetric {
+        Wishes {
+            form: passed.form,
+            on_activity: true,
+            ..Wishes::default()
+        }
+    } else if ground.smt > 1 {
+        Wishes::default()
+    } else {
+        Wishes {
+            signals: &SIGNALS,
+            ..Wishes::default()
+        }
+    }
+}
+
+/// Whether the form that was wished for was granted: only logical cores tell of kernel mode.
+fn is_granted(form: Form, observation: &Observation) -> bool {
+    let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
+    form == Form::Software
+        || observation.threads.is_empty()
+        || observation.threads.iter().any(is_core)
+}

@@ -1,0 +1,81 @@
+//! The options, and those that are passed on.
+
+use crate::policies::asymmetric::{FORM, form};
+use crate::policies::{build, find};
+use crate::policy::{Form, Named, OptionInfo, Options, PolicyError, PolicyInfo, PolicySpec};
+use std::collections::BTreeMap;
+
+/// The policy that a model is for.
+const USES_MODEL: &str = "symbiotic";
+/// Its option that names one.
+const MODEL: &str = "model";
+
+pub(super) const OPTIONS: &[OptionInfo] = &[
+    FORM,
+    OptionInfo {
+        name: MODEL,
+        default: "auto",
+        meaning: "interference model for cores that PUs share: auto (the shipped one that fits), a name or FILE.toml",
+    },
+];
+
+fn form_name(form: Form) -> &'static str {
+    match form {
+        Form::Hardware => "hardware",
+        Form::Software => "software",
+    }
+}
+
+/// What is passed on to the policy that decides.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    pub(super) form: Form,
+    /// By option.
+    values: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
+}
+
+impl Passed {
+    pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
+        let mut passed = Self {
+            form: form(options)?,
+            values: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        if options.is_given(FORM.name) {
+            // Else each keeps the quantum of the form that it was proposed for.
+            passed.value(FORM.name, form_name(passed.form));
+        }
+        match options.named(MODEL)? {
+            Named::Name(name) => passed.value(MODEL, name),
+            Named::File { path, content } => {
+                passed.value(MODEL, path);
+                passed.files.insert(MODEL.to_owned(), content.to_owned());
+            }
+        }
+        if options.is_given(MODEL) {
+            // One that does not exist is refused before anything is started.
+            build(&passed.spec(find(USES_MODEL)?))?;
+        }
+        Ok(passed)
+    }
+
+    fn value(&mut self, key: &str, value: &str) {
+        self.values.insert(key.to_owned(), value.to_owned());
+    }
+
+    /// A policy with those of the options that it has.
+    pub(super) fn spec(&self, info: &PolicyInfo) -> PolicySpec {
+        let has = |key: &String| info.options.iter().any(|option| option.name == key);
+        let of = |all: &BTreeMap<String, String>| {
+            let kept = all.iter().filter(|(key, _)| has(key));
+            kept.map(|(key, value)| (key.clone(), value.clone()))
+                .collect()
+        };
+        PolicySpec {
+            name: info.name.to_owned(),
+            options: of(&self.values),
+            files: of(&self.files),
+        }
+    }
+}

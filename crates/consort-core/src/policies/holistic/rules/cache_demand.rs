@@ -1,0 +1,38 @@
+//! Strangers that contend for a cache.
+
+use super::{Case, Rule};
+use crate::policies::holistic::characteristics::Characteristic;
+use crate::policies::holistic::shape::Part;
+
+pub(super) const RULE: Rule = Rule {
+    name: "cache demand",
+    sentence: "strangers with high cache demand and no sharing run in different domains",
+    basis: "a cache is divided by accesses, and misses grow with 1/sqrt(capacity) (Hartstein et \
+            al., CF 2006) x cycles per miss",
+    needs: &[Characteristic::LlcAccesses, Characteristic::LlcMisses],
+    cost,
+};
+
+fn cost(case: &Case<'_>, group: usize) -> f64 {
+    let known = &case.known[group];
+    // Misses with whole domains, from those seen with a part of them.
+    let growth_now = 1.0 + growth(case, &case.now.domains, &case.totals.accesses_now, group);
+    let whole = known.or_zero(Characteristic::LlcMisses) / growth_now;
+    let added = whole * growth(case, &case.shape.domains, &case.totals.accesses, group);
+    case.shape.groups[group].running * added * known.miss_cycles()
+}
+
+/// By how much of them misses grow, mean over a program's running threads; it has as much of a
+/// domain as it has of its accesses.
+fn growth(case: &Case<'_>, domains: &[Part], accesses: &[f64], group: usize) -> f64 {
+    let own = case.known[group].or_zero(Characteristic::LlcAccesses);
+    let (mut sum, mut all) = (0.0, 0.0);
+    for (domain, total) in domains.iter().zip(accesses) {
+        let running = domain.of(group).map_or(0.0, |s| s.running);
+        if own * running > 0.0 {
+            sum += running * ((total / (own * running)).sqrt() - 1.0);
+            all += running;
+        }
+    }
+    if all > 0.0 { sum / all } else { 0.0 }
+}

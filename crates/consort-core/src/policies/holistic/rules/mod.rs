@@ -1,0 +1,167 @@
+//! The guidelines of the source, each a rule with a price.
+//!
+//! A rule tells how many cycles per second a mapping costs a program by the resource that the
+//! guideline is about. It is priced for the programs of which all that it needs is known; what
+//! is not known costs nothing, and the plan's report says which rules are blind.
+
+mod bandwidth;
+mod cache_demand;
+mod data_sharing;
+mod input_output;
+mod level_one;
+mod predictor;
+mod prefetcher;
+mod synchronisation;
+#[cfg(test)]
+pub(super) mod tests;
+mod utilisation;
+
+use super::characteristics::{Characteristic, Characteristics};
+use super::shape::{Part, Shape, Share};
+
+/// A guideline.
+pub(super) struct Rule {
+    /// The resource.
+    pub(super) name: &'static str,
+    /// The guideline as a sentence.
+    pub(super) sentence: &'static str,
+    /// Where the price is from.
+    pub(super) basis: &'static str,
+    /// What must be known of a program.
+    pub(super) needs: &'static [Characteristic],
+    /// Cycles per s that a program, by group, loses.
+    pub(super) cost: fn(&Case<'_>, usize) -> f64,
+}
+
+/// All of them.
+pub(super) const RULES: [&Rule; 9] = [
+    &data_sharing::RULE,
+    &cache_demand::RULE,
+    &prefetcher::RULE,
+    &bandwidth::RULE,
+    &level_one::RULE,
+    &predictor::RULE,
+    &synchronisation::RULE,
+    &input_output::RULE,
+    &utilisation::RULE,
+];
+
+/// What a rule is asked about.
+pub(super) struct Case<'a> {
+    /// By group.
+    known: &'a [Characteristics],
+    /// The mapping in question.
+    shape: &'a Shape,
+    /// The mapping under which the characteristics were seen.
+    now: &'a Shape,
+    totals: Totals,
+}
+
+/// Sums over all programs, taken once for all of them.
+struct Totals {
+    /// LLC accesses per s by LLC domain, under the mapping in question and under that of now.
+    accesses: Vec<f64>,
+    accesses_now: Vec<f64>,
+    /// What is asked of each node's memory path, as a share of it.
+    paths: Vec<f64>,
+    /// Threads that wait for a PU.
+    waiting: f64,
+    /// The chance that no PU is free, each taken or not by itself.
+    all_taken: f64,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(known: &'a [Characteristics], shape: &'a Shape, now: &'a Shape) -> Self {
+        let sums = |parts: &[Part], what| -> Vec<f64> {
+            let of = |s: &Share| known[s.group].or_zero(what) * s.running;
+            let sum = |part: &Part| part.shares.iter().map(of).sum();
+            parts.iter().map(sum).collect()
+        };
+        let totals = Totals {
+            accesses: sums(&shape.domains, Characteristic::LlcAccesses),
+            accesses_now: sums(&now.domains, Characteristic::LlcAccesses),
+            paths: sums(&shape.nodes, Characteristic::Path),
+            waiting: shape.groups.iter().map(|m| m.threads - m.running).sum(),
+            all_taken: all_taken(shape),
+        };
+        Self {
+            known,
+            shape,
+            now,
+            totals,
+        }
+    }
+}
+
+fn all_taken(shape: &Shape) -> f64 {
+    let running: f64 = shape.groups.iter().map(|m| m.running).sum();
+    let pus = shape.pus.max(1);
+    let each = (running / pus as f64).min(1.0);
+    (0..pus).map(|_| each).product()
+}
+
+impl Rule {
+    /// Whether it can be priced for a program.
+    pub(super) fn can_price(&self, known: &Characteristics) -> bool {
+        self.needs.iter().all(|&what| known.get(what).is_some())
+    }
+
+    /// Cycles per s that all programs lose, as far as they can be priced; none where none can.
+    pub(super) fn price(&self, case: &Case<'_>) -> Option<f64> {
+        let groups = (0..case.known.len()).filter(|&g| self.can_price(&case.known[g]));
+        let prices = groups.map(|group| (self.cost)(case, group).max(0.0));
+        prices.reduce(|a, b| a + b)
+    }
+}
+
+/// What a mapping costs, by rule.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Bill {
+    /// Cycles per s, in the order of [`RULES`]; none where a rule is blind.
+    pub(super) prices: [Option<f64>; RULES.len()],
+}
+
+impl Bill {
+    pub(super) fn of(case: &Case<'_>) -> Self {
+        Self {
+            prices: RULES.map(|rule| rule.price(case)),
+        }
+    }
+
+    /// Cycles per s.
+    pub(super) fn total(&self) -> f64 {
+        self.prices.iter().flatten().sum()
+    }
+
+    /// The rules that are priced, with their prices.
+    pub(super) fn items(&self) -> impl Iterator<Item = (&'static Rule, f64)> + '_ {
+        let pairs = RULES.into_iter().zip(&self.prices);
+        pairs.filter_map(|(rule, price)| Some((rule, (*price)?)))
+    }
+}
+
+/// What holding a program to its PUs costs it rather than leaving it free, cycles per s, is told by
+/// these.
+const OF_HOLDING: [&Rule; 2] = [&synchronisation::RULE, &input_output::RULE];
+
+/// Cycles per s that a program loses by being pinned, or by not being.
+pub(super) fn holding(case: &Case<'_>, group: usize) -> f64 {
+    let rules = OF_HOLDING.iter();
+    let rules = rules.filter(|rule| rule.can_price(&case.known[group]));
+    rules.map(|rule| (rule.cost)(case, group)).sum()
+}
+
+/// Whether the resources that programs on different cores share can be priced for all of them, so
+/// that the sum of prices is a prediction.
+pub(super) fn can_predict(known: &[Characteristics]) -> bool {
+    let shared = [&bandwidth::RULE, &cache_demand::RULE, &data_sharing::RULE];
+    let priced = |rule: &&Rule| known.iter().all(|k| rule.can_price(k));
+    shared.iter().any(priced)
+}
+
+/// Names of the rules that cannot be priced for any program.
+pub(super) fn blind(known: &[Characteristics]) -> Vec<&'static str> {
+    let rules = RULES.into_iter();
+    let blind = rules.filter(|rule| !known.iter().any(|k| rule.can_price(k)));
+    blind.map(|rule| rule.name).collect()
+}

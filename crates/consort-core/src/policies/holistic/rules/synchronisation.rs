@@ -1,0 +1,49 @@
+//! Siblings that wait for each other.
+
+use super::{Case, Rule};
+use crate::policies::holistic::characteristics::Characteristic;
+use crate::policies::holistic::shape::Manner;
+
+/// Time in which the operating system evens out what siblings have had, s: a tick at 250 Hz,
+/// after which Linux balances run queues. Who waits more often than that goes at the last one's
+/// pace.
+const EVEN_AFTER_S: f64 = 0.004;
+
+pub(super) const RULE: Rule = Rule {
+    name: "synchronisation",
+    sentence: "siblings that synchronise often are pinned, so that none lags",
+    basis: "programs that wait more often than run queues are balanced go at the pace of the \
+            sibling with the least of a PU, and wait while a stranger has one's turn",
+    needs: &[Characteristic::Syncs, Characteristic::Lag],
+    cost,
+};
+
+fn cost(case: &Case<'_>, group: usize) -> f64 {
+    let known = &case.known[group];
+    let manner = &case.shape.groups[group];
+    let lag = if manner.pinned {
+        behind(manner)
+    } else {
+        known.or_zero(Characteristic::Lag)
+    };
+    let late = 1.0 - (1.0 - lag.clamp(0.0, 1.0)) * all_on(manner);
+    let often = (known.or_zero(Characteristic::Syncs) * EVEN_AFTER_S).min(1.0);
+    manner.running * known.hz() * often * late
+}
+
+/// By how much of the mean the sibling with the least of a PU is behind.
+fn behind(manner: &Manner) -> f64 {
+    let mean = manner.running / manner.threads.max(1.0);
+    if mean > 0.0 {
+        (mean - manner.least) / mean
+    } else {
+        0.0
+    }
+}
+
+/// The chance that no stranger has the PU of any sibling that one waits for, when turns on
+/// different PUs do not know of each other.
+fn all_on(manner: &Manner) -> f64 {
+    let off = manner.strangers * (1.0 - manner.least);
+    libm::pow(1.0 - off.clamp(0.0, 1.0), (manner.threads - 1.0).max(0.0))
+}

@@ -1,0 +1,300 @@
+//! Each guideline on a machine on which it decides.
+
+use super::super::candidate::{Candidate, ISO, Inside, SPR};
+use super::super::characteristics::{
+    Characteristic::{self, *},
+    Characteristics,
+};
+use super::super::deal::Way;
+use super::super::hold::{Hold, holds};
+use super::super::levels::{How, Level, Scene};
+use super::super::shape::Shape;
+use super::*;
+use crate::ids::PuId;
+use crate::topology::{CoreType, PuFacts, Topology};
+
+/// Nodes of LLC domains of two cores with one PU each.
+pub(in crate::policies::holistic) fn machine(nodes: u32, llcs_per_node: u32) -> Topology {
+    let facts = (0..2 * nodes * llcs_per_node).map(|pu| PuFacts {
+        pu: PuId(pu),
+        package: 0,
+        node: pu / 2 / llcs_per_node,
+        core: pu,
+        llc: pu / 2,
+        l2: None,
+        core_type: 0,
+    });
+    Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap()
+}
+
+fn known(values: &[(Characteristic, f64)]) -> Characteristics {
+    let mut known = Characteristics::default();
+    for &(what, value) in values {
+        known.set(what, Some(value));
+    }
+    known
+}
+
+/// The choices for programs of so many threads.
+fn levels(topology: &Topology, counts: &[usize], known: &[Characteristics]) -> Vec<Level> {
+    let now = Shape::expected(topology, counts);
+    let scene = Scene {
+        topology,
+        counts,
+        known,
+        now: &now,
+    };
+    scene.levels()
+}
+
+fn last(levels: &[Level]) -> &Level {
+    levels.last().unwrap()
+}
+
+fn inside(level: &Level) -> Inside {
+    match level.best().candidate {
+        Candidate::Placed { inside, .. } => inside,
+        Candidate::Os => panic!("levels place"),
+    }
+}
+
+/// The only rules whose prices differ at a level.
+fn deciding(level: &Level) -> Vec<&'static str> {
+    let prices = |at: usize| level.weighed.iter().map(move |w| w.bill.prices[at]);
+    let differs = |at: &usize| prices(*at).any(|p| p != prices(*at).next().unwrap());
+    let rules = (0..RULES.len()).filter(differs);
+    rules.map(|at| RULES[at].name).collect()
+}
+
+/// Two programs of four threads on two LLC domains of two cores: what the LLC level says.
+fn two_domains(both: &[(Characteristic, f64)]) -> (Inside, Vec<&'static str>) {
+    let known = [known(both), known(both)];
+    let levels = levels(&machine(1, 2), &[4, 4], &known);
+    (inside(&levels[0]), deciding(&levels[0]))
+}
+
+#[test]
+fn siblings_that_share_data_run_in_one_cache_domain() {
+    let shared = two_domains(&[(LlcMisses, 1e6), (Sharing, 0.5)]);
+    assert_eq!(shared, (ISO, vec!["data sharing"]));
+}
+
+#[test]
+fn strangers_with_high_cache_demand_and_no_sharing_run_in_different_domains() {
+    let demand = [(LlcAccesses, 1e8), (LlcMisses, 1e7), (Sharing, 0.0)];
+    assert_eq!(two_domains(&demand), (ISO, vec!["cache demand"]));
+}
+
+#[test]
+fn of_programs_of_one_thread_a_heavy_one_runs_beside_a_light_one() {
+    let topology = machine(1, 2);
+    let of = |accesses| known(&[(LlcAccesses, accesses), (LlcMisses, accesses / 10.0)]);
+    // iso would put the first and the third together.
+    let known = [of(1e8), of(1e6), of(1e8), of(1e6)];
+    let counts = [1; 4];
+    let levels = levels(&topology, &counts, &known);
+    let best = last(&levels).best();
+    let places = best.candidate.places(&topology, &counts, &known).unwrap();
+    let domain = |program: usize| places[program][0].0 / 2;
+    assert_ne!(domain(0), domain(2));
+    assert_ne!(domain(1), domain(3));
+    assert_eq!(deciding(last(&levels)), ["cache demand"]);
+}
+
+#[test]
+fn with_high_sharing_siblings_share_a_prefetcher() {
+    let sharing = two_domains(&[(Path, 0.1), (Sharing, 0.5), (Excess, 0.0)]);
+    assert_eq!(sharing, (ISO, vec!["prefetcher"]));
+}
+
+#[test]
+fn with_low_sharing_and_high_excess_siblings_share_a_prefetcher() {
+    let excess = two_domains(&[(Path, 0.1), (Sharing, 0.0), (Excess, 0.8)]);
+    assert_eq!(excess, (ISO, vec!["prefetcher"]));
+}
+
+#[test]
+fn with_low_sharing_and_low_excess_whatever_reduces_misses_is_right() {
+    let low = [(Path, 0.1), (Sharing, 0.0), (Excess, 0.0)];
+    // The prefetcher says nothing.
+    assert_eq!(two_domains(&low).1, [""; 0]);
+    let misses = [(LlcAccesses, 1e8), (LlcMisses, 1e7)];
+    let with: Vec<_> = low.into_iter().chain(misses).collect();
+    assert_eq!(two_domains(&with), (ISO, vec!["cache demand"]));
+}
+
+/// Two programs of four threads that take turns on four cores with one memory path.
+fn one_path(shares: [f64; 2]) -> (Inside, Vec<&'static str>) {
+    let topology = Topology::uniform(4, 1).unwrap();
+    let known = shares.map(|share| known(&[(Path, share)]));
+    let levels = levels(&topology, &[4, 4], &known);
+    (inside(last(&levels)), deciding(last(&levels)))
+}
+
+#[test]
+fn beside_a_heavier_co_runner_programs_of_high_bandwidth_are_spread_over_time() {
+    // Over space both go at 1/2.6; over time the lighter one at 1/1.2, the heavier one at 1/4.
+    assert_eq!(one_path([0.3, 1.0]), (SPR, vec!["bandwidth"]));
+}
+
+#[test]
+fn beside_a_lighter_co_runner_programs_of_high_bandwidth_are_spread_over_space() {
+    // Over space 0.7 is asked for; over time 1.2 in the turns of the heavier one.
+    assert_eq!(one_path([0.3, 0.05]), (ISO, vec!["bandwidth"]));
+}
+
+#[test]
+fn heavy_programs_are_spread_over_memory_paths() {
+    // Whole in nodes, each heavy program would ask for 1.6 of a path.
+    let of = |share| known(&[(Path, share)]);
+    let known = [of(0.8), of(0.1)];
+    let levels = levels(&machine(2, 1), &[2, 2], &known);
+    let node = &levels[0];
+    assert_eq!(node.name, "node");
+    let spread = Candidate::Placed {
+        nodes: Way::Spread,
+        inside: ISO,
+    };
+    assert_eq!(node.best().candidate, spread);
+    assert_eq!(deciding(node), ["bandwidth"]);
+}
+
+#[test]
+fn siblings_share_a_branch_predictor() {
+    let topology = Topology::uniform(2, 1).unwrap();
+    let lost = [
+        known(&[(BranchCycles, 0.3), (Path, 0.01)]),
+        known(&[(Path, 0.01)]),
+    ];
+    let levels = levels(&topology, &[2, 2], &lost);
+    assert_eq!(inside(last(&levels)), ISO);
+    assert_eq!(deciding(last(&levels)), ["predictor"]);
+}
+
+#[test]
+fn threads_that_find_all_in_the_l1_do_not_take_turns_with_strangers() {
+    let topology = Topology::uniform(2, 1).unwrap();
+    let hits = known(&[(NearHits, 0.99), (Switches, 100.0), (Path, 0.01)]);
+    let levels = levels(&topology, &[2, 2], &[hits.clone(), hits]);
+    assert_eq!(inside(last(&levels)), ISO);
+    assert_eq!(deciding(last(&levels)), ["level 1"]);
+}
+
+/// How two programs of four threads are held in domains of their own.
+fn held(first: &[(Characteristic, f64)]) -> Vec<Hold> {
+    let topology = machine(1, 2);
+    let known = [known(first), known(&[])];
+    let candidate = Candidate::Placed {
+        nodes: Way::Together,
+        inside: ISO,
+    };
+    let places = candidate.places(&topology, &[4, 4], &known);
+    let shape = candidate.shape(&topology, &[4, 4], places.as_deref());
+    holds(candidate, &known, &shape)
+}
+
+#[test]
+fn siblings_that_synchronise_often_are_pinned() {
+    assert_eq!(
+        held(&[(Syncs, 1000.0), (Lag, 0.3)]),
+        [Hold::Pu, Hold::Domain]
+    );
+    // Not when they never wait for each other.
+    assert_eq!(held(&[(Syncs, 0.0), (Lag, 0.3)])[0], Hold::Domain);
+}
+
+#[test]
+fn siblings_that_synchronise_often_do_not_take_turns_with_strangers() {
+    let topology = Topology::uniform(4, 1).unwrap();
+    let syncs = known(&[(Syncs, 1000.0), (Lag, 0.0), (Path, 0.01)]);
+    let levels = levels(&topology, &[4, 4], &[syncs.clone(), syncs]);
+    assert_eq!(inside(last(&levels)), ISO);
+    assert_eq!(deciding(last(&levels)), ["synchronisation"]);
+    // In turns each of three siblings is off its PU half of the time: 1 - 1/8 of all cycles.
+    let turns = last(&levels).weighed[1].bill.items();
+    let price = turns.filter(|(rule, _)| rule.name == "synchronisation");
+    let price: f64 = price.map(|(_, price)| price).sum();
+    assert_eq!(price, 2.0 * 2.0 * 2e9 * 0.875);
+}
+
+#[test]
+fn threads_with_frequent_input_and_output_are_free_to_run_anywhere() {
+    let topology = machine(1, 2);
+    let known = [known(&[(Inputs, 500.0)]), known(&[])];
+    let candidate = Candidate::Placed {
+        nodes: Way::Together,
+        inside: ISO,
+    };
+    // Three threads on two cores and one on the other two: those that share wait for each other
+    // while a core is idle.
+    let counts = [3, 1];
+    let places = candidate.places(&topology, &counts, &known);
+    let mut shape = candidate.shape(&topology, &counts, places.as_deref());
+    shape.groups[0].others = 1.0;
+    shape.groups[0].running = 2.0;
+    assert_eq!(holds(candidate, &known, &shape)[0], Hold::Free);
+    // Where all PUs are taken anyway, nothing is gained by being free.
+    assert_eq!(held(&[(Inputs, 500.0)])[0], Hold::Domain);
+}
+
+#[test]
+fn no_core_is_without_work_while_threads_wait() {
+    let topology = machine(1, 2);
+    let known = [known(&[]), known(&[])];
+    let case_of = |places: &[Vec<PuId>]| {
+        let shape = Shape::of(&topology, places, false);
+        let case = Case::new(&known, &shape, &shape);
+        utilisation::RULE.price(&case).unwrap()
+    };
+    let doubled = case_of(&[vec![PuId(0), PuId(0)], vec![PuId(1)]]);
+    let apart = case_of(&[vec![PuId(0), PuId(2)], vec![PuId(1)]]);
+    assert!(doubled > 0.0);
+    assert_eq!(apart, 0.0);
+}
+
+#[test]
+fn without_a_prediction_extreme_bandwidth_puts_the_memory_path_first() {
+    let topology = Topology::uniform(4, 1).unwrap();
+    let known = [known(&[(Waits, 0.6), (BranchCycles, 0.2)]), known(&[])];
+    let levels = levels(&topology, &[4, 4], &known);
+    assert_eq!(last(&levels).how, How::Priority("memory path"));
+    assert_eq!(inside(last(&levels)), SPR);
+}
+
+#[test]
+fn without_a_prediction_programs_that_mispredict_keep_their_predictor() {
+    let topology = Topology::uniform(4, 1).unwrap();
+    let known = [known(&[(BranchCycles, 0.2)]), known(&[])];
+    let levels = levels(&topology, &[4, 4], &known);
+    assert_eq!(last(&levels).how, How::Priority("predictor"));
+    assert_eq!(inside(last(&levels)), ISO);
+}
+
+#[test]
+fn without_a_prediction_programs_that_hit_the_l1_keep_it() {
+    let topology = Topology::uniform(4, 1).unwrap();
+    let known = [known(&[(NearHits, 0.995)]), known(&[])];
+    let levels = levels(&topology, &[4, 4], &known);
+    assert_eq!(last(&levels).how, How::Priority("level 1"));
+    assert_eq!(inside(last(&levels)), ISO);
+}
+
+#[test]
+fn where_a_prediction_exists_no_priority_is_asked() {
+    let topology = Topology::uniform(4, 1).unwrap();
+    let known = [0.3, 0.05].map(|share| known(&[(Path, share), (Waits, 0.9)]));
+    let levels = levels(&topology, &[4, 4], &known);
+    assert_eq!(last(&levels).how, How::Predicted);
+    assert_eq!(inside(last(&levels)), ISO);
+}
+
+#[test]
+fn what_nothing_tells_is_blind_and_costs_nothing() {
+    let unknown = [known(&[]), known(&[])];
+    let topology = machine(1, 2);
+    let levels = levels(&topology, &[4, 4], &unknown);
+    assert!(levels.iter().all(|level| level.how == How::Undecided));
+    let rules = blind(&unknown);
+    assert_eq!(rules.len(), RULES.len() - 1);
+    assert!(!rules.contains(&"utilisation"));
+}

@@ -1,0 +1,258 @@
+//! What of a mapping the rules look at: who runs beside whom, for how much of the time.
+
+use crate::ids::PuId;
+use crate::topology::{Domain, Topology};
+use std::collections::BTreeMap;
+
+/// A program in a part of the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Share {
+    /// The program, by its place in the crowd.
+    pub(super) group: usize,
+    /// Its threads on a PU at a time.
+    pub(super) running: f64,
+    /// Its threads there.
+    pub(super) threads: f64,
+}
+
+/// A part of the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Part {
+    /// Its PUs.
+    pub(super) pus: usize,
+    /// The programs in it, by group.
+    pub(super) shares: Vec<Share>,
+}
+
+impl Part {
+    pub(super) fn of(&self, group: usize) -> Option<&Share> {
+        let at = self.shares.binary_search_by_key(&group, |s| s.group).ok()?;
+        self.shares.get(at)
+    }
+}
+
+/// How a program's threads run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Manner {
+    /// Threads on a PU at a time.
+    pub(super) running: f64,
+    /// Threads in all.
+    pub(super) threads: f64,
+    /// The least share of a PU that one of them has.
+    pub(super) least: f64,
+    /// Share of the threads that they take turns with, or share a core with, that are not of
+    /// their program.
+    pub(super) strangers: f64,
+    /// How much of its PU the others on it want, at most 1.
+    pub(super) others: f64,
+    /// Whether its threads stay on their PUs.
+    pub(super) pinned: bool,
+}
+
+/// A mapping as the rules see it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Shape {
+    /// LLC domains.
+    pub(super) domains: Vec<Part>,
+    /// NUMA nodes, each with a memory path.
+    pub(super) nodes: Vec<Part>,
+    /// By group.
+    pub(super) groups: Vec<Manner>,
+    /// Whether the programs take turns, each on all PUs.
+    pub(super) in_turns: bool,
+    /// PUs in all.
+    pub(super) pus: usize,
+    /// PUs that no thread may use, while it leaves them.
+    pub(super) idle: usize,
+}
+
+impl Shape {
+    /// Of threads on PUs, program by program.
+    pub(super) fn of(topology: &Topology, places: &[Vec<PuId>], in_turns: bool) -> Self {
+        let seats = Seats::new(topology, places);
+        Self {
+            domains: seats.parts(topology, topology.llcs()),
+            nodes: seats.parts(topology, topology.nodes()),
+            groups: (0..places.len()).map(|g| seats.manner(g)).collect(),
+            in_turns: in_turns && seats.is_doubled(),
+            pus: topology.pus().len(),
+            idle: topology.pus().len() - seats.loads.len(),
+        }
+    }
+
+    /// What to expect of an operating system that spreads threads evenly and blindly.
+    pub(super) fn expected(topology: &Topology, counts: &[usize]) -> Self {
+        let pus = topology.pus().len();
+        let all: usize = counts.iter().sum();
+        let share = (pus as f64 / all.max(1) as f64).min(1.0);
+        let part = |domain: &Domain| {
+            let here = domain.pus.len() as f64 / pus.max(1) as f64;
+            evenly(domain, counts, share, here)
+        };
+        let doubled = all > topology.cores().len();
+        let manner = |&n: &usize| Manner {
+            running: n as f64 * share,
+            threads: n as f64,
+            least: share,
+            strangers: if doubled {
+                part_of(all - n, all - 1)
+            } else {
+                0.0
+            },
+            others: part_of(all.saturating_sub(1), pus).min(1.0),
+            pinned: false,
+        };
+        Self {
+            domains: topology.llcs().iter().map(part).collect(),
+            nodes: topology.nodes().iter().map(part).collect(),
+            groups: counts.iter().map(manner).collect(),
+            in_turns: false,
+            pus,
+            idle: pus.saturating_sub(all),
+        }
+    }
+
+    /// The same with parts in an order that does not depend on their names.
+    pub(super) fn canonical(mut self) -> Self {
+        let key = |part: &Part| -> Vec<(usize, u64, u64)> {
+            let of = |s: &Share| (s.group, s.running.to_bits(), s.threads.to_bits());
+            part.shares.iter().map(of).collect()
+        };
+        self.domains.sort_by_key(key);
+        self.nodes.sort_by_key(key);
+        self
+    }
+
+    /// Share of a program's pairs of siblings that are in different LLC domains.
+    pub(super) fn apart(&self, group: usize) -> f64 {
+        let running = self.groups[group].running;
+        if running <= 0.0 {
+            return 0.0;
+        }
+        let here = self.domains.iter().filter_map(|d| d.of(group));
+        1.0 - here.map(|s| (s.running / running).powi(2)).sum::<f64>()
+    }
+}
+
+/// A part of the machine with its part `here` of everybody, each running for `share` of the time.
+fn evenly(domain: &Domain, counts: &[usize], share: f64, here: f64) -> Part {
+    let of = |(group, &n): (usize, &usize)| Share {
+        group,
+        running: n as f64 * share * here,
+        threads: n as f64 * here,
+    };
+    Part {
+        pus: domain.pus.len(),
+        shares: counts.iter().enumerate().map(of).collect(),
+    }
+}
+
+fn part_of(part: usize, whole: usize) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// Threads by PU and by core.
+struct Seats<'a> {
+    places: &'a [Vec<PuId>],
+    loads: BTreeMap<PuId, usize>,
+    /// Threads of each group by core.
+    cores: BTreeMap<usize, BTreeMap<usize, usize>>,
+    core_of: BTreeMap<PuId, usize>,
+}
+
+impl<'a> Seats<'a> {
+    fn new(topology: &Topology, places: &'a [Vec<PuId>]) -> Self {
+        let mut seats = Self {
+            places,
+            loads: BTreeMap::new(),
+            cores: BTreeMap::new(),
+            core_of: BTreeMap::new(),
+        };
+        for (group, pus) in places.iter().enumerate() {
+            for &pu in pus {
+                *seats.loads.entry(pu).or_default() += 1;
+                let Some(core) = topology.core_of(pu) else {
+                    continue;
+                };
+                seats.core_of.insert(pu, core);
+                let there = seats.cores.entry(core).or_default();
+                *there.entry(group).or_default() += 1;
+            }
+        }
+        seats
+    }
+
+    fn is_doubled(&self) -> bool {
+        self.loads.values().any(|&load| load > 1)
+    }
+
+    fn share(&self, pu: PuId) -> f64 {
+        1.0 / self.loads.get(&pu).copied().unwrap_or(1) as f64
+    }
+
+    fn parts(&self, topology: &Topology, domains: &[Domain]) -> Vec<Part> {
+        let mut index = BTreeMap::new();
+        for (i, domain) in domains.iter().enumerate() {
+            index.extend(domain.pus.iter().map(|pu| (pu, i)));
+        }
+        let mut parts: Vec<Part> = domains.iter().map(empty).collect();
+        for (group, pus) in self.places.iter().enumerate() {
+            for pu in pus.iter().filter(|&&pu| topology.pus().contains(pu)) {
+                if let Some(part) = index.get(pu).and_then(|&i| parts.get_mut(i)) {
+                    add(part, group, self.share(*pu));
+                }
+            }
+        }
+        parts
+    }
+
+    fn manner(&self, group: usize) -> Manner {
+        let pus = &self.places[group];
+        let shares: Vec<f64> = pus.iter().map(|&pu| self.share(pu)).collect();
+        let mean = |of: &dyn Fn(PuId) -> f64| {
+            let values: Vec<f64> = pus.iter().map(|&pu| of(pu)).collect();
+            crate::stats::mean(&values).unwrap_or(0.0)
+        };
+        Manner {
+            running: shares.iter().sum(),
+            threads: pus.len() as f64,
+            least: shares.iter().copied().fold(1.0, f64::min),
+            strangers: mean(&|pu| self.strangers(group, pu)),
+            others: mean(&|pu| (self.loads[&pu] - 1).min(1) as f64),
+            pinned: true,
+        }
+    }
+
+    fn strangers(&self, group: usize, pu: PuId) -> f64 {
+        let there = self.core_of.get(&pu).and_then(|core| self.cores.get(core));
+        let all: usize = there.iter().flat_map(|there| there.values()).sum();
+        let own = there.and_then(|there| there.get(&group)).copied();
+        part_of(all - own.unwrap_or(0).min(all), all.saturating_sub(1))
+    }
+}
+
+fn empty(domain: &Domain) -> Part {
+    Part {
+        pus: domain.pus.len(),
+        shares: Vec::new(),
+    }
+}
+
+/// Groups come in ascending order.
+fn add(part: &mut Part, group: usize, share: f64) {
+    match part.shares.last_mut().filter(|s| s.group == group) {
+        Some(last) => {
+            last.running += share;
+            last.threads += 1.0;
+        }
+        None => part.shares.push(Share {
+            group,
+            running: share,
+            threads: 1.0,
+        }),
+    }
+}

@@ -1,0 +1,140 @@
+//! The umbrella at work.
+
+use crate::plan::{Decision, Placement};
+use crate::policies::asymmetric::testing::chip;
+use crate::policies::build;
+use crate::policy::{Form, Policy, PolicyRng, View};
+use crate::sample::{Observation, Reading};
+use crate::signal::{Offers, Signal, Tier};
+use crate::testing::{INTERVAL_NS, observation, observation_with_activity, thread_id};
+use crate::topology::Topology;
+use rand::SeedableRng;
+
+/// The policy for a machine with these signals.
+pub(super) fn made(spec: &str, topology: &Topology, signals: &[Signal]) -> Box<dyn Policy> {
+    let mut policy = build(&spec.parse().unwrap()).unwrap();
+    let offered = signals.iter().map(|&signal| (signal, Tier::Counters));
+    let offers: Offers = offered.collect();
+    policy.survey(topology);
+    policy.prepare(topology, &offers).unwrap();
+    policy
+}
+
+pub(super) fn decide(
+    policy: &mut dyn Policy,
+    topology: &Topology,
+    observation: &Observation,
+) -> Decision {
+    let view = View {
+        topology,
+        observation,
+    };
+    policy.decide(view, &mut PolicyRng::seed_from_u64(0))
+}
+
+/// Who decides, as the plan's report has it.
+fn decider(decision: &Decision) -> &str {
+    let said = decision.report.notes.iter();
+    let mut said = said.filter(|note| note.contains(" decide"));
+    said.next().unwrap()
+}
+
+/// Threads of one program with returns from futex waits.
+fn siblings(topology: &Topology) -> Observation {
+    let mut seen = observation(topology, &[(1, 0.0), (2, 0.0)]);
+    for thread in &mut seen.threads {
+        let returns = Reading::whole(1.0, Tier::Software, INTERVAL_NS);
+        thread.sample.set(Signal::FutexReturns, returns);
+    }
+    seen
+}
+
+#[test]
+fn the_first_policy_that_the_machine_can_feed_decides_and_the_others_say_why_not() {
+    let topology = chip(1, 1, 1);
+    let seen = siblings(&topology);
+    let signals = [Signal::CpuTime, Signal::FutexReturns];
+    let mut policy = made("holistic", &topology, &signals);
+    let decision = decide(&mut *policy, &topology, &seen);
+    assert!(decider(&decision).starts_with("kuths decides, since"));
+    let refused = "utility is not asked: policy utility needs";
+    assert!(decision.report.notes.iter().any(|n| n.starts_with(refused)));
+    let mut poor = made("holistic", &topology, &[Signal::CpuTime]);
+    let decision = decide(&mut *poor, &topology, &seen);
+    assert!(decider(&decision).starts_with("hrrs decides"));
+}
+
+#[test]
+fn on_large_and_small_cores_it_sits_where_their_schedulers_do() {
+    let topology = chip(1, 1, 1);
+    let signals = [Signal::CpuTime];
+    let hardware = made("holistic", &topology, &signals).wishes();
+    assert_eq!(
+        (hardware.form, hardware.quantum_ms),
+        (Form::Hardware, Some(1))
+    );
+    let software = made("holistic:form=software", &topology, &signals).wishes();
+    assert_eq!(
+        (software.form, software.quantum_ms),
+        (Form::Software, Some(4))
+    );
+    let alike = made("holistic", &Topology::uniform(2, 1).unwrap(), &signals).wishes();
+    assert_eq!(alike.form, Form::Software);
+}
+
+#[test]
+fn where_its_form_is_not_granted_it_asks_for_the_quantum_of_software() {
+    let topology = chip(1, 1, 1);
+    let mut policy = made("holistic", &topology, &[Signal::CpuTime]);
+    let decision = decide(&mut *policy, &topology, &siblings(&topology));
+    assert_eq!(decision.quantum_ns, Some(4_000_000));
+}
+
+#[test]
+fn fpu_usage_decides_who_shares_a_core_where_no_stack_is_told() {
+    let topology = Topology::uniform(2, 2).unwrap();
+    let signals = [Signal::CpuTime, Signal::FpUsage];
+    let mut policy = made("holistic", &topology, &signals);
+    let seen = observation(&topology, &[(1, 0.9), (2, 0.8), (3, 0.0), (4, 0.0)]);
+    let decision = decide(&mut *policy, &topology, &seen);
+    assert!(decider(&decision).starts_with("workover decides"));
+    let core = |tid| match &decision.placements[&thread_id(tid)] {
+        Placement::Restricted(pus) => topology.core_of(pus.first().unwrap()).unwrap(),
+        Placement::Unrestricted => panic!("thread {tid} is not placed"),
+    };
+    assert_ne!(core(1), core(2));
+    assert_eq!(policy.wishes().quantum_ms, Some(1000));
+}
+
+#[test]
+fn another_kind_of_load_takes_over_only_when_it_lasts() {
+    let topology = chip(1, 2, 1);
+    let mut policy = made(
+        "holistic",
+        &topology,
+        &[Signal::CpuTime, Signal::FutexReturns],
+    );
+    let alone = observation_with_activity(&topology, &[(1, 0.0, 1.0)]);
+    let both = siblings(&topology);
+    let first = decide(&mut *policy, &topology, &alone);
+    assert!(decider(&first).starts_with("hrrs"));
+    let mut who = |seen: &Observation| {
+        let decision = decide(&mut *policy, &topology, seen);
+        decider(&decision).split(' ').next().unwrap().to_owned()
+    };
+    let seen: Vec<String> = (0..4).map(|_| who(&both)).collect();
+    assert_eq!(seen, ["hrrs", "hrrs", "hrrs", "kuths"]);
+    who(&alone);
+    assert_eq!(who(&both), "kuths");
+}
+
+#[test]
+fn a_model_that_does_not_exist_is_refused_before_anything_is_started() {
+    let error = build(&"holistic:model=pwr8".parse().unwrap())
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("knows no model 'pwr8'"),
+        "{error}"
+    );
+}

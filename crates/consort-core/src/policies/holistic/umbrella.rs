@@ -1,0 +1,174 @@
+//! Which single-purpose policy knows the ground best, by what it promises and what it needs.
+//!
+//! Nothing here stands on how policies came out in studies. For each kind of ground the
+//! policies are listed with what they promise there, those that know more of what decides
+//! progress first; the first one that the machine can feed and that fits is taken.
+
+use super::ground::{Ground, Load};
+
+/// Programs from which on it is a question who shares a quantum with whom: of two there is only
+/// one pair, and what matters is how it shares the chip.
+const PROGRAMS_TO_CHOOSE_FROM: usize = 3;
+
+/// The kind of ground of co-schedules.
+const TOO_MANY: &str = "more multithreaded programs than cores for all of them";
+
+/// A policy that may be asked, and what it promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Promise {
+    /// The policy's name.
+    pub(super) policy: &'static str,
+    /// What it promises on this ground.
+    pub(super) promise: &'static str,
+}
+
+const fn promise(policy: &'static str, promise: &'static str) -> Promise {
+    Promise { policy, promise }
+}
+
+/// Several threads per program on large and small cores: what makes siblings wait decides.
+const WAITING_SIBLINGS: &[Promise] = &[
+    promise(
+        "utility",
+        "the large core goes to whom most of a program's time depends on",
+    ),
+    promise(
+        "kuths",
+        "the large core goes to a thread for which siblings have probably waited",
+    ),
+    promise("hrrs", "the large core goes to every thread in turn"),
+];
+
+/// A thread per program on large and small cores: nobody waits for anybody.
+const SINGLE_THREADS: &[Promise] = &[
+    promise(
+        "pie",
+        "the large core goes to whom it is estimated to speed up most",
+    ),
+    promise("hrrs", "the large core goes to every thread in turn"),
+];
+
+/// More multithreaded programs than cores for all of them: who runs with whom decides.
+const TOO_MANY_PROGRAMS: &[Promise] = &[
+    promise(
+        "fair-com",
+        "programs share quanta so that nobody's energy times delay grows, by their use of the bus",
+    ),
+    promise(
+        "fair-mis",
+        "programs share quanta so that nobody's energy times delay grows, by their LLC misses",
+    ),
+];
+
+/// PUs that share a core: who shares it with whom decides.
+const SHARED_CORES: &[Promise] = &[
+    promise(
+        "symbiotic",
+        "of all pairings the one with the least predicted slowdown",
+    ),
+    promise(
+        "workover",
+        "threads that use the FPU share cores with those that do not",
+    ),
+];
+
+/// The policies to ask on a ground under a load, the one that knows most first, and why these.
+pub(super) fn preferences(ground: &Ground, load: &Load) -> (&'static str, &'static [Promise]) {
+    if ground.is_asymmetric && load.multithreaded > 0 {
+        (
+            "siblings wait for each other on large and small cores",
+            WAITING_SIBLINGS,
+        )
+    } else if ground.is_asymmetric {
+        (
+            "programs of one thread on large and small cores",
+            SINGLE_THREADS,
+        )
+    } else if load.multithreaded >= PROGRAMS_TO_CHOOSE_FROM && load.threads > ground.pus {
+        (TOO_MANY, TOO_MANY_PROGRAMS)
+    } else if ground.smt > 1 {
+        ("PUs share cores", SHARED_CORES)
+    } else {
+        ("one PU per core", &[])
+    }
+}
+
+/// Whether a kind of ground lasts though it does not show: co-schedules pause programs and take
+/// threads from them, so that what wants to run seems to fit.
+pub(super) fn lasts(kind: &str, load: &Load) -> bool {
+    kind == TOO_MANY && load.present >= PROGRAMS_TO_CHOOSE_FROM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::REGISTRY;
+    use crate::topology::Topology;
+
+    fn first(ground: &Ground, load: Load) -> Option<&'static str> {
+        let (_, promises) = preferences(ground, &load);
+        promises.first().map(|p| p.policy)
+    }
+
+    fn load(programs: usize, each: usize) -> Load {
+        Load {
+            programs,
+            multithreaded: if each > 1 { programs } else { 0 },
+            threads: programs * each,
+            present: programs,
+        }
+    }
+
+    #[test]
+    fn asymmetric_chips_are_for_those_that_give_the_large_core_away() {
+        let ground = Ground {
+            is_asymmetric: true,
+            ..Ground::of(&Topology::uniform(4, 2).unwrap())
+        };
+        assert_eq!(first(&ground, load(1, 4)), Some("utility"));
+        assert_eq!(first(&ground, load(4, 1)), Some("pie"));
+        // Who gets the large core comes before who shares a quantum.
+        assert_eq!(first(&ground, load(4, 4)), Some("utility"));
+    }
+
+    #[test]
+    fn cores_with_several_pus_are_for_the_prediction_of_pairs() {
+        let ground = Ground::of(&Topology::uniform(4, 2).unwrap());
+        assert_eq!(first(&ground, load(8, 1)), Some("symbiotic"));
+    }
+
+    #[test]
+    fn too_many_multithreaded_programs_are_for_co_schedules_and_a_pair_is_not() {
+        let ground = Ground::of(&Topology::uniform(4, 1).unwrap());
+        assert_eq!(first(&ground, load(3, 4)), Some("fair-com"));
+        assert_eq!(first(&ground, load(2, 4)), None);
+        // Enough cores for all of them.
+        let large = Ground::of(&Topology::uniform(16, 1).unwrap());
+        assert_eq!(first(&large, load(3, 4)), None);
+    }
+
+    #[test]
+    fn co_schedules_last_while_programs_are_paused() {
+        let one_runs = Load {
+            present: 3,
+            ..load(1, 4)
+        };
+        assert!(lasts(TOO_MANY, &one_runs));
+        assert!(!lasts(TOO_MANY, &load(2, 4)));
+        assert!(!lasts("PUs share cores", &one_runs));
+    }
+
+    #[test]
+    fn every_policy_that_is_preferred_exists() {
+        let all = [
+            WAITING_SIBLINGS,
+            SINGLE_THREADS,
+            TOO_MANY_PROGRAMS,
+            SHARED_CORES,
+        ];
+        for promise in all.into_iter().flatten() {
+            let exists = REGISTRY.iter().any(|info| info.name == promise.policy);
+            assert!(exists, "{}", promise.policy);
+        }
+    }
+}
