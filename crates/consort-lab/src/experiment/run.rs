@@ -9,7 +9,7 @@ use super::result::RunResult;
 use crate::context::Context;
 use crate::study::Scale;
 use consort_core::policy::{Form, Policy};
-use consort_core::{Backoff, ControlLoop, Sample, Signal, ThreadId};
+use consort_core::{Backoff, ControlLoop, Offers, Sample, Signal, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
