@@ -38,12 +38,14 @@ mod s7;
 mod s8;
 mod sensitivity;
 mod symbiosis;
+mod umbrella;
 mod w1;
 mod w2;
 mod w3;
 mod w4;
 mod w5;
 mod w6;
+mod x1;
 mod x3;
 mod x5;
 
@@ -87,6 +89,7 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &h4::H4,
     &h5::H5,
     &h6::H6,
+    &x1::X1,
     &x3::X3,
     &x5::X5,
 ]);

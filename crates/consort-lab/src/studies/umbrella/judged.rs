@@ -1,0 +1,84 @@
+//! The runs on one ground, and who was best.
+
+use super::super::asymmetry::grid::Grid;
+use super::ground::Ground;
+use crate::report::Cell;
+
+/// A ground with its runs; the umbrella policy is the last.
+pub(super) struct Judged {
+    pub ground: &'static Ground,
+    pub grid: Grid,
+}
+
+impl Judged {
+    /// Position of the umbrella policy.
+    pub fn umbrella(&self) -> usize {
+        self.grid.policies.len() - 1
+    }
+
+    /// Name of a policy.
+    pub fn policy(&self, policy: usize) -> &str {
+        &self.grid.policies[policy]
+    }
+
+    /// Position of the single-purpose policy with the largest mean; the system's own scheduler is
+    /// none.
+    pub fn best(&self) -> usize {
+        let mean = |&policy: &usize| {
+            let cell = self.grid.mean(0, policy, self.ground.aim.value());
+            cell.value().unwrap_or(f64::NEG_INFINITY)
+        };
+        let own = 1..self.umbrella();
+        own.max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
+    }
+
+    /// A policy's value over that of the system's scheduler.
+    pub fn over_system(&self, policy: usize) -> Cell {
+        self.grid.ratio(0, policy, 0, self.ground.aim.value())
+    }
+
+    /// The umbrella's value over a policy's.
+    pub fn umbrella_over(&self, policy: usize) -> Cell {
+        let value = self.ground.aim.value();
+        self.grid.ratio(0, self.umbrella(), policy, value)
+    }
+
+    /// 1 where the umbrella is better than the best beyond the interval, −1 where it is worse.
+    pub fn sign(&self) -> i32 {
+        let cell = self.umbrella_over(self.best());
+        let (ratio, half) = (cell.value().unwrap_or(1.0), cell.ci95().unwrap_or(0.0));
+        if (ratio - 1.0).abs() <= half {
+            0
+        } else if ratio > 1.0 {
+            1
+        } else {
+            -1
+        }
+    }
+
+    /// The same in a word.
+    pub fn verdict(&self) -> &'static str {
+        match self.sign() {
+            1 => "better",
+            0 => "as good within the interval",
+            _ => "worse",
+        }
+    }
+
+    /// The comparison in words.
+    pub fn sentence(&self) -> String {
+        let best = self.best();
+        let means =
+            |value| [best, self.umbrella()].map(|policy| self.grid.mean(0, policy, value).text());
+        let [their_moves, our_moves] = means(|o| o.migration_hz);
+        let [theirs, ours] = means(|o| o.unfairness);
+        format!(
+            "{}: {} of holistic over {} {}; unfairness {ours} against {theirs}, moves {our_moves} \
+             against {their_moves} per s.",
+            self.ground.title,
+            self.ground.aim.name(),
+            self.policy(best),
+            self.umbrella_over(best).text(),
+        )
+    }
+}

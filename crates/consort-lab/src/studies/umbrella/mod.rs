@@ -1,0 +1,225 @@
+//! The umbrella policy against the policies that were made for one ground each.
+//!
+//! Keys. Table `best`: a row per ground; columns `best` (the single-purpose policy that did best by
+//! the ground's aim), `over_best`, `over_system` (the umbrella's value over that policy's and over
+//! the system's scheduler), `best_over_system`, `verdict`. Table `policies`: rows `GROUND/POLICY`;
+//! columns `over_system`, `stp`, `makespan_s`, `unfairness`, `antt`, `moves_hz`. Figure `best`.
+//!
+//! Pitfall: which policy is best is told by the same runs, which favours it, the more the more
+//! policies there are and the less they differ.
+
+mod ground;
+mod judged;
+
+use super::asymmetry::case::Case;
+use super::asymmetry::failed;
+use super::asymmetry::grid::Grid;
+use crate::context::Context;
+use crate::experiment::slots::framed;
+use crate::report::{Axis, BarSeries, Bars, Column, Figure, Plot, Table};
+use crate::study::{StudyError, StudyOutput};
+use consort_sim::chip::Chip;
+use consort_sim::machine::MachineRef;
+use consort_sim::program::presets;
+use consort_sim::workload::{Instance, Workload};
+use ground::{GROUNDS, Ground, Programs};
+use judged::Judged;
+use std::sync::Arc;
+
+/// The policy.
+const UMBRELLA: &str = "holistic";
+
+/// Runs every ground.
+pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+    let runs = |ground: &Ground| context.by_scale(ground.runs[0], ground.runs[1]);
+    let grounds = GROUNDS.iter().filter(|ground| runs(ground) > 0);
+    let judged = grounds.map(|ground| judge(ground, runs(ground), context));
+    let judged: Vec<Judged> = judged.collect::<Result<_, _>>()?;
+    Ok(StudyOutput {
+        tables: vec![best(&judged)?, policies(&judged)?],
+        figures: vec![figure(&judged)?],
+        notes: notes(&judged),
+        runs: judged.iter().map(|j| j.grid.runs).max().unwrap_or(0),
+    })
+}
+
+fn judge(
+    ground: &'static Ground,
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Judged, StudyError> {
+    let policies: Vec<&str> = { ground.policies.iter().copied() }
+        .chain([UMBRELLA])
+        .collect();
+    let grid = Grid::run(context, &[case(ground, context)?], &policies, runs)?;
+    Ok(Judged { ground, grid })
+}
+
+fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
+    let machine: MachineRef = ground.machine.parse().map_err(failed(ground.key))?;
+    let loaded = machine.load(&[]).map_err(failed(ground.key))?;
+    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(ground.key))?;
+    let mut entries = Vec::new();
+    for &Programs(copies, name, threads) in ground.load {
+        let whole = presets::find(name).map_err(failed(ground.key))?;
+        let cut = ground.framed.then(|| framed(&whole));
+        let one = Instance {
+            name: name.to_owned(),
+            program: Arc::new(cut.unwrap_or(whole)),
+            threads,
+            start_ms: 0.0,
+        };
+        entries.extend(std::iter::repeat_n(one, copies));
+    }
+    let workload = Workload {
+        text: ground.key.to_owned(),
+        entries,
+    };
+    let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
+    Case::new(
+        ground.key,
+        &Arc::new(chip),
+        workload,
+        alone_s,
+        context.seed(),
+    )
+}
+
+fn best(judged: &[Judged]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("best", "Best single-purpose policy"),
+        Column::plain("over_best", "holistic over it"),
+        Column::plain("over_system", "holistic over the system's"),
+        Column::plain("best_over_system", "The best over the system's"),
+        Column::plain("verdict", "holistic is"),
+    ];
+    let title = "holistic beside the best policy of each ground, by what its source is after";
+    let mut table = Table::new("best", title, columns)?;
+    for one in judged {
+        let best = one.best();
+        let cells = vec![
+            one.policy(best).into(),
+            one.umbrella_over(best),
+            one.umbrella_over(0),
+            one.over_system(best),
+            one.verdict().into(),
+        ];
+        table.push(one.ground.key, cells)?;
+    }
+    Ok(table)
+}
+
+fn policies(judged: &[Judged]) -> Result<Table, StudyError> {
+    let columns = vec![
+        Column::plain("over_system", "Aim over the system's"),
+        Column::plain("stp", "STP"),
+        Column::with_unit("makespan_s", "Makespan", "s"),
+        Column::plain("unfairness", "Unfairness"),
+        Column::plain("antt", "ANTT"),
+        Column::with_unit("moves_hz", "Moves", "1/s"),
+    ];
+    let title = "Every policy on every ground: means over runs";
+    let mut table = Table::new("policies", title, columns)?;
+    for one in judged {
+        for policy in 0..one.grid.policies.len() {
+            let mean = |value| one.grid.mean(0, policy, value);
+            let cells = vec![
+                one.over_system(policy),
+                mean(|o| o.stp),
+                mean(|o| o.makespan_s),
+                mean(|o| o.unfairness),
+                mean(|o| o.antt),
+                mean(|o| o.migration_hz),
+            ];
+            let key = format!("{}/{}", one.ground.key, one.policy(policy));
+            table.push(&key, cells)?;
+        }
+    }
+    Ok(table)
+}
+
+fn figure(judged: &[Judged]) -> Result<Figure, StudyError> {
+    let series = |name: &str, of: &dyn Fn(&Judged) -> usize| BarSeries {
+        name: name.to_owned(),
+        bars: { judged.iter() }
+            .map(|one| super::symbiosis::cells::bar(&one.over_system(of(one))))
+            .collect(),
+    };
+    let bars = Bars {
+        category: "Ground".to_owned(),
+        value: Axis::linear("Aim over the system's scheduler", None),
+        baseline: 1.0,
+        groups: { judged.iter() }
+            .map(|one| one.ground.key.to_owned())
+            .collect(),
+        series: vec![
+            series("best single-purpose policy", &Judged::best),
+            series(UMBRELLA, &Judged::umbrella),
+        ],
+    };
+    let title = "holistic and the best policy of each ground";
+    let text = "Throughput, or speed until all are done, whichever the ground's source is after.";
+    let runs = judged.iter().map(|one| one.grid.runs).max().unwrap_or(0);
+    Ok(Figure::new("best", title, text, runs, Plot::Bars(bars))?)
+}
+
+fn notes(judged: &[Judged]) -> Vec<String> {
+    let better = |sign| judged.iter().filter(|one| one.sign() == sign).count();
+    let all = format!(
+        "Of {} grounds holistic is beyond the interval better than the best single-purpose policy \
+         on {}, worse on {}, and within it on {}. The best is told by the same runs, which favours \
+         it.",
+        judged.len(),
+        better(1),
+        better(-1),
+        better(0)
+    );
+    let each = judged.iter().map(Judged::sentence);
+    std::iter::once(all).chain(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Scale;
+    use crate::testing::workers;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_ground_has_programs_for_its_machine_and_policies_that_are_there() {
+        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+        let mut keys = BTreeSet::new();
+        for ground in GROUNDS {
+            assert!(keys.insert(ground.key));
+            assert!(ground.policies.len() > 1, "{}", ground.key);
+            for policy in ground.policies {
+                crate::experiment::Contender::new(policy, "linux").unwrap();
+            }
+            let few = Ground {
+                alone_s: [0.01; 2],
+                framed: ground.framed,
+                ..copy(ground)
+            };
+            let case = case(&few, &context).unwrap();
+            let threads: usize = ground.load.iter().map(|p| p.0 * p.2 as usize).sum();
+            let pus = case.experiment.chip.topology().pus().len();
+            assert!(threads >= pus, "{}: {threads} on {pus}", ground.key);
+        }
+    }
+
+    fn copy(ground: &Ground) -> Ground {
+        Ground { ..*ground }
+    }
+
+    #[test]
+    fn the_best_single_purpose_policy_is_neither_the_system_nor_the_umbrella() {
+        let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
+        let one = judge(&GROUNDS[0], 2, &context).unwrap();
+        let best = one.best();
+        assert!(best > 0 && best < one.umbrella());
+        assert_eq!(one.policy(one.umbrella()), UMBRELLA);
+        let same = one.grid.ratio(0, best, best, one.ground.aim.value());
+        assert_eq!(same.value(), Some(1.0));
+        assert!(one.umbrella_over(best).ci95().is_some());
+    }
+}

@@ -1,0 +1,38 @@
+//! X1: the umbrella policy against each source's own policy on each source's own ground.
+//!
+//! Keys: see [`super::umbrella`].
+
+use super::umbrella;
+use crate::context::Context;
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+
+/// The study.
+pub(super) struct X1;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "X1",
+    title: "holistic against the policies that were made for one ground each",
+    source: "Consort; the grounds are those of the sources of chapters 5 to 9",
+    section: "umbrella policy",
+    original: "Each source compares its policy with the system's scheduler, and with others of its \
+               kind, on its own machine and programs.",
+    differs: "One machine and workload stands for each ground, as in studies W3, W4, S4, A2, A4, H4 \
+              and M14, with fewer runs. The policy that did best by what the ground's source is \
+              after is set beside holistic run by run, with the same seeds; it is told by the same \
+              runs, which favours it. Programs start again until all have done the work of a set \
+              time alone. On the Xeon the gang stands for the system's scheduler, serial sections \
+              come in frames, and the quick scale leaves the ground out, since a policy takes many \
+              quanta of 2 s to know four programs.",
+    default_seed: 41,
+    full_seconds_hint: 300,
+};
+
+impl Study for X1 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        umbrella::run(context)
+    }
+}
