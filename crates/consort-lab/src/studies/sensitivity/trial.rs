@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(headlines.len(), 2);
         let subject = Subject::of(&headlines[0]).unwrap();
         let repeats = Repeats {
-            alone_s: 0.5,
+            alone_s: 2.0,
             ..REPEATS
         };
         let all = ratios(headlines, &subject, repeats).unwrap();
