@@ -104,6 +104,8 @@ fn nothing_is_below_the_worst_placement_by_accident() {
         assert!(gap("own model").abs() < 1e-9, "{threads}");
         assert!(gap("truth") >= -1e-9, "{threads}");
     }
+    let fours = find(&output, "fours");
+    assert!(value(fours, "12 in fours/search", "gap_least_percent") >= -1e-9);
     // Sharing by time includes all placements.
     let shared = find(&output, "shared");
     assert!(value(shared, "acmp/best placement", "gap_least_percent") > -5.0);

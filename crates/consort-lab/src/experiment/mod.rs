@@ -29,6 +29,7 @@ pub use contender::Contender;
 pub use counters::{Counters, NOT_MODELLED, ThreadTime, Transactions};
 pub use decision_time::{DecisionTime, Listener};
 pub use error::ExperimentError;
+pub(crate) use oracle::Slowdowns;
 pub use prefetching::Prefetching;
 pub use repeated::Repeated;
 pub use result::{ProgramResult, RunResult};

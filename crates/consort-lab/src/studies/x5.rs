@@ -3,6 +3,7 @@
 //! Keys. Tables `throughput` (rows `GROUND/POLICY`, for example `bulldozer/linux`; grounds are
 //! `bulldozer`, `power8`, `core2`, `acmp`; beside the policies `any placement` and `worst
 //! placement`), `pairing` (rows `THREADS/own model`, `THREADS/truth`, `THREADS/any pairing`),
+//! `fours` (rows `THREADS in fours/search`, `THREADS in fours/any grouping`),
 //! `speed` and `shared` (rows `acmp/POLICY`, in `shared` also `acmp/best placement`). All have the
 //! columns `gap_mean_percent`, `gap_worst_percent`, `gap_least_percent`, `near_percent`,
 //! `workloads`. Figures `throughput-GROUND`, `pairing`, `shared`.
@@ -27,7 +28,8 @@ static INFO: StudyInfo = StudyInfo {
               Quad and on one large and three small cores; every placement up to symmetry and every \
               policy in three runs with the same seeds. A program's work is what it does alone in \
               5 s (0.2 s on the asymmetric chip). Pairings are of sets of programs drawn 100 \
-              times, by slowdowns measured when the model is trained, and by the trained model. The \
+              times, by slowdowns measured when the model is trained, and by the trained model; groups of four \
+              by the simulation's slowdowns of first phases in SMT4, 40 draws of 8 and of 12. The \
               quick scale has 2 and 8 workloads, 2 s (0.05 s), one run, and 8 programs to train.",
     default_seed: SEED,
     full_seconds_hint: 600,

@@ -15,8 +15,8 @@ mod machine;
 mod slowdowns;
 
 pub(super) use machine::{Revealed, Truth};
+pub(crate) use slowdowns::Slowdowns;
 
-use self::slowdowns::Slowdowns;
 use consort_core::matching::{self, Costs, Shape};
 use consort_core::plan::{Decision, Reason};
 use consort_core::policies::Objective;

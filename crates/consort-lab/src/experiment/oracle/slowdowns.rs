@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Solver of groups on the first of the cores with most PUs.
-pub(super) struct Slowdowns {
+pub(crate) struct Slowdowns {
     solver: Solver,
     /// PUs of the core.
     pus: Vec<usize>,
@@ -22,7 +22,7 @@ pub(super) struct Slowdowns {
 type Kind = (usize, u32, u32, usize);
 
 impl Slowdowns {
-    pub(super) fn new(chip: &Arc<Chip>) -> Self {
+    pub(crate) fn new(chip: &Arc<Chip>) -> Self {
         let cores = chip.topology().cores();
         let widest = cores.iter().min_by_key(|core| Reverse(core.pus.len()));
         let pus = widest.map(|core| core.pus.iter().map(|pu| pu.0 as usize).collect());
@@ -35,7 +35,7 @@ impl Slowdowns {
     }
 
     /// The slowdown of each thread when these run on one core.
-    pub(super) fn of(&mut self, threads: &[&Demand]) -> Vec<f64> {
+    pub(crate) fn of(&mut self, threads: &[&Demand]) -> Vec<f64> {
         let together = self.speeds(threads);
         let alone = threads.iter().map(|&thread| self.speeds(&[thread])[0]);
         let alone: Vec<f64> = alone.collect();

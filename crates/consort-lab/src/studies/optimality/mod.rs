@@ -1,12 +1,14 @@
 //! How far policies are from what exact search finds.
 //!
 //! Three ways to look. [`pairing`]: the matching of `symbiotic` against all pairings, by its own
-//! model and by the measured slowdowns. [`searched`]: policies run on small machines ([`ground`])
+//! model and by the measured slowdowns; [`fours`]: its search for groups of four, where no exact
+//! method is fast. [`searched`]: policies run on small machines ([`ground`])
 //! against every placement ([`placements`], up to symmetry), each run for itself ([`statics`]).
 //! [`share`]: for one large core also the best schedule that shares it by time.
 //!
 //! Pitfall: placements are static; a policy that moves threads may be better than all of them.
 
+mod fours;
 mod gaps;
 mod ground;
 mod notes;
@@ -33,14 +35,20 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let runs = context.by_scale(RUNS[0], RUNS[1]);
     let all = GROUNDS.iter().map(|ground| search(ground, runs, context));
     let all: Vec<Searches<'_>> = all.collect::<Result<_, _>>()?;
-    let pairing = pairing::rows(context)?;
+    let (pairing, fours) = (pairing::rows(context)?, fours::rows(context)?);
     let mut output = StudyOutput {
         notes: notes::of_runs(&all),
         runs,
         ..StudyOutput::default()
     };
     output.notes.insert(0, notes::of_pairing(&pairing));
-    output.tables = vec![throughput_table(&all)?, pairing_table(&pairing)?];
+    output.notes.insert(1, notes::of_fours(&fours));
+    let tables = [
+        throughput_table(&all),
+        pairing_table(&pairing),
+        fours_table(&fours),
+    ];
+    output.tables = tables.into_iter().collect::<Result<_, _>>()?;
     for searches in &all {
         output.figures.push(throughput_figure(searches, runs)?);
     }
@@ -77,6 +85,11 @@ fn throughput_figure(searches: &Searches<'_>, runs: usize) -> Result<Figure, Stu
 fn pairing_table(rows: &[Row]) -> Result<Table, StudyError> {
     let title = "Sum of slowdowns over that of the best pairing, by number of threads";
     table("pairing", title, rows)
+}
+
+fn fours_table(rows: &[Row]) -> Result<Table, StudyError> {
+    let title = "Sum of slowdowns in groups of four over that of the best grouping";
+    table("fours", title, rows)
 }
 
 fn pairing_figure(rows: &[Row]) -> Result<Figure, StudyError> {

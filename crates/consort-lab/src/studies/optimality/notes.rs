@@ -65,11 +65,25 @@ pub(super) fn of_pairing(rows: &[Row]) -> String {
     )
 }
 
+/// Note of groups of four.
+pub(super) fn of_fours(rows: &[Row]) -> String {
+    let one = |row: &Row| format!("{} {}", row.group, listed(std::slice::from_ref(row)));
+    format!(
+        "Groups of four on a POWER8 in SMT4, by the simulation's own slowdowns, mean and worst gap of \
+         their sum: {}.",
+        rows.iter().map(one).collect::<Vec<_>>().join(", "),
+    )
+}
+
 /// Note of a large core that is shared by time.
 pub(super) fn of_sharing(speed: &[Row], shared: &[Row]) -> String {
     format!(
         "One large core: behind the placement under which all are done soonest: {}. Behind the best \
-         schedule that shares the large core by time, moves for nothing: {}.",
+         schedule that shares the large core by time, moves for nothing: {}. Round robin gives every \
+         thread the same share of the large core, where the best schedule gives most to those that \
+         a small core slows down most, and it pays for its moves; pie goes for throughput, and whom \
+         it leaves on a small core is done late. These programs do not enter the kernel, so kuths \
+         decides as hrrs does.",
         listed(speed),
         listed(shared),
     )

@@ -182,7 +182,9 @@ pub(super) const HEADLINES: &[Headline] = &[
     },
     Headline {
         key: "interleaved-throughput",
-        sentence: "With two threads of a program that misses caches and two of one that does not                    on a Core 2 Quad, interleaving them over both L2 has more throughput than                    giving each program an L2",
+        sentence: "With two threads of a program that misses caches and two of one that does not \
+                   on a Core 2 Quad, interleaving them over both L2 has more throughput than \
+                   giving each program an L2",
         machine: "core2-q9550",
         cores: &[],
         load: Load::Threads(&[("canneal", 2), ("blackscholes", 2)]),

@@ -18,16 +18,16 @@ mod parameters;
 mod scale;
 mod subject;
 mod tables;
-mod test;
 mod tested;
 mod trial;
+mod trials;
 mod variation;
 mod wilson;
 
 use crate::context::Context;
 use crate::study::{StudyError, StudyOutput};
 use headlines::HEADLINES;
-use test::Effort;
+use trials::{Effort, put_to_the_test};
 
 /// Samples with everything varied.
 const SAMPLES: [usize; 2] = [10, 100];
@@ -39,7 +39,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         samples: SAMPLES[scale],
         scale,
     };
-    let all = test::test(HEADLINES, effort, context)?;
+    let all = put_to_the_test(HEADLINES, effort, context)?;
     let mut tables = vec![tables::headlines(&all)?];
     let mut figures = Vec::new();
     for tested in &all {

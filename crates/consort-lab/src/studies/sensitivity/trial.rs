@@ -110,3 +110,62 @@ fn instance(program: &Arc<ProgramSpec>, number: usize, threads: u32) -> Instance
         start_ms: 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::headlines::HEADLINES;
+    use super::super::subject::Parameter;
+    use super::*;
+
+    const REPEATS: Repeats = Repeats {
+        seed: 1,
+        runs: 2,
+        alone_s: 0.02,
+    };
+
+    fn hrrs() -> (&'static [Headline], Subject) {
+        let at = HEADLINES
+            .iter()
+            .position(|h| h.key == "hrrs-speed")
+            .unwrap();
+        let headlines = &HEADLINES[at..=at];
+        (headlines, Subject::of(&headlines[0]).unwrap())
+    }
+
+    #[test]
+    fn a_trial_follows_from_what_is_varied() {
+        let (headlines, subject) = hrrs();
+        let plain = ratios(headlines, &subject, REPEATS).unwrap();
+        assert_eq!((plain.len(), plain[0].len()), (1, 2));
+        assert_eq!(plain, ratios(headlines, &subject, REPEATS).unwrap());
+        let with = |parameter: &Parameter, factor: f64| {
+            let mut varied = subject.clone();
+            varied.vary(parameter, factor);
+            ratios(headlines, &varied, REPEATS).unwrap()
+        };
+        assert_eq!(plain, with(&Parameter::Quantum, 1.0));
+        assert_ne!(plain, with(&Parameter::Quantum, 1.3));
+        let latency = ["memory", "latency_ns"].map(str::to_owned).to_vec();
+        assert_ne!(plain, with(&Parameter::Machine(latency), 1.3));
+        // No measure of time knows of energy.
+        let energy = ["memory", "access_nj"].map(str::to_owned).to_vec();
+        assert_eq!(plain, with(&Parameter::Machine(energy), 1.3));
+    }
+
+    #[test]
+    fn conclusions_on_the_same_runs_have_their_own_ratios() {
+        let headlines = HEADLINES.chunk_by(Headline::has_runs_of).next().unwrap();
+        assert_eq!(headlines.len(), 2);
+        let subject = Subject::of(&headlines[0]).unwrap();
+        let repeats = Repeats {
+            alone_s: 2.0,
+            ..REPEATS
+        };
+        let all = ratios(headlines, &subject, repeats).unwrap();
+        assert_ne!(all[0], all[1]);
+        assert_eq!(
+            ratios(&headlines[1..], &subject, repeats).unwrap(),
+            all[1..]
+        );
+    }
+}

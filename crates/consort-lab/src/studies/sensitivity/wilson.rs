@@ -14,7 +14,9 @@ pub(super) fn interval(hits: usize, of: usize) -> [f64; 2] {
     let z2 = Z_975 * Z_975 / n;
     let middle = share + z2 / 2.0;
     let half = (z2 * (share * (1.0 - share) + z2 / 4.0)).sqrt();
-    [middle - half, middle + half].map(|end| (end / (1.0 + z2)).clamp(0.0, 1.0))
+    let [low, high] = [middle - half, middle + half].map(|end| end / (1.0 + z2));
+    // At 0 and at 1 the share is an end; rounding must not leave it outside.
+    [low.clamp(0.0, share), high.clamp(share, 1.0)]
 }
 
 #[cfg(test)]
@@ -36,5 +38,16 @@ mod tests {
         check(1, 29, [0.0061, 0.1718]);
         check(20, 20, [1.0 - 0.1611, 1.0]);
         check(0, 0, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn the_share_is_in_its_interval() {
+        for of in 1..200 {
+            for hits in 0..=of {
+                let [low, high] = interval(hits, of);
+                let share = hits as f64 / of as f64;
+                assert!(0.0 <= low && low <= share && share <= high && high <= 1.0);
+            }
+        }
     }
 }

@@ -29,7 +29,7 @@ struct Ground<'a> {
 ///
 /// # Errors
 /// Descriptions or policies that are not there, runs that do not end.
-pub(super) fn test<'a>(
+pub(super) fn put_to_the_test<'a>(
     headlines: &'a [Headline],
     effort: Effort,
     context: &Context<'_>,
