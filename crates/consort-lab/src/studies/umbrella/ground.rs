@@ -141,7 +141,7 @@ const PAIR: Ground = Ground {
     ],
     aim: Aim::Throughput,
     alone_s: [1.0, 4.0],
-    runs: [1, 4],
+    runs: [2, 4],
 };
 
 /// The grounds, in the order of rows.
