@@ -1,6 +1,6 @@
 //! What machine this is and what runs on it: what the choice of a guide depends on.
 
-use crate::ids::ThreadId;
+use crate::ids::{ProgramId, ThreadId};
 use crate::policies::asymmetric::Groups;
 use crate::sample::{Observation, ThreadObservation};
 use crate::topology::Topology;
@@ -57,7 +57,8 @@ impl Ground {
 pub(super) struct Load {
     /// Programs with threads that want to run.
     pub(super) programs: usize,
-    /// Those with several such threads.
+    /// Those of them with several threads that want to run, or that once did: in a serial section
+    /// siblings wait.
     pub(super) multithreaded: usize,
     /// Threads that want to run.
     pub(super) threads: usize,
@@ -65,23 +66,43 @@ pub(super) struct Load {
     pub(super) present: usize,
 }
 
+/// Programs that are there and have had several threads that wanted to run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Families(BTreeSet<ProgramId>);
+
 impl Load {
-    pub(super) fn of(observation: &Observation) -> Self {
+    /// Takes an interval in.
+    pub(super) fn of(observation: &Observation, families: &mut Families) -> Self {
         // Below the operating system what is observed are logical cores.
         let id = |t: &ThreadObservation| t.sample.occupant.unwrap_or(t.id);
         let present = observation.managed().map(|t| observation.program_of(id(t)));
+        let present: BTreeSet<ProgramId> = present.collect();
         let wants = observation.managed().filter(|t| wants(observation, t));
-        let mut programs: BTreeMap<_, BTreeSet<ThreadId>> = BTreeMap::new();
+        let mut programs: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
         for thread in wants {
             let program = observation.program_of(id(thread));
             programs.entry(program).or_default().insert(id(thread));
         }
+        families.follow(&programs, &present);
+        let has_siblings = |program: &&ProgramId| families.0.contains(program);
         Self {
-            present: present.collect::<BTreeSet<_>>().len(),
+            present: present.len(),
             programs: programs.len(),
-            multithreaded: programs.values().filter(|ids| ids.len() > 1).count(),
+            multithreaded: programs.keys().filter(has_siblings).count(),
             threads: programs.values().map(BTreeSet::len).sum(),
         }
+    }
+}
+
+impl Families {
+    fn follow(
+        &mut self,
+        active: &BTreeMap<ProgramId, BTreeSet<ThreadId>>,
+        present: &BTreeSet<ProgramId>,
+    ) {
+        self.0.retain(|program| present.contains(program));
+        let several = active.iter().filter(|(_, threads)| threads.len() > 1);
+        self.0.extend(several.map(|(program, _)| *program));
     }
 }
 
@@ -110,7 +131,7 @@ mod tests {
         let topology = Topology::uniform(4, 1).unwrap();
         let mut seen =
             observation_with_activity(&topology, &[(1, 0.0, 1.0), (2, 0.0, 0.5), (3, 0.0, 0.0)]);
-        let load = |seen: &Observation| Load::of(seen);
+        let load = |seen: &Observation| Load::of(seen, &mut Families::default());
         let expected = Load {
             programs: 1,
             multithreaded: 1,
@@ -130,5 +151,23 @@ mod tests {
             present: 2,
         };
         assert_eq!(load(&seen), expected);
+    }
+
+    #[test]
+    fn a_program_in_a_serial_section_is_multithreaded_until_it_is_gone() {
+        let topology = Topology::uniform(4, 1).unwrap();
+        let of = |active: &[(u32, f64, f64)], families: &mut Families| {
+            Load::of(&observation_with_activity(&topology, active), families).multithreaded
+        };
+        let mut families = Families::default();
+        let (serial, parallel) = (
+            [(1, 0.0, 1.0), (2, 0.0, 0.0)],
+            [(1, 0.0, 1.0), (2, 0.0, 1.0)],
+        );
+        assert_eq!(of(&serial, &mut families), 0);
+        assert_eq!(of(&parallel, &mut families), 1);
+        assert_eq!(of(&serial, &mut families), 1);
+        of(&[], &mut families);
+        assert_eq!(of(&serial, &mut families), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! The policy that decides for now, and when another one takes over.
 
-use super::ground::{Ground, Load};
+use super::ground::{Families, Ground, Load};
 use super::options::Passed;
 use super::umbrella::{Promise, lasts, preferences};
 use crate::policies::{build, find};
@@ -33,6 +33,7 @@ pub(super) struct Guide {
     refusals: Vec<String>,
     /// Quanta in succession in which another kind has shown.
     others: u32,
+    families: Families,
 }
 
 impl Guide {
@@ -44,7 +45,7 @@ impl Guide {
         offers: &Offers,
         passed: &Passed,
     ) {
-        let load = Load::of(view.observation);
+        let load = Load::of(view.observation, &mut self.families);
         let (kind, promises) = preferences(ground, &load);
         let lasts = self.kind.is_some_and(|kind| lasts(kind, &load));
         if self.kind == Some(kind) || load.threads == 0 || lasts {
