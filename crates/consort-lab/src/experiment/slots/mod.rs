@@ -5,7 +5,7 @@
 //! [`Steady`] estimates the same without events, for searches through all slots; [`best_rounds`] is
 //! such a search, whose answer stands on simulated slots alone.
 //!
-//! Pitfall: programs are cut into frames ([`frames`]), so that a quantum shows their mean; a run
+//! Pitfall: programs are cut into frames ([`framed`]), so that a quantum shows their mean; a run
 //! of the same workload in which serial sections are longer than quanta shows parts of it.
 
 mod best;
