@@ -68,7 +68,7 @@ const MEASURES: [Measure; 6] = [CYCLES, L1D, L2, LATENCY, TRANSACTIONS, UTILISAT
 
 const MECHANISM: [&str; 2] = [
     "Both programs sleep and wake often, and os moves what wakes to whatever core is idle: \
-     refills take much of the time of both, and held threads have less of the cores and are \
+     refills take much of the time of both, and bodytrack, held, has less of the cores and is \
      faster all the same. Between iso and int the L2 decides for bodytrack, which misses more \
      beside streamcluster; streamcluster gains a little by it. Under spr streamcluster's four \
      threads run together and queue for the bus behind each other.",
