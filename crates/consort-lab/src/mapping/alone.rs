@@ -14,11 +14,20 @@ use std::sync::Arc;
 /// A program alone is run once for each of its characteristics.
 struct Lone<'a> {
     chip: &'a Arc<Chip>,
-    /// The same without prefetchers.
-    bare: &'a Arc<Chip>,
     entry: &'a Instance,
     work: Work,
     seed: u64,
+}
+
+/// A program by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Characterised {
+    /// What it is like.
+    pub characteristics: Characteristics,
+    /// Its run on the machine as it is.
+    pub with: Repeated,
+    /// Its run without prefetchers.
+    pub without: Repeated,
 }
 
 /// Characterises each program by itself, in the order given.
@@ -31,17 +40,36 @@ pub fn characterise(
     alone_s: f64,
     context: &Context<'_>,
 ) -> Result<Vec<Characteristics>, ExperimentError> {
+    let all = characterised(chip, entries, alone_s, context)?;
+    Ok(all.into_iter().map(|one| one.characteristics).collect())
+}
+
+/// The same with the runs with and without prefetchers.
+///
+/// # Errors
+/// A program that makes no progress.
+pub fn characterised(
+    chip: &Arc<Chip>,
+    entries: &[Instance],
+    alone_s: f64,
+    context: &Context<'_>,
+) -> Result<Vec<Characterised>, ExperimentError> {
     let bare = without_prefetchers(chip)?;
     let found = context.map(entries, |entry| {
         let lone = Lone {
             chip,
-            bare: &bare,
             entry,
             // The same on both chips, measured on the usual one.
             work: measure_alone(chip, entry, alone_s, context.seed())?,
             seed: context.seed(),
         };
-        Ok(Characteristics::from(&lone.alone()?))
+        let with = lone.run(chip, &Held::os("linux")?)?;
+        let without = lone.run(&bare, &Held::os("linux")?)?;
+        Ok(Characterised {
+            characteristics: Characteristics::from(&lone.alone(&with, &without)?),
+            with,
+            without,
+        })
     })?;
     found.into_iter().collect()
 }
@@ -58,9 +86,7 @@ fn without_prefetchers(chip: &Chip) -> Result<Arc<Chip>, TopologyError> {
 }
 
 impl Lone<'_> {
-    fn alone(&self) -> Result<Alone, ExperimentError> {
-        let usual = self.run(self.chip, &Held::os("linux")?)?;
-        let bare = self.run(self.bare, &Held::os("linux")?)?;
+    fn alone(&self, usual: &Repeated, bare: &Repeated) -> Result<Alone, ExperimentError> {
         let line_bytes = f64::from(self.chip.spec().memory.line_bytes);
         let (counters, each) = (&usual.counters, usual.per_run());
         let misses = |of: &Repeated| of.counters.llc_misses * of.per_run();
@@ -71,10 +97,10 @@ impl Lone<'_> {
             time_s: usual.time_s,
             threads: f64::from(usual.threads),
             instructions: Some(usual.instructions),
-            l2_misses: Some(misses(&usual)),
+            l2_misses: Some(misses(usual)),
             l2_misses_together_apart: self.together_apart()?,
-            l2_misses_unprefetched: Some(misses(&bare)),
-            lines_in: Some((lines_in(&usual), lines_in(&bare))),
+            l2_misses_unprefetched: Some(misses(bare)),
+            lines_in: Some((lines_in(usual), lines_in(bare))),
             memory_bytes: Some(counters.memory.total() * each * line_bytes),
             prefetch_fraction: counters.memory.prefetch_fraction(),
             l1i_misses: Some(counters.l1i_misses * each),

@@ -41,6 +41,17 @@ impl Held {
         Self::of(&mapping.to_string(), system)
     }
 
+    /// A policy that finds mappings by itself.
+    ///
+    /// # Errors
+    /// An unknown policy or operating system.
+    pub fn policy(name: &str, system: &str) -> Result<Self, ExperimentError> {
+        Ok(Self {
+            name: name.to_owned(),
+            contender: Contender::new(name, system)?,
+        })
+    }
+
     /// From the first quantum on every thread is where it is to be, active or not.
     fn of(map: &str, system: &str) -> Result<Self, ExperimentError> {
         let policy = format!("mapping:map={map},active=0");

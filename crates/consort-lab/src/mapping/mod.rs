@@ -18,7 +18,7 @@ mod sweep;
 mod tables;
 mod usage;
 
-pub use alone::characterise;
+pub use alone::{Characterised, characterise, characterised};
 pub use analysis::{Analysis, Question};
 pub use held::{Held, OS};
 pub use sweep::{Measured, RUNS_OF_LONGEST, Sweep};

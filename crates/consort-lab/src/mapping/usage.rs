@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 /// What a program used per run on a machine of so many PUs. Stall cycles are those of the
 /// simulation's cycle stack: data from the L2 and LLC count for the L1D that they missed, data
-/// from idle memory for the shared cache, and queueing for the memory path.
+/// from idle memory for the shared cache, and queueing for the memory path. What branch predictors
+/// learn again after strangers is among the branch predictor's.
 pub fn usage(program: &Repeated, pus: usize) -> Usage {
     let counters = &program.counters;
     let each = program.per_run();
@@ -58,7 +59,10 @@ fn amounts(counters: &Counters, each: f64) -> BTreeMap<Resource, Amount> {
         ),
         (
             Resource::BranchPredictor,
-            amount(counters.branch_misses, stall(&["branch"])),
+            amount(
+                counters.branch_misses,
+                Some(counters.branch_miss_cycles * each),
+            ),
         ),
         (Resource::Tlb, amount(counters.tlb_walks, stall(&["tlb"]))),
     ])
@@ -78,6 +82,7 @@ mod tests {
         };
         counters.time.on_pu_s = 4.0;
         counters.stack_cycles[6] = 2e9;
+        counters.branch_miss_cycles = 1e9;
         let program = Repeated {
             name: "a".to_owned(),
             threads: 4,
@@ -91,5 +96,7 @@ mod tests {
         assert_eq!((usage.cycles, usage.utilisation), (Some(2e9), Some(0.5)));
         let l2 = usage.amounts[&Resource::L2];
         assert_eq!((l2.used, l2.stall_cycles), (100.0, Some(5e8)));
+        let branch = usage.amounts[&Resource::BranchPredictor];
+        assert_eq!(branch.stall_cycles, Some(2.5e8));
     }
 }

@@ -26,6 +26,22 @@ mod h3;
 mod h4;
 mod h5;
 mod h6;
+mod m1;
+mod m10;
+mod m11;
+mod m12;
+mod m13;
+mod m14;
+mod m15;
+mod m2;
+mod m3;
+mod m4;
+mod m5;
+mod m6;
+mod m7;
+mod m8;
+mod m9;
+mod mapping;
 mod occupancy;
 mod optimality;
 mod s1;
@@ -89,6 +105,21 @@ pub const REGISTRY: Registry<'static> = Registry::new(&[
     &h4::H4,
     &h5::H5,
     &h6::H6,
+    &m1::M1,
+    &m2::M2,
+    &m3::M3,
+    &m4::M4,
+    &m5::M5,
+    &m6::M6,
+    &m7::M7,
+    &m8::M8,
+    &m9::M9,
+    &m10::M10,
+    &m11::M11,
+    &m12::M12,
+    &m13::M13,
+    &m14::M14,
+    &m15::M15,
     &x1::X1,
     &x3::X3,
     &x5::X5,

@@ -1,0 +1,140 @@
+//! M8: canneal with fluidanimate, memory transactions by kind, together and alone.
+//!
+//! Keys. Table `transactions`: rows `PROGRAM/alone` and `PROGRAM/MAPPING`; columns `reads`,
+//! `prefetched`, `fetches`, `writebacks`, `transactions`, `latency_cycles`, `speed_over_os`.
+//! Figure `transactions`.
+
+use super::mapping::measures::{KINDS, LATENCY, Measure, TRANSACTIONS};
+use super::mapping::pair::PairView;
+use super::mapping::plan::{MAPPINGS, Pair};
+use super::mapping::sweep::Runs;
+use super::mapping::views::{Draft, bars};
+use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
+use crate::context::Context;
+use crate::mapping::OS;
+use crate::report::{Cell, Column, Figure, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+
+/// The study.
+pub(super) struct M8;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "M8",
+    title: "canneal with fluidanimate: memory transactions by kind",
+    source: SOURCE,
+    section: "key resources: memory path",
+    original: "Core 2 Quad Q9550, canneal and fluidanimate with four threads each, together under the mappings OS, iso, int and spr, and each alone: memory transactions by kind.",
+    differs: DIFFERS,
+    default_seed: SEED,
+    full_seconds_hint: 25,
+};
+
+impl Study for M8 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let runs = sweep::runs(context)?;
+        let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
+        told.extend(notes::stopped(&runs));
+        told.extend(MECHANISM.map(str::to_owned));
+        Ok(StudyOutput {
+            tables: vec![table(&runs)?],
+            figures: vec![figure(&runs)?],
+            notes: told,
+            runs: runs.seeds,
+        })
+    }
+}
+
+const PAIR: Pair = ["canneal", "fluidanimate"];
+
+fn view(runs: &Runs) -> PairView<'_> {
+    PairView {
+        runs,
+        pair: PAIR,
+        mappings: &MAPPINGS,
+        measures: &KINDS,
+    }
+}
+
+/// Alone, or under a mapping.
+type Row = (usize, Option<&'static str>);
+
+fn rows() -> Vec<Row> {
+    let of = |place| {
+        let mappings = MAPPINGS.into_iter().map(Some);
+        std::iter::once(None)
+            .chain(mappings)
+            .map(move |m| (place, m))
+    };
+    (0..PAIR.len()).flat_map(of).collect()
+}
+
+fn key((place, mapping): Row) -> String {
+    format!("{}/{}", PAIR[place], mapping.unwrap_or("alone"))
+}
+
+fn cell(runs: &Runs, (place, mapping): Row, measure: &Measure) -> Cell {
+    match mapping {
+        Some(mapping) => runs.cell(PAIR, place, mapping, measure.value),
+        None => {
+            let alone = runs.alone(PAIR[place]);
+            alone
+                .map_or(f64::NAN, |alone| (measure.value)(&alone.with))
+                .into()
+        }
+    }
+}
+
+fn table(runs: &Runs) -> Result<Table, StudyError> {
+    let shown: Vec<Measure> = KINDS.into_iter().chain([TRANSACTIONS, LATENCY]).collect();
+    let mut columns: Vec<Column> = shown.iter().map(Measure::column).collect();
+    columns.push(Column::plain("speed_over_os", "Speed over os"));
+    let title = "canneal with fluidanimate: memory transactions by kind";
+    let mut table = Table::new("transactions", title, columns)?;
+    for row in rows() {
+        let mut cells: Vec<Cell> = shown.iter().map(|m| cell(runs, row, m)).collect();
+        cells.push(match row.1 {
+            Some(mapping) => runs.speed(PAIR, row.0, mapping, OS),
+            None => Cell::missing("the program is alone"),
+        });
+        table.push(&key(row), cells)?;
+    }
+    Ok(table)
+}
+
+fn figure(runs: &Runs) -> Result<Figure, StudyError> {
+    let series = KINDS.map(|kind| {
+        let cells: Vec<Cell> = rows()
+            .into_iter()
+            .map(|row| cell(runs, row, &kind))
+            .collect();
+        (kind.title.to_owned(), cells)
+    });
+    let draft = Draft {
+        key: "transactions",
+        title: "Memory transactions by kind",
+        text: "Kinds of a row together are all of its transactions.",
+        category: "Program and mapping",
+    };
+    let groups = rows().into_iter().map(key).collect();
+    bars(
+        draft,
+        runs.seeds,
+        (TRANSACTIONS.axis(), 0.0),
+        groups,
+        &series,
+    )
+}
+
+const MECHANISM: [&str; 1] = [
+    "Both programs miss more than any part of an L2 could hold, so that neither their reads \
+     nor their write-backs change much with the mapping. fluidanimate keeps some of its data \
+     in an L2 of its own and has a few more transactions where it shares one. Per instruction \
+     both make fewer together than alone: without neighbours their own four threads share the \
+     two L2 with each other. Times differ by utilisation: both have serial sections, in which \
+     three of their threads wait, and a stranger that has the core of the fourth makes all of \
+     them wait.",
+];

@@ -1,0 +1,110 @@
+//! M9: where the time of threads goes, for four pairs of programs.
+//!
+//! Keys. Table `times`: rows `A+B/PROGRAM/MAPPING`; columns `progress_percent`, `spin_percent`,
+//! `overhead_percent`, `queue_percent`, `asleep_percent`, `io_percent` (together all of the threads'
+//! time), `utilisation_percent`. A figure for each pair, with the key `A-B`.
+
+use super::mapping::measures::{Measure, TIMES, UTILISATION};
+use super::mapping::pair::PairView;
+use super::mapping::plan::{MAPPINGS, Pair};
+use super::mapping::sweep::Runs;
+use super::mapping::views::Draft;
+use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
+use crate::context::Context;
+use crate::report::{Axis, Cell, Figure, Table};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+
+/// The study.
+pub(super) struct M9;
+
+static INFO: StudyInfo = StudyInfo {
+    id: "M9",
+    title: "Utilisation breakdown of four pairs",
+    source: SOURCE,
+    section: "key resources: processor utilisation",
+    original: "Core 2 Quad Q9550, programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Where the processors' time goes for four pairs. The four here are of unlike kinds: two programs with much bandwidth, much synchronisation beside bandwidth, input and output beside bandwidth, and two with input and output.",
+    differs: DIFFERS,
+    default_seed: SEED,
+    full_seconds_hint: 25,
+};
+
+impl Study for M9 {
+    fn info(&self) -> &StudyInfo {
+        &INFO
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let runs = sweep::runs(context)?;
+        let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
+        told.extend(notes::stopped(&runs));
+        told.extend(MECHANISM.map(str::to_owned));
+        Ok(StudyOutput {
+            tables: vec![table(&runs)?],
+            figures: PAIRS
+                .iter()
+                .map(|pair| figure(&runs, *pair))
+                .collect::<Result<_, _>>()?,
+            notes: told,
+            runs: runs.seeds,
+        })
+    }
+}
+
+const PAIRS: [Pair; 4] = [
+    ["facesim", "streamcluster"],
+    ["canneal", "fluidanimate"],
+    ["streamcluster", "bodytrack"],
+    ["bodytrack", "vips"],
+];
+
+fn view(runs: &Runs, pair: Pair) -> PairView<'_> {
+    PairView {
+        runs,
+        pair,
+        mappings: &MAPPINGS,
+        measures: &TIMES,
+    }
+}
+
+fn table(runs: &Runs) -> Result<Table, StudyError> {
+    let shown: Vec<Measure> = TIMES.into_iter().chain([UTILISATION]).collect();
+    let columns = shown.iter().map(Measure::column).collect();
+    let mut table = Table::new("times", "Where the threads' time goes", columns)?;
+    for pair in PAIRS {
+        for (place, program) in pair.iter().enumerate() {
+            for mapping in MAPPINGS {
+                let cell = |m: &Measure| runs.cell(pair, place, mapping, m.value);
+                let cells: Vec<Cell> = shown.iter().map(cell).collect();
+                table.push(&format!("{}/{program}/{mapping}", pair.join("+")), cells)?;
+            }
+        }
+    }
+    Ok(table)
+}
+
+fn figure(runs: &Runs, pair: Pair) -> Result<Figure, StudyError> {
+    let key = pair.join("-");
+    let title = format!("Where the threads' time goes: {}", pair.join(" with "));
+    let draft = Draft {
+        key: &key,
+        title: &title,
+        text: "Bars of a group together are all of the threads' time.",
+        category: "Program and mapping",
+    };
+    view(runs, pair).parts(draft, Axis::linear("Share of the threads' time", Some("%")))
+}
+
+fn sentence(runs: &Runs, pair: Pair) -> String {
+    format!("{}. {}", pair.join(" with "), view(runs, pair).sentence())
+}
+
+const MECHANISM: [&str; 2] = [
+    "Time asleep for siblings has two causes: barriers and serial sections of the program \
+     itself, which are there under every mapping, and siblings that wait for a core while a \
+     stranger has it. The second shows as more sleep under spr. Waiting for a core is what \
+     siblings do under iso and int, where they take turns. Switches and refills are most \
+     under os, which moves threads whenever they wake to a core that is idle at that moment, \
+     into caches that do not have their data; held threads stay. Input and output is blocked \
+     time that needs no core; it is the same amount of work under all mappings.",
+    notes::TURNS,
+];

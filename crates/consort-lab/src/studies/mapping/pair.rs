@@ -1,0 +1,118 @@
+//! One pair of programs under some mappings: M2, M3, M5, M8, M10 and M12.
+//!
+//! Keys. Table `pair`: rows `PROGRAM/MAPPING`; columns `speed_over_os` and the measures'.
+
+use super::measures::Measure;
+use super::plan::{MAPPINGS, Pair};
+use super::sweep::Runs;
+use super::views::{Draft, bars};
+use crate::mapping::OS;
+use crate::report::{Axis, Cell, Column, Figure, Table};
+use crate::study::StudyError;
+use consort_core::stats::RatioInterval;
+
+/// A pair, the mappings that are looked at, and what of them.
+pub(in crate::studies) struct PairView<'a> {
+    pub runs: &'a Runs,
+    pub pair: Pair,
+    pub mappings: &'a [&'a str],
+    pub measures: &'a [Measure],
+}
+
+impl PairView<'_> {
+    fn rows(&self) -> impl Iterator<Item = (usize, &str, String)> {
+        let of = move |place: usize| {
+            let key = move |mapping: &str| format!("{}/{mapping}", self.pair[place]);
+            self.mappings
+                .iter()
+                .map(move |mapping| (place, *mapping, key(mapping)))
+        };
+        (0..self.pair.len()).flat_map(of)
+    }
+
+    /// Table `pair`.
+    pub fn table(&self) -> Result<Table, StudyError> {
+        let speed = Column::plain("speed_over_os", "Speed over os");
+        let measures = self.measures.iter().map(Measure::column);
+        let columns = std::iter::once(speed).chain(measures).collect();
+        let title = format!("{}: both programs under mappings", self.pair.join(" with "));
+        let mut table = Table::new("pair", &title, columns)?;
+        for (place, mapping, key) in self.rows() {
+            let speed = self.runs.speed(self.pair, place, mapping, OS);
+            let cell = |m: &Measure| self.runs.cell(self.pair, place, mapping, m.value);
+            let measures = self.measures.iter().map(cell);
+            table.push(&key, std::iter::once(speed).chain(measures).collect())?;
+        }
+        Ok(table)
+    }
+
+    /// Speeds of both programs over os, in words, and the two taken together.
+    pub fn sentence(&self) -> String {
+        let of = |mapping: &&str| {
+            let speed = |place| self.runs.speed(self.pair, place, mapping, OS).text();
+            let both = RatioInterval::of(&self.runs.gains(self.pair, mapping)).map(Cell::from);
+            let both = both.map_or_else(String::new, |cell| cell.text());
+            let [a, b] = self.pair;
+            format!("{mapping} {a} {}, {b} {}, both {both}", speed(0), speed(1))
+        };
+        let others = self.mappings.iter().filter(|m| **m != OS);
+        let all: Vec<String> = others.map(of).collect();
+        format!("Speed over os: {}.", all.join("; "))
+    }
+
+    /// Bars of one measure: a group for each program, a series for each mapping.
+    pub fn figure(&self, measure: Measure, title: &str) -> Result<Figure, StudyError> {
+        let cell = |place, mapping: &str| self.runs.cell(self.pair, place, mapping, measure.value);
+        let draft = Draft {
+            key: measure.key,
+            title,
+            text: "",
+            category: "Program",
+        };
+        self.grouped(draft, (measure.axis(), 0.0), self.mappings, cell)
+    }
+
+    /// Bars of speeds over os.
+    pub fn speeds(&self) -> Result<Figure, StudyError> {
+        let others: Vec<&str> = MAPPINGS.into_iter().filter(|m| *m != OS).collect();
+        let cell = |place, mapping: &str| self.runs.speed(self.pair, place, mapping, OS);
+        let draft = Draft {
+            key: "speed",
+            title: "Speed of each program over os",
+            text: "Above 1 is faster.",
+            category: "Program",
+        };
+        let axis = Axis::linear("Speed over os", None);
+        self.grouped(draft, (axis, 1.0), &others, cell)
+    }
+
+    fn grouped(
+        &self,
+        draft: Draft<'_>,
+        axis: (Axis, f64),
+        mappings: &[&str],
+        cell: impl Fn(usize, &str) -> Cell,
+    ) -> Result<Figure, StudyError> {
+        let series = |mapping: &&str| {
+            let cells = (0..self.pair.len()).map(|place| cell(place, mapping));
+            ((*mapping).to_owned(), cells.collect())
+        };
+        let series: Vec<(String, Vec<Cell>)> = mappings.iter().map(series).collect();
+        let groups = self.pair.map(str::to_owned).to_vec();
+        bars(draft, self.runs.seeds, axis, groups, &series)
+    }
+
+    /// Bars of several measures of one unit: a group for each row, a series for each measure.
+    pub fn parts(&self, draft: Draft<'_>, axis: Axis) -> Result<Figure, StudyError> {
+        let rows: Vec<(usize, &str, String)> = self.rows().collect();
+        let series = |m: &Measure| {
+            let cell = |(place, mapping, _): &(usize, &str, String)| {
+                self.runs.cell(self.pair, *place, mapping, m.value)
+            };
+            (m.title.to_owned(), rows.iter().map(cell).collect())
+        };
+        let series: Vec<(String, Vec<Cell>)> = self.measures.iter().map(series).collect();
+        let groups = rows.iter().map(|(_, _, key)| key.clone()).collect();
+        bars(draft, self.runs.seeds, (axis, 0.0), groups, &series)
+    }
+}

@@ -1,0 +1,163 @@
+//! One measure of every program under every mapping, over all of its co-runners: M1 and M4.
+//!
+//! Keys. Table `programs`: rows `PROGRAM/MAPPING`, and `PROGRAM/alone`; columns the measure's key
+//! (mean over co-runners, interval over seeds), `least` and `most` (means over seeds, the co-runner
+//! with the least and the most), `co_runners`. Table `variation`: rows programs; column `percent`,
+//! by how much the largest mean over co-runners exceeds the smallest, and `lowest` and `highest`,
+//! the mappings of these. Figure `programs`.
+
+use super::measures::Measure;
+use super::plan::{MAPPINGS, PROGRAMS};
+use super::sweep::Runs;
+use super::views::{Draft, bars};
+use crate::report::{Cell, Column, Figure, Table};
+use crate::studies::symbiosis::cells::interval;
+use crate::study::StudyError;
+use consort_core::stats::mean;
+
+/// One measure and how it is told.
+pub(in crate::studies) struct PerProgram<'a> {
+    pub runs: &'a Runs,
+    pub measure: Measure,
+}
+
+/// The range of a program's means over mappings.
+pub(in crate::studies) struct Range {
+    /// The program.
+    pub program: &'static str,
+    /// The mapping with the smallest mean and the one with the largest.
+    pub at: [&'static str; 2],
+    /// Largest by smallest, less 1.
+    pub more: f64,
+}
+
+impl PerProgram<'_> {
+    fn over_seeds(&self, program: &str, mapping: &str) -> Vec<f64> {
+        self.runs
+            .over_co_runners(program, mapping, self.measure.value)
+    }
+
+    /// Table `programs`.
+    pub fn table(&self, title: &str) -> Result<Table, StudyError> {
+        let bound = |key: &str, title: &str| Column {
+            key: key.to_owned(),
+            title: title.to_owned(),
+            ..self.measure.column()
+        };
+        let columns = vec![
+            self.measure.column(),
+            bound("least", "Least"),
+            bound("most", "Most"),
+            Column::plain("co_runners", "Co-runners"),
+        ];
+        let mut table = Table::new("programs", title, columns)?;
+        for program in PROGRAMS {
+            table.push(&format!("{program}/alone"), self.alone(program))?;
+            for mapping in MAPPINGS {
+                table.push(&format!("{program}/{mapping}"), self.row(program, mapping))?;
+            }
+        }
+        Ok(table)
+    }
+
+    fn alone(&self, program: &str) -> Vec<Cell> {
+        let alone = self.runs.alone(program);
+        let value = alone.map_or(f64::NAN, |alone| (self.measure.value)(&alone.with));
+        let none = || Cell::missing("the program is alone");
+        vec![value.into(), none(), none(), 0.into()]
+    }
+
+    fn row(&self, program: &str, mapping: &str) -> Vec<Cell> {
+        let of = |(pair, place)| mean(&self.runs.values(pair, place, mapping, self.measure.value));
+        let each: Vec<f64> = self.runs.with(program).filter_map(of).collect();
+        let least = each.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        vec![
+            interval(&self.over_seeds(program, mapping)),
+            least.into(),
+            most.into(),
+            Cell::Count(each.len() as u64),
+        ]
+    }
+
+    /// How far apart mappings are, for each program.
+    pub fn ranges(&self) -> Vec<Range> {
+        let of = |program: &'static str| {
+            let value = |m: &&'static str| Some((*m, mean(&self.over_seeds(program, m))?));
+            let mut all: Vec<(&str, f64)> = MAPPINGS.iter().filter_map(value).collect();
+            all.sort_by(|a, b| a.1.total_cmp(&b.1));
+            let (low, high) = (all.first()?, all.last()?);
+            let more = if high.1 > 0.0 {
+                high.1 / low.1 - 1.0
+            } else {
+                0.0
+            };
+            Some(Range {
+                program,
+                at: [low.0, high.0],
+                more,
+            })
+        };
+        PROGRAMS.into_iter().filter_map(of).collect()
+    }
+
+    /// Where mappings differ most and least.
+    pub fn sentence(&self) -> String {
+        let mut ranges = self.ranges();
+        ranges.sort_by(|a, b| b.more.total_cmp(&a.more));
+        let of = |range: &Range| {
+            let (percent, [low, high]) = (100.0 * range.more, range.at);
+            format!("{} {percent:.1} % ({low} to {high})", range.program)
+        };
+        let all: Vec<String> = ranges.iter().map(of).collect();
+        format!(
+            "{}: largest over smallest mean under any mapping, and these mappings: {}.",
+            self.measure.title,
+            all.join(", "),
+        )
+    }
+
+    /// Table `variation`.
+    pub fn variation(&self) -> Result<Table, StudyError> {
+        let columns = vec![
+            Column::with_unit("percent", "Largest over smallest", "%"),
+            Column::plain("lowest", "Smallest under"),
+            Column::plain("highest", "Largest under"),
+        ];
+        let title = "By how much mappings differ, means over co-runners";
+        let mut table = Table::new("variation", title, columns)?;
+        for range in self.ranges() {
+            let [low, high] = range.at;
+            table.push(
+                range.program,
+                vec![(100.0 * range.more).into(), low.into(), high.into()],
+            )?;
+        }
+        Ok(table)
+    }
+
+    /// Figure `programs`.
+    pub fn figure(&self, title: &str) -> Result<Figure, StudyError> {
+        let series = MAPPINGS.map(|mapping| {
+            let cell = |program: &&str| interval(&self.over_seeds(program, mapping));
+            (
+                mapping.to_owned(),
+                PROGRAMS.iter().map(cell).collect::<Vec<Cell>>(),
+            )
+        });
+        let draft = Draft {
+            key: "programs",
+            title,
+            text: "Means over a program's co-runners.",
+            category: "Program",
+        };
+        let groups = PROGRAMS.map(str::to_owned).to_vec();
+        bars(
+            draft,
+            self.runs.seeds,
+            (self.measure.axis(), 0.0),
+            groups,
+            &series,
+        )
+    }
+}

@@ -1,0 +1,131 @@
+//! Programs, pairs and mappings of the sweep.
+
+use super::failed;
+use crate::context::Context;
+use crate::mapping::{Held, OS};
+use crate::study::StudyError;
+use consort_core::mapping::Scheme;
+use consort_sim::chip::Chip;
+use consort_sim::machine::MachineRef;
+use consort_sim::program::presets;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// The source's machine.
+const MACHINE: &str = "core2-q9550";
+
+/// The source's programs, in the order of its Table III: little sharing of data first.
+pub(in crate::studies) const PROGRAMS: [&str; 9] = [
+    "canneal",
+    "facesim",
+    "fluidanimate",
+    "streamcluster",
+    "x264",
+    "blackscholes",
+    "bodytrack",
+    "swaptions",
+    "vips",
+];
+
+/// Of [`PROGRAMS`], how many share little data; these come first.
+pub(in crate::studies) const LITTLE_SHARING: usize = 5;
+
+/// The mappings, in the order of columns.
+pub(in crate::studies) const MAPPINGS: [&str; 4] = [OS, "iso", "int", "spr"];
+
+/// Threads of each program.
+const THREADS: u32 = 4;
+
+/// The pairs that a study names: all that the quick scale has.
+const NAMED: [[&str; 2]; 7] = [
+    ["canneal", "fluidanimate"],
+    ["facesim", "streamcluster"],
+    ["streamcluster", "x264"],
+    ["streamcluster", "blackscholes"],
+    ["streamcluster", "bodytrack"],
+    ["streamcluster", "swaptions"],
+    ["bodytrack", "vips"],
+];
+
+/// Time of a program's work alone, s, at the two scales.
+pub(super) const ALONE_S: [f64; 2] = [0.05, 0.2];
+
+/// Seeds at the two scales.
+pub(super) const SEEDS: [usize; 2] = [1, 5];
+
+/// Two programs.
+pub(in crate::studies) type Pair = [&'static str; 2];
+
+/// The pairs of this scale, in the order of [`PROGRAMS`].
+pub(super) fn pairs(context: &Context<'_>) -> Vec<Pair> {
+    let with_later = |i: usize| PROGRAMS[i + 1..].iter().map(move |b| [PROGRAMS[i], *b]);
+    let all = (0..PROGRAMS.len()).flat_map(with_later);
+    let named = |pair: &Pair| NAMED.contains(pair);
+    context.by_scale(all.clone().filter(named).collect(), all.collect())
+}
+
+/// The machine.
+pub(in crate::studies) fn chip() -> Result<Arc<Chip>, StudyError> {
+    let machine: MachineRef = MACHINE.parse().map_err(failed(MACHINE))?;
+    let loaded = machine.load(&[]).map_err(failed(MACHINE))?;
+    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(MACHINE))?;
+    Ok(Arc::new(chip))
+}
+
+/// One instance of each program.
+pub(super) fn instances() -> Result<Vec<Instance>, StudyError> {
+    let instance = |name: &&str| {
+        Ok(Instance {
+            name: (*name).to_owned(),
+            program: Arc::new(presets::find(name).map_err(failed(name))?),
+            threads: THREADS,
+            start_ms: 0.0,
+        })
+    };
+    PROGRAMS.iter().map(instance).collect()
+}
+
+/// These programs of `instances` together.
+pub(super) fn workload(names: &[&str], instances: &[Instance]) -> Workload {
+    let named = |name: &&str| instances.iter().find(|entry| entry.name == **name).cloned();
+    Workload {
+        text: names.join("+"),
+        entries: names.iter().filter_map(named).collect(),
+    }
+}
+
+/// What holds each of [`MAPPINGS`] on top of Linux.
+pub(super) fn held() -> Result<Vec<Held>, StudyError> {
+    let schemes = Scheme::ALL
+        .iter()
+        .map(|scheme| Held::scheme(*scheme, LINUX));
+    let held = std::iter::once(Held::os(LINUX)).chain(schemes);
+    held.map(|held| held.map_err(failed("mappings"))).collect()
+}
+
+/// The operating system beneath.
+pub(in crate::studies) const LINUX: &str = "linux";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Scale;
+    use crate::testing::workers;
+
+    #[test]
+    fn the_full_scale_has_36_pairs_and_the_quick_one_those_that_studies_name() {
+        let of = |scale| pairs(&Context::new(1, scale, workers(1), &|_| ()));
+        let (quick, full) = (of(Scale::Quick), of(Scale::Full));
+        assert_eq!((quick.len(), full.len()), (NAMED.len(), 36));
+        assert!(quick.iter().all(|pair| full.contains(pair)));
+        let programs = quick.iter().flatten();
+        assert!(PROGRAMS.iter().all(|p| programs.clone().any(|q| q == p)));
+    }
+
+    #[test]
+    fn mappings_are_held_by_their_names() {
+        let held = held().unwrap();
+        let names: Vec<&str> = held.iter().map(Held::name).collect();
+        assert_eq!(names, MAPPINGS);
+    }
+}

@@ -1,0 +1,80 @@
+//! Which pairs are memory- or synchronisation-intensive, by what was measured of programs alone.
+
+use super::plan::{PROGRAMS, Pair};
+use super::sweep::Runs;
+
+/// Bandwidth alone from which on a program is memory-intensive, MB/s. The nine programs leave a gap
+/// between 140 and 1300 in the source's Table III.
+pub(in crate::studies) const BANDWIDTH_MB_S: f64 = 500.0;
+
+/// Times per second, over all threads, that a program's threads are switched in alone, from which
+/// on it is synchronisation-intensive: once per thread and millisecond.
+pub(in crate::studies) const SWITCHES_PER_S: f64 = 4000.0;
+
+/// Why a program is in the subset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::studies) struct Intensive {
+    pub memory: bool,
+    pub synchronisation: bool,
+}
+
+impl Intensive {
+    /// Judged by these rates.
+    pub fn of(bandwidth_mb_s: f64, switches_per_s: f64) -> Self {
+        Self {
+            memory: bandwidth_mb_s >= BANDWIDTH_MB_S,
+            synchronisation: switches_per_s >= SWITCHES_PER_S,
+        }
+    }
+
+    /// Either.
+    pub fn any(self) -> bool {
+        self.memory || self.synchronisation
+    }
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match (self.memory, self.synchronisation) {
+            (true, true) => "memory and synchronisation",
+            (true, false) => "memory",
+            (false, true) => "synchronisation",
+            (false, false) => "neither",
+        }
+    }
+}
+
+impl Runs {
+    /// Whether a program is intensive.
+    pub fn intensive(&self, program: &str) -> Intensive {
+        let alone = self.alone(program).map(|alone| alone.characteristics);
+        let rate = |rate: Option<f64>| rate.unwrap_or(0.0);
+        Intensive::of(
+            rate(alone.and_then(|c| c.bandwidth_mb_s)),
+            rate(alone.and_then(|c| c.switches_per_s)),
+        )
+    }
+
+    /// The pairs of which both programs are.
+    pub fn intensive_pairs(&self) -> Vec<Pair> {
+        let both = |pair: &&Pair| pair.iter().all(|program| self.intensive(program).any());
+        self.pairs.iter().filter(both).copied().collect()
+    }
+
+    /// The programs by what they are intensive in.
+    pub fn intensities(&self) -> String {
+        let of = |program: &&str| format!("{program} {}", self.intensive(program).name());
+        PROGRAMS.iter().map(of).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_intensive_from_the_stated_rates_on() {
+        assert_eq!(Intensive::of(499.0, 3999.0).name(), "neither");
+        assert!(Intensive::of(500.0, 0.0).memory && !Intensive::of(500.0, 0.0).synchronisation);
+        assert!(Intensive::of(0.0, 4000.0).any());
+    }
+}

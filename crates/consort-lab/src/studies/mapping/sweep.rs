@@ -1,0 +1,243 @@
+//! The runs on which all studies of thread mappings stand, made once per process.
+
+use super::plan::{ALONE_S, MAPPINGS, Pair, SEEDS, chip, held, instances, pairs, workload};
+use super::{failed, plan};
+use crate::context::Context;
+use crate::experiment::{Experiment, ExperimentError, Repeated, Work, measure_alone};
+use crate::mapping::{Characterised, Held, RUNS_OF_LONGEST, characterised, usage};
+use crate::studies::symbiosis::memo::Memo;
+use crate::study::StudyError;
+use consort_core::mapping::analysis::{Row, Table, Usage};
+use consort_sim::chip::Chip;
+use consort_sim::workload::{Instance, Workload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A run is stopped after this many times what its programs take alone one after the other, and
+/// as often as they are to do their work.
+const PATIENCE: f64 = 5.0;
+
+/// All runs.
+pub(in crate::studies) struct Runs {
+    /// The pairs.
+    pub pairs: Vec<Pair>,
+    /// What each program is like alone, in the order of [`plan::PROGRAMS`].
+    pub alone: Vec<Characterised>,
+    /// How many seeds there are.
+    pub seeds: usize,
+    /// By pair, then mapping, then seed: both programs.
+    cells: Vec<Both>,
+    pus: usize,
+}
+
+/// What the two programs of a pair did in a run.
+type Both = Vec<Repeated>;
+
+/// What is run: pairs under mappings.
+pub(in crate::studies) struct Field {
+    chip: Arc<Chip>,
+    instances: Vec<Instance>,
+    work: BTreeMap<String, Work>,
+    alone_s: f64,
+    seeds: usize,
+}
+
+impl Field {
+    /// Measures the work of each program, which it does alone in `alone_s`; every run is to have
+    /// so many seeds.
+    pub fn new(context: &Context<'_>, alone_s: f64, seeds: usize) -> Result<Self, StudyError> {
+        let (chip, instances) = (chip()?, instances()?);
+        let work = context.map(&instances, |entry| {
+            measure_alone(&chip, entry, alone_s, context.seed())
+        })?;
+        let named = instances.iter().zip(work);
+        let work = named.map(|(entry, work)| Ok((entry.name.clone(), work?)));
+        let work = work.collect::<Result<_, ExperimentError>>();
+        Ok(Self {
+            work: work.map_err(failed("alone"))?,
+            seeds,
+            chip,
+            instances,
+            alone_s,
+        })
+    }
+
+    /// Pairs under what holds them, with the seeds that follow the context's: case by case, then
+    /// seed by seed.
+    pub fn run(
+        &self,
+        context: &Context<'_>,
+        cases: &[(Pair, Held)],
+    ) -> Result<Vec<Both>, StudyError> {
+        let seeds = 0..self.seeds as u64;
+        let of = |(pair, held)| seeds.clone().map(move |seed| (pair, held, seed));
+        let cases = cases.iter().map(|(pair, held)| (pair, held));
+        let jobs: Vec<(&Pair, &Held, u64)> = cases.flat_map(of).collect();
+        let done = context.map(&jobs, |(pair, held, seed)| {
+            let part = format!("{} under {}", pair.join("+"), held.name());
+            let run = self.both(pair, held, context.seed().wrapping_add(*seed));
+            run.map_err(failed(&part))
+        })?;
+        done.into_iter().collect()
+    }
+
+    fn both(&self, pair: &Pair, held: &Held, seed: u64) -> Result<Both, ExperimentError> {
+        let workload: Workload = workload(pair, &self.instances);
+        let work: Vec<Work> = pair.iter().map(|name| self.work[*name]).collect();
+        let experiment = Experiment {
+            chip: Arc::clone(&self.chip),
+            workload,
+            alone_s: self.alone_s,
+            quantum: None,
+            free_migration: false,
+        };
+        experiment.run_while_patient(held.contender(), &work, seed, RUNS_OF_LONGEST, PATIENCE)
+    }
+}
+
+static MADE: Memo<Runs> = Memo::new();
+
+/// The runs, made once.
+pub(in crate::studies) fn runs(context: &Context<'_>) -> Result<Arc<Runs>, StudyError> {
+    MADE.get(context, || Runs::new(context))
+}
+
+impl Runs {
+    fn new(context: &Context<'_>) -> Result<Self, StudyError> {
+        let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
+        let field = Field::new(context, alone_s, context.by_scale(SEEDS[0], SEEDS[1]))?;
+        let (pairs, held) = (pairs(context), held()?);
+        let under = |pair: &Pair| {
+            held.iter()
+                .map(|held| (*pair, held.clone()))
+                .collect::<Vec<_>>()
+        };
+        let cases: Vec<(Pair, Held)> = pairs.iter().flat_map(under).collect();
+        let cells = field.run(context, &cases)?;
+        let alone = characterised(&field.chip, &field.instances, field.alone_s, context);
+        Ok(Self {
+            alone: alone.map_err(failed("alone"))?,
+            seeds: field.seeds,
+            pus: field.chip.topology().pus().len(),
+            pairs,
+            cells,
+        })
+    }
+
+    /// What both programs of a pair did under a mapping, seed by seed; nothing for pairs that
+    /// were not run.
+    pub fn both(&self, pair: Pair, mapping: &str) -> &[Both] {
+        let pair = self.pairs.iter().position(|p| *p == pair);
+        let mapping = MAPPINGS.iter().position(|m| *m == mapping);
+        let Some((pair, mapping)) = pair.zip(mapping) else {
+            return &[];
+        };
+        let first = (pair * MAPPINGS.len() + mapping) * self.seeds;
+        &self.cells[first..first + self.seeds]
+    }
+
+    /// The pairs with a program, and its place in each.
+    pub fn with(&self, program: &str) -> impl Iterator<Item = (Pair, usize)> {
+        let place = move |pair: &Pair| pair.iter().position(|name| *name == program);
+        let found = self
+            .pairs
+            .iter()
+            .map(move |pair| Some((*pair, place(pair)?)));
+        found.flatten()
+    }
+
+    /// What a program is like alone.
+    pub fn alone(&self, program: &str) -> Option<&Characterised> {
+        let place = plan::PROGRAMS.iter().position(|name| *name == program)?;
+        self.alone.get(place)
+    }
+
+    /// What a program of a run used of the hardware.
+    pub fn usage(&self, program: &Repeated) -> Usage {
+        usage(program, self.pus)
+    }
+
+    /// What analyses work on: all seeds added up.
+    pub fn table(&self) -> Table {
+        self.rows(|runs| {
+            let (first, others) = runs.split_first()?;
+            let mut sum = first.clone();
+            for run in others {
+                sum.iter_mut().zip(run).for_each(|(sum, one)| sum.add(one));
+            }
+            Some(sum)
+        })
+    }
+
+    /// The same of each seed.
+    pub fn by_seed(&self) -> Vec<Table> {
+        let one = |seed: usize| self.rows(|runs| runs.get(seed).cloned());
+        (0..self.seeds).map(one).collect()
+    }
+
+    fn rows(&self, of: impl Fn(&[Both]) -> Option<Both>) -> Table {
+        let mut rows = Vec::new();
+        for pair in &self.pairs {
+            for mapping in MAPPINGS {
+                let both = of(self.both(*pair, mapping)).unwrap_or_default();
+                rows.extend(both.iter().enumerate().map(|(place, program)| Row {
+                    mapping: mapping.to_owned(),
+                    program: program.name.clone(),
+                    co_runner: pair[1 - place].to_owned(),
+                    usage: self.usage(program),
+                }));
+            }
+        }
+        Table { rows }
+    }
+
+    /// Runs that were stopped before a program had done its work as often as it should.
+    pub fn stopped(&self) -> Vec<(Pair, &'static str)> {
+        let short = |both: &Both| both.iter().any(|p| p.runs < RUNS_OF_LONGEST as usize);
+        let cases = self
+            .pairs
+            .iter()
+            .flat_map(|pair| MAPPINGS.map(|m| (*pair, m)));
+        cases
+            .filter(|(pair, m)| self.both(*pair, m).iter().any(short))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+impl Runs {
+    /// One pair whose two programs take these times, s, in the order of mappings and then seeds;
+    /// every second is a second of both L2MP and cycles of four cores at 1 GHz.
+    pub fn of_times(times_s: &[[f64; 2]]) -> Self {
+        let program = |time_s: f64| {
+            let mut counters = crate::experiment::Counters {
+                instructions: 1e9,
+                cycles: 4e9 * time_s,
+                llc_misses: 1.0,
+                outstanding_cycles: 1e9 * time_s,
+                ..Default::default()
+            };
+            counters.memory.reads = 1.0;
+            counters.time.on_pu_s = 4.0 * time_s;
+            Repeated {
+                name: "a".to_owned(),
+                threads: 4,
+                runs: 3,
+                time_s,
+                instructions: 1e9,
+                counters,
+                span_s: time_s,
+            }
+        };
+        Self {
+            pairs: vec![["canneal", "vips"]],
+            alone: Vec::new(),
+            seeds: times_s.len() / MAPPINGS.len(),
+            cells: times_s
+                .iter()
+                .map(|both| both.map(program).to_vec())
+                .collect(),
+            pus: 4,
+        }
+    }
+}
