@@ -4,7 +4,7 @@
 //! Hardware Resources" (ISPASS 2012), sections IV to VI.
 //!
 //! Usage: fill a [`Table`] with one [`Row`] per program, co-runners and mapping; then
-//! [`key_resources`], [`importance`], [`memory_correlation`], and [`attribute`] for any two rows.
+//! [`key_resources`], [`importance()`], [`memory_correlation`], and [`attribute`] for any two rows.
 //! [`characteristics`](Characteristics) come from runs alone. Pitfalls: all amounts are per run of
 //! the program, so that mappings under which a program ran more often compare; what is not counted
 //! is absent, never 0, and questions that need it are not answered.
