@@ -2,6 +2,7 @@
 //! threads each.
 
 use consort_core::plan::Decision;
+use consort_lab::experiment::slots::framed;
 use consort_lab::experiment::{Contender, Experiment, RunResult, Work};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
@@ -16,15 +17,21 @@ const PROGRAMS: [&str; 4] = ["streamcluster", "blackscholes", "canneal", "dedup"
 /// So that rounds fit into a run that is not long.
 const QUANTUM: &str = "quantum=50";
 
-fn experiment(alone_s: f64) -> Experiment {
+/// Programs as they are, or in frames that are shorter than quanta, so that every quantum has its
+/// part of serial sections.
+fn experiment(alone_s: f64, frames: bool) -> Experiment {
     let machine: MachineRef = "xeon-e5320".parse().expect("a preset's name");
     let loaded = machine.load(&[]).expect("a preset");
     let chip = Chip::new(&loaded.spec, loaded.smt).expect("a preset is a chip");
-    let entry = |name: &str| Instance {
-        name: name.to_owned(),
-        program: Arc::new(presets::find(name).expect("a preset's name")),
-        threads: 8,
-        start_ms: 0.0,
+    let entry = |name: &str| {
+        let whole = presets::find(name).expect("a preset's name");
+        let program = if frames { framed(&whole) } else { whole };
+        Instance {
+            name: name.to_owned(),
+            program: Arc::new(program),
+            threads: 8,
+            start_ms: 0.0,
+        }
     };
     Experiment {
         chip: Arc::new(chip),
@@ -67,7 +74,7 @@ fn facts(decision: &Decision, name: &str) -> Vec<(u32, f64)> {
 
 #[test]
 fn every_policy_gets_all_work_done_and_lets_everybody_run() {
-    let experiment = experiment(1.0);
+    let experiment = experiment(1.0, false);
     let work = experiment.work(1).expect("programs make progress");
     for policy in ["gang", "fair-mis", "fair-com", "greedy", "pdpa"] {
         let (result, decisions) = run(&experiment, &work, &format!("{policy}:{QUANTUM}"));
@@ -93,10 +100,10 @@ fn every_policy_gets_all_work_done_and_lets_everybody_run() {
 
 #[test]
 fn no_member_of_a_fair_co_schedule_is_slower_than_its_sample_in_the_gang() {
-    let experiment = experiment(1.0);
+    let experiment = experiment(20.0, true);
     let work = experiment.work(1).expect("programs make progress");
     for policy in ["fair-mis", "fair-com"] {
-        let (_, decisions) = run(&experiment, &work, &format!("{policy}:{QUANTUM}"));
+        let (_, decisions) = run(&experiment, &work, &format!("{policy}:quantum=1000"));
         let shared = |d: &&Decision| takes_turns(d) && d.teams.len() > 1;
         let mut judged = 0;
         for decision in decisions.iter().filter(shared) {

@@ -4,7 +4,7 @@ use consort_core::PuId;
 use consort_core::topology::{CoreType, PuFacts, Topology, TopologyError};
 
 /// Memory of one NUMA node. Enough for a kernel, an unpacked debug build and some threads.
-const NODE_MIB: u32 = 512;
+const NODE_MIB: u32 = 768;
 
 /// Sockets, cores, SMT ways and NUMA nodes of a guest.
 ///
@@ -131,7 +131,7 @@ mod tests {
             ..GuestTopology::smt(2, 2)
         };
         let arguments = guest.qemu_arguments().join(" ");
-        assert!(arguments.contains("-smp 8,sockets=2,cores=2,threads=2 -m 1024M"));
+        assert!(arguments.contains("-smp 8,sockets=2,cores=2,threads=2 -m 1536M"));
         assert!(arguments.contains("node,nodeid=1,memdev=memory1,cpus=4-7"));
         assert!(arguments.ends_with("-numa dist,src=0,dst=1,val=21"));
     }

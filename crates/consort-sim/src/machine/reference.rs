@@ -266,6 +266,16 @@ fn read(path: &Path) -> Result<MachineSpec, MachineError> {
     Ok(super::parse(&path.display().to_string(), &text)?)
 }
 
+impl MachineSpec {
+    /// The machine with all prefetchers switched off, as by the bits of a control register.
+    pub fn without_prefetchers(mut self) -> Self {
+        for core in self.core_types.values_mut() {
+            core.prefetcher = None;
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -495,13 +495,3 @@ pub enum Quantity {
     /// data in the L1 and all branches predicted.
     InOrderCycles,
 }
-
-impl MachineSpec {
-    /// The machine with all prefetchers switched off, as by the bits of a control register.
-    pub fn without_prefetchers(mut self) -> Self {
-        for core in self.core_types.values_mut() {
-            core.prefetcher = None;
-        }
-        self
-    }
-}

@@ -40,9 +40,9 @@ fn more_threads_than_pus_take_turns_under_every_policy_that_the_machine_feeds() 
 }
 
 #[test]
-fn threads_that_would_wait_for_each_other_for_ever_are_given_up_in_one_line() {
-    let workload = "4*barrier-heavy+4*lock-heavy+2*io-heavy";
-    let args = ["simulate", "-m", "acmp-1+1", "-p", "random", "-w", workload];
-    let args = [&args[..], &["--alone", "1s"]].concat();
+fn a_run_that_takes_far_longer_than_its_programs_alone_is_given_up_in_one_line() {
+    // All threads in turns on one small core, where alone they have all cores.
+    let args = ["simulate", "-m", "acmp-8+24", "-p", "mapping:map=31"];
+    let args = [&args[..], &["-w", "blackscholes@32", "--alone", "1s"]].concat();
     check_refused(&args, &["had not done its work", "more threads than"]);
 }

@@ -8,6 +8,8 @@ use crate::failure::bad_input;
 use crate::output;
 use anyhow::Result;
 use consort_core::{Offers, Tier};
+use consort_linux::energy::EnergyStatus;
+use consort_linux::pause::{Availability, PauseKind};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
 use consort_sim::pmu::{Request, SimulatedPmu};
@@ -88,7 +90,15 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         hidden_topology: false,
         allowed_pus: topology.pus().clone(),
         notes: Vec::new(),
-        live: None,
+        energy: EnergyStatus {
+            available: true,
+            reason: "simulated: from the power of its description".to_owned(),
+        },
+        pausing: vec![Availability {
+            kind: PauseKind::FreezerV2,
+            available: true,
+            reason: "simulated: programs stop as in a freezer".to_owned(),
+        }],
     }
 }
 

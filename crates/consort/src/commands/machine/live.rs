@@ -1,8 +1,8 @@
 //! The machine that this runs on.
 
 use super::report::{
-    DomainRow, FACILITY_COLUMNS, FacilityRow, LiveReport, MachineReport, PU_COLUMNS, TIER_COLUMNS,
-    TierRow, core_types,
+    DomainRow, FACILITY_COLUMNS, FacilityRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow,
+    core_types,
 };
 use crate::cli::{Format, MachineArgs};
 use crate::output;
@@ -85,10 +85,8 @@ fn report(host: &Host) -> MachineReport {
         hidden_topology: host.discovery.hidden_topology,
         allowed_pus: topology.pus().clone(),
         notes: host.discovery.notes.clone(),
-        live: Some(LiveReport {
-            energy: host.energy.clone(),
-            pausing: host.pausing.clone(),
-        }),
+        energy: host.energy.clone(),
+        pausing: host.pausing.clone(),
     }
 }
 

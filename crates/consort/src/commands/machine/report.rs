@@ -25,14 +25,6 @@ pub(super) struct MachineReport {
     pub(super) hidden_topology: bool,
     pub(super) allowed_pus: PuSet,
     pub(super) notes: Vec<String>,
-    /// What only a live machine has.
-    #[serde(flatten)]
-    pub(super) live: Option<LiveReport>,
-}
-
-/// What there is beside what tells of threads.
-#[derive(Serialize)]
-pub(super) struct LiveReport {
     /// Whether it tells what energy it spends.
     pub(super) energy: EnergyStatus,
     /// How programs can be paused, best first.
