@@ -301,7 +301,9 @@ fn killed(kind: PauseKind) -> Result<(), Failed> {
         std::thread::sleep(Duration::from_micros(370 * round));
         pauser.kill();
         wait_for("the guardian", || files_in(dir.path()) == 0);
-        assert!(is_as_before(&program, &homes), "round {round}");
+        // Processes that are ending are seen here and there until they have ended.
+        let what = format!("all as before, round {round}");
+        wait_for(&what, || is_as_before(&program, &homes));
     }
     Ok(())
 }
