@@ -12,10 +12,11 @@ fn when_the_leader_s_command_ends_a_member_leads_on() {
     assert_eq!(role(&leader.finish().report), "leader");
     let third = scene.demo("c", &[], &["l2", "--threads", "1", "--seconds", "0.5"]);
     let third = third.finish();
-    assert_eq!((third.code, role(&third.report)), (0, "member"));
     let second = second.finish();
-    assert_eq!(role(&second.report), "leader");
-    assert_eq!(third.report["group"]["leader"], second.pid);
+    assert_eq!((third.code, role(&second.report)), (0, "leader"));
+    // A newcomer may be quicker than the member; then the member leads when that has ended.
+    let leads = role(&third.report) == "leader";
+    assert!(leads || third.report["group"]["leader"] == second.pid);
     assert!(second.report["plans"].as_u64().unwrap() > 0);
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
