@@ -85,6 +85,10 @@ fn heir() -> Result<(), Failed> {
         return Ok(());
     }
     let (dir, program, [a, _]) = (tempfile::tempdir()?, busy(), first_two());
+    // Of a program just started only the leader may be there; it has no heirs.
+    wait_for("threads that start others", || {
+        tasks(program.pid()).len() > 3
+    });
     let mut enactor = start(dir.path());
     for thread in tasks(program.pid()) {
         // Short-lived threads may be gone by now.
