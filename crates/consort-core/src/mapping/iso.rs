@@ -5,12 +5,15 @@ use super::{domains, per_pu};
 use crate::ids::PuId;
 use crate::topology::Topology;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Cache domains with how many threads of each program each has.
 struct Dealt {
     domains: Vec<Vec<PuId>>,
-    /// By domain and program.
-    threads: Vec<Vec<usize>>,
+    /// How many threads of which program, domain by domain; programs without any are left out.
+    threads: Vec<BTreeMap<usize, usize>>,
+    /// Threads by domain.
+    load: Vec<usize>,
     /// Threads that a PU has at most.
     per_pu: usize,
 }
@@ -40,18 +43,20 @@ impl Dealt {
     fn new(topology: &Topology, threads: &[usize]) -> Self {
         let domains = domains(topology);
         Self {
-            threads: vec![vec![0; threads.len()]; domains.len()],
+            threads: vec![BTreeMap::new(); domains.len()],
+            load: vec![0; domains.len()],
             domains,
             per_pu: per_pu(topology, threads),
         }
     }
 
-    fn load(&self, domain: usize) -> usize {
-        self.threads[domain].iter().sum()
+    fn room(&self, domain: usize) -> usize {
+        self.per_pu * self.domains[domain].len() - self.load[domain]
     }
 
-    fn room(&self, domain: usize) -> usize {
-        self.per_pu * self.domains[domain].len() - self.load(domain)
+    fn add(&mut self, domain: usize, program: usize, threads: usize) {
+        *self.threads[domain].entry(program).or_default() += threads;
+        self.load[domain] += threads;
     }
 
     /// Until all are placed: the emptiest domain with room for all that are left, else the one with
@@ -64,7 +69,7 @@ impl Dealt {
                 return;
             };
             let here = left.min(self.room(domain));
-            self.threads[domain][program] += here;
+            self.add(domain, program, here);
             left -= here;
         }
     }
@@ -75,19 +80,19 @@ impl Dealt {
         let with_room = (0..self.domains.len()).filter(|&d| self.room(d) > 0);
         let next = with_room.min_by_key(|&d| {
             let size = self.domains[d].len();
-            let siblings = fullness(self.threads[d][program], size);
-            (siblings, fullness(self.load(d), size), d)
+            let siblings = self.threads[d].get(&program).copied().unwrap_or(0);
+            (fullness(siblings, size), fullness(self.load[d], size), d)
         });
-        next.into_iter().for_each(|d| self.threads[d][program] += 1);
+        next.into_iter().for_each(|d| self.add(d, program, 1));
     }
 
     /// In each domain program after program on neighbouring PUs.
     fn seats(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         let mut seats: Vec<Vec<PuId>> = vec![Vec::new(); threads.len()];
         for (domain, pus) in self.domains.iter().enumerate() {
-            let mut places = even(topology, pus, self.load(domain)).into_iter();
-            for (program, seats) in seats.iter_mut().enumerate() {
-                seats.extend(places.by_ref().take(self.threads[domain][program]));
+            let mut places = even(topology, pus, self.load[domain]).into_iter();
+            for (&program, &threads) in &self.threads[domain] {
+                seats[program].extend(places.by_ref().take(threads));
             }
         }
         seats

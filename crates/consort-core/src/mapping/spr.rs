@@ -4,7 +4,7 @@ use super::deal::fullness;
 use super::{domains, per_pu};
 use crate::ids::PuId;
 use crate::topology::Topology;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Every thread on the core with the fewest of its siblings, among equals the emptiest, in the
 /// cache domain with the fewest siblings; there on the emptiest PU.
@@ -21,61 +21,66 @@ struct Seats<'a> {
     topology: &'a Topology,
     /// Number of the cache domain by core.
     domain: Vec<usize>,
+    /// Cores by cache domain.
+    size: Vec<usize>,
     per_pu: usize,
     /// Threads by PU.
     taken: BTreeMap<PuId, usize>,
-    /// Threads of the program that is being placed, by core.
-    siblings: Vec<usize>,
+    /// Threads by core.
+    load: Vec<usize>,
+    /// Threads of the program that is being placed, by core and by cache domain.
+    siblings: [Vec<usize>; 2],
 }
 
 impl<'a> Seats<'a> {
     fn new(topology: &'a Topology, per_pu: usize) -> Self {
         let domains = domains(topology);
-        let of = |pu: PuId| domains.iter().position(|pus| pus.contains(&pu));
-        let cores = topology.cores().iter();
+        let mut domain = vec![0; topology.cores().len()];
+        let mut size = vec![0; domains.len()];
+        for (number, pus) in domains.iter().enumerate() {
+            let cores: BTreeSet<usize> = pus.iter().filter_map(|&p| topology.core_of(p)).collect();
+            size[number] = cores.len();
+            cores.into_iter().for_each(|core| domain[core] = number);
+        }
         Self {
             topology,
-            domain: cores.map(|core| of(core.pus[0]).unwrap_or(0)).collect(),
+            load: vec![0; domain.len()],
+            domain,
+            size,
             per_pu,
             taken: topology.pus().iter().map(|pu| (pu, 0)).collect(),
-            siblings: Vec::new(),
+            siblings: [Vec::new(), Vec::new()],
         }
     }
 
     /// The next program.
     fn begin(&mut self) {
-        self.siblings = vec![0; self.topology.cores().len()];
+        self.siblings = [vec![0; self.domain.len()], vec![0; self.size.len()]];
     }
 
     fn next(&mut self) -> Option<PuId> {
-        let free = (0..self.siblings.len()).filter(|&core| self.room(core));
+        let free = (0..self.domain.len()).filter(|&core| self.room(core));
         let core = free.min_by_key(|&core| self.order(core))?;
         let pus = self.topology.cores()[core].pus.iter().copied();
         let pu = pus.min_by_key(|pu| (self.taken[pu], *pu))?;
-        self.siblings[core] += 1;
+        self.load[core] += 1;
+        self.siblings[0][core] += 1;
+        self.siblings[1][self.domain[core]] += 1;
         *self.taken.entry(pu).or_default() += 1;
         Some(pu)
     }
 
-    fn load(&self, core: usize) -> usize {
-        let pus = self.topology.cores()[core].pus.iter();
-        pus.map(|pu| self.taken[pu]).sum()
-    }
-
     fn room(&self, core: usize) -> bool {
-        self.load(core) < self.per_pu * self.topology.cores()[core].pus.len()
+        self.load[core] < self.per_pu * self.topology.cores()[core].pus.len()
     }
 
     /// Smaller is better: siblings, load and siblings in the domain, each for the size.
     fn order(&self, core: usize) -> (usize, usize, usize, usize) {
-        let size = self.topology.cores()[core].pus.len();
-        let alike = |other: &usize| self.domain[*other] == self.domain[core];
-        let near: Vec<usize> = (0..self.siblings.len()).filter(alike).collect();
-        let siblings: usize = near.iter().map(|&other| self.siblings[other]).sum();
+        let (size, domain) = (self.topology.cores()[core].pus.len(), self.domain[core]);
         (
-            fullness(self.siblings[core], size),
-            fullness(self.load(core), size),
-            fullness(siblings, near.len()),
+            fullness(self.siblings[0][core], size),
+            fullness(self.load[core], size),
+            fullness(self.siblings[1][domain], self.size[domain]),
             core,
         )
     }

@@ -17,7 +17,7 @@ use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, Policy
 use crate::sample::ThreadObservation;
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::str::FromStr;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -136,9 +136,10 @@ impl Policy for Static {
 impl Static {
     /// Threads that are or once were active, by program.
     fn members(&self, view: View<'_>) -> BTreeMap<ProgramId, BTreeSet<ThreadId>> {
-        let known = |id: ThreadId| self.slots.iter().any(|slot| slot.seats.contains_key(&id));
+        let seated = self.slots.iter().flat_map(|slot| slot.seats.keys());
+        let seated: BTreeSet<ThreadId> = seated.copied().collect();
         let takes_part = |thread: &&ThreadObservation| {
-            known(thread.id) || view.observation.cpu_share(thread) >= self.active
+            seated.contains(&thread.id) || view.observation.cpu_share(thread) >= self.active
         };
         let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
         for thread in view.observation.managed().filter(takes_part) {
@@ -155,13 +156,14 @@ impl Static {
         for slot in &mut self.slots {
             slot.program = slot.program.filter(|program| members.contains_key(program));
         }
+        let taken = self.slots.iter().enumerate();
+        let taken = taken.filter_map(|(at, slot)| Some((slot.program?, at)));
+        let taken: BTreeMap<ProgramId, usize> = taken.collect();
+        let free = (0..self.slots.len()).filter(|&at| self.slots[at].program.is_none());
+        let mut free: VecDeque<usize> = free.collect();
         for (&program, threads) in members {
-            let at = self
-                .slots
-                .iter()
-                .position(|slot| slot.program == Some(program));
-            let at = at.or_else(|| self.slots.iter().position(|slot| slot.program.is_none()));
-            let at = at.unwrap_or(self.slots.len());
+            let at = taken.get(&program).copied();
+            let at = at.or_else(|| free.pop_front()).unwrap_or(self.slots.len());
             if at == self.slots.len() {
                 self.slots.push(Slot::default());
             }

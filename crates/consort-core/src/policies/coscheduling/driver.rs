@@ -219,7 +219,7 @@ impl Driver {
             return true;
         }
         let reverts = self.settings.revert && turns.shares();
-        let overall = turns.overall(&self.samples, self.cores);
+        let overall = turns.overall(&turns.fares(&self.samples, self.cores));
         let Some(worse) = overall.filter(|overall| reverts && *overall > 1.0) else {
             return false;
         };
@@ -236,10 +236,11 @@ impl Driver {
             return decision;
         };
         decision.quantum_ns = Some((self.settings.quantum_ns / PARTS).max(1));
-        decision.report.notes = self.notes(roster);
+        let account = self.account(running, roster);
+        decision.report.notes = self.notes(&account, roster);
         let seats = seats(topology, &running.slot);
         for member in &roster.members {
-            let reason = self.reason(member.id, running, roster);
+            let reason = account.reason(member.id, roster);
             match seats.get(&member.id) {
                 Some(pus) => {
                     decision.teams.insert(member.id, pus.len() as u32);

@@ -3,29 +3,58 @@
 use super::driver::{Driver, Stage};
 use super::roster::{Member, Roster};
 use super::running::Running;
+use super::turns::Fares;
 use crate::coscheduling::{Measure, Slot};
 use crate::ids::ProgramId;
 use crate::plan::{Decision, Fact, Placement, Reason};
 use crate::pu_set::PuSet;
 use crate::topology::Topology;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Names listed before the rest is only counted: thousands of programs may take turns.
+const LISTED: usize = 8;
+
+/// What the reasons of all programs of a decision have in common, worked out once.
+pub(super) struct Account<'a> {
+    driver: &'a Driver,
+    running: &'a Running,
+    doing: String,
+    /// The programs of the slot.
+    slot: String,
+    fares: BTreeMap<ProgramId, Fares>,
+    overall: Option<f64>,
+}
 
 impl Driver {
+    pub(super) fn account<'a>(&'a self, now: &'a Running, roster: &Roster<'_>) -> Account<'a> {
+        let mut account = Account {
+            driver: self,
+            running: now,
+            doing: self.doing(roster),
+            slot: names(&now.slot, None, roster),
+            fares: BTreeMap::new(),
+            overall: None,
+        };
+        if let Stage::Turns(turns) = &self.stage {
+            account.fares = turns.fares(&self.samples, self.cores);
+            account.overall = turns.overall(&account.fares);
+        }
+        account
+    }
+
     /// What holds for all programs.
-    pub(super) fn notes(&self, roster: &Roster<'_>) -> Vec<String> {
-        let name = |id: &ProgramId| roster.name(*id);
-        let list = |ids: &[ProgramId]| ids.iter().map(name).collect::<Vec<_>>().join(", ");
-        let mut notes = vec![self.doing(roster)];
+    pub(super) fn notes(&self, account: &Account<'_>, roster: &Roster<'_>) -> Vec<String> {
+        let mut notes = vec![account.doing.clone()];
         notes.extend(self.left.clone());
         if !self.linear.is_empty() {
-            let linear = list(&self.linear);
+            let linear = listed(&self.linear, ", ", |id| roster.name(*id));
             notes.push(format!(
                 "they scale nearly linearly and run alone: {linear}"
             ));
         }
         if !roster.let_alone.is_empty() {
-            let names: Vec<String> = roster.let_alone.iter().map(Member::name).collect();
-            let names = names.join(", ");
+            let names = listed(&roster.let_alone, ", ", Member::name);
             notes.push(format!("threads of theirs must be let alone: {names}"));
         }
         notes
@@ -36,50 +65,48 @@ impl Driver {
             Stage::Sampling => "programs run alone to be measured".to_owned(),
             Stage::Choosing => "a slot is tried".to_owned(),
             Stage::Turns(turns) => {
-                let slots = turns.slots().iter().map(|slot| names(slot, None, roster));
-                let slots = slots.collect::<Vec<_>>().join(", ");
+                let slots = listed(turns.slots(), ", ", |slot| names(slot, None, roster));
                 format!("slots run in turn: {slots}")
             }
         }
     }
+}
 
+impl Account<'_> {
     /// Why a program runs, or not.
-    pub(super) fn reason(&self, id: ProgramId, now: &Running, roster: &Roster<'_>) -> Reason {
-        let chosen = match now.slot.cores_of(id) {
-            Some(cores) => self.seated(id, cores, now, roster),
-            None => format!("paused while {} run", names(&now.slot, None, roster)),
+    pub(super) fn reason(&self, id: ProgramId, roster: &Roster<'_>) -> Reason {
+        let chosen = match self.running.slot.cores_of(id) {
+            Some(cores) => self.seated(id, cores, roster),
+            None => format!("paused while {} run", self.slot),
         };
         Reason {
-            considered: self.doing(roster),
+            considered: self.doing.clone(),
             chosen,
             facts: self.facts(id),
         }
     }
 
-    fn seated(&self, id: ProgramId, cores: u32, now: &Running, roster: &Roster<'_>) -> String {
-        let beside = if now.slot.teams.len() < 2 {
+    fn seated(&self, id: ProgramId, cores: u32, roster: &Roster<'_>) -> String {
+        let slot = &self.running.slot;
+        let beside = if slot.teams.len() < 2 {
             "alone".to_owned()
         } else {
-            format!("beside {}", names(&now.slot, Some(id), roster))
+            format!("beside {}", names(slot, Some(id), roster))
         };
-        let (all, quanta) = (self.cores, now.quanta);
+        let (all, quanta) = (self.driver.cores, self.running.quanta);
         format!("{beside}, on {cores} of {all} cores, for {quanta} quanta of the round")
     }
 
     /// What the program did alone and how it fares in its slot.
     fn facts(&self, id: ProgramId) -> Vec<Fact> {
-        let alone = self.samples.of(id, self.cores);
+        let alone = self.driver.samples.of(id, self.driver.cores);
         let mut facts: Vec<Fact> = alone.into_iter().flat_map(alone_facts).collect();
-        let Stage::Turns(turns) = &self.stage else {
-            return facts;
-        };
-        if let Some(fares) = turns.fares(id, &self.samples, self.cores) {
+        if let Some(fares) = self.fares.get(&id) {
             facts.push(fact(ENERGY_DELAY, fares.energy_delay, ""));
             facts.push(fact(SPEEDUP, fares.speedup, ""));
         }
-        if let Some(overall) = turns.overall(&self.samples, self.cores) {
-            facts.push(fact("overall energy-delay over the gang's", overall, ""));
-        }
+        let overall = |value| fact("overall energy-delay over the gang's", value, "");
+        facts.extend(self.overall.map(overall));
         facts
     }
 }
@@ -113,11 +140,17 @@ fn fact(name: &'static str, value: f64, unit: &'static str) -> Fact {
 /// The programs of a slot but one.
 fn names(slot: &Slot, but: Option<ProgramId>, roster: &Roster<'_>) -> String {
     let ids = slot.teams.iter().map(|team| team.program);
-    let others = ids.filter(|id| Some(*id) != but);
-    others
-        .map(|id| roster.name(id))
-        .collect::<Vec<_>>()
-        .join(" + ")
+    let others: Vec<ProgramId> = ids.filter(|id| Some(*id) != but).collect();
+    listed(&others, " + ", |id| roster.name(*id))
+}
+
+/// The first few by name, and how many others there are.
+fn listed<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String {
+    let mut names: Vec<String> = all.iter().take(LISTED).map(name).collect();
+    if all.len() > LISTED {
+        names.push(format!("{} others", all.len() - LISTED));
+    }
+    names.join(between)
 }
 
 impl Member<'_> {

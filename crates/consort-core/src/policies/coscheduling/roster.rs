@@ -49,7 +49,7 @@ impl<'a> Roster<'a> {
 
     /// What to call a program.
     pub(super) fn name(&self, id: ProgramId) -> String {
-        let member = self.members.iter().find(|member| member.id == id);
-        member.map_or_else(|| id.to_string(), Member::name)
+        let at = self.members.binary_search_by_key(&id, |member| member.id);
+        at.map_or_else(|_| id.to_string(), |at| self.members[at].name())
     }
 }

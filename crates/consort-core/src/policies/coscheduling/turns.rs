@@ -4,6 +4,7 @@ use super::phase::{Habits, Shift};
 use super::samples::Samples;
 use crate::coscheduling::{Measure, Slot, Trial, fairness, speedup, thread_throughput_gain};
 use crate::ids::ProgramId;
+use std::collections::BTreeMap;
 
 /// Slots that run one after the other.
 #[derive(Clone, Debug, Default)]
@@ -68,27 +69,28 @@ impl Turns {
         self.last.iter().flatten().flat_map(members)
     }
 
-    /// How a program fared when its slot last ran.
-    pub(super) fn fares(&self, program: ProgramId, gang: &Samples, cores: u32) -> Option<Fares> {
-        let mut all = self.measured();
-        let (_, trial, now) = all.find(|(id, ..)| *id == program)?;
-        let before = gang.of(program, cores)?;
-        let quanta = trial.slot.quanta();
-        let fair = fairness((now.cores, quanta), (before.cores, 1));
-        Some(Fares {
-            energy_delay: now.energy_delay(quanta) / before.energy_delay(1),
-            speedup: speedup(fair, thread_throughput_gain(now, before)),
-        })
+    /// How each program fared when its slot last ran; those that were not measured are left out.
+    pub(super) fn fares(&self, gang: &Samples, cores: u32) -> BTreeMap<ProgramId, Fares> {
+        let fares = |(id, trial, now): (ProgramId, &Trial, &Measure)| {
+            let before = gang.of(id, cores)?;
+            let quanta = trial.slot.quanta();
+            let fair = fairness((now.cores, quanta), (before.cores, 1));
+            let fares = Fares {
+                energy_delay: now.energy_delay(quanta) / before.energy_delay(1),
+                speedup: speedup(fair, thread_throughput_gain(now, before)),
+            };
+            Some((id, fares))
+        };
+        self.measured().filter_map(fares).collect()
     }
 
-    /// Overall energy-delay over that of the gang: the mean over programs.
-    pub(super) fn overall(&self, gang: &Samples, cores: u32) -> Option<f64> {
-        let of = |slot: &Slot| slot.teams.iter().map(|t| t.program).collect::<Vec<_>>();
-        let programs: Vec<ProgramId> = self.slots.iter().flat_map(of).collect();
-        let fares = programs.iter().map(|&id| self.fares(id, gang, cores));
-        let all: Option<Vec<Fares>> = fares.collect();
-        let all = all.filter(|all| !all.is_empty())?;
-        Some(all.iter().map(|f| f.energy_delay).sum::<f64>() / all.len() as f64)
+    /// Overall energy-delay over that of the gang: the mean over programs; none unless all were
+    /// measured.
+    pub(super) fn overall(&self, fares: &BTreeMap<ProgramId, Fares>) -> Option<f64> {
+        let programs: usize = self.slots.iter().map(|slot| slot.teams.len()).sum();
+        let all = !fares.is_empty() && fares.len() == programs;
+        let sum = || fares.values().map(|f| f.energy_delay).sum::<f64>();
+        all.then(|| sum() / programs as f64)
     }
 
     /// A program that is in another phase than when it was measured; see [`Habits::shift`].
