@@ -1,5 +1,8 @@
 //! Samples: what was measured of each thread over one interval.
 
+mod readings;
+
+use self::readings::Readings;
 use crate::bottleneck::Bottleneck;
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mix::Mix;
@@ -54,7 +57,7 @@ impl Reading {
 /// One thread's counters over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    readings: BTreeMap<Signal, Reading>,
+    readings: Readings,
     /// Instruction mix by time.
     pub mix: Option<Mix>,
     /// Cycle stack, with its tier.
@@ -67,15 +70,12 @@ pub struct Sample {
 impl Sample {
     /// Puts a reading in; one of a richer tier is not replaced by a poorer one.
     pub fn set(&mut self, signal: Signal, reading: Reading) {
-        let known = self.readings.get(&signal);
-        if known.is_none_or(|old| old.tier <= reading.tier) {
-            self.readings.insert(signal, reading);
-        }
+        self.readings.set(signal, reading);
     }
 
     /// The reading of a signal, with its tier and times.
     pub fn reading(&self, signal: Signal) -> Option<Reading> {
-        self.readings.get(&signal).copied()
+        self.readings.get(signal)
     }
 
     /// The scaled value of a signal.
