@@ -107,7 +107,7 @@ fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunE
     let start = Instant::now();
     let output = study.run(context).and_then(checked);
     let output = output.map_err(|cause| RunError::Study { id: info.id, cause })?;
-    let mut report = StudyReport::new(info, context, output);
+    let mut report = StudyReport::new(study, context, output);
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }

@@ -19,6 +19,12 @@ pub trait Study: Sync {
     /// # Errors
     /// When the study cannot be carried out; the text says which part.
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError>;
+
+    /// Why the numbers are as they are, written by people who looked at the full scale with the
+    /// study's own seed. Nothing works this out from the runs at hand, and reports say so.
+    fn mechanism(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// What a study is about.
@@ -97,14 +103,22 @@ pub struct StudyReport {
     /// Host time that it took, in seconds. This, and tables that a study marks as measured on the
     /// host, are not the same on every host.
     pub seconds: f64,
+    /// Why the numbers are as they are; see [`Study::mechanism`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mechanism: Vec<String>,
     /// What it gave.
     #[serde(flatten)]
     pub output: StudyOutput,
 }
 
 impl StudyReport {
+    /// What is to be said above a report's mechanism.
+    pub const BY_HAND: &str = "Read by people off the full scale with the study's own seed, not \
+        worked out from these runs.";
+
     /// What a study gave, under what it is about.
-    pub(crate) fn new(info: &StudyInfo, context: &Context<'_>, output: StudyOutput) -> Self {
+    pub(crate) fn new(study: &dyn Study, context: &Context<'_>, output: StudyOutput) -> Self {
+        let info = study.info();
         Self {
             study: info.id.to_owned(),
             title: info.title.to_owned(),
@@ -115,6 +129,7 @@ impl StudyReport {
             seed: context.seed(),
             scale: context.scale(),
             seconds: 0.0,
+            mechanism: study.mechanism().iter().map(ToString::to_string).collect(),
             output,
         }
     }

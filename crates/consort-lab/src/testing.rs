@@ -90,5 +90,5 @@ pub(crate) fn report(id: &'static str) -> StudyReport {
     let study = Sums::named(id);
     let context = Context::new(7, Scale::Quick, workers(1), &|_| ());
     let output = study.run(&context).unwrap();
-    StudyReport::new(study.info(), &context, output)
+    StudyReport::new(&study, &context, output)
 }

@@ -100,10 +100,11 @@ fn study(report: &StudyReport, comparison: Option<&Table>) -> Result<String, Svg
     let figures: Result<String, SvgError> = output.figures.iter().map(figure).collect();
     let tables: String = output.tables.iter().chain(comparison).map(table).collect();
     Ok(format!(
-        "{}{tables}{}{}",
+        "{}{tables}{}{}{}",
         about(report),
         figures?,
-        notes(&output.notes)
+        list("Notes", &output.notes),
+        mechanism(report)
     ))
 }
 
@@ -124,13 +125,21 @@ fn about(report: &StudyReport) -> String {
     format!("<dl>\n{lines}</dl>\n")
 }
 
-fn notes(notes: &[String]) -> String {
+fn mechanism(report: &StudyReport) -> String {
+    if report.mechanism.is_empty() {
+        return String::new();
+    }
+    let list = list("Mechanism", &report.mechanism);
+    format!("{list}<p><small>{}</small></p>\n", StudyReport::BY_HAND)
+}
+
+fn list(title: &str, notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
     }
     let item = |note: &String| format!("<li>{}</li>\n", escape(note));
     let items: String = notes.iter().map(item).collect();
-    format!("<h2>Notes</h2>\n<ul>\n{items}</ul>\n")
+    format!("<h2>{title}</h2>\n<ul>\n{items}</ul>\n")
 }
 
 fn figure(figure: &Figure) -> Result<String, SvgError> {

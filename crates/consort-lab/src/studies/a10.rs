@@ -58,6 +58,10 @@ impl Study for A10 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = runs::splash(context)?;
         let pairs = pairs_grid(context)?;
@@ -155,7 +159,6 @@ fn notes(single: &Compared<'_>, paired: &Compared<'_>) -> Vec<String> {
         notes.push(against(what, compared));
     }
     notes.push(single.extremes(KUTHS));
-    notes.push(MECHANISM.to_owned());
     notes
 }
 
@@ -183,7 +186,8 @@ fn against(what: &str, compared: &Compared<'_>) -> String {
     format!("kuths, {what}: {}.", told.join(", "))
 }
 
-const MECHANISM: &str = "Why kuths does what hrrs does, mostly to the last bit: the threads of one \
+const MECHANISM: [&str; 1] = [
+    "Why kuths does what hrrs does, mostly to the last bit: the threads of one \
     program are alike, and returns are few beside quanta (table `returns`). Threads that arrive \
     early at a barrier or at the end of a step sleep and leave their cores; when the large core \
     goes idle, it is given at once to one that still works, so the last to arrive is often on the \
@@ -192,4 +196,5 @@ const MECHANISM: &str = "Why kuths does what hrrs does, mostly to the last bit: 
     those with a bit is then round-robin among all. Waits for locks are mostly shorter than the \
     5 µs that threads spin, so they set no bits; the source's programs called the kernel for them. \
     In pairs the programs synchronise unlike, and kuths lets more of the returning threads come to \
-    the large core than hrrs does, at the cost of the program that synchronises less.";
+    the large core than hrrs does, at the cost of the program that synchronises less.",
+];

@@ -51,6 +51,10 @@ impl Study for A11 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = grid(context)?;
         let machines = machines(context);
@@ -157,12 +161,13 @@ fn notes(by_cores: &Compared<'_>, machines: &[(usize, &str)], grid: &Grid) -> Ve
         let groups = cases_on(grid, *most).into_iter().map(one).collect();
         notes.push(Compared::with(grid, POLICIES[0], groups).extremes(POLICIES[2]));
     }
-    notes.push(MECHANISM.to_owned());
     notes
 }
 
-const MECHANISM: &str = "Every thread does an equal part, and all wait for the slowest. With as \
+const MECHANISM: [&str; 1] = [
+    "Every thread does an equal part, and all wait for the slowest. With as \
     many threads as cores linux leaves each on the core where it began (column of moves), so \
     keeping threads in their group changes nothing by itself: the gain is the exchanges' alone. \
     Inside a group its four threads have the large core in turn and refill from the region that \
-    they share, so all groups, which are alike, keep pace.";
+    they share, so all groups, which are alike, keep pace.",
+];

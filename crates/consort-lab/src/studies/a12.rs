@@ -53,13 +53,16 @@ impl Study for A12 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = grid(context)?;
         let all = spec_mixes::compared(&grid);
         let (programs, favoured) = favours::programs(context, &PLAN, &grid)?;
         let mut notes = spec_mixes::notes(&all);
         notes.extend(favoured);
-        notes.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![
                 spec_mixes::policies_table(&all)?,

@@ -60,6 +60,10 @@ impl Study for A14 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = grid(context)?;
         let all = splash::programs(context)?;
@@ -120,12 +124,12 @@ fn notes(programs: &Compared<'_>, verdict: String) -> Vec<String> {
         ));
     }
     notes.extend(["kuths", "criticality", readings::LAGGING].map(|name| programs.extremes(name)));
-    notes.push(MECHANISM.to_owned());
     notes.push(verdict);
     notes
 }
 
-const MECHANISM: &str = "Both threads do equal parts, so pinned runs at the pace of the small core. \
+const MECHANISM: [&str; 1] = [
+    "Both threads do equal parts, so pinned runs at the pace of the small core. \
     kuths and tcs decide every ms and at once when the large core goes idle, criticality at changes \
     of activity but at most once in 4 ms, the software quantum: where barriers are further apart \
     (cholesky, lu, splash-fft, water) that costs it little, and it moves threads far less often; \
@@ -133,4 +137,5 @@ const MECHANISM: &str = "Both threads do equal parts, so pinned runs at the pace
     time. Under tcs the slower thread is the one on the small core, so they change places every \
     quantum, as under round-robin. The long-term sum decides when a thread stalls or goes on, that \
     is, mostly at barriers, where there is one left to choose: the readings differ in the order in \
-    which those that are released come to the large core.";
+    which those that are released come to the large core.",
+];

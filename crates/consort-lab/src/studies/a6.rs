@@ -41,6 +41,10 @@ impl Study for A6 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = runs::splash(context)?;
         let programs = by_program(context, &grid)?;
@@ -101,12 +105,13 @@ fn notes(programs: &Compared<'_>, threads: &Compared<'_>) -> Vec<String> {
         format!("{n} threads: {speeds}.")
     }));
     notes.push(programs.extremes(HRRS));
-    notes.push(MECHANISM.to_owned());
     notes
 }
 
-const MECHANISM: &str = "The threads of a program do equal parts and wait for each other at \
+const MECHANISM: [&str; 1] = [
+    "The threads of a program do equal parts and wait for each other at \
     barriers and at the end, so a program is as fast as its slowest thread. linux leaves a thread \
     on the core that it has: those on small cores set the pace, and the one on the large core \
     waits. A scheduler that lets all have the large core in turn makes them equally fast, which \
-    shows as less time waiting and more instructions on the large core.";
+    shows as less time waiting and more instructions on the large core.",
+];

@@ -32,13 +32,16 @@ impl Study for M11 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let seeds = runs.by_seed();
         let found = correlations(&seeds);
         let mut told = vec![sentence(&found)];
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![table(&found, &runs)?],
             figures: figures(&runs.table(), runs.seeds)?,

@@ -33,6 +33,10 @@ impl Study for M13 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let thresholds = Thresholds::default();
@@ -46,7 +50,6 @@ impl Study for M13 {
         };
         let mut told = vec![matrix.sentence()];
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![
                 matrix.table()?,

@@ -39,11 +39,14 @@ impl Study for M14 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let mut told = notes_of(&runs);
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![summary(&runs)?, pairs_table(&runs)?, programs_table(&runs)?],
             figures: vec![gains_figure(&runs)?, choosers_figure(&runs)?],

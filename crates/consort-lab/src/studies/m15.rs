@@ -55,11 +55,14 @@ impl Study for M15 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let online = Online::new(context, &runs)?;
         let mut told = vec![online.sentence()];
-        told.extend(MECHANISM.map(str::to_owned));
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
             tables: vec![online.summary()?, online.pairs()?],

@@ -32,6 +32,10 @@ impl Study for M6 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let thresholds = Thresholds::default();
@@ -44,7 +48,6 @@ impl Study for M6 {
         let judged = Judged { found, by_seed };
         let mut told = vec![judged.sentence(), notes::not_modelled()];
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![judged.table()?],
             figures: vec![judged.figure()?],

@@ -38,12 +38,15 @@ impl Study for M7 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let figure = |measure: &Measure| extremes_figure(&runs, *measure);
         let mut told = vec![sentence(&runs)];
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![ranges_table(&runs)?, alone_table(&runs)?],
             figures: SHOWN.iter().map(figure).collect::<Result<_, _>>()?,

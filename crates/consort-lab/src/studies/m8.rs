@@ -34,11 +34,14 @@ impl Study for M8 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![table(&runs)?],
             figures: vec![figure(&runs)?],

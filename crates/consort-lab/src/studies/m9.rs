@@ -33,11 +33,14 @@ impl Study for M9 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
         told.extend(notes::stopped(&runs));
-        told.extend(MECHANISM.map(str::to_owned));
         Ok(StudyOutput {
             tables: vec![table(&runs)?],
             figures: PAIRS

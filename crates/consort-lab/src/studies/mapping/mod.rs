@@ -2,7 +2,7 @@
 //! its tables and figures.
 //!
 //! [`sweep`] has the runs, made once per process; [`measures`] what is read off them; [`views`]
-//! tables and figures by program and mapping; [`pair`] the studies of one pair; [`choice`] what
+//! tables and figures by program and mapping; [`pair`] one pair, and [`of_pair`] the studies of one; [`choice`] what
 //! mapping would be chosen by what. Pitfall: all pairs are measured for every study, so the first
 //! study of a process takes the time of all.
 
@@ -11,6 +11,7 @@ pub(super) mod choice;
 pub(super) mod gains;
 pub(super) mod measures;
 pub(super) mod notes;
+pub(super) mod of_pair;
 pub(super) mod pair;
 pub(super) mod per_program;
 pub(super) mod plan;

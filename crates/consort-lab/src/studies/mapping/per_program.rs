@@ -7,13 +7,51 @@
 //! the mappings of these. Figure `programs`.
 
 use super::measures::Measure;
+use super::notes;
 use super::plan::{MAPPINGS, PROGRAMS};
-use super::sweep::Runs;
+use super::sweep::{self, Runs};
 use super::views::{Draft, bars};
+use crate::context::Context;
 use crate::report::{Cell, Column, Figure, Table};
 use crate::studies::symbiosis::cells::interval;
-use crate::study::StudyError;
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::stats::mean;
+
+/// A study of one measure. One differs from another by what it looks at, and by nothing else.
+pub(in crate::studies) struct PerProgramStudy {
+    pub info: StudyInfo,
+    pub measure: Measure,
+    /// What the measure is called in titles.
+    pub title: &'static str,
+    pub mechanism: &'static [&'static str],
+}
+
+impl Study for PerProgramStudy {
+    fn info(&self) -> &StudyInfo {
+        &self.info
+    }
+
+    fn mechanism(&self) -> &'static [&'static str] {
+        self.mechanism
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let runs = sweep::runs(context)?;
+        let view = PerProgram {
+            runs: &runs,
+            measure: self.measure,
+        };
+        let mut notes = vec![view.sentence()];
+        notes.extend(notes::stopped(&runs));
+        let table = view.table(&format!("{}, over co-runners", self.title))?;
+        Ok(StudyOutput {
+            tables: vec![table, view.variation()?],
+            figures: vec![view.figure(self.title)?],
+            notes,
+            runs: runs.seeds,
+        })
+    }
+}
 
 /// One measure and how it is told.
 pub(in crate::studies) struct PerProgram<'a> {

@@ -80,6 +80,7 @@ fn report(args: &MapArgs, found: &Found) -> Result<StudyReport> {
         seed: args.seed,
         scale: consort_lab::Scale::Full,
         seconds: 0.0,
+        mechanism: Vec::new(),
         output,
     })
 }

@@ -94,6 +94,12 @@ fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> Strin
     for note in &report.output.notes {
         text += &wrap("- ", note);
     }
+    if !report.mechanism.is_empty() {
+        text += &wrap("Mechanism: ", StudyReport::BY_HAND);
+    }
+    for note in &report.mechanism {
+        text += &wrap("- ", note);
+    }
     text + &stands_on(report, resumed)
 }
 

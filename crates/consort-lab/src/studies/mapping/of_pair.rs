@@ -1,0 +1,67 @@
+//! Studies of one pair of programs: M2, M3, M5, M10 and M12. One differs from another by what it
+//! looks at, and by nothing else.
+
+use super::breakdown::Change;
+use super::measures::Measure;
+use super::pair::PairView;
+use super::plan::Pair;
+use super::{notes, sweep};
+use crate::context::Context;
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+
+/// What a study of a pair looks at.
+pub(in crate::studies) struct PairStudy {
+    pub info: StudyInfo,
+    pub pair: Pair,
+    pub mappings: &'static [&'static str],
+    pub measures: &'static [Measure],
+    /// The change of mapping, from one to the other, whose parts are shown.
+    pub change: Option<[&'static str; 2]>,
+    /// Measures that have a figure, with its title.
+    pub figures: &'static [(Measure, &'static str)],
+    pub mechanism: &'static [&'static str],
+}
+
+impl Study for PairStudy {
+    fn info(&self) -> &StudyInfo {
+        &self.info
+    }
+
+    fn mechanism(&self) -> &'static [&'static str] {
+        self.mechanism
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let runs = sweep::runs(context)?;
+        let view = PairView {
+            runs: &runs,
+            pair: self.pair,
+            mappings: self.mappings,
+            measures: self.measures,
+        };
+        let mut output = StudyOutput {
+            tables: vec![view.table()?],
+            figures: vec![view.speeds()?],
+            notes: vec![view.sentence()],
+            runs: runs.seeds,
+        };
+        for (measure, title) in self.figures {
+            output.figures.push(view.figure(*measure, title)?);
+        }
+        if let Some([from, to]) = self.change {
+            let change = Change {
+                runs: &runs,
+                pair: self.pair,
+                from,
+                to,
+            };
+            output.tables.push(change.table()?);
+            output.figures.push(change.figure()?);
+        }
+        output.notes.extend(notes::stopped(&runs));
+        output
+            .notes
+            .extend(self.mechanism.iter().map(ToString::to_string));
+        Ok(output)
+    }
+}
