@@ -19,7 +19,8 @@ static INFO: StudyInfo = StudyInfo {
     differs: "One machine and workload stands for each ground, as in studies W3, W4, S4, A2, A4, H4 \
               and M14, with fewer runs. The policy that did best by what the ground's source is \
               after is set beside holistic run by run, with the same seeds; it is told by the same \
-              runs, which favours it. Programs start again until all have done the work of a set \
+              runs, which favours it. holistic is told the aim: where it is the time until all are done, by \
+              objective=fairness. Programs start again until all have done the work of a set \
               time alone. On the Xeon the gang stands for the system's scheduler, serial sections \
               come in frames, and the quick scale leaves the ground out, since a policy takes many \
               quanta of 2 s to know four programs.",

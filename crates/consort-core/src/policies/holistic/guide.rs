@@ -46,7 +46,7 @@ impl Guide {
         passed: &Passed,
     ) {
         let load = Load::of(view.observation, &mut self.families);
-        let (kind, promises) = preferences(ground, &load);
+        let (kind, promises) = preferences(ground, &load, passed.objective);
         let lasts = self.kind.is_some_and(|kind| lasts(kind, &load));
         if self.kind == Some(kind) || load.threads == 0 || lasts {
             self.others = 0;
@@ -113,7 +113,7 @@ pub(super) fn expected(
     offers: &Offers,
     passed: &Passed,
 ) -> Option<Chosen> {
-    let (_, promises) = preferences(ground, &Load::default());
+    let (_, promises) = preferences(ground, &Load::default(), passed.objective);
     let made = |promise| make(promise, topology, offers, passed).ok();
     promises.iter().find_map(made)
 }

@@ -9,6 +9,30 @@ use std::collections::BTreeMap;
 const USES_MODEL: &str = "symbiotic";
 /// Its option that names one.
 const MODEL: &str = "model";
+/// The option of what is to be gained, which `symbiotic` has as well.
+const OBJECTIVE: &str = "objective";
+
+/// What is to be gained where there is a choice between policies or placements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Objective {
+    /// The sum of speeds.
+    #[default]
+    Throughput,
+    /// Speeds that are alike, so that the last of equally long programs is done soonest.
+    Fairness,
+}
+
+impl Objective {
+    const ALL: [(&str, Self); 2] = [
+        ("throughput", Self::Throughput),
+        ("fairness", Self::Fairness),
+    ];
+
+    fn word(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(_, objective)| *objective == self);
+        found.map_or("throughput", |(word, _)| word)
+    }
+}
 
 pub(super) const OPTIONS: &[OptionInfo] = &[
     FORM,
@@ -16,6 +40,11 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         name: MODEL,
         default: "auto",
         meaning: "interference model for cores that PUs share: auto (the shipped one that fits), a name or FILE.toml",
+    },
+    OptionInfo {
+        name: OBJECTIVE,
+        default: "throughput",
+        meaning: "what large cores and shared cores are given for: throughput, or fairness (the last is done sooner)",
     },
 ];
 
@@ -30,6 +59,7 @@ fn form_name(form: Form) -> &'static str {
 #[derive(Clone, Debug)]
 pub(super) struct Passed {
     pub(super) form: Form,
+    pub(super) objective: Objective,
     /// By option.
     values: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
@@ -39,9 +69,13 @@ impl Passed {
     pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
         let mut passed = Self {
             form: form(options)?,
+            objective: options.one_of(OBJECTIVE, &Objective::ALL, "throughput or fairness")?,
             values: BTreeMap::new(),
             files: BTreeMap::new(),
         };
+        if options.is_given(OBJECTIVE) {
+            passed.value(OBJECTIVE, passed.objective.word());
+        }
         if options.is_given(FORM.name) {
             // Else each keeps the quantum of the form that it was proposed for.
             passed.value(FORM.name, form_name(passed.form));
@@ -77,5 +111,26 @@ impl Passed {
             options: of(&self.values),
             files: of(&self.files),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::INFO;
+    use super::*;
+
+    /// The options that `symbiotic` is given by holistic with these.
+    fn passed_on(text: &str) -> BTreeMap<String, String> {
+        let spec: PolicySpec = text.parse().unwrap();
+        let options = Options::new(&INFO, &spec).unwrap();
+        let passed = Passed::of(&options).unwrap();
+        passed.spec(find(USES_MODEL).unwrap()).options
+    }
+
+    #[test]
+    fn an_objective_is_passed_on_where_it_was_asked_for() {
+        assert_eq!(passed_on("holistic").get(OBJECTIVE), None);
+        let fair = passed_on("holistic:objective=fairness");
+        assert_eq!(fair.get(OBJECTIVE).map(String::as_str), Some("fairness"));
     }
 }

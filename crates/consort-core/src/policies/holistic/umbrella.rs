@@ -5,6 +5,7 @@
 //! progress first; the first one that the machine can feed and that fits is taken.
 
 use super::ground::{Ground, Load};
+use super::options::Objective;
 
 /// Programs from which on it is a question who shares a quantum with whom: of two there is only
 /// one pair, and what matters is how it shares the chip.
@@ -48,6 +49,15 @@ const SINGLE_THREADS: &[Promise] = &[
     promise("hrrs", "the large core goes to every thread in turn"),
 ];
 
+/// The same, where speeds are to be alike.
+const SINGLE_THREADS_ALIKE: &[Promise] = &[
+    promise(
+        "fair-progress",
+        "the large core goes to whom small cores have slowed down most",
+    ),
+    promise("hrrs", "the large core goes to every thread in turn"),
+];
+
 /// More multithreaded programs than cores for all of them: who runs with whom decides.
 const TOO_MANY_PROGRAMS: &[Promise] = &[
     promise(
@@ -73,17 +83,22 @@ const SHARED_CORES: &[Promise] = &[
 ];
 
 /// The policies to ask on a ground under a load, the one that knows most first, and why these.
-pub(super) fn preferences(ground: &Ground, load: &Load) -> (&'static str, &'static [Promise]) {
+pub(super) fn preferences(
+    ground: &Ground,
+    load: &Load,
+    objective: Objective,
+) -> (&'static str, &'static [Promise]) {
     if ground.is_asymmetric && load.multithreaded > 0 {
         (
             "siblings wait for each other on large and small cores",
             WAITING_SIBLINGS,
         )
     } else if ground.is_asymmetric {
-        (
-            "programs of one thread on large and small cores",
-            SINGLE_THREADS,
-        )
+        let promises = match objective {
+            Objective::Throughput => SINGLE_THREADS,
+            Objective::Fairness => SINGLE_THREADS_ALIKE,
+        };
+        ("programs of one thread on large and small cores", promises)
     } else if load.multithreaded >= PROGRAMS_TO_CHOOSE_FROM && load.threads > ground.pus {
         (TOO_MANY, TOO_MANY_PROGRAMS)
     } else if ground.smt > 1 {
@@ -106,7 +121,11 @@ mod tests {
     use crate::topology::Topology;
 
     fn first(ground: &Ground, load: Load) -> Option<&'static str> {
-        let (_, promises) = preferences(ground, &load);
+        first_for(Objective::Throughput, ground, load)
+    }
+
+    fn first_for(objective: Objective, ground: &Ground, load: Load) -> Option<&'static str> {
+        let (_, promises) = preferences(ground, &load, objective);
         promises.first().map(|p| p.policy)
     }
 
@@ -127,6 +146,10 @@ mod tests {
         };
         assert_eq!(first(&ground, load(1, 4)), Some("utility"));
         assert_eq!(first(&ground, load(4, 1)), Some("pie"));
+        let fair = |load| first_for(Objective::Fairness, &ground, load);
+        assert_eq!(fair(load(4, 1)), Some("fair-progress"));
+        // In a program it is its end that counts, whatever its threads have.
+        assert_eq!(fair(load(1, 4)), Some("utility"));
         // Who gets the large core comes before who shares a quantum.
         assert_eq!(first(&ground, load(4, 4)), Some("utility"));
     }
@@ -163,6 +186,7 @@ mod tests {
         let all = [
             WAITING_SIBLINGS,
             SINGLE_THREADS,
+            SINGLE_THREADS_ALIKE,
             TOO_MANY_PROGRAMS,
             SHARED_CORES,
         ];

@@ -47,6 +47,14 @@ impl Aim {
         }
     }
 
+    /// The umbrella policy, asked for this.
+    pub fn umbrella(self) -> &'static str {
+        match self {
+            Self::Throughput => "holistic",
+            Self::Makespan => "holistic:objective=fairness",
+        }
+    }
+
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {

@@ -49,7 +49,7 @@ fn judge(
     context: &Context<'_>,
 ) -> Result<Judged, StudyError> {
     let policies: Vec<&str> = { ground.policies.iter().copied() }
-        .chain([UMBRELLA])
+        .chain([ground.aim.umbrella()])
         .collect();
     let grid = Grid::run(context, &[case(ground, context)?], &policies, runs)?;
     Ok(Judged { ground, grid })
@@ -217,7 +217,7 @@ mod tests {
         let one = judge(&GROUNDS[0], 2, &context).unwrap();
         let best = one.best();
         assert!(best > 0 && best < one.umbrella());
-        assert_eq!(one.policy(one.umbrella()), UMBRELLA);
+        assert_eq!(one.policy(one.umbrella()), one.ground.aim.umbrella());
         let same = one.grid.ratio(0, best, best, one.ground.aim.value());
         assert_eq!(same.value(), Some(1.0));
         assert!(one.umbrella_over(best).ci95().is_some());
