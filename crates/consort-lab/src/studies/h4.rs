@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
                pdpa and an exhaustive search.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 300,
+    full_seconds_hint: 400,
 };
 
 /// Names of the readings of the secondary condition, in their order.
