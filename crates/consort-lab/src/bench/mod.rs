@@ -58,7 +58,9 @@ pub fn all() -> Vec<Box<dyn Bench>> {
         Box::new(quantum::Quantum),
     ];
     for info in policies::REGISTRY {
-        benches.push(Box::new(decide::Decide(info)));
+        for bench in decide::of(info) {
+            benches.push(Box::new(bench));
+        }
     }
     benches
 }

@@ -52,8 +52,14 @@ pub(super) fn offers() -> Result<Offers, BenchError> {
     Ok(offers)
 }
 
-/// Observations of successive quanta: a thread for every PU, on which it ran all the time.
-pub(super) fn observations(topology: &Topology, offers: &Offers, quanta: u64) -> Vec<Observation> {
+/// Observations of successive quanta: a thread for every PU, on which it ran all the time; so many
+/// in succession are siblings.
+pub(super) fn observations(
+    topology: &Topology,
+    offers: &Offers,
+    siblings: u32,
+    quanta: u64,
+) -> Vec<Observation> {
     let original = Arc::new(topology.pus().clone());
     let quantum = |number: u64| {
         let mut rng = PolicyRng::seed_from_u64(number);
@@ -62,9 +68,9 @@ pub(super) fn observations(topology: &Topology, offers: &Offers, quanta: u64) ->
             time_ns: (number + 1) * INTERVAL_NS,
             interval_ns: INTERVAL_NS,
             threads: pus
-                .map(|pu| thread(pu, &original, offers, &mut rng))
+                .map(|pu| thread(name(pu, siblings), pu, &original, offers, &mut rng))
                 .collect(),
-            bottlenecks: locks(topology, number),
+            bottlenecks: locks(topology, siblings, number),
             ..Observation::default()
         }
     };
@@ -72,39 +78,39 @@ pub(super) fn observations(topology: &Topology, offers: &Offers, quanta: u64) ->
 }
 
 /// A lock for every two PUs; the thread on one holds it, that on the other waits.
-fn locks(topology: &Topology, number: u64) -> Vec<Bottleneck> {
+fn locks(topology: &Topology, siblings: u32, number: u64) -> Vec<Bottleneck> {
     let pus: Vec<PuId> = topology.pus().iter().collect();
     let pairs = pus.chunks_exact(2).enumerate();
     pairs
         .map(|(id, pair)| Bottleneck {
             id: id as u64,
             kind: BottleneckKind::Lock,
-            executers: vec![name(pair[number as usize % 2])],
-            waiters: vec![name(pair[1 - number as usize % 2])],
+            executers: vec![name(pair[number as usize % 2], siblings)],
+            waiters: vec![name(pair[1 - number as usize % 2], siblings)],
             waited_ns: INTERVAL_NS / (id as u64 + 2),
         })
         .collect()
 }
 
-/// Every thread is a program.
-fn name(pu: PuId) -> ThreadId {
-    let number = 1000 + pu.0;
+/// The thread on a PU: its program is named by the first of its siblings.
+fn name(pu: PuId, siblings: u32) -> ThreadId {
     ThreadId {
-        pid: number,
-        tid: number,
+        pid: 1000 + pu.0 / siblings * siblings,
+        tid: 1000 + pu.0,
         start_ticks: 0,
     }
 }
 
 fn thread(
+    id: ThreadId,
     pu: PuId,
     original: &Arc<PuSet>,
     offers: &Offers,
     rng: &mut PolicyRng,
 ) -> ThreadObservation {
     ThreadObservation {
-        id: name(pu),
-        name: format!("program-{}", name(pu).pid).into(),
+        id,
+        name: format!("program-{}", id.pid).into(),
         original: Arc::clone(original),
         managed: true,
         last_pu: Some(pu),
@@ -155,8 +161,8 @@ mod tests {
     fn observations_feed_every_policy_and_are_the_same_each_time() {
         let topology = Topology::uniform(4, 2).unwrap();
         let offers = offers().unwrap();
-        let made = observations(&topology, &offers, 3);
-        assert_eq!(made, observations(&topology, &offers, 3));
+        let made = observations(&topology, &offers, 1, 3);
+        assert_eq!(made, observations(&topology, &offers, 1, 3));
         assert_ne!(made[0], made[1]);
         assert_eq!(made[0].threads.len(), 8);
         for info in consort_core::policies::REGISTRY {
