@@ -25,7 +25,7 @@ static INFO: StudyInfo = StudyInfo {
               come in frames, and the quick scale leaves the ground out, since a policy takes many \
               quanta of 2 s to know four programs.",
     default_seed: 41,
-    full_seconds_hint: 300,
+    full_seconds_hint: 100,
 };
 
 impl Study for X1 {
