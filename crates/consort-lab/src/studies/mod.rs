@@ -26,6 +26,7 @@ mod h3;
 mod h4;
 mod h5;
 mod h6;
+mod load;
 mod m1;
 mod m10;
 mod m11;

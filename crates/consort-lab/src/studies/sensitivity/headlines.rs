@@ -3,15 +3,7 @@
 //! begin with stays, and is said. To add one takes an entry in [`HEADLINES`].
 
 use super::super::asymmetry::case::Outcome;
-
-/// What runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
-    /// Copies of programs of one thread.
-    Copies(&'static [(usize, &'static str)]),
-    /// Programs with so many threads.
-    Threads(&'static [(&'static str, u32)]),
-}
+use super::super::load::Programs;
 
 /// What of two policies' runs is compared, as a ratio that is above 1 where ours is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +27,7 @@ pub(super) struct Headline {
     /// Cores in use by number; all when empty.
     pub cores: &'static [usize],
     /// What runs.
-    pub load: Load,
+    pub load: &'static [Programs],
     /// The policy that is said to be better.
     pub policy: &'static str,
     /// The one that it is better than.
@@ -102,7 +94,7 @@ const WORKOVER: Headline = Headline {
                throughput than linux",
     machine: "bulldozer-6282se",
     cores: &[],
-    load: Load::Copies(&[(4, "hmmer"), (4, "povray")]),
+    load: &[Programs(4, "hmmer", 1), Programs(4, "povray", 1)],
     policy: "workover:margin=0,numa=false",
     over: "linux",
     metric: Metric::Throughput,
@@ -116,7 +108,12 @@ const HRRS: Headline = Headline {
                under hardware round robin than under linux",
     machine: "acmp-1+3",
     cores: &[],
-    load: Load::Copies(&[(1, "hmmer"), (1, "mcf"), (1, "povray"), (1, "sphinx3")]),
+    load: &[
+        Programs(1, "hmmer", 1),
+        Programs(1, "mcf", 1),
+        Programs(1, "povray", 1),
+        Programs(1, "sphinx3", 1),
+    ],
     policy: "hrrs:form=hardware",
     over: "linux",
     metric: Metric::Speed,
@@ -141,15 +138,15 @@ pub(super) const HEADLINES: &[Headline] = &[
                    has more throughput than linux",
         machine: "power8:smt=2",
         cores: &[0, 1, 5, 6],
-        load: Load::Copies(&[
-            (1, "tonto"),
-            (2, "leslie3d"),
-            (1, "gamess"),
-            (1, "soplex"),
-            (1, "calculix"),
-            (1, "h264ref"),
-            (1, "gromacs"),
-        ]),
+        load: &[
+            Programs(1, "tonto", 1),
+            Programs(2, "leslie3d", 1),
+            Programs(1, "gamess", 1),
+            Programs(1, "soplex", 1),
+            Programs(1, "calculix", 1),
+            Programs(1, "h264ref", 1),
+            Programs(1, "gromacs", 1),
+        ],
         policy: "symbiotic",
         over: "linux",
         metric: Metric::Throughput,
@@ -161,7 +158,7 @@ pub(super) const HEADLINES: &[Headline] = &[
         key: "kuths-speed",
         sentence: "With a program of four threads that meet at locks on one large and three small \
                    cores, kuths is faster than hardware round robin",
-        load: Load::Threads(&[("radiosity", 4)]),
+        load: &[Programs(1, "radiosity", 4)],
         policy: "kuths:form=hardware",
         over: "hrrs:form=hardware",
         alone_s: [0.02, 0.1],
@@ -174,7 +171,7 @@ pub(super) const HEADLINES: &[Headline] = &[
                    throughput than a gang",
         machine: "xeon-e5320",
         cores: &[],
-        load: Load::Threads(&[("canneal", 8), ("blackscholes", 8)]),
+        load: &[Programs(1, "canneal", 8), Programs(1, "blackscholes", 8)],
         policy: "fair-com",
         over: "gang",
         metric: Metric::Throughput,
@@ -189,7 +186,7 @@ pub(super) const HEADLINES: &[Headline] = &[
                    giving each program an L2",
         machine: "core2-q9550",
         cores: &[],
-        load: Load::Threads(&[("canneal", 2), ("blackscholes", 2)]),
+        load: &[Programs(1, "canneal", 2), Programs(1, "blackscholes", 2)],
         policy: "mapping:map=int",
         over: "mapping:map=iso",
         metric: Metric::Throughput,

@@ -1,7 +1,8 @@
 //! The descriptions behind a conclusion, as values that can be varied.
 
 use super::super::asymmetry::failed;
-use super::headlines::{Headline, Load};
+use super::super::load::Programs;
+use super::headlines::Headline;
 use super::parameters::{self, Keys};
 use super::scale::scaled;
 use crate::study::StudyError;
@@ -61,9 +62,9 @@ impl Subject {
         let machine: MachineRef = headline.machine.parse().map_err(failed(headline.key))?;
         let loaded = machine.load(&[]).map_err(failed(headline.key))?;
         let mut programs = BTreeMap::new();
-        for name in names(headline.load) {
+        for Programs(_, name, _) in headline.load {
             let program = presets::find(name).map_err(failed(headline.key))?;
-            programs.insert(name, serde_json::to_value(&program).map_err(failed(name))?);
+            programs.insert(*name, serde_json::to_value(&program).map_err(failed(name))?);
         }
         Ok(Self {
             machine: serde_json::to_value(&loaded.spec).map_err(failed(headline.machine))?,
@@ -124,13 +125,6 @@ impl Subject {
     pub fn program(&self, name: &str) -> Result<ProgramSpec, StudyError> {
         let value = self.programs.get(name);
         value.and_then(read_program).ok_or_else(|| invalid(name))
-    }
-}
-
-fn names(load: Load) -> Vec<&'static str> {
-    match load {
-        Load::Copies(programs) => programs.iter().map(|(_, name)| *name).collect(),
-        Load::Threads(programs) => programs.iter().map(|(name, _)| *name).collect(),
     }
 }
 

@@ -2,13 +2,12 @@
 
 use super::super::asymmetry::case::{Case, Outcome};
 use super::super::asymmetry::failed;
-use super::headlines::{Headline, Load};
+use super::super::load::workload;
+use super::headlines::Headline;
 use super::subject::Subject;
 use crate::experiment::Contender;
 use crate::study::StudyError;
 use consort_sim::chip::Chip;
-use consort_sim::program::ProgramSpec;
-use consort_sim::workload::{Instance, Workload};
 use std::sync::Arc;
 
 /// The operating system beneath every policy.
@@ -52,7 +51,7 @@ fn case(headline: &Headline, subject: &Subject, repeats: Repeats) -> Result<Case
     let used = |core: usize| headline.cores.is_empty() || headline.cores.contains(&core);
     let chip = Chip::with_cores(&subject.machine()?, subject.smt, &used);
     let chip = Arc::new(chip.map_err(failed(headline.key))?);
-    let load = workload(headline.load, subject)?;
+    let load = workload(headline.load, |name| subject.program(name))?;
     Case::new(headline.key, &chip, load, repeats.alone_s, repeats.seed)
 }
 
@@ -77,38 +76,6 @@ fn outcomes(
     };
     let seeds = (0..repeats.runs as u64).map(|run| repeats.seed.wrapping_add(run));
     seeds.map(|seed| case.run(policy, seed)).collect()
-}
-
-fn workload(load: Load, subject: &Subject) -> Result<Workload, StudyError> {
-    let mut entries = Vec::new();
-    match load {
-        Load::Threads(programs) => {
-            for (name, threads) in programs {
-                let program = Arc::new(subject.program(name)?);
-                entries.push(instance(&program, 1, *threads));
-            }
-        }
-        Load::Copies(programs) => {
-            for (count, name) in programs {
-                let program = Arc::new(subject.program(name)?);
-                entries.extend((1..=*count).map(|number| instance(&program, number, 1)));
-            }
-        }
-    }
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    Ok(Workload {
-        text: names.join("+"),
-        entries,
-    })
-}
-
-fn instance(program: &Arc<ProgramSpec>, number: usize, threads: u32) -> Instance {
-    Instance {
-        name: format!("{}#{number}", program.name),
-        program: Arc::clone(program),
-        threads,
-        start_ms: 0.0,
-    }
 }
 
 #[cfg(test)]

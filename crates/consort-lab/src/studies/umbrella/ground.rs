@@ -2,6 +2,7 @@
 //! [`GROUNDS`].
 
 use super::super::asymmetry::case::Value;
+use super::super::load::Programs;
 
 /// A machine, a workload, and the policies that were proposed for such.
 pub(super) struct Ground {
@@ -24,10 +25,6 @@ pub(super) struct Ground {
     /// Runs of each policy, at the quick and the full scale; without runs it is left out.
     pub runs: [usize; 2],
 }
-
-/// Copies of a program with so many threads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Programs(pub usize, pub &'static str, pub u32);
 
 /// What a ground's source is after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod judged;
 use super::asymmetry::case::Case;
 use super::asymmetry::failed;
 use super::asymmetry::grid::Grid;
+use super::load::workload;
 use crate::context::Context;
 use crate::experiment::slots::framed;
 use crate::report::{Axis, BarSeries, Bars, Column, Figure, Plot, Table};
@@ -21,8 +22,7 @@ use crate::study::{StudyError, StudyOutput};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
-use consort_sim::workload::{Instance, Workload};
-use ground::{GROUNDS, Ground, Programs};
+use ground::{GROUNDS, Ground};
 use judged::Judged;
 use std::sync::Arc;
 
@@ -59,22 +59,10 @@ fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
     let machine: MachineRef = ground.machine.parse().map_err(failed(ground.key))?;
     let loaded = machine.load(&[]).map_err(failed(ground.key))?;
     let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(ground.key))?;
-    let mut entries = Vec::new();
-    for &Programs(copies, name, threads) in ground.load {
+    let workload = workload(ground.load, |name| {
         let whole = presets::find(name).map_err(failed(ground.key))?;
-        let cut = ground.framed.then(|| framed(&whole));
-        let one = Instance {
-            name: name.to_owned(),
-            program: Arc::new(cut.unwrap_or(whole)),
-            threads,
-            start_ms: 0.0,
-        };
-        entries.extend(std::iter::repeat_n(one, copies));
-    }
-    let workload = Workload {
-        text: ground.key.to_owned(),
-        entries,
-    };
+        Ok(if ground.framed { framed(&whole) } else { whole })
+    })?;
     let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
     Case::new(
         ground.key,

@@ -13,6 +13,11 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
+/// Rows of a table that are printed at most; some studies have thousands.
+const ROWS: usize = 40;
+/// So few rows more are printed as well, rather than told of.
+const SPARE: usize = 2;
+
 /// A study as JSON: the report, and with a reference file what it says.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -87,7 +92,10 @@ fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> Strin
         &format!("{}, {}", report.source, report.section),
     );
     text += &wrap("Differs: ", &report.differs);
-    for table in report.output.tables.iter().chain(compared.table()) {
+    for table in &report.output.tables {
+        text += &format!("\n{}\n{}", table.title(), beginning(report, table));
+    }
+    if let Some(table) = compared.table() {
         text += &format!("\n{}\n{}", table.title(), grid(table));
     }
     text.push('\n');
@@ -118,8 +126,23 @@ fn stands_on(report: &StudyReport, resumed: bool) -> String {
     )
 }
 
+/// A table, or of a long one the beginning and where the rest is.
+fn beginning(report: &StudyReport, table: &Table) -> String {
+    let left = table.rows().len().saturating_sub(ROWS);
+    if left <= SPARE {
+        return grid(table);
+    }
+    let file = format!("{}-{}.csv", report.study, table.key());
+    let text = first_rows(table, ROWS);
+    format!("{text}... and {left} rows more in {file}\n")
+}
+
 /// A table with its row keys in front.
 pub(crate) fn grid(table: &Table) -> String {
+    first_rows(table, table.rows().len())
+}
+
+fn first_rows(table: &Table, count: usize) -> String {
     let columns = table.columns().iter().enumerate();
     let numeric = columns.map(|(index, _)| {
         let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
@@ -128,9 +151,56 @@ pub(crate) fn grid(table: &Table) -> String {
     let numeric: Vec<bool> = std::iter::once(false).chain(numeric).collect();
     let headings = table.columns().iter().map(Column::heading);
     let headings: Vec<String> = std::iter::once(String::new()).chain(headings).collect();
-    let rows = table.rows().iter().map(|row| {
+    let rows = table.rows().iter().take(count).map(|row| {
         let cells = row.cells.iter().map(Cell::text);
         std::iter::once(row.key.clone()).chain(cells).collect()
     });
     output::grid(&headings, &numeric, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_lab::{Scale, StudyOutput};
+
+    fn report(rows: usize) -> StudyReport {
+        let mut table = Table::new("all", "All", vec![Column::plain("v", "Value")]).unwrap();
+        for row in 0..rows {
+            table
+                .push(&format!("r{row}"), vec![(row as f64).into()])
+                .unwrap();
+        }
+        StudyReport {
+            study: "T1".to_owned(),
+            title: String::new(),
+            source: String::new(),
+            section: String::new(),
+            original: String::new(),
+            differs: String::new(),
+            seed: 1,
+            scale: Scale::Quick,
+            seconds: 0.0,
+            mechanism: Vec::new(),
+            output: StudyOutput {
+                tables: vec![table],
+                ..StudyOutput::default()
+            },
+        }
+    }
+
+    #[test]
+    fn of_a_long_table_the_beginning_is_printed_and_where_the_rest_is() {
+        let shown = |rows| {
+            let report = report(rows);
+            beginning(&report, &report.output.tables[0])
+        };
+        let whole = shown(ROWS + SPARE);
+        assert!(whole.contains("r41") && !whole.contains("more"));
+        let cut = shown(113);
+        assert!(cut.contains("r39") && !cut.contains("r40"));
+        assert!(
+            cut.ends_with("... and 73 rows more in T1-all.csv\n"),
+            "{cut}"
+        );
+    }
 }

@@ -1,0 +1,53 @@
+//! What runs, as the studies that set policies of every kind side by side name it: X1 and X3.
+
+use crate::study::StudyError;
+use consort_sim::program::ProgramSpec;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// So many copies of a program with so many threads each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Programs(pub usize, pub &'static str, pub u32);
+
+/// The workload in which they all start at once; `program` gives what is run under a name.
+///
+/// # Errors
+/// Those of `program`.
+pub(super) fn workload(
+    load: &[Programs],
+    program: impl Fn(&str) -> Result<ProgramSpec, StudyError>,
+) -> Result<Workload, StudyError> {
+    let mut entries = Vec::new();
+    for &Programs(copies, name, threads) in load {
+        let program = Arc::new(program(name)?);
+        entries.extend((1..=copies).map(|number| Instance {
+            name: format!("{name}#{number}"),
+            program: Arc::clone(&program),
+            threads,
+            start_ms: 0.0,
+        }));
+    }
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    Ok(Workload {
+        text: names.join("+"),
+        entries,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_sim::program::presets;
+
+    #[test]
+    fn copies_are_numbered_and_share_their_program() {
+        let load = [Programs(2, "hmmer", 1), Programs(1, "canneal", 4)];
+        let made = workload(&load, |name| Ok(presets::find(name).unwrap())).unwrap();
+        assert_eq!(made.text, "hmmer#1+hmmer#2+canneal#1");
+        let [one, two, three] = &made.entries[..] else {
+            panic!("{} entries", made.entries.len())
+        };
+        assert!(Arc::ptr_eq(&one.program, &two.program));
+        assert_eq!((one.threads, three.threads), (1, 4));
+    }
+}
