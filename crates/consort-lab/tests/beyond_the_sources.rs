@@ -109,4 +109,27 @@ fn nothing_is_below_the_worst_placement_by_accident() {
     // Sharing by time includes all placements.
     let shared = find(&output, "shared");
     assert!(value(shared, "acmp/best placement", "gap_least_percent") > -5.0);
+    let mappings = find(&output, "mappings");
+    for policy in ["mapping:map=iso", "any mapping", "worst mapping"] {
+        let gap = value(
+            mappings,
+            &format!("core2-pairs/{policy}"),
+            "gap_least_percent",
+        );
+        assert!(gap >= 0.0, "{policy}");
+    }
+    assert!(rows(mappings).contains(&"core2-pairs/holistic"));
+    // Every slot is simulated, so no round is better than the best.
+    let coschedules = find(&output, "coschedules");
+    for row in rows(coschedules) {
+        let least = value(coschedules, row, "gap_least_percent");
+        assert!(least >= -1e-9, "{row}");
+    }
+    for key in [
+        "mappings",
+        "coschedules-energy-delay",
+        "coschedules-throughput",
+    ] {
+        assert!(figures(&output).contains(&key), "{key}");
+    }
 }

@@ -4,9 +4,12 @@
 //! `bulldozer`, `power8`, `core2`, `acmp`; beside the policies `any placement` and `worst
 //! placement`), `pairing` (rows `THREADS/own model`, `THREADS/truth`, `THREADS/any pairing`),
 //! `fours` (rows `THREADS in fours/search`, `THREADS in fours/any grouping`),
-//! `speed` and `shared` (rows `acmp/POLICY`, in `shared` also `acmp/best placement`). All have the
+//! `speed` and `shared` (rows `acmp/POLICY`, in `shared` also `acmp/best placement`), `mappings`
+//! (rows `core2-pairs/POLICY`, beside the policies `any mapping` and `worst mapping`),
+//! `coschedules` (rows `energy-delay/SCHEDULER` and `throughput/SCHEDULER`). All have the
 //! columns `gap_mean_percent`, `gap_worst_percent`, `gap_least_percent`, `near_percent`,
-//! `workloads`. Figures `throughput-GROUND`, `pairing`, `shared`.
+//! `workloads`. Figures `throughput-GROUND`, `pairing`, `shared`, `mappings`,
+//! `coschedules-energy-delay`, `coschedules-throughput`.
 
 use super::optimality;
 use super::symbiosis::SEED;
@@ -29,10 +32,15 @@ static INFO: StudyInfo = StudyInfo {
               policy in three runs with the same seeds. A program's work is what it does alone in \
               5 s (0.2 s on the asymmetric chip). Pairings are of sets of programs drawn 100 \
               times, by slowdowns measured when the model is trained, and by the trained model; groups of four \
-              by the simulation's slowdowns of first phases in SMT4, 40 draws of 8 and of 12. The \
-              quick scale has 2 and 8 workloads, 2 s (0.05 s), one run, and 8 programs to train.",
+              by the simulation's slowdowns of first phases in SMT4, 40 draws of 8 and of 12. Mappings \
+              are those of the 36 pairs of nine programs of PARSEC with four threads each on a Core 2 \
+              Quad, up to symmetry, work of 4 s, two runs. Rounds of co-schedulers are those of 12 \
+              suites of four programs of PARSEC drawn by the seed, with eight threads each on a Xeon \
+              E5320, by trials of 0.4 s of all slots, which every scheduler is told. The \
+              quick scale has 2 and 8 workloads, 2 s (0.05 s), one run, 8 programs to train, three \
+              pairs with work of 1 s and one run, and one suite of three programs with trials of 0.2 s.",
     default_seed: SEED,
-    full_seconds_hint: 600,
+    full_seconds_hint: 130,
 };
 
 impl Study for X5 {

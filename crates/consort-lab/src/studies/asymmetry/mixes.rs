@@ -21,8 +21,13 @@ fn draw(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
     index::sample(&mut random, members, size.min(members)).into_vec()
 }
 
-/// So many draws of different sets; fewer where there are not so many.
-fn draw_all(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
+/// So many draws of different sets of `size` of so many members; fewer where there are not so many.
+pub(in crate::studies) fn draw_all(
+    seed: u64,
+    members: usize,
+    size: usize,
+    count: usize,
+) -> Vec<Vec<usize>> {
     let mut known = BTreeSet::new();
     // Draws that are known are passed over; with this many the few that there are have come.
     let numbers = 0..20 * count;

@@ -32,49 +32,10 @@ impl<'a> Known<'a> {
         }
     }
 
-    fn cores(&self) -> u32 {
-        self.trials.suite().cores()
-    }
-
     /// Runs a scheduler that chooses by trials; none where it does not.
     pub(super) fn choose(&mut self, entrant: &Entrant) -> Result<Option<Chosen>, ExperimentError> {
-        let Some(mut chooser) = entrant.chooser() else {
-            return Ok(None);
-        };
-        let cores = self.cores();
-        let alone = |id| Some((id, *self.alone.get(&(id, cores))?));
-        let all: Vec<(ProgramId, Measure)> = self.trials.suite().ids().filter_map(alone).collect();
-        let is_linear = |&(id, _): &(ProgramId, Measure)| entrant.is_fair() && self.is_linear(id);
-        let (linear, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_linear);
-        let samples = linear.len() + others.len();
-        chooser.begin(cores, &others);
-        let (mut last, mut tried) = (None, 0);
-        let mut slots = loop {
-            match chooser.next(last.as_ref()) {
-                Step::Try(slot) => {
-                    last = Some(self.trial(&slot)?);
-                    tried += 1;
-                }
-                Step::Done(slots) => break slots,
-            }
-        };
-        slots.extend(linear.iter().map(|(id, _)| Slot::alone(*id, cores)));
-        let sizes = 1 + usize::from(entrant.is_fair());
-        Ok(Some(Chosen {
-            slots,
-            quanta: samples * sizes + tried,
-        }))
-    }
-
-    /// Whether a program is within α of linear scaling on all cores.
-    fn is_linear(&self, id: ProgramId) -> bool {
-        let throughput = |cores| {
-            self.alone
-                .get(&(id, cores))
-                .map_or(0.0, Measure::throughput)
-        };
-        let cores = self.cores();
-        throughput(cores) >= (1.0 - ALPHA) * f64::from(cores) * throughput(1)
+        let (cores, alone) = (self.trials.suite().cores(), self.alone);
+        choose(entrant, cores, alone, |slot| self.trial(slot))
     }
 
     fn trial(&mut self, slot: &Slot) -> Result<Trial, ExperimentError> {
@@ -95,4 +56,49 @@ impl<'a> Known<'a> {
         self.shared.insert(key, trial.clone());
         Ok(trial)
     }
+}
+
+/// Runs a scheduler that chooses by trials among the programs that are known alone; none where it
+/// does not.
+///
+/// # Errors
+/// Those of the trials.
+pub(in crate::studies) fn choose<E>(
+    entrant: &Entrant,
+    cores: u32,
+    alone: &Table,
+    mut trial: impl FnMut(&Slot) -> Result<Trial, E>,
+) -> Result<Option<Chosen>, E> {
+    let Some(mut chooser) = entrant.chooser() else {
+        return Ok(None);
+    };
+    let on_all = alone.iter().filter(|((_, with), _)| *with == cores);
+    let all = on_all.map(|((id, _), measure)| (*id, *measure));
+    let is_linear =
+        |&(id, _): &(ProgramId, Measure)| entrant.is_fair() && is_linear(alone, id, cores);
+    let (linear, others): (Vec<_>, Vec<_>) = all.partition(is_linear);
+    let samples = linear.len() + others.len();
+    chooser.begin(cores, &others);
+    let (mut last, mut tried) = (None, 0);
+    let mut slots = loop {
+        match chooser.next(last.as_ref()) {
+            Step::Try(slot) => {
+                last = Some(trial(&slot)?);
+                tried += 1;
+            }
+            Step::Done(slots) => break slots,
+        }
+    };
+    slots.extend(linear.iter().map(|(id, _)| Slot::alone(*id, cores)));
+    let sizes = 1 + usize::from(entrant.is_fair());
+    Ok(Some(Chosen {
+        slots,
+        quanta: samples * sizes + tried,
+    }))
+}
+
+/// Whether a program is within α of linear scaling on all cores.
+fn is_linear(alone: &Table, id: ProgramId, cores: u32) -> bool {
+    let throughput = |cores| alone.get(&(id, cores)).map_or(0.0, Measure::throughput);
+    throughput(cores) >= (1.0 - ALPHA) * f64::from(cores) * throughput(1)
 }

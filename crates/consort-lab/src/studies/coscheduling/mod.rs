@@ -9,7 +9,7 @@
 //! Pitfall: everything is relative to the gang of the same run, measured with the same seed.
 
 pub(super) mod alone;
-mod choose;
+pub(super) mod choose;
 pub(super) mod entrants;
 pub(super) mod figures;
 pub(super) mod grid;
@@ -65,21 +65,25 @@ pub(super) fn runs(context: &Context<'_>) -> usize {
 
 /// The twelve programs with as many threads as there are cores.
 pub(super) fn suite() -> Result<Suite, StudyError> {
+    suite_of("PARSEC", &published::PUBLISHED.map(|program| program.name))
+}
+
+/// Programs of these names on the same machine, with as many threads as there are cores.
+pub(super) fn suite_of(text: &str, names: &[&str]) -> Result<Suite, StudyError> {
     let spec = consort_sim::machine::presets::find(MACHINE).map_err(failed(MACHINE))?;
     let chip = Arc::new(Chip::new(&spec, None).map_err(failed(MACHINE))?);
     let threads = chip.domains().cores as u32;
-    let entry = |program: &published::Published| -> Result<Instance, StudyError> {
-        let name = program.name;
+    let entry = |name: &&str| -> Result<Instance, StudyError> {
         Ok(Instance {
-            name: name.to_owned(),
+            name: (*name).to_owned(),
             program: Arc::new(presets::find(name).map_err(failed(name))?),
             threads,
             start_ms: 0.0,
         })
     };
-    let entries = published::PUBLISHED.iter().map(entry);
+    let entries = names.iter().map(entry);
     let workload = Workload {
-        text: "PARSEC".to_owned(),
+        text: text.to_owned(),
         entries: entries.collect::<Result<_, _>>()?,
     };
     Ok(Suite::new(&chip, &workload))

@@ -56,12 +56,17 @@ pub(super) const SEEDS: [usize; 2] = [1, 5];
 /// Two programs.
 pub(in crate::studies) type Pair = [&'static str; 2];
 
-/// The pairs of this scale, in the order of [`PROGRAMS`].
-pub(super) fn pairs(context: &Context<'_>) -> Vec<Pair> {
+/// All pairs, in the order of [`PROGRAMS`].
+pub(in crate::studies) fn all_pairs() -> Vec<Pair> {
     let with_later = |i: usize| PROGRAMS[i + 1..].iter().map(move |b| [PROGRAMS[i], *b]);
-    let all = (0..PROGRAMS.len()).flat_map(with_later);
-    let named = |pair: &Pair| NAMED.contains(pair);
-    context.by_scale(all.clone().filter(named).collect(), all.collect())
+    (0..PROGRAMS.len()).flat_map(with_later).collect()
+}
+
+/// The pairs of this scale, in their order.
+pub(super) fn pairs(context: &Context<'_>) -> Vec<Pair> {
+    let mut pairs = all_pairs();
+    pairs.retain(|pair| context.by_scale(NAMED.contains(pair), true));
+    pairs
 }
 
 /// The machine.
@@ -73,7 +78,7 @@ pub(in crate::studies) fn chip() -> Result<Arc<Chip>, StudyError> {
 }
 
 /// One instance of each program.
-pub(super) fn instances() -> Result<Vec<Instance>, StudyError> {
+pub(in crate::studies) fn instances() -> Result<Vec<Instance>, StudyError> {
     let instance = |name: &&str| {
         Ok(Instance {
             name: (*name).to_owned(),
@@ -86,7 +91,7 @@ pub(super) fn instances() -> Result<Vec<Instance>, StudyError> {
 }
 
 /// These programs of `instances` together.
-pub(super) fn workload(names: &[&str], instances: &[Instance]) -> Workload {
+pub(in crate::studies) fn workload(names: &[&str], instances: &[Instance]) -> Workload {
     let named = |name: &&str| instances.iter().find(|entry| entry.name == **name).cloned();
     Workload {
         text: names.join("+"),

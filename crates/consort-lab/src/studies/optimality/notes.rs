@@ -1,6 +1,8 @@
 //! What the gaps say.
 
+use super::coschedules::{Coschedules, OBJECTIVES};
 use super::gaps::Row;
+use super::mappings::Mapped;
 use super::searched::Searches;
 
 /// Notes of the runs: one per ground, and what a gap is.
@@ -87,4 +89,65 @@ pub(super) fn of_sharing(speed: &[Row], shared: &[Row]) -> String {
         listed(speed),
         listed(shared),
     )
+}
+
+/// Note of pairs of programs.
+pub(super) fn of_mappings(mapped: &Mapped, rows: &[Row]) -> String {
+    let beyond = |row: &Row| row.gaps_percent.iter().filter(|gap| **gap < 0.0).count();
+    let pairs = rows.first().map_or(0, |row| row.gaps_percent.len());
+    let better = { rows.iter() }
+        .filter(|row| beyond(row) > 0)
+        .map(|row| format!("{} of {} pairs", row.policy, beyond(row)));
+    let best = mapped.best().into_iter();
+    let best = best.map(|(mapping, count)| format!("{mapping} of {count}"));
+    format!(
+        "Core 2 Quad, pairs of programs with four threads each: {} mappings of each of {pairs} \
+         pairs. Gap of throughput to the best of them, mean and worst: {}. The best mapping is {}. \
+         Better than every mapping, with a gap below 0: {}. A mapping leaves a PU idle while all \
+         threads that it put there wait; who may move threads can use it. What holistic tries out \
+         before it settles is in its gap.",
+        mapped.mappings(),
+        listed(rows),
+        joined(best),
+        joined(better),
+    )
+}
+
+/// Note of co-schedulers.
+pub(super) fn of_coschedules(coschedules: &Coschedules, rows: &[Row]) -> String {
+    let (suites, slots) = coschedules.size();
+    let group = |(key, _): &(&str, _)| {
+        let of: Vec<Row> = rows
+            .iter()
+            .filter(|row| row.group == *key)
+            .cloned()
+            .collect();
+        format!("by {key} {}", listed(&of))
+    };
+    let per_round = coschedules.slots().into_iter();
+    let per_round = per_round.map(|(name, slots)| format!("{name} {slots:.1}"));
+    let [energy_delay, throughput] = coschedules.again_percent();
+    format!(
+        "Xeon E5320, {suites} suites of programs of PARSEC with eight threads each, all {slots:.0} \
+         slots of each simulated. What rounds are worse than the best of all, mean and worst: {}. \
+         Slots of a round on average: {}. oracle-coschedule estimates slots, since twelve programs \
+         have too many to simulate, and simulates those of the rounds that it takes for the best; \
+         its gap is what that costs. The best rounds have nearly all programs in one slot, where all \
+         quanta are everyone's and what each cannot use of the machine goes to others; greedy adds \
+         a program only where that raises throughput per watt, the fair ones only where every \
+         member's energy-delay falls once more. The best rounds are the best by the trials by which \
+         they were chosen: measured for longer with another seed, their energy-delay changes by \
+         {energy_delay:+.2} % and their throughput by {:+.2} %.",
+        joined(OBJECTIVES.iter().map(group)),
+        joined(per_round),
+        -throughput,
+    )
+}
+
+fn joined(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        return "none".to_owned();
+    }
+    texts.join(", ")
 }

@@ -1,0 +1,276 @@
+//! What co-schedulers leave to exhaustive search.
+//!
+//! Small suites of PARSEC on the machine of the co-schedulers' source. Of four programs all slots
+//! can be simulated ([`Slots`]), so the best round is known, not estimated. The schedulers ask for
+//! trials and are told the same simulations; the round that each ends with is worth what these say.
+//! So is that of the search by estimates, `oracle-coschedule`, which stands for the best in the
+//! studies of co-scheduling, where there are too many slots to simulate all.
+//!
+//! Pitfall: the best round is the best by trials of one seed that are shorter than those of the
+//! studies of co-scheduling; [`Found::again`] says what of that longer ones with another seed take
+//! away.
+
+use super::chosen::chosen;
+use super::gaps::{Row, missing_percent};
+use super::slots::{Slots, all};
+use crate::context::Context;
+use crate::experiment::slots::{Quantum, Suite, Trials, best_rounds};
+use crate::studies::asymmetry::mixes::draw_all;
+use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, How, MAIN};
+use crate::studies::coscheduling::published::PUBLISHED;
+use crate::studies::coscheduling::{failed, quantum, suite_of};
+use crate::study::StudyError;
+use consort_core::coscheduling::{Objective, Slot, Trial};
+use consort_core::stats::mean;
+
+/// Programs of a suite, at the quick and the full scale.
+const PROGRAMS: [usize; 2] = [3, 4];
+/// Suites that are drawn.
+const SUITES: [usize; 2] = [1, 12];
+/// For how long slots are measured, s.
+const LENGTH_S: [f64; 2] = [0.2, 0.4];
+/// For how long they run before that, s.
+const WARM_S: f64 = 0.1;
+/// The seed of what is measured again is so far from that of the trials.
+const AGAIN: u64 = 1 << 32;
+
+/// By what rounds are compared, with the keys of rows.
+pub(super) const OBJECTIVES: [(&str, Objective); 2] = [
+    ("energy-delay", Objective::EnergyDelay),
+    ("throughput", Objective::Throughput),
+];
+
+/// All suites.
+pub(super) struct Coschedules {
+    suites: Vec<Searched>,
+}
+
+/// What of one suite is kept.
+struct Searched {
+    /// How many slots there are.
+    slots: usize,
+    /// Slots of the round of each scheduler.
+    rounds: Vec<usize>,
+    /// By objective.
+    found: Vec<Found>,
+}
+
+/// The best round by an objective and what others lack of it.
+struct Found {
+    /// By scheduler, percent.
+    gaps: Vec<f64>,
+    /// Slots of the best round.
+    slots: usize,
+    /// What the best round lacks, percent, when it is measured for longer with another seed.
+    again: f64,
+}
+
+/// The schedulers, the gang first.
+fn schedulers() -> &'static [Entrant] {
+    &ENTRANTS[..MAIN.end]
+}
+
+/// Draws suites, simulates all of their slots and lets every scheduler choose.
+///
+/// # Errors
+/// What fails in a simulation.
+pub(super) fn search(context: &Context<'_>) -> Result<Coschedules, StudyError> {
+    let suites = drawn(context)?.into_iter();
+    let suites = suites.map(|suite| Ground { suite, context }.searched());
+    let suites = suites.collect::<Result<_, _>>()?;
+    Ok(Coschedules { suites })
+}
+
+fn drawn(context: &Context<'_>) -> Result<Vec<Suite>, StudyError> {
+    let [size, count] = [PROGRAMS, SUITES].map(|[quick, full]| context.by_scale(quick, full));
+    let suite = |mut drawn: Vec<usize>| {
+        drawn.sort_unstable();
+        let names: Vec<&str> = drawn.iter().map(|&at| PUBLISHED[at].name).collect();
+        suite_of(&names.join("+"), &names)
+    };
+    let all = draw_all(context.seed(), PUBLISHED.len(), size, count);
+    all.into_iter().map(suite).collect()
+}
+
+/// One suite and how it is simulated.
+struct Ground<'a> {
+    suite: Suite,
+    context: &'a Context<'a>,
+}
+
+impl Ground<'_> {
+    fn quantum(&self) -> Quantum {
+        Quantum {
+            warm_s: WARM_S,
+            length_s: self.context.by_scale(LENGTH_S[0], LENGTH_S[1]),
+        }
+    }
+
+    fn simulated(&self, slots: &[Slot], length: Quantum, seed: u64) -> Result<Slots, StudyError> {
+        let trials = Trials::new(&self.suite, length, seed);
+        let told = self.context.map(slots, |slot| trials.run(slot))?;
+        let told: Result<Vec<Trial>, _> = told.into_iter().collect();
+        let told = told.map_err(failed("slots"))?;
+        Ok(Slots::new(self.suite.cores(), told))
+    }
+
+    fn searched(&self) -> Result<Searched, StudyError> {
+        let all = all(&self.suite).map_err(failed("slots"))?;
+        let slots = self.simulated(&all, self.quantum(), self.context.seed())?;
+        let rounds = self.rounds(&slots)?;
+        let found = OBJECTIVES.map(|(_, objective)| self.found(&slots, &rounds, objective));
+        Ok(Searched {
+            slots: all.len(),
+            rounds: rounds.iter().map(Vec::len).collect(),
+            found: found.into_iter().collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn found(
+        &self,
+        slots: &Slots,
+        rounds: &[Vec<Slot>],
+        objective: Objective,
+    ) -> Result<Found, StudyError> {
+        let best = slots.best(objective).map_err(failed("exhaustive search"))?;
+        let gap = |round: &Vec<Slot>| {
+            let value = slots.value(round, objective).map_err(failed("rounds"))?;
+            Ok(gap_percent(objective, value, best.value))
+        };
+        let again = self.again(slots, &best.slots, objective)?;
+        Ok(Found {
+            gaps: rounds.iter().map(gap).collect::<Result<_, StudyError>>()?,
+            slots: best.slots.len(),
+            again: gap_percent(objective, again, best.value),
+        })
+    }
+
+    /// The round of every scheduler.
+    fn rounds(&self, slots: &Slots) -> Result<Vec<Vec<Slot>>, StudyError> {
+        let objectives = OBJECTIVES.map(|(_, objective)| objective);
+        let estimated = best_rounds(&self.suite, &objectives, self.quantum(), self.context);
+        let estimated = estimated.map_err(failed("search by estimates"))?;
+        let mut estimated = objectives.into_iter().zip(estimated);
+        let round = |entrant: &Entrant| match entrant.how {
+            How::Exhaustive(by) => {
+                let found = estimated.find(|(objective, _)| *objective == by);
+                Ok(found.map_or_else(Vec::new, |(_, found)| found.round.slots))
+            }
+            _ => chosen(entrant, self.suite.cores(), slots).map_err(failed(entrant.name)),
+        };
+        schedulers().iter().map(round).collect()
+    }
+
+    /// What a round is worth with another seed for as long as in the studies of co-scheduling.
+    fn again(
+        &self,
+        slots: &Slots,
+        round: &[Slot],
+        objective: Objective,
+    ) -> Result<f64, StudyError> {
+        let gang = slots.gang();
+        let gang = gang.keys().map(|&id| Slot::alone(id, self.suite.cores()));
+        let needed: Vec<Slot> = gang.chain(round.iter().cloned()).collect();
+        let seed = self.context.seed().wrapping_add(AGAIN);
+        let slots = self.simulated(&needed, quantum(self.context), seed)?;
+        slots.value(round, objective).map_err(failed("rounds"))
+    }
+}
+
+/// How much worse a value is than the best.
+fn gap_percent(objective: Objective, value: f64, best: f64) -> f64 {
+    match objective {
+        Objective::EnergyDelay => 100.0 * (value / best - 1.0),
+        Objective::Throughput => missing_percent(value, best),
+    }
+}
+
+impl Coschedules {
+    /// Rows `OBJECTIVE/SCHEDULER`.
+    pub fn rows(&self) -> Vec<Row> {
+        let row = |at: usize, scheduler: usize| Row {
+            group: OBJECTIVES[at].0.to_owned(),
+            policy: schedulers()[scheduler].name.to_owned(),
+            gaps_percent: { self.suites.iter() }
+                .map(|suite| suite.found[at].gaps[scheduler])
+                .collect(),
+        };
+        let of = |at| (0..schedulers().len()).map(move |scheduler| (at, scheduler));
+        { (0..OBJECTIVES.len()).flat_map(of) }
+            .map(|(at, scheduler)| row(at, scheduler))
+            .collect()
+    }
+
+    /// How many suites there are, and slots of each on average.
+    pub fn size(&self) -> (usize, f64) {
+        (self.suites.len(), self.mean(|suite| suite.slots as f64))
+    }
+
+    /// Slots of a round on average, by scheduler, then of the best rounds by objective.
+    pub fn slots(&self) -> Vec<(String, f64)> {
+        let scheduler = |(at, entrant): (usize, &Entrant)| {
+            let slots = self.mean(|suite| suite.rounds[at] as f64);
+            (entrant.name.to_owned(), slots)
+        };
+        let best = |(at, (key, _)): (usize, (&str, Objective))| {
+            let slots = self.mean(|suite| suite.found[at].slots as f64);
+            (format!("the best by {key}"), slots)
+        };
+        let schedulers = schedulers().iter().enumerate().map(scheduler);
+        schedulers
+            .chain(OBJECTIVES.into_iter().enumerate().map(best))
+            .collect()
+    }
+
+    /// What longer trials with another seed take from the best rounds on average, by objective,
+    /// percent.
+    pub fn again_percent(&self) -> [f64; 2] {
+        [0, 1].map(|at| self.mean(|suite| suite.found[at].again))
+    }
+
+    fn mean(&self, value: impl Fn(&Searched) -> f64) -> f64 {
+        let values: Vec<f64> = self.suites.iter().map(value).collect();
+        mean(&values).unwrap_or(f64::NAN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::studies::coscheduling::entrants::GANG;
+    use crate::study::Scale;
+    use crate::testing::workers;
+
+    #[test]
+    fn no_scheduler_finds_more_than_there_is_and_the_gang_shares_nothing() {
+        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+        let coschedules = search(&context).unwrap();
+        // Three programs on eight cores: 11! / (3! 8!) − 1.
+        assert_eq!(coschedules.size(), (1, 164.0));
+        let rows = coschedules.rows();
+        assert_eq!(rows.len(), 2 * schedulers().len());
+        for row in &rows {
+            assert!(row.gaps_percent.iter().all(|gap| *gap >= -1e-9), "{row:?}");
+        }
+        let mean = |group: &str, policy: &str| {
+            let row = rows
+                .iter()
+                .find(|row| row.group == group && row.policy == policy);
+            row.unwrap().mean_percent()
+        };
+        for (key, oracle) in [
+            ("energy-delay", "oracle-coschedule"),
+            ("throughput", "oracle-coschedule:objective=throughput"),
+        ] {
+            // Estimates may be a little wrong; blind turns are further off.
+            assert!(mean(key, oracle) < 10.0 && mean(key, oracle) < mean(key, "gang"));
+        }
+        assert_eq!(coschedules.slots()[GANG], ("gang".to_owned(), 3.0));
+    }
+
+    #[test]
+    fn gaps_are_above_0_where_a_value_is_worse() {
+        assert!((gap_percent(Objective::EnergyDelay, 0.6, 0.5) - 20.0).abs() < 1e-9);
+        assert_eq!(gap_percent(Objective::Throughput, 1.5, 2.0), 25.0);
+    }
+}

@@ -1,0 +1,192 @@
+//! Every slot of a suite, simulated: the rounds of any scheduler and the best round, by the same
+//! trials.
+//!
+//! Pitfall: programs with equally many cores are seated in the order of the slot. A slot is
+//! simulated in one order, that of the suite, and stands for all.
+
+use crate::experiment::slots::Suite;
+use crate::studies::coscheduling::alone::Table;
+use consort_core::ProgramId;
+use consort_core::coscheduling::{
+    Exhaustive, ExhaustiveError, Measure, Objective, Round, Slot, Team, Trial,
+};
+use std::collections::BTreeMap;
+
+/// What trials do not tell.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SlotsError {
+    /// A slot that is none of the suite's.
+    #[error("there is no trial of {0:?}; simulate all slots")]
+    NoTrial(Slot),
+    /// Nothing to put together.
+    #[error("no program was tried alone on all cores; simulate all slots")]
+    NoRound,
+    /// Too much to search.
+    #[error(transparent)]
+    Exhaustive(#[from] ExhaustiveError),
+}
+
+/// Trials of all slots.
+pub(super) struct Slots {
+    cores: u32,
+    trials: BTreeMap<Vec<(ProgramId, u32)>, Trial>,
+}
+
+/// Every slot of a suite: every set of its programs with every split of the cores, idle ones among
+/// them.
+///
+/// # Errors
+/// More programs or slots than are searched.
+pub(super) fn all(suite: &Suite) -> Result<Vec<Slot>, ExhaustiveError> {
+    let programs = suite.ids().map(|id| (id, Measure::default()));
+    let programs: Vec<(ProgramId, Measure)> = programs.collect();
+    let all = Exhaustive::new(suite.cores(), &programs, Objective::default())?;
+    Ok(all.slots().collect())
+}
+
+impl Slots {
+    /// Trials of all slots of a machine with so many cores.
+    pub fn new(cores: u32, trials: impl IntoIterator<Item = Trial>) -> Self {
+        let trials = trials.into_iter();
+        Self {
+            cores,
+            trials: trials.map(|trial| (key(&trial.slot), trial)).collect(),
+        }
+    }
+
+    /// What came of a slot, its programs in the order in which they are asked for.
+    ///
+    /// # Errors
+    /// A slot that was not simulated.
+    pub fn trial(&self, slot: &Slot) -> Result<Trial, SlotsError> {
+        let known = self.trials.get(&key(slot));
+        let measure = |team: &Team| known?.of(team.program).copied();
+        let measures: Option<Vec<Measure>> = slot.teams.iter().map(measure).collect();
+        Ok(Trial {
+            measures: measures.ok_or_else(|| SlotsError::NoTrial(slot.clone()))?,
+            slot: slot.clone(),
+        })
+    }
+
+    /// Every program alone on every number of cores.
+    pub fn alone(&self) -> Table {
+        let alone = |trial: &Trial| match (&trial.slot.teams[..], &trial.measures[..]) {
+            ([team], [measure]) => Some(((team.program, team.cores), *measure)),
+            _ => None,
+        };
+        self.trials.values().filter_map(alone).collect()
+    }
+
+    /// Every program alone on all cores.
+    pub fn gang(&self) -> BTreeMap<ProgramId, Measure> {
+        let all = self.alone().into_iter();
+        let with_all = all.filter(|((_, cores), _)| *cores == self.cores);
+        with_all.map(|((id, _), measure)| (id, measure)).collect()
+    }
+
+    /// What a round is worth.
+    ///
+    /// # Errors
+    /// A slot that was not simulated.
+    pub fn value(&self, round: &[Slot], objective: Objective) -> Result<f64, SlotsError> {
+        let trials: Vec<Trial> = { round.iter() }
+            .map(|slot| self.trial(slot))
+            .collect::<Result<_, _>>()?;
+        Ok(objective.of(&trials, &self.gang()))
+    }
+
+    /// The best round of all for the programs that were tried alone on all cores.
+    ///
+    /// # Errors
+    /// More programs than are searched; no program.
+    pub fn best(&self, objective: Objective) -> Result<Round, SlotsError> {
+        let gang: Vec<(ProgramId, Measure)> = self.gang().into_iter().collect();
+        let mut all = Exhaustive::new(self.cores, &gang, objective)?;
+        self.trials.values().for_each(|trial| all.note(trial));
+        let round = all.best().filter(|round| !round.slots.is_empty());
+        round.ok_or(SlotsError::NoRound)
+    }
+}
+
+fn key(slot: &Slot) -> Vec<(ProgramId, u32)> {
+    let teams = slot.teams.iter();
+    let mut key: Vec<_> = teams.map(|team| (team.program, team.cores)).collect();
+    key.sort_unstable();
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(teams: &[(u32, u32)]) -> Slot {
+        let team = |&(program, cores): &(u32, u32)| Team {
+            program: ProgramId(program),
+            cores,
+        };
+        Slot {
+            teams: teams.iter().map(team).collect(),
+        }
+    }
+
+    fn trial(teams: &[(u32, u32)], done: &[f64]) -> Trial {
+        let measure = |&instructions: &f64| Measure {
+            instructions,
+            energy_j: 10.0,
+            time_ns: 1e9,
+            ..Measure::default()
+        };
+        Trial {
+            slot: slot(teams),
+            measures: done.iter().map(measure).collect(),
+        }
+    }
+
+    /// Two programs on two cores. Side by side for both their quanta the first does 1.5 times, the
+    /// second 1.2 times what it does alone in its own.
+    fn two() -> Slots {
+        let trials = [
+            trial(&[(0, 2)], &[4.0]),
+            trial(&[(1, 2)], &[10.0]),
+            trial(&[(0, 1)], &[2.0]),
+            trial(&[(1, 1)], &[5.0]),
+            trial(&[(0, 1), (1, 1)], &[3.0, 6.0]),
+        ];
+        Slots::new(2, trials)
+    }
+
+    #[test]
+    fn the_best_round_of_two_is_the_pair_and_the_gang_lacks_what_it_gains() {
+        let slots = two();
+        let pair = [slot(&[(0, 1), (1, 1)])];
+        let best = slots.best(Objective::Throughput).unwrap();
+        assert_eq!(best.slots, pair);
+        assert!((best.value - (1.5 + 1.2) / 2.0).abs() < 1e-12);
+        assert_eq!(slots.value(&pair, Objective::Throughput), Ok(best.value));
+        let gang = [slot(&[(0, 2)]), slot(&[(1, 2)])];
+        assert_eq!(slots.value(&gang, Objective::Throughput), Ok(1.0));
+        // As much energy in a quantum for 3 of 4 and 6 of 10, over two quanta.
+        let energy_delay = slots.best(Objective::EnergyDelay).unwrap();
+        let expect = (1.0 / (0.75 * 1.5) + 1.0 / (0.6 * 1.2)) / 2.0;
+        let of_pair = slots.value(&pair, Objective::EnergyDelay).unwrap();
+        assert!((of_pair - expect).abs() < 1e-12 && energy_delay.value == 1.0);
+    }
+
+    #[test]
+    fn a_slot_is_found_whatever_its_order_and_told_in_the_order_asked_for() {
+        let slots = two();
+        let told = slots.trial(&slot(&[(1, 1), (0, 1)])).unwrap();
+        let done: Vec<f64> = told.measures.iter().map(|m| m.instructions).collect();
+        assert_eq!(done, [6.0, 3.0]);
+        let unknown = slot(&[(2, 1)]);
+        assert_eq!(slots.trial(&unknown), Err(SlotsError::NoTrial(unknown)));
+        assert_eq!(slots.alone().len(), 4);
+    }
+
+    #[test]
+    fn without_a_program_on_all_cores_there_is_no_round() {
+        let best = |done: Trial| Slots::new(2, [done]).best(Objective::Throughput);
+        assert_eq!(best(trial(&[(0, 2)], &[4.0])).unwrap().value, 1.0);
+        assert_eq!(best(trial(&[(0, 1)], &[4.0])), Err(SlotsError::NoRound));
+    }
+}
