@@ -99,11 +99,11 @@ pub(super) fn of_mappings(mapped: &Mapped, rows: &[Row]) -> String {
         .filter(|row| beyond(row) > 0)
         .map(|row| format!("{} of {} pairs", row.policy, beyond(row)));
     let best = mapped.best().into_iter();
-    let best = best.map(|(mapping, count)| format!("{mapping} of {count}"));
+    let best = best.map(|(mapping, count)| format!("{mapping} {count}"));
     format!(
         "Core 2 Quad, pairs of programs with four threads each: {} mappings of each of {pairs} \
-         pairs. Gap of throughput to the best of them, mean and worst: {}. The best mapping is {}. \
-         Better than every mapping, with a gap below 0: {}. A mapping leaves a PU idle while all \
+         pairs. Gap of throughput to the best of them, mean and worst: {}. Number of pairs of \
+         which each mapping is the best: {}. Better than every mapping, with a gap below 0: {}. A mapping leaves a PU idle while all \
          threads that it put there wait; who may move threads can use it. What holistic tries out \
          before it settles is in its gap.",
         mapped.mappings(),
