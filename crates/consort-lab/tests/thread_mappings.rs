@@ -45,7 +45,7 @@ fn output(id: &str, workers: usize) -> StudyOutput {
 fn same_for_any_workers(id: &str) -> StudyOutput {
     let one = output(id, 1);
     assert_eq!(one, output(id, 3), "{id} depends on the number of workers");
-    assert!(one.notes.len() > 1 && one.runs == 1, "{id}");
+    assert!(!one.notes.is_empty() && one.runs == 1, "{id}");
     one
 }
 

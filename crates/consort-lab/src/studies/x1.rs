@@ -33,7 +33,25 @@ impl Study for X1 {
         &INFO
     }
 
+    fn mechanism(&self) -> &'static [&'static str] {
+        &MECHANISM
+    }
+
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         umbrella::run(context)
     }
 }
+
+const MECHANISM: [&str; 3] = [
+    "On Bulldozer and POWER7 no model of who disturbs whom is there, so holistic asks workover, \
+     which promises most of what it can know. Here the FPU is far from full and copies of a program \
+     share their text, so that its inverse, aggregate, has more throughput, and workover more \
+     evenness. To find that out by trying, holistic would have to tell apart 2 percent where \
+     programs vary by 10 from one quantum to the next.",
+    "On the Core 2 holistic starts from nothing and tries mappings for up to four seconds, and what \
+     it tries beside the best one is lost. With streamcluster and facesim it ends at the best; with \
+     bodytrack and fluidanimate linux, which is no single-purpose policy, is better than every \
+     mapping, and trying them costs 7 percent.",
+    "Where one policy knows the ground, on POWER8, with large and small cores and on the Xeon, \
+     holistic does what that policy does, but for the quanta until it knows what runs.",
+];
