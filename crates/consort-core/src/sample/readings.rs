@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 #[serde(from = "BTreeMap<Signal, Reading>", into = "BTreeMap<Signal, Reading>")]
 pub(super) struct Readings(Vec<(Signal, Reading)>);
 
+/// Readings that a sample usually has at most, so that memory is asked for once.
+const USUAL: usize = 16;
+
 impl Readings {
     fn find(&self, signal: Signal) -> Result<usize, usize> {
         self.0.binary_search_by_key(&signal, |(known, _)| *known)
@@ -28,7 +31,12 @@ impl Readings {
         match self.find(signal) {
             Ok(at) if self.0[at].1.tier > reading.tier => {}
             Ok(at) => self.0[at].1 = reading,
-            Err(at) => self.0.insert(at, (signal, reading)),
+            Err(at) => {
+                if self.0.is_empty() {
+                    self.0.reserve(USUAL);
+                }
+                self.0.insert(at, (signal, reading));
+            }
         }
     }
 }

@@ -80,7 +80,12 @@ fn sum(exponent: f64, overwritten: f64) -> f64 {
     for k in 1..=TERMS {
         let k = f64::from(k);
         factor *= (exponent + k - 1.0) / k * overwritten;
-        total += factor / k;
+        let longer = total + factor / k;
+        // Terms only shrink: none after one that is lost in rounding changes anything.
+        if longer == total {
+            break;
+        }
+        total = longer;
     }
     total
 }

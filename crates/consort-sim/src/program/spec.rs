@@ -214,7 +214,7 @@ pub struct LockSpec {
     pub per_minstr: f64,
     /// Instructions while it is held.
     pub hold_instr: f64,
-    /// How many there are; acquisitions spread evenly.
+    /// How many there are, at most 65,536; acquisitions spread evenly.
     pub count: u32,
 }
 

@@ -13,6 +13,8 @@ use crate::describe::Problems;
 const ROUNDING: f64 = 0.005;
 /// Threads that a program can have.
 const MOST_THREADS: u32 = 65_536;
+/// Locks that a program can have; each is kept, and with more nobody ever meets anybody.
+const MOST_LOCKS: u32 = 65_536;
 /// Misses per kilo-instruction: at most one per instruction.
 const MOST_MPKI: f64 = 1000.0;
 
@@ -168,9 +170,9 @@ fn lock(l: &LockSpec, problems: &mut Problems) {
     problems.range("threads.lock.per_minstr", l.per_minstr, 0.0, 1e6);
     problems.range("threads.lock.hold_instr", l.hold_instr, 0.0, longest);
     problems.require(
-        l.count > 0,
+        (1..=MOST_LOCKS).contains(&l.count),
         "threads.lock.count",
-        "is 0; expected at least 1",
+        format!("is {}; expected 1 to {MOST_LOCKS}", l.count),
     );
 }
 
@@ -305,6 +307,7 @@ page_spread = 0.1
                 "threads.lock.hold_instr",
             ),
             ("count = 1", "count = 0", "threads.lock.count"),
+            ("count = 1", "count = 65537", "threads.lock.count"),
             ("name = \"b\"", "name = \"a\"", "threads.stage[1].name"),
             (
                 "thread_share = 1.0",
