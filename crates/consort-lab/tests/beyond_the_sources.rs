@@ -1,11 +1,11 @@
 //! X3 and X5 at the quick scale: the keys that reference files name, and what must hold for any
 //! outcome.
 
+mod common;
+
+use common::output;
+use consort_lab::StudyOutput;
 use consort_lab::report::{Cell, Figure, Table};
-use consort_lab::runner::{Settings, run};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Scale, StudyOutput};
-use std::num::NonZeroUsize;
 
 /// The conclusions that are put to the test at the quick scale.
 const HEADLINES: [&str; 6] = [
@@ -16,18 +16,6 @@ const HEADLINES: [&str; 6] = [
     "kuths-speed",
     "interleaved-throughput",
 ];
-
-fn output(id: &str) -> StudyOutput {
-    let settings = Settings {
-        seed: None,
-        scale: Scale::Quick,
-        workers: NonZeroUsize::new(2).expect("there is a worker"),
-        version: "test".to_owned(),
-    };
-    let study = REGISTRY.find(id).expect("the study is registered");
-    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
-    outcome.into_report().output
-}
 
 fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
     let found = output.tables.iter().find(|table| table.key() == key);
@@ -49,7 +37,7 @@ fn figures(output: &StudyOutput) -> Vec<&str> {
 
 #[test]
 fn every_conclusion_has_its_parameters_and_their_swings() {
-    let output = output("X3");
+    let output = output("X3", 2);
     assert_eq!(rows(find(&output, "headlines")), HEADLINES);
     assert_eq!(figures(&output), HEADLINES);
     assert_eq!(output.notes.len(), HEADLINES.len());
@@ -83,7 +71,7 @@ fn every_conclusion_has_its_parameters_and_their_swings() {
 
 #[test]
 fn nothing_is_below_the_worst_placement_by_accident() {
-    let output = output("X5");
+    let output = output("X5", 2);
     let throughput = find(&output, "throughput");
     for ground in ["bulldozer", "power8", "core2", "acmp"] {
         let gap =

@@ -1,11 +1,11 @@
 //! The studies of co-scheduling, H1 to H6, at the quick scale: the keys that reference files name,
 //! the same bytes for any number of workers, and what must hold for any outcome.
 
+mod common;
+
+use common::output;
+use consort_lab::StudyOutput;
 use consort_lab::report::{Cell, Table};
-use consort_lab::runner::{Settings, run};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Scale, StudyOutput};
-use std::num::NonZeroUsize;
 
 const POLICIES: [&str; 6] = [
     "fair-mis",
@@ -15,18 +15,6 @@ const POLICIES: [&str; 6] = [
     "oracle-coschedule",
     "oracle-coschedule:objective=throughput",
 ];
-
-fn output(id: &str, workers: usize) -> StudyOutput {
-    let settings = Settings {
-        seed: None,
-        scale: Scale::Quick,
-        workers: NonZeroUsize::new(workers).expect("there is a worker"),
-        version: "test".to_owned(),
-    };
-    let study = REGISTRY.find(id).expect("the study is registered");
-    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
-    outcome.into_report().output
-}
 
 fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
     let found = output.tables.iter().find(|table| table.key() == key);

@@ -1,11 +1,11 @@
 //! The studies of execution-unit occupancy, W3 to W6, at the quick scale: the keys that reference
 //! files name, the same bytes for any number of workers, and what must hold for any outcome.
 
+mod common;
+
+use common::output;
+use consort_lab::StudyOutput;
 use consort_lab::report::{Figure, Table};
-use consort_lab::runner::{Settings, run};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Scale, StudyOutput};
-use std::num::NonZeroUsize;
 
 const POLICIES: [&str; 3] = ["linux", "aggregate", "workover"];
 const CAUSES: [&str; 12] = [
@@ -15,15 +15,7 @@ const CAUSES: [&str; 12] = [
 
 /// The output as it is stored.
 fn stored(id: &str, workers: usize) -> String {
-    let settings = Settings {
-        seed: None,
-        scale: Scale::Quick,
-        workers: NonZeroUsize::new(workers).expect("there is a worker"),
-        version: "test".to_owned(),
-    };
-    let study = REGISTRY.find(id).expect("the study is registered");
-    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
-    serde_json::to_string(&outcome.into_report().output).expect("outputs are JSON")
+    serde_json::to_string(&output(id, workers)).expect("outputs are JSON")
 }
 
 fn check(id: &str, cases: &[&str], classes: &[&str]) {

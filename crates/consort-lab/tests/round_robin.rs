@@ -1,23 +1,11 @@
 //! The studies of round robin on asymmetric chips, A1 to A5 and A7 to A9, at the quick scale: keys,
 //! the same bytes for any number of workers, and what must hold for any outcome.
 
-use consort_lab::report::{Cell, Figure, Table};
-use consort_lab::runner::{Settings, run};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Scale, StudyOutput};
-use std::num::NonZeroUsize;
+mod common;
 
-fn output(id: &str, workers: usize) -> StudyOutput {
-    let settings = Settings {
-        seed: None,
-        scale: Scale::Quick,
-        workers: NonZeroUsize::new(workers).expect("there is a worker"),
-        version: "test".to_owned(),
-    };
-    let study = REGISTRY.find(id).expect("the study is registered");
-    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
-    outcome.into_report().output
-}
+use common::output;
+use consort_lab::StudyOutput;
+use consort_lab::report::{Cell, Figure, Table};
 
 /// Runs with one and with three workers, which share no result, and gives the output.
 fn same_for_any_workers(id: &str) -> StudyOutput {

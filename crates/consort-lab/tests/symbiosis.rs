@@ -1,11 +1,11 @@
 //! The studies of symbiotic scheduling, S1 to S8, at the quick scale: the keys that reference files
 //! name, the same bytes for any number of workers, and what must hold for any outcome.
 
+mod common;
+
+use common::output;
+use consort_lab::StudyOutput;
 use consort_lab::report::{Figure, Table};
-use consort_lab::runner::{Settings, run};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Scale, StudyOutput};
-use std::num::NonZeroUsize;
 
 const POLICIES: [&str; 6] = [
     "random",
@@ -24,18 +24,6 @@ const STACK: [&str; 5] = [
 ];
 /// What is measured on the host's clock and so is not the same twice.
 const HOST_CLOCK: &str = "host-clock";
-
-fn output(id: &str, workers: usize) -> StudyOutput {
-    let settings = Settings {
-        seed: None,
-        scale: Scale::Quick,
-        workers: NonZeroUsize::new(workers).expect("there is a worker"),
-        version: "test".to_owned(),
-    };
-    let study = REGISTRY.find(id).expect("the study is registered");
-    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
-    outcome.into_report().output
-}
 
 /// The output as it is stored, without what the host's clock had a part in.
 fn bytes(mut output: StudyOutput) -> String {

@@ -1,11 +1,11 @@
 //! The studies of thread mappings, M1 to M15, at the quick scale: the keys that reference files
 //! name, the same bytes for any number of workers, and what must hold for any outcome.
 
+mod common;
+
+use common::output;
+use consort_lab::StudyOutput;
 use consort_lab::report::{Cell, Figure, Table};
-use consort_lab::runner::{Settings, run};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Scale, StudyOutput};
-use std::num::NonZeroUsize;
 
 const PROGRAMS: [&str; 9] = [
     "canneal",
@@ -28,18 +28,6 @@ const PAIRS: [&str; 7] = [
     "bodytrack+vips",
 ];
 const MAPPINGS: [&str; 4] = ["os", "iso", "int", "spr"];
-
-fn output(id: &str, workers: usize) -> StudyOutput {
-    let settings = Settings {
-        seed: None,
-        scale: Scale::Quick,
-        workers: NonZeroUsize::new(workers).expect("there is a worker"),
-        version: "test".to_owned(),
-    };
-    let study = REGISTRY.find(id).expect("the study is registered");
-    let outcome = run(study, &settings, None, &|_| ()).expect("the study runs");
-    outcome.into_report().output
-}
 
 /// Runs with one and with three workers, which share no result, and gives the output.
 fn same_for_any_workers(id: &str) -> StudyOutput {

@@ -50,14 +50,15 @@ impl Study for X3 {
 }
 
 const MECHANISM: [&str; 3] = [
-    "Round robin on one large core gains by evenness: under linux the slowest program stays on a \
-     small core. How much that is follows from how much faster the large core is, which is why the \
+    "Round robin on one large core gains by evenness: linux moves nobody, so that three programs \
+     stay on small cores. How much that is follows from how much faster the large core is, which is why the \
      two frequencies and the parallelism of the programs' instructions have the largest swings.",
     "workover takes unlike threads together; copies of a program share their text, so unlike \
      neighbours cost L1I and branch predictor, and the FPU, which is what they are put together \
      for, is far from full. No number within 30 percent makes it scarce, so it loses a little in \
      every sample and is more even in most.",
-    "kuths does what hrrs does to the last bit, since no thread of radiosity returns from the \
-     kernel: its locks are held for 120 instructions, and waiters spin for 5 microseconds before \
-     they would sleep.",
+    "kuths does what hrrs does to the last bit: returns from the kernel are few beside quanta \
+     (A10 counts 0.005 per ms and thread of radiosity, since waits for its locks are mostly \
+     shorter than the 5 microseconds that threads spin), and where they come together, round robin \
+     among all with a bit is round robin.",
 ];

@@ -81,7 +81,8 @@ fn sum(exponent: f64, overwritten: f64) -> f64 {
         let k = f64::from(k);
         factor *= (exponent + k - 1.0) / k * overwritten;
         let longer = total + factor / k;
-        // Terms only shrink: none after one that is lost in rounding changes anything.
+        // Terms only shrink, by k·(k + x)/(k + 1)² at least, for exponents x up to 2, which is what a
+        // description may say: none after one that is lost in rounding changes anything.
         if longer == total {
             break;
         }

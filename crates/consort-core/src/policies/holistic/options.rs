@@ -24,13 +24,15 @@ pub(super) enum Objective {
 
 impl Objective {
     const ALL: [(&str, Self); 2] = [
-        ("throughput", Self::Throughput),
-        ("fairness", Self::Fairness),
+        (Self::Throughput.word(), Self::Throughput),
+        (Self::Fairness.word(), Self::Fairness),
     ];
 
-    fn word(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, objective)| *objective == self);
-        found.map_or("throughput", |(word, _)| word)
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Fairness => "fairness",
+        }
     }
 }
 
