@@ -69,6 +69,11 @@ impl<M: Machine> ControlLoop<M> {
         self.backoff.undone()
     }
 
+    /// How often nothing could be concluded about a plan because threads did not stay in place.
+    pub fn not_held(&self) -> u64 {
+        self.backoff.not_held()
+    }
+
     /// Ends the loop and gives the machine back.
     pub fn into_machine(self) -> M {
         self.machine

@@ -168,6 +168,18 @@ impl Observation {
         self.threads.iter().filter(|thread| thread.managed)
     }
 
+    /// Share of the CPU time of threads with a place that they spent there, 0 to 1; none where no
+    /// thread had a place, or nothing tells.
+    pub fn adherence(&self) -> Option<f64> {
+        let planned = |t: &ThreadObservation| {
+            let planned_ns = t.sample.get(Signal::PlannedTime)?;
+            Some((planned_ns, t.sample.cpu_time_ns()))
+        };
+        let pairs = self.threads.iter().filter_map(planned);
+        let (planned_ns, cpu_ns) = pairs.fold((0.0, 0.0), |sum, t| (sum.0 + t.0, sum.1 + t.1));
+        (cpu_ns > 0.0).then(|| planned_ns / cpu_ns)
+    }
+
     /// A thread's share of one PU over the interval: 1 when it never left it.
     pub fn cpu_share(&self, thread: &ThreadObservation) -> f64 {
         if self.interval_ns == 0 {

@@ -13,7 +13,7 @@ use super::guardian::{DONE, READY};
 use super::host::Host;
 use super::journal::{self, Journal};
 use super::ledger::Ledger;
-use super::restore::restore;
+use super::restore::{Seen, restore};
 use super::runtime_dir::RuntimeDir;
 use consort_core::PuSet;
 use nix::libc;
@@ -121,7 +121,9 @@ fn owner_is_done(owner: &mut UnixStream) -> bool {
 /// Restores from the open file, even if somebody has deleted its folder meanwhile.
 fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
     let (header, records) = journal::read(&journal)?;
-    let report = restore(&Host::real(), &Ledger::new(records), &header.run);
+    let ledger = Ledger::new(records);
+    let ours = |seen: &Seen<'_>| ledger.wrote(seen);
+    let report = restore(&Host::real(), &ledger, &header.run, &ours);
     if !report.complete {
         return Err("some threads could not be put back".into());
     }

@@ -78,7 +78,7 @@ fn recover_from(
         report.elsewhere += 1;
     } else {
         let ledger = Ledger::new(journal.records()?);
-        let restored = restore(host, &ledger, &header.run);
+        let restored = restore(host, &ledger, &header.run, &|seen| ledger.wrote(seen));
         if restored.complete {
             journal.unlink();
         }

@@ -4,7 +4,7 @@ use super::join::{GroupSpec, GroupSummary};
 use super::launch::{LiveError, Settings, program_name};
 use super::relay::children_cpu_s;
 use super::succession::hand_over;
-use super::{Finished, Host, Live, SampleCounts};
+use super::{Finished, Held, Host, Live, SampleCounts};
 use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, launch, relay};
 use crate::group::{Candidate, Demands, Member, Terms};
 use consort_core::Tier;
@@ -208,6 +208,7 @@ impl Follower {
             samples: SampleCounts::default(),
             restored: true,
             pauses: 0,
+            held: Held::default(),
             quantum_ms: None,
             group: Some(GroupSummary {
                 name: self.group.name.to_string(),

@@ -40,6 +40,7 @@ impl Live {
             if self.ending.is_some() || Instant::now() >= end {
                 return Ok(());
             }
+            self.chase();
         }
     }
 

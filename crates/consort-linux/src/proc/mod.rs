@@ -22,4 +22,4 @@ pub use list::{children_of, threads_of};
 pub(crate) use list::{numbers_in, parent_of, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use status::Status;
-pub(crate) use tick::tick_ns;
+pub(crate) use tick::{now_ticks, tick_ns};

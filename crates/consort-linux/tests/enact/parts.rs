@@ -25,6 +25,8 @@ pub fn play() -> Option<ExitCode> {
         "exec" => busy::exec_from_thread(),
         "fds" => busy::list_descriptors(&args),
         "owner" => owner::owner(&args),
+        "nudger" => owner::nudger(&args),
+        "spin" => busy::spin(),
         "pauser" => pauser::pauser(&args),
         "full" => owner::full(&args),
         "live" => live::live(&args, false),

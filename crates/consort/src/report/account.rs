@@ -5,6 +5,7 @@ use consort_core::{
     Class, CycleStack, Mix, Placement, Sample, Signal, ThreadObservation, Tier, Traits, classify,
     stack_source,
 };
+use consort_linux::enforce::EnactorKind;
 use std::collections::BTreeMap;
 
 /// A mean weighted by CPU time.
@@ -39,6 +40,9 @@ pub(super) struct Account {
     futex_returns: Option<u64>,
     blocking_returns: Option<u64>,
     pub(super) moves: u64,
+    enactor: Option<EnactorKind>,
+    nudges: u64,
+    adherence: Mean,
     cpus: String,
     reason: String,
 }
@@ -63,6 +67,9 @@ impl Account {
     }
 
     fn add_shares(&mut self, sample: &Sample, weight: f64) {
+        if let Some(planned_ns) = sample.get(Signal::PlannedTime).filter(|_| weight > 0.0) {
+            self.adherence.add(planned_ns / weight, weight);
+        }
         if let Some(usage) = sample.get(Signal::FpUsage) {
             self.fp_usage.add(usage, weight);
         }
@@ -82,6 +89,17 @@ impl Account {
         for component in stack.components() {
             *self.stack.entry(component.name.to_string()).or_default() += weight * component.share;
         }
+    }
+
+    /// It was nudged.
+    pub(super) fn nudged(&mut self) {
+        self.nudges += 1;
+        self.enactor = Some(EnactorKind::Nudge);
+    }
+
+    /// A lasting mask keeps it in place.
+    pub(super) fn pinned(&mut self) {
+        self.enactor = Some(EnactorKind::Pin);
     }
 
     /// Notes where a plan put the thread.
@@ -127,6 +145,9 @@ impl Account {
             futex_returns: self.futex_returns,
             blocking_returns: self.blocking_returns,
             moves: self.moves,
+            enactor: self.enactor,
+            adherence: self.adherence.value(),
+            nudges: self.nudges,
             cpus: self.cpus.clone(),
             reason: self.reason.clone(),
         }

@@ -4,6 +4,7 @@ use super::account::Account;
 use super::programs::Programs;
 use super::{Asymmetry, Group, Others, Overhead, Quantum, RunReport, SamplingCounts};
 use consort_core::{Observation, ThreadId, ThreadObservation, Tier, Turn};
+use consort_linux::live::Held;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads that a report lists one by one; the rest is counted.
@@ -51,7 +52,9 @@ pub(crate) struct Ending {
     /// Programs by the pid at the root of each, with their names.
     pub(crate) programs: Vec<(u32, String)>,
     pub(crate) pauses: u64,
+    pub(crate) held: Held,
     pub(crate) undone: u64,
+    pub(crate) not_held: u64,
     pub(crate) restored: bool,
     pub(crate) warnings: Vec<String>,
 }
@@ -64,6 +67,12 @@ impl Ledger {
         self.moves += turn.enacted.moved.len() as u64;
         for thread in &turn.enacted.moved {
             self.accounts.entry(*thread).or_default().moves += 1;
+        }
+        for thread in &turn.enacted.nudged {
+            self.accounts.entry(*thread).or_default().nudged();
+        }
+        for thread in &turn.enacted.pinned {
+            self.accounts.entry(*thread).or_default().pinned();
         }
         for finding in &turn.findings {
             self.warn(format!("plan {}: {finding}", turn.plan.generation));
@@ -165,6 +174,11 @@ impl Ledger {
             programs: self.programs.rows(ending.programs),
             plans: self.plans,
             moves: self.moves,
+            enactor: ending.held.enactor,
+            adherence: ending.held.adherence,
+            pair_adherence: ending.held.pair_adherence,
+            nudges: ending.held.nudges,
+            not_held: ending.not_held,
             pauses: ending.pauses,
             undone: ending.undone,
             overhead: Overhead {
@@ -243,7 +257,9 @@ mod tests {
             sampling: SamplingCounts::default(),
             programs: Vec::new(),
             pauses: 0,
+            held: Held::default(),
             undone: 0,
+            not_held: 0,
             restored: true,
             warnings: vec!["once".to_owned(), "once".to_owned()],
         }

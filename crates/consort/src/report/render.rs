@@ -2,6 +2,7 @@
 
 use super::{RunReport, ThreadRow};
 use crate::output::{self, Column, number};
+use consort_linux::enforce::EnactorKind;
 use std::fmt::Write;
 
 fn percent(share: f64) -> String {
@@ -25,6 +26,7 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
     number("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
     number("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
+    number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
     output::text("PUs", |t| t.cpus.clone()),
     output::text("why there", |t| t.reason.clone()),
@@ -104,6 +106,31 @@ fn returns(out: &mut String, report: &RunReport) {
     );
 }
 
+/// What kept threads in their places, and how well.
+fn held(enactor: EnactorKind, report: &RunReport) -> String {
+    let nudges = match report.nudges {
+        0 => String::new(),
+        n => format!(", {n} nudges"),
+    };
+    let Some(adherence) = report.adherence else {
+        return format!("enactor {enactor}{nudges}; no thread was given a place");
+    };
+    let pairs = report.pair_adherence.map_or_else(String::new, |share| {
+        format!(
+            ", pairs shared a core at least {} percent of theirs",
+            percent(share)
+        )
+    });
+    let not_held = match report.not_held {
+        0 => String::new(),
+        n => format!("; {n} plans were not judged because threads did not stay in place"),
+    };
+    format!(
+        "enactor {enactor}{nudges}: threads spent {} percent of their running time in place{pairs}{not_held}",
+        percent(adherence)
+    )
+}
+
 fn foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
         returns(out, report);
@@ -124,6 +151,9 @@ fn foot(out: &mut String, report: &RunReport) {
         report.duration_s,
         if report.restored { "yes" } else { "NO" }
     );
+    if let Some(enactor) = report.enactor {
+        let _ = writeln!(out, "{}", held(enactor, report));
+    }
     let _ = writeln!(
         out,
         "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples: \

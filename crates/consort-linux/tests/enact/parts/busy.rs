@@ -44,6 +44,13 @@ fn leave_orphan() {
     unsafe { nix::libc::_exit(0) }
 }
 
+/// Never rests.
+pub fn spin() -> ExitCode {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
 /// Has a thread that pins itself to the given PU, and sleeps.
 pub fn pin_and_sleep(args: &[OsString]) -> ExitCode {
     let pu: u32 = args[0].to_str().unwrap().parse().unwrap();

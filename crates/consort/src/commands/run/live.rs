@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use crate::report::{Asymmetry, Ending, Group, Ledger, Others, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
 use consort_core::{ControlLoop, Machine};
+use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupName, Terms};
 use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, Live, Recorded};
 use std::time::Duration;
@@ -25,12 +26,12 @@ pub(super) fn run(
     config: &RunConfig,
     setup: Setup,
     host: Host,
-    recorded: Option<Recorded>,
+    (recorded, enact): (Option<Recorded>, EnactChoice),
 ) -> Result<RunReport> {
     let run = Run { args, config };
     let group = args.group.as_ref();
     let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
-    let spec = launch_spec(args, setup.interval, recorded)?;
+    let spec = launch_spec(args, setup.interval, recorded, enact)?;
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
         return run.manage(setup.with_what_is_left(&machine)?, machine);
@@ -95,7 +96,7 @@ impl Run<'_> {
             progress.show(&turn);
         }
         progress.end();
-        let undone = wheel.undone();
+        let (undone, not_held) = (wheel.undone(), wheel.not_held());
         let own = Cost::so_far(Some(wheel.machine().guardian_pid()));
         let asymmetry = self.asymmetry(wheel.machine());
         let finished = wheel.into_machine().finish();
@@ -105,6 +106,7 @@ impl Run<'_> {
             policy_reason: setup.why,
             asymmetry,
             undone,
+            not_held,
             ..self.ending(finished, setup.interval, &own)
         }))
     }
@@ -155,7 +157,9 @@ impl Run<'_> {
             },
             programs: finished.programs,
             pauses: finished.pauses,
+            held: finished.held,
             undone: 0,
+            not_held: 0,
             restored: finished.restored,
             warnings,
         }

@@ -13,8 +13,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::hint;
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
+use consort_linux::enforce::EnactChoice;
 use consort_linux::group::GroupError;
-use consort_linux::live::{LaunchSpec, LiveError, Recorded, program_name};
+use consort_linux::live::{Host, LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
 use std::io::Write;
@@ -38,9 +39,10 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     if let Some(recorded) = &recorded {
         recorded.offer(&mut offers);
     }
+    let enact = enactors(args, &config.run, &host)?;
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = live::run(args, &config.run, setup, host, recorded)?;
+    let report = live::run(args, &config.run, setup, host, (recorded, enact))?;
     if let Some(file) = report_file {
         file.write(&report)?;
     }
@@ -59,6 +61,20 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     let known: Vec<String> = longs.map(|long| format!("--{long}")).collect();
     let hint = hint(given, known.iter().map(String::as_str));
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
+}
+
+/// The enactors to use; one that is not there is refused before anything is started.
+fn enactors(args: &RunArgs, config: &config::RunConfig, host: &Host) -> Result<EnactChoice> {
+    let choice = args.enact.or(config.enact).unwrap_or_default();
+    let first = choice.first();
+    let statuses = host.enactors.iter();
+    match statuses.clone().find(|status| status.name == first) {
+        Some(status) if !status.available => Err(bad_input(format!(
+            "--enact {first}: {}; `consort machine` lists what there is",
+            status.reason
+        ))),
+        _ => Ok(choice),
+    }
 }
 
 /// Measures from a file; all groups know it by its whole path.
@@ -84,6 +100,7 @@ fn launch_spec(
     args: &RunArgs,
     interval: Duration,
     recorded: Option<Recorded>,
+    enactors: EnactChoice,
 ) -> Result<LaunchSpec> {
     let mut command = command(args)?;
     if args.format != Format::Table {
@@ -96,6 +113,7 @@ fn launch_spec(
         interval,
         dry_run: args.dry_run,
         override_affinity: args.override_affinity,
+        enactors,
         pausing: PauseKind::ALL.to_vec(),
         recorded,
         enact: EnactConfig {
