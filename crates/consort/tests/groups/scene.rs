@@ -29,13 +29,15 @@ pub struct Ended {
 }
 
 /// What every run of the tests asks for.
-const USUAL: [&str; 7] = [
+const USUAL: [&str; 9] = [
     "run",
     "--group",
     "g",
     "--interval",
     "20ms",
     "--no-back-off",
+    "--enact",
+    "pin",
     "--report",
 ];
 
