@@ -217,6 +217,23 @@ fn masks_are_put_back_after_kill_9_at_quanta_of_milliseconds() {
     run(Command::new("kill").args(["-KILL", &pid]));
 }
 
+/// The most of a PU that turns may take is a fifth; opening and closing come on top.
+const MOST_OWN: f64 = 0.35;
+
+#[test]
+fn the_end_of_a_command_is_not_waited_for_at_real_time_priority() {
+    for policy in ["hrrs", "fair-time", "tcs"] {
+        let mut command = consort();
+        command.args(["run", "--format", "json", "--policy", policy]);
+        command.args(["--emulate-asymmetry", &first_pu(), "--"]);
+        command.arg(demo());
+        let report = json(&run(command.args(["int", "--threads", "8", "--seconds", "2"])));
+        let [own_s, run_s] = ["/overhead/cpu_s", "/duration_s"]
+            .map(|key| report.pointer(key).and_then(Value::as_f64).unwrap());
+        assert!(own_s <= MOST_OWN * run_s, "{policy}: {own_s} of {run_s} s");
+    }
+}
+
 /// What `consort run` says with these arguments and exit code 2.
 fn refusal(args: &[&str]) -> String {
     let output = run(consort().arg("run").args(args).args(["--", "true"]));

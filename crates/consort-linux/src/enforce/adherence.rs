@@ -40,8 +40,9 @@ impl Tally {
 pub(crate) struct Place {
     /// Where the plan has it.
     pub(crate) pus: PuSet,
-    /// Since when, `CLOCK_MONOTONIC`, ns; samples from before are those of an earlier place.
-    pub(crate) since_ns: u64,
+    /// Since when, `CLOCK_MONOTONIC`, ns; none while the thread is still to be sent there. Samples
+    /// from before are those of an earlier place.
+    since_ns: Option<u64>,
     /// Samples of the current interval, and those of them in place.
     samples: u32,
     samples_held: u32,
@@ -50,11 +51,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A place that is taken from now on.
-    pub(crate) fn new(pus: PuSet, since_ns: u64) -> Self {
+    /// A place to be taken.
+    pub(crate) fn new(pus: PuSet) -> Self {
         Self {
             pus,
-            since_ns,
+            since_ns: None,
             samples: 0,
             samples_held: 0,
             recent: VecDeque::new(),
@@ -62,17 +63,22 @@ impl Place {
     }
 
     /// The thread is sent elsewhere; how well it held its places so far is remembered.
-    pub(crate) fn change(&mut self, pus: PuSet, since_ns: u64) {
+    pub(crate) fn change(&mut self, pus: PuSet) {
         if self.pus != pus {
             self.pus = pus;
-            self.since_ns = since_ns;
+            self.since_ns = None;
             (self.samples, self.samples_held) = (0, 0);
         }
     }
 
+    /// The thread has been sent there.
+    pub(crate) fn taken(&mut self, now_ns: u64) {
+        self.since_ns.get_or_insert(now_ns);
+    }
+
     /// A sample was taken on this PU.
     pub(crate) fn sampled(&mut self, pu: PuId, time_ns: u64) {
-        if time_ns >= self.since_ns {
+        if self.since_ns.is_some_and(|since_ns| time_ns >= since_ns) {
             self.samples += 1;
             self.samples_held += u32::from(self.pus.contains(pu));
         }
@@ -109,7 +115,9 @@ mod tests {
     use super::*;
 
     fn place() -> Place {
-        Place::new("0-1".parse().unwrap(), 100)
+        let mut place = Place::new("0-1".parse().unwrap());
+        place.taken(100);
+        place
     }
 
     #[test]

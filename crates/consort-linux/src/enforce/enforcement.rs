@@ -87,19 +87,13 @@ impl Enforcement {
         &self.pinned
     }
 
-    /// Gives every thread of a plan its place from `now_ns` (`CLOCK_MONOTONIC`) on; threads whose
-    /// place is another than before.
-    pub(crate) fn assign(
-        &mut self,
-        plan: &Plan,
-        topology: &Topology,
-        now_ns: u64,
-    ) -> BTreeSet<ThreadId> {
+    /// Gives every thread of a plan its place; threads whose place is another than before.
+    pub(crate) fn assign(&mut self, plan: &Plan, topology: &Topology) -> BTreeSet<ThreadId> {
         let mut changed = BTreeSet::new();
         for (&id, placement) in &plan.placements {
             let differs = match placement {
                 Placement::Unrestricted => self.places.remove(&id).is_some(),
-                Placement::Restricted(pus) => self.place(id, pus, now_ns),
+                Placement::Restricted(pus) => self.place(id, pus),
             };
             if differs {
                 changed.insert(id);
@@ -111,15 +105,22 @@ impl Enforcement {
         changed
     }
 
-    fn place(&mut self, id: ThreadId, pus: &PuSet, now_ns: u64) -> bool {
+    /// The plan has been carried out, at `now_ns` (`CLOCK_MONOTONIC`): from now on threads are to
+    /// be in their places.
+    pub(crate) fn carried_out(&mut self, now_ns: u64) {
+        let places = self.places.values_mut();
+        places.for_each(|place| place.taken(now_ns));
+    }
+
+    fn place(&mut self, id: ThreadId, pus: &PuSet) -> bool {
         match self.places.get_mut(&id) {
             Some(place) if place.pus == *pus => false,
             Some(place) => {
-                place.change(pus.clone(), now_ns);
+                place.change(pus.clone());
                 true
             }
             None => {
-                self.places.insert(id, Place::new(pus.clone(), now_ns));
+                self.places.insert(id, Place::new(pus.clone()));
                 true
             }
         }
@@ -292,9 +293,10 @@ mod tests {
             ..Plan::default()
         };
         let topology = Topology::uniform(2, 2).unwrap();
-        let changed = enforcement.assign(&plan, &topology, 0);
+        let changed = enforcement.assign(&plan, &topology);
         assert!(changed.contains(&THREAD));
-        assert!(enforcement.assign(&plan, &topology, 5).is_empty());
+        enforcement.carried_out(0);
+        assert!(enforcement.assign(&plan, &topology).is_empty());
         enforcement
     }
 

@@ -20,10 +20,10 @@ impl Live {
             return Enacted::default();
         }
         self.pause_as_planned(plan);
-        let now_ns = monotonic_ns();
-        let sent = self.enforcement.assign(plan, &self.topology, now_ns);
+        let sent = self.enforcement.assign(plan, &self.topology);
         let orders = self.orders(plan);
         let report = self.enactor.apply(&orders);
+        self.enforcement.carried_out(monotonic_ns());
         self.resume_as_planned(plan);
         self.enforcement.nudges += report.nudged.len() as u64;
         let mut enacted = Enacted {

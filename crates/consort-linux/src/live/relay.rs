@@ -1,6 +1,7 @@
 //! Signals and the command's end, while a quantum passes.
 
 use super::observe::own_cpu_ns;
+use super::urgency::Urgency;
 use super::{Live, LiveError};
 use crate::enact::{ChildEvent, Relay, exit_code, relay};
 use crate::group::Leader;
@@ -90,7 +91,18 @@ impl Live {
         }
     }
 
+    /// Asks for the command's state without real-time priority: the kernel spins in the call until
+    /// the last thread has left its PU, which is this one's now and then.
     fn take_child_events(&mut self) -> Result<(), LiveError> {
+        self.urgency.give_up();
+        self.read_child_events()?;
+        if self.ending.is_none() {
+            self.urgency = Urgency::take();
+        }
+        Ok(())
+    }
+
+    fn read_child_events(&mut self) -> Result<(), LiveError> {
         while let Some(event) = self.child.next_event(false).map_err(LiveError::Wait)? {
             if let Some(exit_code) = exit_code(event) {
                 self.ending = Some(Ending { exit_code });

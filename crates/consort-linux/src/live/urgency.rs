@@ -12,14 +12,17 @@
 //! | the shortest slice, 0.1 ms: it preempts those with longer ones, and has no greater share (`sched_attr::sched_runtime` of fair threads, since Linux 6.12) | everybody |
 //!
 //! How long real-time priority can keep others waiting is bounded by the pace, as turns take at
-//! most a fifth of one PU, and it is given up before anything that has to wait for others: the
-//! command's end, restoration.
+//! most a fifth of one PU, and by the kernel, which keeps a twentieth of each second for others.
+//! Where that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is not
+//! taken. It is given up before anything that has to wait for others: the command's end,
+//! restoration.
 //!
 //! Pitfall: to be taken when the command has been launched, and with `SCHED_FLAG_RESET_ON_FORK`,
 //! so that nobody inherits it.
 
 use nix::errno::Errno;
 use nix::libc;
+use std::path::Path;
 
 /// `SCHED_FLAG_RESET_ON_FORK` of `sched_setattr(2)`.
 const RESET_ON_FORK: u64 = 1;
@@ -38,7 +41,9 @@ impl Urgency {
     /// Takes as much as the caller may.
     pub(super) fn take() -> Self {
         let before = attributes().ok();
-        let taken = ways().into_iter().find(|way| set(way).is_ok());
+        let bounded = is_bounded(Path::new("/"));
+        let ways = ways().into_iter().skip(usize::from(!bounded));
+        let taken = ways.into_iter().find(|way| set(way).is_ok());
         // Not an error: the report tells when quanta were late.
         if taken.is_none() {
             tracing::debug!("consort runs with the urgency that it was started with");
@@ -78,6 +83,13 @@ fn ways() -> [libc::sched_attr; 3] {
     };
     let own = attributes().map_or(0, |own| own.sched_nice);
     [real_time, fair(-20), fair(own)]
+}
+
+/// Whether the kernel keeps some time from real-time threads; not told is taken for yes, as it is
+/// unless somebody changes it.
+fn is_bounded(root: &Path) -> bool {
+    let told = std::fs::read_to_string(root.join("proc/sys/kernel/sched_rt_runtime_us"));
+    told.map_or(true, |text| text.trim() != "-1")
 }
 
 fn empty() -> libc::sched_attr {
@@ -122,6 +134,18 @@ mod tests {
     }
 
     #[test]
+    fn time_that_is_kept_from_real_time_threads_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let kernel = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&kernel).unwrap();
+        assert!(is_bounded(root.path()));
+        for (text, bounded) in [("950000\n", true), ("-1\n", false)] {
+            std::fs::write(kernel.join("sched_rt_runtime_us"), text).unwrap();
+            assert_eq!(is_bounded(root.path()), bounded);
+        }
+    }
+
+    #[test]
     fn what_is_taken_is_given_back_and_not_inherited() {
         let checked = std::thread::spawn(|| {
             let before = of_this_thread();
@@ -135,7 +159,8 @@ mod tests {
         let (taken, (policy, nice, _)) = checked.join().unwrap();
         assert!(policy == libc::SCHED_OTHER.cast_unsigned() && nice >= 0);
         if nix::unistd::geteuid().is_root() {
-            assert_eq!(taken.0, libc::SCHED_FIFO.cast_unsigned());
+            let fifo = libc::SCHED_FIFO.cast_unsigned();
+            assert_eq!(taken.0 == fifo, is_bounded(Path::new("/")));
         }
     }
 }
