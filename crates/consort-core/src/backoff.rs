@@ -174,7 +174,7 @@ impl Backoff {
 
 impl Quantum {
     fn of(seen: &Observation) -> Self {
-        let is_active = |t: &&_| seen.cpu_share(t) >= ACTIVE_SHARE;
+        let is_active = |t: &&_| seen.wanted_share(t) >= ACTIVE_SHARE;
         let active = seen
             .threads
             .iter()

@@ -187,6 +187,17 @@ impl Observation {
         }
         thread.sample.cpu_time_ns() / self.interval_ns as f64
     }
+
+    /// Share of the interval in which a thread ran or waited for a PU: what it would run for if
+    /// there were room, whoever else is on the machine. Where waiting is not told, its share of
+    /// a PU.
+    pub fn wanted_share(&self, thread: &ThreadObservation) -> f64 {
+        if self.interval_ns == 0 {
+            return 0.0;
+        }
+        let wait_ns = thread.sample.get(Signal::WaitTime).unwrap_or(0.0);
+        (thread.sample.cpu_time_ns() + wait_ns) / self.interval_ns as f64
+    }
 }
 
 #[cfg(test)]

@@ -227,7 +227,13 @@ fn the_end_of_a_command_is_not_waited_for_at_real_time_priority() {
         command.args(["run", "--format", "json", "--policy", policy]);
         command.args(["--emulate-asymmetry", &first_pu(), "--"]);
         command.arg(demo());
-        let report = json(&run(command.args(["int", "--threads", "8", "--seconds", "2"])));
+        let report = json(&run(command.args([
+            "int",
+            "--threads",
+            "8",
+            "--seconds",
+            "2",
+        ])));
         let [own_s, run_s] = ["/overhead/cpu_s", "/duration_s"]
             .map(|key| report.pointer(key).and_then(Value::as_f64).unwrap());
         assert!(own_s <= MOST_OWN * run_s, "{policy}: {own_s} of {run_s} s");

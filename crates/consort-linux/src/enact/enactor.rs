@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A journal below this size is not worth rewriting.
-const LEAST_REWRITE_BYTES: u64 = 1 << 20;
+const LEAST_REWRITE_BYTES: u64 = 1 << 17;
 
 /// What a run needs to know before it may touch a thread.
 #[derive(Clone, Debug)]

@@ -74,7 +74,7 @@ impl Live {
         let interval = now - self.clock.quantum;
         // A quantum that the policy chose, or that the end of the command cut, was not asked for.
         if self.clock.next.take().is_none() && self.ending.is_none() {
-            self.pace.quantum_was(interval);
+            self.warnings.extend(self.pace.quantum_was(interval));
         }
         let interval_ns = nanos(interval);
         self.clock.quantum = now;

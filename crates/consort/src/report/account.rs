@@ -31,6 +31,9 @@ impl Mean {
 pub(super) struct Account {
     pub(super) name: String,
     pub(super) cpu_ns: f64,
+    /// Part of the CPU time that is estimated from samples.
+    pub(super) estimated_ns: f64,
+    wait_ns: Option<f64>,
     lifetime_ns: u64,
     fp_usage: Mean,
     memory_stall: Mean,
@@ -53,6 +56,16 @@ impl Account {
         let cpu_ns = seen.sample.cpu_time_ns();
         seen.name.as_ref().clone_into(&mut self.name);
         self.cpu_ns += cpu_ns;
+        let tier = seen
+            .sample
+            .reading(Signal::CpuTime)
+            .map(|reading| reading.tier);
+        if tier == Some(Tier::Sampling) {
+            self.estimated_ns += cpu_ns;
+        }
+        if let Some(wait_ns) = seen.sample.get(Signal::WaitTime) {
+            *self.wait_ns.get_or_insert(0.0) += wait_ns;
+        }
         self.lifetime_ns += interval_ns;
         self.add_shares(&seen.sample, cpu_ns);
         add_count(&mut self.futex_returns, &seen.sample, Signal::FutexReturns);
@@ -117,7 +130,7 @@ impl Account {
 
     pub(super) fn class(&self) -> Class {
         classify(Traits {
-            cpu_share: self.cpu_ns / self.lifetime_ns.max(1) as f64,
+            cpu_share: (self.cpu_ns + self.wait_ns.unwrap_or(0.0)) / self.lifetime_ns.max(1) as f64,
             mix: self.mix(),
             memory_stall: self.memory_stall.value(),
         })
@@ -131,6 +144,7 @@ impl Account {
             tid,
             name: self.name.clone(),
             cpu_s: self.cpu_ns / 1e9,
+            wait_s: self.wait_ns.map(|ns| ns / 1e9),
             class: self.class(),
             fp_usage: self.fp_usage.value(),
             mix: self.mix(),

@@ -43,6 +43,8 @@ pub(crate) struct RunReport {
     pub(crate) group: Option<Group>,
     /// The command's exit code; 128 + n when signal n ended it.
     pub(crate) exit_code: i32,
+    /// CPU time of the command and all that it started, as the kernel counted it, s.
+    pub(crate) cpu_s: f64,
     /// Threads by CPU time, at most [`ledger::LISTED`].
     pub(crate) threads: Vec<ThreadRow>,
     /// Threads that are not listed one by one.
@@ -86,6 +88,8 @@ pub(crate) struct ThreadRow {
     pub(crate) name: String,
     /// CPU time, s.
     pub(crate) cpu_s: f64,
+    /// Time in which it could run and had no PU, s; none where it is not told.
+    pub(crate) wait_s: Option<f64>,
     pub(crate) class: Class,
     /// Use of the floating-point units, 0 to 1; none where it could not be told.
     pub(crate) fp_usage: Option<f64>,
@@ -129,7 +133,7 @@ pub(crate) struct Quantum {
 pub(crate) struct Others {
     /// How many.
     pub(crate) count: u64,
-    /// Their CPU time, s, as far as it is known.
+    /// Their CPU time, s: what the kernel counted beyond that of the listed ones.
     pub(crate) cpu_s: f64,
 }
 

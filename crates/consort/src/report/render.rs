@@ -91,6 +91,21 @@ fn hidden(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
+/// From this share on of the time that a thread could run, waiting for a PU is starving.
+const STARVED_FROM: f64 = 0.5;
+
+/// Threads that hardly got a PU although they could run, in words.
+fn starved(report: &RunReport) -> Option<String> {
+    let is_starved = |t: &&ThreadRow| {
+        let wait_s = t.wait_s.unwrap_or(0.0);
+        wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > STARVED_FROM * report.duration_s
+    };
+    let count = report.threads.iter().filter(is_starved).count();
+    (count > 0).then(|| {
+        format!("{count} threads were starved: they waited for a PU more than they ran, for most of the run")
+    })
+}
+
 /// What policies for large and small cores go by.
 fn returns(out: &mut String, report: &RunReport) {
     let sum =
@@ -163,6 +178,9 @@ fn foot(out: &mut String, report: &RunReport) {
         100.0 * report.overhead.share_of_managed,
         report.overhead.peak_rss_kib
     );
+    if let Some(starved) = starved(report) {
+        let _ = writeln!(out, "{starved}");
+    }
     for warning in &report.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }

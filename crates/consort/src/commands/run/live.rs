@@ -6,7 +6,7 @@ use crate::cli::RunArgs;
 use crate::config::RunConfig;
 use crate::own_cost::Cost;
 use crate::progress::Progress;
-use crate::report::{Asymmetry, Ending, Group, Ledger, Others, Quantum, RunReport, SamplingCounts};
+use crate::report::{Asymmetry, Ending, Group, Ledger, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
 use consort_core::{ControlLoop, Machine};
 use consort_linux::enforce::EnactChoice;
@@ -142,10 +142,7 @@ impl Run<'_> {
             asymmetry: None,
             group,
             exit_code: i32::from(finished.exit_code),
-            unseen: Others {
-                count: finished.short_lived,
-                cpu_s: 0.0,
-            },
+            unseen: finished.short_lived,
             own_cpu_s: own.cpu_s,
             sampling_s: finished.sampling_s,
             managed_cpu_s: finished.managed_cpu_s,
