@@ -10,6 +10,8 @@ mod code;
 mod elf;
 #[path = "sampling_cases/harness.rs"]
 mod harness;
+#[path = "sampling_cases/replaced.rs"]
+mod replaced;
 #[path = "skip/mod.rs"]
 mod skip;
 #[path = "sampling_cases/threads.rs"]

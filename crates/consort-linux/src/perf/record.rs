@@ -49,6 +49,8 @@ pub struct Mapping {
     pub len: u64,
     /// Offset of the first byte in the file, bytes.
     pub file_offset: u64,
+    /// Major and minor number of the file's device; 0 and 0 for anonymous memory.
+    pub device: (u32, u32),
     /// Inode number of the file; 0 for anonymous memory.
     pub inode: u64,
     /// `PROT_*` bits.
@@ -255,6 +257,7 @@ fn mapping(body: Fields<'_>) -> Option<Mapping> {
         start: body.u64(8)?,
         len: body.u64(16)?,
         file_offset: body.u64(24)?,
+        device: (body.u32(32)?, body.u32(36)?),
         inode: body.u64(40)?,
         prot: body.u32(56)?,
         path: body.text(64)?,

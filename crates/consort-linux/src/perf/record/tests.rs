@@ -96,7 +96,11 @@ fn names_end_at_their_zero_and_tell_execs() {
 #[test]
 fn mappings_tell_file_and_place() {
     let mut body = words(&[10, 11]);
-    for word in [0x1000u64, 0x2000, 0x3000, 0, 99, 0] {
+    for word in [0x1000u64, 0x2000, 0x3000] {
+        body.extend(word.to_ne_bytes());
+    }
+    body.extend(words(&[8, 1]));
+    for word in [99u64, 0] {
         body.extend(word.to_ne_bytes());
     }
     body.extend(words(&[5, 2]));
@@ -107,6 +111,7 @@ fn mappings_tell_file_and_place() {
     };
     let seen = (mapping.start, mapping.len, mapping.file_offset);
     assert_eq!(seen, (0x1000, 0x2000, 0x3000));
-    assert_eq!((mapping.inode, mapping.prot), (99, 5));
+    let file = (mapping.device, mapping.inode, mapping.prot);
+    assert_eq!(file, ((8, 1), 99, 5));
     assert_eq!((mapping.path.as_str(), mapping.time_ns), ("/bin/x", 77));
 }
