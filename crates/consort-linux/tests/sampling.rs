@@ -14,6 +14,8 @@ mod harness;
 mod replaced;
 #[path = "skip/mod.rs"]
 mod skip;
+#[path = "sampling_cases/stalls.rs"]
+mod stalls;
 #[path = "sampling_cases/threads.rs"]
 mod threads;
 #[path = "sampling_cases/unprivileged.rs"]

@@ -40,9 +40,9 @@ pub(crate) use images::Image;
 pub use space::SpaceId;
 
 /// Bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
-const BEFORE_BYTES: u64 = 128;
+const BEFORE_BYTES: u64 = 1024;
 /// Bytes of code asked for from an address on.
-const FROM_BYTES: u64 = 512;
+const FROM_BYTES: u64 = 1280;
 
 /// Where a sample fell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
