@@ -39,7 +39,7 @@ struct Window {
     instructions: Vec<Instruction>,
     /// Where the block starts in `instructions`, by branches before it.
     first: usize,
-    /// Direct branches seen in the block and behind it.
+    /// Direct branches seen before the block, in it and behind it.
     branches: Vec<Branch>,
 }
 
@@ -62,7 +62,7 @@ impl Window {
         let (mut instructions, first) = straight_before(code, address, anchors);
         instructions.push(sampled);
         extend_to_branch(code, &mut instructions);
-        let branches = branches_near(code, &instructions, first);
+        let branches = branches_near(code, &instructions);
         Ok(Self {
             arch: code.arch,
             instructions,
@@ -126,12 +126,9 @@ impl Window {
     /// nearby, if it accesses memory: it retires together with the branch.
     fn sources(&self, start: usize) -> Vec<Instruction> {
         let address = self.instructions[start].address;
-        let earlier = self.instructions[..start].windows(2);
-        let earlier = earlier.filter(|pair| pair[1].flow.target() == Some(address));
-        let later = self.branches.iter().filter(|b| b.target == address);
-        let before = later.filter_map(|branch| branch.before);
-        let all = earlier.map(|pair| pair[0]).chain(before);
-        all.filter(Instruction::may_miss).collect()
+        let leading = self.branches.iter().filter(|b| b.target == address);
+        let before = leading.filter_map(|branch| branch.before);
+        before.filter(Instruction::may_miss).collect()
     }
 
     fn entry(&self, start: usize) -> Entry {
@@ -204,15 +201,15 @@ fn next_of(code: &Code<'_>, instruction: &Instruction) -> Option<Instruction> {
     decode(code.arch, code.from(address)?, address).ok()
 }
 
-/// Direct branches in the block and shortly behind it: the branch that closes a loop stands behind
-/// the blocks of the loop.
-fn branches_near(code: &Code<'_>, instructions: &[Instruction], first: usize) -> Vec<Branch> {
-    let before = |index: usize| Some(*instructions.get(index.checked_sub(1)?)?);
-    let own = (first..instructions.len()).filter_map(|index| {
-        let target = instructions[index].flow.target()?;
-        let before = before(index);
+/// Direct branches shortly before the block, in it and shortly behind it: the branch that closes a
+/// loop stands behind the blocks of the loop, the one that passes over a part before it.
+fn branches_near(code: &Code<'_>, instructions: &[Instruction]) -> Vec<Branch> {
+    let branch = |(index, instruction): (usize, &Instruction)| {
+        let before = index.checked_sub(1).map(|before| instructions[before]);
+        let target = instruction.flow.target()?;
         Some(Branch { target, before })
-    });
+    };
+    let own = instructions.iter().enumerate().filter_map(branch);
     own.chain(branches_behind(code, instructions.last()))
         .collect()
 }

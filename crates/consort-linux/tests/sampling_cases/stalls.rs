@@ -59,7 +59,10 @@ fn assert_told_apart(source: &str, name: &str) {
     if let Some(tried) = Loop::new(source, name) {
         let (much, little) = (tried.stall(MUCH_KIB), tried.stall(LITTLE_KIB));
         assert!(much >= MEMORY_FROM, "{name} over much memory: {much:.2}");
-        assert!(little < MEMORY_FROM / 2.0, "{name} over little: {little:.2}");
+        assert!(
+            little < MEMORY_FROM / 2.0,
+            "{name} over little: {little:.2}"
+        );
     }
 }
 
