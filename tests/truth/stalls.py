@@ -45,14 +45,14 @@ REPORTED = {
     "walks": [("gcc", "-O3 -march=native"), ("clang", "-O1")],
     "streams": [("gcc", "-O3"), ("clang", "-O2 -mavx2")],
 }
+# Whether these compute with floating point or integers beside their interpreters and compilers is
+# not known by counting, so they are held to their stalls only.
+UNKNOWN = "?"
 RUNTIMES = {
     "python3": {"py_sum": "int", "py_dict": "int"},
-    "numpy": {
-        "np_add": "fp", "np_sum": "fp", "np_sqrt": "fp", "np_sin": "fp", "np_copy": "int",
-        "np_take": "int", "np_int": "int",
-    },
+    "numpy": dict.fromkeys(["np_add", "np_sum", "np_sqrt", "np_sin", "np_copy", "np_take", "np_int"], UNKNOWN),
     "lua5.4": {"sum": "int", "gather": "int"},
-    "node": {"sum": "fp", "gather": "int", "table": "int"},
+    "node": dict.fromkeys(["sum", "gather", "table"], UNKNOWN),
     "go": {"sum": "int", "gather": "int", "table": "int", "search": "int"},
     "gfortran": {"triad": "fp", "norm": "fp", "gather": "int"},
 }
@@ -169,7 +169,7 @@ class Row:
 
 
 def measure(arguments, program, folder):
-    """Two rows: on the large and on the small working set; the latter is stalled by definition never."""
+    """Two rows: on the large working set, and on the small one, which by definition never waits."""
     command = program.command(folder)
     rate = run([*command, "rate", str(SMALL_KIB), str(LARGE_KIB)])
     truth = min(max(1.0 - float(rate), 0.0), 1.0)
@@ -188,7 +188,8 @@ def run(command):
 
 
 def print_row(row):
-    found = "" if row.said["class"] == row.expected else " *"
+    as_expected = row.expected == UNKNOWN and row.said["class"] != "memory"
+    found = "" if as_expected or row.said["class"] == row.expected else " *"
     limit = row.said["memory_limit"] or "-"
     print(
         f"| {row.name} | {row.size} | {row.truth:.2f} | {row.stall:.2f} | {row.error:+.2f} "
