@@ -4,6 +4,7 @@ mod readings;
 
 use self::readings::Readings;
 use crate::bottleneck::Bottleneck;
+use crate::class::MemoryLimit;
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
@@ -62,6 +63,9 @@ pub struct Sample {
     pub mix: Option<Mix>,
     /// Cycle stack, with its tier.
     pub stack: Option<(CycleStack, Tier)>,
+    /// What it is limited by where it mainly waits for memory and that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<MemoryLimit>,
     /// The software thread that was on it at the end, where the sample is that of a logical core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupant: Option<ThreadId>,
