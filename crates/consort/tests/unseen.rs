@@ -3,7 +3,7 @@
 //! The policy `random` sends every thread elsewhere ten times a second, which no policy of use
 //! does. A program that is not installed is skipped by name.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod common;
 

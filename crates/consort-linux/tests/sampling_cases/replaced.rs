@@ -135,7 +135,7 @@ fn another_program_in_place_of_the_first_is_not_read() {
         let other = folder.path().join("other");
         fs::write(&other, [0x90; 4096]).expect("written");
         assert_unread(code_after(|path, _| {
-            fs::rename(&other, path).expect("moved")
+            fs::rename(&other, path).expect("moved");
         }));
     }
 }
@@ -144,7 +144,7 @@ fn another_program_in_place_of_the_first_is_not_read() {
 fn a_link_to_the_very_file_is_not_followed() {
     if can_try() {
         assert_unread(code_after(|path, moved| {
-            symlink(moved, path).expect("a link")
+            symlink(moved, path).expect("a link");
         }));
     }
 }
