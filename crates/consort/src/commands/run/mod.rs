@@ -2,6 +2,7 @@
 
 mod live;
 mod models;
+mod settle;
 mod setup;
 
 use crate::cli::{Format, RunArgs};
