@@ -95,6 +95,7 @@ impl Backoff {
         *self = Self {
             tolerance: self.tolerance,
             undone: self.undone,
+            not_held: self.not_held,
             ..Self::off()
         };
     }

@@ -97,6 +97,7 @@ impl Live {
             threads,
             exited,
             programs,
+            pinned: self.pinned(),
             ..Observation::default()
         };
         self.add_energy(&mut seen);

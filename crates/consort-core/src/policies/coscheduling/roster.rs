@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct Member<'a> {
     pub(super) id: ProgramId,
     pub(super) threads: Vec<&'a ThreadObservation>,
+    /// How many of these keep an affinity of their own: they take turns and are not placed.
+    pub(super) pinned: usize,
 }
 
 impl Member<'_> {
@@ -36,8 +38,19 @@ impl<'a> Roster<'a> {
             let program = seen.program_of(thread.id);
             programs.entry(program).or_default().push(thread);
         }
-        let member = |(id, threads)| Member { id, threads };
-        let takes_turns = |member: &Member<'_>| member.threads.iter().all(|t| t.managed);
+        let is_pinned = |t: &&ThreadObservation| !t.managed && seen.pinned.contains(&t.id);
+        let member = |(id, threads): (ProgramId, Vec<&'a ThreadObservation>)| {
+            let pinned = threads.iter().copied().filter(is_pinned).count();
+            Member {
+                id,
+                threads,
+                pinned,
+            }
+        };
+        let takes_turns = |member: &Member<'_>| {
+            let managed = member.threads.iter().filter(|t| t.managed).count();
+            managed + member.pinned == member.threads.len()
+        };
         let (members, let_alone) = programs.into_iter().map(member).partition(takes_turns);
         Self { members, let_alone }
     }

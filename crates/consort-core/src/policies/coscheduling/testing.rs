@@ -76,6 +76,8 @@ pub(super) struct World {
     pub(super) missing: Vec<Signal>,
     /// Programs of which the second thread must be let alone.
     pub(super) let_alone: Vec<u32>,
+    /// Whether those are let alone for their affinity only.
+    pub(super) pinned: bool,
     /// Work of each program, instructions.
     pub(super) done: BTreeMap<u32, f64>,
 }
@@ -97,6 +99,7 @@ impl World {
             plan: Decision::default(),
             missing: Vec::new(),
             let_alone: Vec::new(),
+            pinned: false,
             done: BTreeMap::new(),
         }
     }
@@ -138,7 +141,12 @@ impl World {
                 ));
             }
         }
-        seen(threads)
+        let pinned = threads.iter().filter(|t| !t.managed && self.pinned);
+        let pinned = pinned.map(|thread| thread.id).collect();
+        Observation {
+            pinned,
+            ..seen(threads)
+        }
     }
 
     fn thread(
