@@ -13,7 +13,8 @@
 //! [`Leader::proposal`] who asks for terms that are open; [`Member`] speaks with the leader.
 //!
 //! What is on disk lies in the folder for journals, which is private to its user:
-//! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`. Peers are
+//! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`; what a killed
+//! leader leaves there its guardian deletes, or else the next run. Peers are
 //! checked all the same (`SO_PEERCRED`, `unix(7)`): the same effective user, and only processes
 //! that the peer has started itself.
 //!
@@ -29,6 +30,7 @@ mod lock;
 mod message;
 mod name;
 mod place;
+mod sweep;
 mod verdict;
 
 pub use client::{Heard, Member};
@@ -40,3 +42,4 @@ pub use message::{
 };
 pub use name::{GroupName, NameError};
 pub use place::{Place, enter, try_enter};
+pub(crate) use sweep::sweep;

@@ -43,7 +43,11 @@ fn conflict(terms: &Terms, demands: &Demands) -> Option<String> {
     let interval = demands.interval_ms.filter(|_| !terms.open.interval);
     if let Some(interval) = interval.filter(|interval| *interval != terms.interval_ms) {
         let ms = |ms: u64| format!("{ms} ms");
-        return Some(both("an interval of", &ms(interval), &ms(terms.interval_ms)));
+        return Some(both(
+            "an interval of",
+            &ms(interval),
+            &ms(terms.interval_ms),
+        ));
     }
     // A recording that is there was asked for, whether the policy is open or not.
     let is_fixed = !terms.open.policy || terms.profile.is_some();
