@@ -31,7 +31,7 @@ pub(super) fn run(
     let run = Run { args, config };
     let group = args.group.as_ref();
     let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
-    let spec = launch_spec(args, setup.interval, recorded, enact)?;
+    let spec = launch_spec(args, &setup, recorded, enact)?;
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
         return run.manage(setup.with_what_is_left(&machine)?, machine);

@@ -47,7 +47,10 @@ impl Run<'_> {
     ) -> Result<(Settled, Option<Setup>)> {
         let fresh = |path| demands.profile.as_deref() == Some(path);
         let known = machine.terms().and_then(|terms| terms.profile.as_deref());
-        let brought = demands.profile.as_deref().filter(|_| !known.is_some_and(fresh));
+        let brought = demands
+            .profile
+            .as_deref()
+            .filter(|_| !known.is_some_and(fresh));
         let recorded = brought.map(Recorded::read).transpose()?;
         let setup = self.setup_for(machine, chosen, demands, recorded.as_ref())?;
         let usual = setup.as_ref().map(|setup| setup.interval);
