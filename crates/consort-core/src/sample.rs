@@ -152,7 +152,7 @@ pub struct Observation {
     /// they are never placed, but take turns with the rest of their program, since pausing does
     /// not touch affinity.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub pinned: BTreeSet<ThreadId>,
+    pub self_placed: BTreeSet<ThreadId>,
 }
 
 impl Observation {

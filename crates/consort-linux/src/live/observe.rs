@@ -97,7 +97,7 @@ impl Live {
             threads,
             exited,
             programs,
-            pinned: self.pinned(),
+            self_placed: self.self_placed(),
             ..Observation::default()
         };
         self.add_energy(&mut seen);

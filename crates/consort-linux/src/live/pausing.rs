@@ -107,7 +107,7 @@ impl Live {
         match pauser.pause(&mut self.enactor, program, &pids) {
             Ok(pause) => {
                 self.pausing.count += u64::from(new);
-                self.tell_pinned(program);
+                self.tell_self_placed(program);
                 if let Some(why) = pause.unsettled {
                     let text = format!("program {program} does not stand still at once: {why}");
                     self.warnings.insert(text);
@@ -126,20 +126,20 @@ impl Live {
     /// From now on a thread is let alone for its affinity only.
     pub(super) fn keep_affinity(&mut self, id: ThreadId) {
         if let Some(thread) = self.threads.get_mut(&id) {
-            thread.pinned = true;
+            thread.self_placed = true;
         }
     }
 
     /// Threads that may be paused, but not placed.
-    pub(super) fn pinned(&self) -> BTreeSet<ThreadId> {
-        let pinned = self.threads.iter().filter(|(_, thread)| thread.pinned);
-        pinned.map(|(&id, _)| id).collect()
+    pub(super) fn self_placed(&self) -> BTreeSet<ThreadId> {
+        let placed = self.threads.iter().filter(|(_, thread)| thread.self_placed);
+        placed.map(|(&id, _)| id).collect()
     }
 
     /// Says what of a paused program is not managed.
-    fn tell_pinned(&mut self, program: ProgramId) {
-        let pinned = self.pinned().into_iter();
-        let its = pinned.filter(|id| self.program_of(id.pid) == program);
+    fn tell_self_placed(&mut self, program: ProgramId) {
+        let placed = self.self_placed().into_iter();
+        let its = placed.filter(|id| self.program_of(id.pid) == program);
         let count = its.count();
         if count > 0 && self.pausing.told.insert(program) {
             let text = format!(

@@ -74,7 +74,7 @@ impl Live {
             name,
             original: Arc::new(original),
             managed,
-            pinned: false,
+            self_placed: false,
             last: None,
             read: None,
             sleeps: None,

@@ -5,7 +5,6 @@
 //! then the member waits, with nothing started.
 
 use super::join::millis;
-use super::urgency::be_on_time;
 use super::{Live, Recorded};
 use crate::group::{Demands, Leader, Open, Terms};
 use consort_core::Offers;
@@ -78,7 +77,6 @@ impl Live {
 
     fn adopt_terms(&mut self, settled: Settled) {
         self.pace.ask(settled.interval);
-        be_on_time(settled.interval);
         if let Some(recorded) = settled.recorded {
             self.warnings.insert(recorded.offer(&mut self.offers));
             self.recorded = Some(recorded);

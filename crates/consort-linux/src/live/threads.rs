@@ -16,7 +16,7 @@ pub(super) struct Thread {
     /// Whether it may be placed.
     pub(super) managed: bool,
     /// Whether it is let alone for its affinity only, so that it may be paused.
-    pub(super) pinned: bool,
+    pub(super) self_placed: bool,
     /// What `/proc` told of it last; nothing was consumed before it was found.
     pub(super) last: Option<ProcSample>,
     /// When that was.

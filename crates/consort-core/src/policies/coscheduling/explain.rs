@@ -57,10 +57,14 @@ impl Driver {
             let names = listed(&roster.let_alone, ", ", Member::name);
             notes.push(format!("threads of theirs must be let alone: {names}"));
         }
-        let pinned: Vec<&Member<'_>> = roster.members.iter().filter(|m| m.pinned > 0).collect();
-        if !pinned.is_empty() {
-            let names = listed(&pinned, ", ", |member| {
-                format!("{} of {}", member.pinned, member.name())
+        let placed: Vec<&Member<'_>> = roster
+            .members
+            .iter()
+            .filter(|m| m.self_placed > 0)
+            .collect();
+        if !placed.is_empty() {
+            let names = listed(&placed, ", ", |member| {
+                format!("{} of {}", member.self_placed, member.name())
             });
             notes.push(format!(
                 "threads that keep their own affinity take turns and are not placed: {names}"

@@ -10,7 +10,7 @@ pub(super) struct Member<'a> {
     pub(super) id: ProgramId,
     pub(super) threads: Vec<&'a ThreadObservation>,
     /// How many of these keep an affinity of their own: they take turns and are not placed.
-    pub(super) pinned: usize,
+    pub(super) self_placed: usize,
 }
 
 impl Member<'_> {
@@ -38,18 +38,19 @@ impl<'a> Roster<'a> {
             let program = seen.program_of(thread.id);
             programs.entry(program).or_default().push(thread);
         }
-        let is_pinned = |t: &&ThreadObservation| !t.managed && seen.pinned.contains(&t.id);
+        let is_self_placed =
+            |t: &&ThreadObservation| !t.managed && seen.self_placed.contains(&t.id);
         let member = |(id, threads): (ProgramId, Vec<&'a ThreadObservation>)| {
-            let pinned = threads.iter().copied().filter(is_pinned).count();
+            let self_placed = threads.iter().copied().filter(is_self_placed).count();
             Member {
                 id,
                 threads,
-                pinned,
+                self_placed,
             }
         };
         let takes_turns = |member: &Member<'_>| {
             let managed = member.threads.iter().filter(|t| t.managed).count();
-            managed + member.pinned == member.threads.len()
+            managed + member.self_placed == member.threads.len()
         };
         let (members, let_alone) = programs.into_iter().map(member).partition(takes_turns);
         Self { members, let_alone }

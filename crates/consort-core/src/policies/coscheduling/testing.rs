@@ -77,7 +77,7 @@ pub(super) struct World {
     /// Programs of which the second thread must be let alone.
     pub(super) let_alone: Vec<u32>,
     /// Whether those are let alone for their affinity only.
-    pub(super) pinned: bool,
+    pub(super) self_placed: bool,
     /// Work of each program, instructions.
     pub(super) done: BTreeMap<u32, f64>,
 }
@@ -99,7 +99,7 @@ impl World {
             plan: Decision::default(),
             missing: Vec::new(),
             let_alone: Vec::new(),
-            pinned: false,
+            self_placed: false,
             done: BTreeMap::new(),
         }
     }
@@ -141,10 +141,10 @@ impl World {
                 ));
             }
         }
-        let pinned = threads.iter().filter(|t| !t.managed && self.pinned);
-        let pinned = pinned.map(|thread| thread.id).collect();
+        let self_placed = threads.iter().filter(|t| !t.managed && self.self_placed);
+        let self_placed = self_placed.map(|thread| thread.id).collect();
         Observation {
-            pinned,
+            self_placed,
             ..seen(threads)
         }
     }

@@ -169,7 +169,7 @@ fn a_program_of_which_a_thread_must_be_let_alone_is_neither_paused_nor_placed() 
 #[test]
 fn a_program_of_which_a_thread_keeps_its_own_affinity_takes_turns_and_that_thread_is_not_placed() {
     let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
-    (world.let_alone, world.pinned) = (vec![2], true);
+    (world.let_alone, world.self_placed) = (vec![2], true);
     let mut turns = [0, 0];
     for _ in 0..12 {
         world.turn();
