@@ -52,7 +52,7 @@ fn masks_that_a_killed_run_left_are_put_back_from_the_spare_folder() {
     if !may_play() || super::common::pus() < 2 {
         return;
     }
-    let run = "run -q --interval 20ms --policy spread:active=0 --no-back-off";
+    let run = "run -q --interval 20ms --policy spread:active=0 --no-back-off --enact pin";
     let script = format!(
         "mkdir -m 755 /tmp/consort-65534; echo \"while :; do :; done\" > /tmp/busy; \
          {NOBODY} \"$C\" {run} -- sh /tmp/busy & run=$!; \

@@ -2,7 +2,7 @@
 //!
 //! `CONSORT_GROUP_ROUNDS` says how often they are started (10).
 
-use super::common::wait_for;
+use super::common::{children_of, comm_of, wait_for};
 use super::scene::{Run, Scene, role};
 use std::path::PathBuf;
 
@@ -164,6 +164,15 @@ fn a_member_that_leads_on_keeps_to_terms_that_were_settled_after_it_came() {
     crowd.wait_for_started(3);
     let (mut leader, _) = crowd.runs.remove(0);
     leader.kill();
+    let leads = |(run, _): &(Run, PathBuf)| {
+        let mut children = children_of(run.pid()).into_iter();
+        children.any(|pid| comm_of(pid) == "consort-guard")
+    };
+    wait_for("a member that leads", || {
+        crowd.runs.iter().any(leads).then_some(())
+    });
+    crowd.add(&[]);
+    crowd.wait_for_started(3);
     let ended = crowd.end();
     for ended in &ended {
         assert_eq!(ended.code, 0, "{}", ended.stderr);

@@ -181,7 +181,12 @@ fn when_the_leader_is_killed_the_others_take_turns_on_and_its_own_command_goes_o
     wait_for_progress(orphan);
     let ended = members.map(Run::finish);
     let mut leaders = ended.iter().filter(|e| role(&e.report) == "leader");
-    assert!(leaders.any(|e| e.report["pauses"].as_u64().unwrap() > 0));
+    let pauses = |e: &super::scene::Ended| e.report["pauses"].as_u64().unwrap();
+    assert!(
+        leaders.any(|e| pauses(e) > 0),
+        "{:#?}",
+        ended.each_ref().map(|e| &e.report)
+    );
     for member in &ended {
         assert_eq!(member.code, 0, "{}", member.stderr);
         assert_eq!(member.stdout.matches(" ok").count(), 2, "{}", member.stdout);
