@@ -20,7 +20,7 @@ const ORPHAN_LIFE: Duration = Duration::from_millis(1500);
 pub fn busy(args: &[OsString]) -> ExitCode {
     if let Some(dir) = args.first() {
         let count = counter(dir, "spin");
-        std::thread::spawn(move || (0u64..).for_each(count));
+        std::thread::spawn(move || (0..u64::MAX).for_each(count));
     }
     for at in 0..3 {
         let count = args.first().map(|dir| counter(dir, &at.to_string()));
