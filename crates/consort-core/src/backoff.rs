@@ -90,6 +90,16 @@ impl Backoff {
         }
     }
 
+    /// Forgets progress and trials, as for another policy; how often plans have been undone stays.
+    pub fn begin_anew(&mut self) {
+        *self = Self {
+            tolerance: self.tolerance,
+            undone: self.undone,
+            not_held: self.not_held,
+            ..Self::off()
+        };
+    }
+
     /// How often plans have been undone.
     pub fn undone(&self) -> u64 {
         self.undone

@@ -11,7 +11,7 @@ use crate::pu_set::PuSet;
 use crate::signal::{Signal, Tier};
 use crate::stack::CycleStack;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A value with its tier and the time over which it was counted.
@@ -152,6 +152,11 @@ pub struct Observation {
     /// what a command starts belongs to the command.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub programs: BTreeMap<ProgramId, ProgramId>,
+    /// Live threads that are let alone for their affinity only, which somebody chose on purpose:
+    /// they are never placed, but take turns with the rest of their program, since pausing does
+    /// not touch affinity.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub self_placed: BTreeSet<ThreadId>,
 }
 
 impl Observation {

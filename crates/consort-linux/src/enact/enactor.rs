@@ -31,6 +31,8 @@ pub struct EnactConfig {
     pub guardian_args: Vec<OsString>,
     /// Folders for the journal, best first; usually [`runtime_dirs`](super::runtime_dirs).
     pub runtime_dirs: Vec<PathBuf>,
+    /// Whether nothing will be changed, so that a run needs no folder for its journal.
+    pub changes_nothing: bool,
 }
 
 /// Why nothing can be managed.
@@ -107,8 +109,11 @@ impl Enactor {
     /// be restricted.
     pub fn start(config: &EnactConfig) -> Result<Self, EnactError> {
         let host = Host::real();
-        let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from)?;
-        let journal = Journal::create(&host, dir)?;
+        let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from);
+        let journal = match dir.and_then(|dir| Journal::create(&host, dir)) {
+            Err(_) if config.changes_nothing => Journal::in_memory(&host)?,
+            made => made?,
+        };
         let own_mask = affinity::get(std::process::id()).unwrap_or_default();
         let guardian = spawn_guardian(&journal, &journal.path(), &config.guardian_args, &own_mask)
             .inspect_err(|_| journal.unlink())?;

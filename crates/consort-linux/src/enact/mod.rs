@@ -56,6 +56,7 @@ mod report;
 mod restore;
 mod runtime_dir;
 mod signals;
+mod spare_dir;
 mod wait;
 
 pub use adopt::{AdoptError, ChildStatus};

@@ -13,8 +13,7 @@ use super::original::Original;
 use super::report::RestoreReport;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -108,9 +107,9 @@ impl<'a> Restoration<'a> {
 
     fn continue_paused(&self) -> usize {
         let paused = self.ledger.paused.iter();
-        let there = paused.filter(|&&(pid, start)| self.host.process(pid, start).is_some());
-        let pids = there.filter_map(|&(pid, _)| i32::try_from(pid).ok());
-        pids.filter(|&pid| kill(Pid::from_raw(pid), Signal::SIGCONT).is_ok())
+        let there = paused.filter_map(|&(pid, start)| self.host.handle(pid, start));
+        there
+            .filter(|process| process.send(Signal::SIGCONT) == Ok(true))
             .count()
     }
 

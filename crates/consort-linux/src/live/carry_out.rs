@@ -144,6 +144,7 @@ impl Live {
             thread.managed = false;
             name = thread.name.clone();
         }
+        self.keep_affinity(id);
         self.enforcement.forget(id);
         enacted.released.push(id);
         let text = format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}");

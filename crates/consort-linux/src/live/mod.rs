@@ -27,6 +27,7 @@ mod programs;
 mod recorded;
 mod relay;
 mod sampled;
+mod settle;
 mod succession;
 mod threads;
 mod trees;
@@ -37,6 +38,7 @@ pub use host::{Host, HostError};
 pub use join::{Begun, GroupSpec, GroupSummary};
 pub use launch::{LaunchSpec, LiveError, program_name};
 pub use recorded::{Recorded, RecordedError};
+pub use settle::Settled;
 
 use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};

@@ -97,6 +97,7 @@ impl Live {
             threads,
             exited,
             programs,
+            self_placed: self.self_placed(),
             ..Observation::default()
         };
         self.add_energy(&mut seen);

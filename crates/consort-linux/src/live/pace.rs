@@ -45,6 +45,11 @@ impl Pace {
         }
     }
 
+    /// Asks for another length from now on.
+    pub(super) fn ask(&mut self, length: Duration) {
+        self.asked = length;
+    }
+
     /// How long the next quantum is to be.
     pub(super) fn quantum(&self) -> Duration {
         if self.turns < WARM_UP {

@@ -74,6 +74,7 @@ impl Live {
             name,
             original: Arc::new(original),
             managed,
+            self_placed: false,
             last: None,
             read: None,
             sleeps: None,
@@ -139,6 +140,7 @@ impl Live {
         );
         self.warnings.insert(text);
         self.enter(id, name, mask, false);
+        self.keep_affinity(id);
     }
 
     /// Where no records tell who starts threads, whoever may have started this one counts.

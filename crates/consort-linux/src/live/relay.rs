@@ -25,8 +25,8 @@ pub(super) struct Ending {
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
 impl Live {
-    /// Waits until the quantum is over or the command has ended, reading rings and relaying
-    /// signals meanwhile.
+    /// Waits until the quantum is over, the command has ended or a member asks for open terms,
+    /// reading rings and relaying signals meanwhile.
     pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
         self.account_for_turn();
         let length = self.clock.next.unwrap_or_else(|| self.pace.quantum());
@@ -38,7 +38,7 @@ impl Live {
             self.take_signals()?;
             self.take_records();
             self.attend_group();
-            if self.ending.is_some() || Instant::now() >= end {
+            if self.ending.is_some() || self.proposal().is_some() || Instant::now() >= end {
                 return Ok(());
             }
             self.chase();

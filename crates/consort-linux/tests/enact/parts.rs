@@ -20,7 +20,7 @@ pub fn play() -> Option<ExitCode> {
     let args: Vec<OsString> = args.collect();
     Some(match part.as_str() {
         "guardian" => consort_linux::enact::guardian_main(args),
-        "busy" => busy::busy(),
+        "busy" => busy::busy(&args),
         "pin" => busy::pin_and_sleep(&args),
         "exec" => busy::exec_from_thread(),
         "fds" => busy::list_descriptors(&args),

@@ -15,7 +15,7 @@ fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
 }
 
 /// Arguments of `run`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
     /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
     #[arg(short, long, value_name = "POLICY")]

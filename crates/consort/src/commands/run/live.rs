@@ -1,6 +1,6 @@
 //! A run from its start to its report: alone, leading a group, or following the leader of one.
 
-use super::setup::Setup;
+use super::setup::{AUTO, Setup};
 use super::{launch_spec, refused};
 use crate::cli::RunArgs;
 use crate::config::RunConfig;
@@ -15,9 +15,9 @@ use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, 
 use std::time::Duration;
 
 /// What holds for the whole run.
-struct Run<'a> {
-    args: &'a RunArgs,
-    config: &'a RunConfig,
+pub(super) struct Run<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) config: &'a RunConfig,
 }
 
 /// Runs the command to its end.
@@ -31,7 +31,7 @@ pub(super) fn run(
     let run = Run { args, config };
     let group = args.group.as_ref();
     let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
-    let spec = launch_spec(args, setup.interval, recorded, enact)?;
+    let spec = launch_spec(args, &setup, recorded, enact)?;
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
         return run.manage(setup.with_what_is_left(&machine)?, machine);
@@ -52,7 +52,8 @@ fn group_spec(
     GroupSpec {
         name: name.clone(),
         demands: Demands {
-            policy: args.policy.clone(),
+            // Which policy is best is for whoever leads to find out.
+            policy: args.policy.clone().filter(|policy| policy != AUTO),
             interval_ms: args.interval.map(millis),
             dry_run: args.dry_run,
             profile: recorded.map(|recorded| recorded.origin().to_owned()),
@@ -88,12 +89,17 @@ impl Run<'_> {
     }
 
     fn manage(&self, setup: Setup, machine: Live) -> Result<RunReport> {
+        let mut chosen = setup.chosen();
         let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
         let mut ledger = Ledger::default();
-        let mut progress = Progress::new(self.args.quiet, &setup.spec.name);
+        let mut progress = Progress::new(self.args.quiet, &chosen.policy);
         while let Some(turn) = wheel.turn()? {
             ledger.add(&turn);
             progress.show(&turn);
+            if let Some(other) = self.settle_terms(&mut wheel, &chosen) {
+                progress.of_policy(&other.policy);
+                chosen = other;
+            }
         }
         progress.end();
         let (undone, not_held) = (wheel.undone(), wheel.not_held());
@@ -101,13 +107,13 @@ impl Run<'_> {
         let asymmetry = self.asymmetry(wheel.machine());
         let finished = wheel.into_machine().finish();
         Ok(ledger.report(Ending {
-            policy: setup.spec.name,
-            policy_requested: setup.requested,
-            policy_reason: setup.why,
+            policy: chosen.policy,
+            policy_requested: chosen.requested,
+            policy_reason: chosen.why,
             asymmetry,
             undone,
             not_held,
-            ..self.ending(finished, setup.interval, &own)
+            ..self.ending(finished, chosen.interval, &own)
         }))
     }
 

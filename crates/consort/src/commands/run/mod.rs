@@ -2,6 +2,7 @@
 
 mod live;
 mod models;
+mod settle;
 mod setup;
 
 use crate::cli::{Format, RunArgs};
@@ -22,10 +23,12 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 /// Hidden first argument of the process that becomes a guardian.
 pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// The policy that changes nothing.
+const NONE: &str = "none";
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
@@ -98,7 +101,7 @@ fn command(args: &RunArgs) -> Result<Command> {
 
 fn launch_spec(
     args: &RunArgs,
-    interval: Duration,
+    setup: &Setup,
     recorded: Option<Recorded>,
     enactors: EnactChoice,
 ) -> Result<LaunchSpec> {
@@ -108,9 +111,11 @@ fn launch_spec(
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
         command.stdout(stderr);
     }
+    // A group may yet settle another policy.
+    let changes_nothing = args.dry_run || (setup.spec.name == NONE && args.group.is_none());
     Ok(LaunchSpec {
         command,
-        interval,
+        interval: setup.interval,
         dry_run: args.dry_run,
         override_affinity: args.override_affinity,
         enactors,
@@ -119,6 +124,7 @@ fn launch_spec(
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
+            changes_nothing,
         },
     })
 }

@@ -108,6 +108,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
+            changes_nothing: false,
         },
     })
 }

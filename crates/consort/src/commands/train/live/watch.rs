@@ -71,6 +71,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         enact: EnactConfig {
             guardian_args: vec![crate::commands::run::GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
+            changes_nothing: false,
         },
     })
 }
