@@ -51,8 +51,9 @@ impl Enactor {
                 self.let_go(thread);
                 report.released.push((thread, now));
             }
-            Look::Shifted { allowed } => {
+            Look::Shifted { now, allowed } => {
                 if let Some(managed) = self.threads.get_mut(&thread) {
+                    managed.seen = now;
                     managed.allowed = allowed;
                 }
                 report.shifted.push(thread);

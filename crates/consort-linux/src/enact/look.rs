@@ -7,6 +7,9 @@ use super::host::AllowedPus;
 use super::original::effective;
 use consort_core::{PuSet, ThreadId};
 
+/// Readings after which a mask and a cpuset that do not come to rest are taken as they are.
+const MOST_READINGS: usize = 8;
+
 /// How a thread is found before it is written.
 pub(super) enum Look {
     /// As it was left.
@@ -14,6 +17,8 @@ pub(super) enum Look {
     /// Its mask differs, but by nobody's choice: a cpuset or the PUs that are online have changed,
     /// or it became its process's leader by `exec` and brought a mask of Consort's with it.
     Shifted {
+        /// The mask that it has now.
+        now: PuSet,
         /// PUs that the cpuset allows now.
         allowed: PuSet,
     },
@@ -34,14 +39,30 @@ impl Enactor {
         let Some(stat) = self.host.same(thread) else {
             return Look::Gone;
         };
-        let allowed = AllowedPus::new(&self.host).of(thread.pid, thread.tid);
-        let moved_cpuset = allowed != managed.allowed && is_shift(managed, &now, &allowed);
+        let (now, allowed) = self.settled(thread, now);
         let executed = stat.start_stack != managed.start_stack;
-        if moved_cpuset || (executed && self.came_by_exec(thread, &now, &allowed)) {
-            Look::Shifted { allowed }
+        let by_nobody = is_shift(managed, &now, &allowed)
+            || (executed && self.came_by_exec(thread, &now, &allowed));
+        if by_nobody {
+            Look::Shifted { now, allowed }
         } else {
             Look::Changed(now)
         }
+    }
+
+    /// A mask and the cpuset that it goes with: read until two readings agree, as a cpuset may
+    /// change between them.
+    fn settled(&self, thread: ThreadId, mut now: PuSet) -> (PuSet, PuSet) {
+        let allowed = || AllowedPus::new(&self.host).of(thread.pid, thread.tid);
+        let mut cpuset = allowed();
+        for _ in 0..MOST_READINGS {
+            let again = (affinity::get(thread.tid).unwrap_or_default(), allowed());
+            if again == (now.clone(), cpuset.clone()) {
+                break;
+            }
+            (now, cpuset) = again;
+        }
+        (now, cpuset)
     }
 
     /// Whether another thread of the process, whose `exec` ended all others and made it the
@@ -66,7 +87,7 @@ fn is_shift(managed: &Managed, now: &PuSet, allowed: &PuSet) -> bool {
         Some(wanted) => effective(wanted, allowed),
         None => managed.original.target(allowed),
     };
-    *now == kept || now == allowed
+    *now == kept || (*allowed != managed.allowed && now == allowed)
 }
 
 #[cfg(test)]

@@ -94,6 +94,10 @@ impl Live {
     /// Asks for the command's state without real-time priority: the kernel spins in the call until
     /// the last thread has left its PU, which is this one's now and then.
     fn take_child_events(&mut self) -> Result<(), LiveError> {
+        // A signal may come for an end that was told together with what went before it.
+        if self.ending.is_some() {
+            return Ok(());
+        }
         self.urgency.give_up();
         self.read_child_events()?;
         if self.ending.is_none() {

@@ -24,8 +24,7 @@ pub fn trials() -> Vec<Trial> {
         Trial::test(
             "cpusets::a_free_thread_in_a_smaller_one_was_changed_by_nobody",
             free_in_smaller,
-        )
-        .with_ignored_flag(true),
+        ),
     ]
 }
 
