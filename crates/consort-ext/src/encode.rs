@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Most time slots, as in `state.h`.
 pub(crate) const MAX_SLOTS: usize = 8;
-/// Most places that are neither a PU nor a core, as in `state.h`.
+/// Most places of a plan that are neither a PU nor a core; half of what `state.h` has room for.
 pub(crate) const MAX_SETS: usize = 16;
 /// Most threads and most programs of a plan, as in `plan.h`.
 pub(crate) const MAX_LINES: usize = 65_536;
@@ -25,6 +25,9 @@ pub(crate) struct SlotLimits {
     pub(crate) total: Option<Duration>,
 }
 
+/// Sets of PUs by the numbers of their queues.
+pub(crate) type SetNumbers = BTreeMap<PuSet, u32>;
+
 /// A plan in the form that user space copies into the tables that are not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Encoded {
@@ -36,22 +39,26 @@ pub(crate) struct Encoded {
     pub(crate) stale_ns: u64,
     /// Length of each slot, ns.
     pub(crate) slot_ns: Vec<u64>,
-    /// Number of sets.
-    pub(crate) sets: u32,
+    /// The numbers of its places that are neither a PU nor a core.
+    pub(crate) sets: SetNumbers,
     /// Per PU number: the sets that it is in, a bit each.
     pub(crate) sets_of: Vec<u32>,
 }
 
+/// Sets keep the numbers that they had in the plan `before`, and no other set gets these: threads
+/// may still wait in the queues.
+///
 /// # Errors
 /// Where the plan is not possible on this machine or not safe.
 pub(crate) fn encode(
     plan: &ExtPlan,
     version: u64,
+    before: &SetNumbers,
     layout: &Layout,
     limits: SlotLimits,
 ) -> Result<Encoded, ExtError> {
     let slots = Slots::new(&plan.slots, limits)?;
-    let mut sets = Sets::new(layout);
+    let mut sets = Sets::new(layout, before);
     let mut lines = BTreeMap::new();
     let threads: BTreeSet<ThreadId> =
         plan.places.keys().chain(slots.threads.keys()).copied().collect();
@@ -69,7 +76,7 @@ pub(crate) fn encode(
         programs: slots.program_lines(version),
         stale_ns: nanos(plan.stale_after()),
         slot_ns: plan.slots.iter().map(|slot| nanos(slot.length)).collect(),
-        sets: sets.number(),
+        sets: sets.numbers,
         sets_of: sets.of_pus,
     })
 }
@@ -155,14 +162,16 @@ fn check_lengths(slots: &[TimeSlot], limits: SlotLimits) -> Result<(), ExtError>
 /// The places of one plan that are neither a PU nor a core.
 struct Sets<'a> {
     layout: &'a Layout,
-    numbers: BTreeMap<PuSet, u32>,
+    before: &'a SetNumbers,
+    numbers: SetNumbers,
     of_pus: Vec<u32>,
 }
 
 impl<'a> Sets<'a> {
-    fn new(layout: &'a Layout) -> Self {
+    fn new(layout: &'a Layout, before: &'a SetNumbers) -> Self {
         Self {
             layout,
+            before,
             numbers: BTreeMap::new(),
             of_pus: vec![0; layout.end()],
         }
@@ -185,8 +194,9 @@ impl<'a> Sets<'a> {
         if let Some(&number) = self.numbers.get(&pus) {
             return Ok(number);
         }
-        let number = self.number();
-        at_most("the plan's sets of PUs that are no core are", number as usize + 1, MAX_SETS)?;
+        let sets = self.numbers.len() + 1;
+        at_most("the plan's sets of PUs that are no core are", sets, MAX_SETS)?;
+        let number = self.before.get(&pus).copied().unwrap_or_else(|| self.unused());
         for pu in pus.iter() {
             self.of_pus[pu.0 as usize] |= 1 << number;
         }
@@ -194,9 +204,12 @@ impl<'a> Sets<'a> {
         Ok(number)
     }
 
-    /// There are never more than [`MAX_SETS`].
-    fn number(&self) -> u32 {
-        u32::try_from(self.numbers.len()).unwrap_or(u32::MAX)
+    /// A number that neither this plan nor the one before has; below 32, as neither has more than
+    /// [`MAX_SETS`].
+    fn unused(&self) -> u32 {
+        let taken: BTreeSet<u32> =
+            self.before.values().chain(self.numbers.values()).copied().collect();
+        (0..).find(|number| !taken.contains(number)).unwrap_or(0)
     }
 }
 

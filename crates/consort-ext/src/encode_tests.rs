@@ -43,24 +43,28 @@ fn read(line: &[u8; 32]) -> (u64, u64, u32, u32, u32) {
 }
 
 fn error(plan: &ExtPlan) -> String {
-    encode(plan, 1, &layout(), LIMITS).unwrap_err().to_string()
+    let refused = encode(plan, 1, &SetNumbers::new(), &layout(), LIMITS);
+    refused.unwrap_err().to_string()
+}
+
+fn encoded_as(plan: &ExtPlan, version: u64) -> Encoded {
+    encode(plan, version, &SetNumbers::new(), &layout(), LIMITS).unwrap()
 }
 
 #[test]
 fn lines_name_version_start_and_place() {
-    let encoded = encode(&plan(&[(5, "3"), (6, "2,6"), (7, "0-7")]), 9, &layout(), LIMITS);
-    let encoded = encoded.unwrap();
+    let encoded = encoded_as(&plan(&[(5, "3"), (6, "2,6"), (7, "0-7")]), 9);
     assert_eq!(read(&encoded.lines[&5]), (9, 35, 1, 3, 0));
     assert_eq!(read(&encoded.lines[&6]), (9, 42, 2, 2, 0));
     assert_eq!(read(&encoded.lines[&7]), (9, 49, 0, 0, 0));
     assert_eq!(encoded.stale_ns, 1_000_000_000);
-    assert_eq!(encoded.sets, 0);
+    assert!(encoded.sets.is_empty());
 }
 
 #[test]
 fn equal_sets_share_a_number() {
     let plan = plan(&[(5, "0-2"), (6, "1,3"), (7, "0-2")]);
-    let encoded = encode(&plan, 1, &layout(), LIMITS).unwrap();
+    let encoded = encoded_as(&plan, 1);
     let number = |tid| read(&encoded.lines[&tid]);
     assert_eq!((number(5).2, number(5).3), (3, 0));
     assert_eq!((number(6).2, number(6).3), (3, 1));
@@ -69,11 +73,24 @@ fn equal_sets_share_a_number() {
 }
 
 #[test]
+fn a_number_means_one_set_in_plans_that_follow_each_other() {
+    let first = encoded_as(&plan(&[(5, "0-2"), (6, "1,3")]), 1);
+    let next = plan(&[(5, "5-7"), (6, "1,3")]);
+    let next = encode(&next, 2, &first.sets, &layout(), LIMITS).unwrap();
+    let numbers: Vec<u32> = next.sets.values().copied().collect();
+    assert_eq!((read(&next.lines[&5]).3, read(&next.lines[&6]).3), (2, 1));
+    assert_eq!(numbers.len(), 2);
+    // The number of a set that is gone is free again one plan later.
+    let last = encode(&plan(&[(5, "0,5")]), 3, &next.sets, &layout(), LIMITS).unwrap();
+    assert_eq!(read(&last.lines[&5]).3, 0);
+}
+
+#[test]
 fn a_threads_own_slot_goes_before_its_programs() {
     let mut plan = plan(&[(5, "3")]);
     plan.slots = vec![slot(20, &[100]), slot(30, &[])];
     plan.slots[1].threads.insert(thread(6));
-    let encoded = encode(&plan, 4, &layout(), LIMITS).unwrap();
+    let encoded = encoded_as(&plan, 4);
     assert_eq!(read(&encoded.lines[&5]).4, 1);
     assert_eq!(read(&encoded.lines[&6]), (4, 42, 0, 0, 2));
     assert_eq!(encoded.slot_ns, [20_000_000, 30_000_000]);
@@ -108,7 +125,7 @@ fn more_sets_than_the_tables_hold_are_refused() {
         let numbered: Vec<(u32, &str)> = (1..).zip(sets.iter().map(String::as_str)).collect();
         plan(&numbered)
     };
-    assert!(encode(&places(&pairs), 1, &layout(), LIMITS).is_ok());
+    assert_eq!(encoded_as(&places(&pairs), 1).sets.len(), 6);
     assert!(error(&places(&distinct)).contains("at most 16"));
 }
 
@@ -122,7 +139,7 @@ proptest! {
         let places = (1..).zip(&masks).map(|(tid, &mask)| (thread(tid), set(mask))).collect();
         let plan = ExtPlan { places, ..plan(&[]) };
         let layout = layout();
-        let encoded = encode(&plan, 1, &layout, LIMITS).unwrap();
+        let encoded = encoded_as(&plan, 1);
         for (tid, &mask) in (1..).zip(&masks) {
             let (_, _, kind, number, _) = read(&encoded.lines[&tid]);
             let in_set = |pu: &consort_core::PuId| encoded.sets_of[pu.0 as usize] >> number & 1 == 1;

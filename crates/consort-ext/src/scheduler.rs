@@ -1,7 +1,7 @@
 //! The scheduler as its owner sees it.
 
 use crate::config::Config;
-use crate::encode::{MAX_SLOTS, SlotLimits, encode};
+use crate::encode::{MAX_SLOTS, SetNumbers, SlotLimits, encode};
 use crate::error::ExtError;
 use crate::kernel::Kernel;
 use crate::layout::{Layout, at_most};
@@ -29,6 +29,8 @@ pub struct Scheduler {
     layout: Layout,
     limits: SlotLimits,
     version: u64,
+    /// The numbers of the sets of the plan in force.
+    sets: SetNumbers,
     /// The threads that were handed over, with the policies that they get back.
     managed: BTreeMap<ThreadId, Policy>,
 }
@@ -54,6 +56,7 @@ impl Scheduler {
             layout,
             limits,
             version: 0,
+            sets: SetNumbers::new(),
             managed: BTreeMap::new(),
         })
     }
@@ -123,9 +126,10 @@ impl Scheduler {
             return Err(ExtError::Ejected(reason));
         }
         let version = self.version + 1;
-        let encoded = encode(plan, version, &self.layout, self.limits)?;
+        let encoded = encode(plan, version, &self.sets, &self.layout, self.limits)?;
         self.kernel.write(&encoded, version)?;
         self.version = version;
+        self.sets = encoded.sets;
         Ok(())
     }
 

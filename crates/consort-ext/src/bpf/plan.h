@@ -170,7 +170,7 @@ static bool possible(struct task_struct *p, struct head *head, u32 kind, u32 num
 	case ONE_CORE:
 		return number < nr_cores && core_allows(p, number);
 	case ONE_SET:
-		return number < head->sets && set_allows(p, head, number);
+		return set_allows(p, head, number);
 	}
 	return false;
 }

@@ -34,6 +34,16 @@ struct {
 	__type(value, struct clock);
 } clocks SEC(".maps");
 
+/*
+ * The sets that a PU is in, and those that it was in under the plan before: nobody else would come
+ * for threads that were waiting there when the plan changed. They are sent where they belong once
+ * they run. A set's number means the same set in both plans.
+ */
+static u32 served_sets(u32 pu)
+{
+	return sets_at(&heads[0], pu) | sets_at(&heads[1], pu);
+}
+
 static u32 nr_queues(void)
 {
 	u32 number = 1 + nr_pus + nr_cores + MAX_SETS;
@@ -228,7 +238,7 @@ static bool take(struct pu *at, u32 queue, u32 first, u64 of_version, u64 now)
 
 static bool take_of_sets(struct pu *at, u32 pu, u32 first, u64 of_version, u64 now)
 {
-	u32 sets = sets_at(head_of(of_version), pu);
+	u32 sets = served_sets(pu);
 	u32 i;
 
 	if (!sets)
@@ -423,6 +433,33 @@ void BPF_PROG(consort_set_cpumask, struct task_struct *p, const struct cpumask *
 		thread->version = UNRESOLVED;
 }
 
+static bool waits(u32 slot, u32 queue)
+{
+	return scx_bpf_dsq_nr_queued(queue_id(slot, queue)) > 0;
+}
+
+/* Whether a queue that this PU serves holds a thread, of no slot or of the open one. */
+static bool work_waits(u32 pu, u32 slot)
+{
+	u32 sets = served_sets(pu);
+	u32 core = 1 + nr_pus + core_at(pu);
+	u32 set;
+
+	if (waits(0, 0) || waits(0, 1 + pu) || waits(0, core))
+		return true;
+	if (slot && (waits(slot, 0) || waits(slot, 1 + pu) || waits(slot, core)))
+		return true;
+	if (!sets)
+		return false;
+	bpf_for(set, 0, MAX_SETS) {
+		u32 queue = 1 + nr_pus + nr_cores + set;
+
+		if ((sets >> set & 1) && (waits(0, queue) || (slot && waits(slot, queue))))
+			return true;
+	}
+	return false;
+}
+
 SEC("struct_ops/consort_update_idle")
 void BPF_PROG(consort_update_idle, s32 cpu, bool idle)
 {
@@ -432,6 +469,9 @@ void BPF_PROG(consort_update_idle, s32 cpu, bool idle)
 	if (!at)
 		return;
 	at->idle = idle;
+	/* Who was enqueued after this PU had looked, but before it was known to idle, woke nobody. */
+	if (idle && work_waits(cpu, slot_open()))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	if (!slots_seen)
 		return;
 	now = bpf_ktime_get_ns();

@@ -8,7 +8,8 @@
 #define MAX_PUS 1024
 #define MAX_WAYS 8
 #define MAX_SLOTS 8
-#define MAX_SETS 16
+/* Twice as many as a plan may have: those of the plan before keep their numbers. */
+#define MAX_SETS 32
 /* One for anywhere, one per PU, per core and per other set. */
 #define MAX_QUEUES (1 + 2 * MAX_PUS + MAX_SETS)
 
@@ -49,7 +50,7 @@ struct head {
 	u64 stale_ns;
 	u64 slot_ns[MAX_SLOTS + 1];
 	u32 slots;
-	u32 sets;
+	u32 unused;
 	/* Per PU: the sets that it is in, a bit each. */
 	u32 sets_of[MAX_PUS];
 };

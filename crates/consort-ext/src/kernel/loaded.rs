@@ -178,7 +178,6 @@ fn set(settings: &mut types::rodata, layout: &Layout, config: &Config) {
 fn write_head(head: &mut types::head, plan: &Encoded) {
     head.stale_ns = plan.stale_ns;
     head.slots = u32::try_from(plan.slot_ns.len()).unwrap_or(0);
-    head.sets = plan.sets;
     // Slots count from 1.
     for (length, &ns) in head.slot_ns.iter_mut().skip(1).zip(&plan.slot_ns) {
         *length = ns;

@@ -109,6 +109,7 @@ pub(crate) fn refused(topology: &Topology) -> Outcome<()> {
     let large = Topology::uniform(600, 2)?;
     let refused = words(start(&large).map(drop));
     ensure(refused.contains("at most 1024"), || format!("start said '{refused}'"))?;
+    drop(load);
     nix::unistd::setuid(1000.into())?;
     let refused = words(start(topology).map(drop));
     println!("{refused}");

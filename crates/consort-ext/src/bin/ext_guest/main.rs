@@ -1,6 +1,6 @@
 //! Scenarios that show in a guest what the scheduler does; see `tests/guests.rs`.
 //!
-//! Usage: `ext-guest CORES WAYS SCENARIO`. PUs are numbered as qemu does, way first.
+//! Usage: `ext-guest CORES WAYS SCENARIO...`. PUs are numbered as qemu does, way first.
 
 mod load;
 mod placing;
@@ -11,7 +11,7 @@ mod tasks;
 
 use consort_core::topology::{CoreType, PuFacts};
 use consort_core::{PuId, Topology};
-use consort_ext::{Config, Scheduler};
+use consort_ext::{Config, ExtPlan, Scheduler};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -52,24 +52,41 @@ fn topology(cores: u32, ways: u32) -> Outcome<Topology> {
     Ok(Topology::new(facts.collect(), vec![CoreType::uniform()])?)
 }
 
-fn scenario(topology: &Topology, name: &str) -> Outcome<()> {
+/// Scenarios that can follow each other under one scheduler.
+fn shared(scheduler: &mut Scheduler, topology: &Topology, name: &str) -> Outcome<()> {
     match name {
-        "refused" => endings::refused(topology),
-        "full" => placing::cores(topology, 1),
-        "double" => placing::cores(topology, 2),
-        "mask" => placing::own_mask_first(topology),
-        "relief" => placing::relief(topology),
-        "stale" => placing::stale(topology),
-        "moves" => placing::moves(topology),
-        "gangs" => slots::gangs(topology),
-        "stall" => slots::stall(topology),
-        "killed" => endings::killed(topology),
-        "dropped" => endings::dropped(topology),
-        "owner" => endings::own_forever(topology),
-        "forks" => starting::forks(topology),
-        "looks" => starting::looks(topology),
-        "cost" => starting::cost(topology),
+        "full" => placing::cores(scheduler, topology, 1),
+        "double" => placing::cores(scheduler, topology, 2),
+        "mask" => placing::own_mask_first(scheduler),
+        "stale" => placing::stale(scheduler),
+        "moves" => placing::moves(scheduler),
+        "gangs" => slots::gangs(scheduler),
+        "forks" => starting::forks(scheduler, topology),
+        "looks" => starting::looks(scheduler, topology),
+        "cost" => starting::cost(scheduler, topology),
         other => Err(format!("there is no scenario '{other}'").into()),
+    }
+}
+
+fn one_after_another(topology: &Topology, names: &[&str]) -> Outcome<()> {
+    let mut scheduler = start(topology)?;
+    for name in names {
+        println!("{name}:");
+        shared(&mut scheduler, topology, name).map_err(|error| format!("{name}: {error}"))?;
+        scheduler.apply(&ExtPlan::free(QUANTUM))?;
+    }
+    Ok(())
+}
+
+fn scenarios(topology: &Topology, names: &[&str]) -> Outcome<()> {
+    match names {
+        ["refused"] => endings::refused(topology),
+        ["relief"] => placing::relief(&mut Scheduler::start(topology, &Config::default())?),
+        ["stall"] => slots::stall(topology),
+        ["killed"] => endings::killed(topology),
+        ["dropped"] => endings::dropped(topology),
+        ["owner"] => endings::own_forever(topology),
+        _ => one_after_another(topology, names),
     }
 }
 
@@ -78,8 +95,8 @@ fn run() -> Outcome<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["load", load @ ..] => load::run(load),
-        [cores, ways, name] => scenario(&topology(cores.parse()?, ways.parse()?)?, name),
-        _ => Err("ext-guest CORES WAYS SCENARIO".into()),
+        [cores, ways, names @ ..] => scenarios(&topology(cores.parse()?, ways.parse()?)?, names),
+        _ => Err("ext-guest CORES WAYS SCENARIO...".into()),
     }
 }
 

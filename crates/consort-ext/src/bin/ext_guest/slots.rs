@@ -12,12 +12,12 @@ const SECONDS: u64 = 8;
 const SLOT: Duration = Duration::from_millis(100);
 
 /// Two gangs of four on PUs of their own, which without slots would run all the time.
-pub(crate) fn gangs(topology: &Topology) -> Outcome<()> {
-    let mut scheduler = Scheduler::start(topology, &patient())?;
+pub(crate) fn gangs(scheduler: &mut Scheduler) -> Outcome<()> {
+    let before = scheduler.stats();
     let gangs = [Load::gang(GANG as usize + 1, SECONDS)?, Load::gang(GANG as usize + 1, SECONDS)?];
     let mut plan = ExtPlan::free(QUANTUM);
     for (gang, first) in gangs.iter().zip([0, GANG]) {
-        manage(&mut scheduler, &gang.threads)?;
+        manage(scheduler, &gang.threads)?;
         // The first thread only waits for the others.
         for (&thread, pu) in gang.threads[1..].iter().zip(first..) {
             plan.places.insert(thread, one(pu));
@@ -33,10 +33,10 @@ pub(crate) fn gangs(topology: &Topology) -> Outcome<()> {
     }
     let stats = scheduler.stats();
     let lasted = slotted.elapsed();
-    drop(scheduler);
+    scheduler.apply(&ExtPlan::free(QUANTUM))?;
     let [one, other] = gangs.map(|gang| stretches(gang, begun + LOOK * 5, begun + lasted));
     check_apart(&one?, &other?)?;
-    check_counts(&stats, lasted)
+    check_counts(&before, &stats, lasted)
 }
 
 fn one(pu: u32) -> PuSet {
@@ -78,15 +78,19 @@ fn check_apart(one: &[Stretch], other: &[Stretch]) -> Outcome<()> {
     ensure(enough, || "too few stretches to tell".to_owned())
 }
 
-fn check_counts(stats: &Stats, lasted: Duration) -> Outcome<()> {
-    let idle: Duration = stats.pus.iter().take(2 * GANG as usize).map(|pu| pu.forced_idle).sum();
+fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> {
+    let forced_idle = |stats: &Stats| -> Duration {
+        stats.pus.iter().take(2 * GANG as usize).map(|pu| pu.forced_idle).sum()
+    };
+    let idle = forced_idle(stats) - forced_idle(before);
     let share = idle.as_secs_f64() / lasted.as_secs_f64() / f64::from(2 * GANG);
+    let slots = stats.slots_opened - before.slots_opened;
     println!(
-        "slots {}, overlaps {}, overruns {}, forced idle {share:.2} of the gangs' PUs",
-        stats.slots_opened, stats.overlaps, stats.overruns
+        "slots {slots}, overlaps {}, overruns {}, forced idle {share:.2} of the gangs' PUs",
+        stats.overlaps, stats.overruns
     );
     ensure(stats.overlaps == 0 && stats.overruns == 0, || format!("{stats:?}"))?;
-    ensure(stats.slots_opened >= 8, || "hardly any slot".to_owned())?;
+    ensure(slots >= 8, || "hardly any slot".to_owned())?;
     // Each gang's PUs idle in the other's slots.
     ensure((0.25..=0.75).contains(&share), || format!("forced idle {share}"))
 }

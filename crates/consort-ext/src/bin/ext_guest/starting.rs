@@ -2,9 +2,9 @@
 
 use crate::load::Load;
 use crate::placing::{cores_of, manage};
-use crate::{LOOK, Outcome, QUANTUM, ensure, start, tasks};
+use crate::{LOOK, Outcome, QUANTUM, ensure, tasks};
 use consort_core::{ThreadId, Topology};
-use consort_ext::ExtPlan;
+use consort_ext::{ExtPlan, Scheduler};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
@@ -18,15 +18,14 @@ const FORKS: &str = "read go; i=0; while [ $i -lt $0 ]; do \
     echo $(nproc) $(grep ext.enabled /proc/self/sched); i=$((i+1)); done";
 
 /// Every one of hundreds of children is governed from its start and sees all PUs.
-pub(crate) fn forks(topology: &Topology) -> Outcome<()> {
-    let mut scheduler = start(topology)?;
+pub(crate) fn forks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let mut shell = Command::new("/bin/sh")
         .args(["-c", FORKS, &CHILDREN.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
     let threads = tasks::threads(shell.id(), 1)?;
-    manage(&mut scheduler, &threads)?;
+    manage(scheduler, &threads)?;
     scheduler.apply(&on_one_core(topology, &threads))?;
     shell.stdin.take().ok_or("no stdin")?.write_all(b"go\n")?;
     let said = while_beating(|| output(&mut shell), || scheduler.beat())?;
@@ -72,8 +71,7 @@ fn while_beating<T: Send>(
 }
 
 /// A program that looks at its own mask ten thousand times while plans move it never sees less.
-pub(crate) fn looks(topology: &Topology) -> Outcome<()> {
-    let mut scheduler = start(topology)?;
+pub(crate) fn looks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let load = Load::start(&["looks", &LOOKS.to_string()], 1)?;
     let thread = load.threads[0];
     scheduler.manage(thread)?;
@@ -105,13 +103,12 @@ fn output_under(load: Load, mut apply: impl FnMut() -> bool) -> Outcome<(String,
 }
 
 /// Rounds of a ping-pong through pipes, governed and not, by turns; prints the ratio.
-pub(crate) fn cost(topology: &Topology) -> Outcome<()> {
-    let mut scheduler = start(topology)?;
+pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let (mut governed, mut free) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         free.push(ping(|_| Ok(()))?);
         governed.push(ping(|threads| {
-            manage(&mut scheduler, threads)?;
+            manage(scheduler, threads)?;
             Ok(scheduler.apply(&on_one_core(topology, threads))?)
         })?);
         scheduler.beat();
