@@ -60,8 +60,12 @@ pub(crate) fn encode(
     let slots = Slots::new(&plan.slots, limits)?;
     let mut sets = Sets::new(layout, before);
     let mut lines = BTreeMap::new();
-    let threads: BTreeSet<ThreadId> =
-        plan.places.keys().chain(slots.threads.keys()).copied().collect();
+    let threads: BTreeSet<ThreadId> = plan
+        .places
+        .keys()
+        .chain(slots.threads.keys())
+        .copied()
+        .collect();
     at_most("the plan's threads are", threads.len(), MAX_LINES)?;
     at_most("the plan's programs are", slots.programs.len(), MAX_LINES)?;
     for thread in threads {
@@ -195,8 +199,16 @@ impl<'a> Sets<'a> {
             return Ok(number);
         }
         let sets = self.numbers.len() + 1;
-        at_most("the plan's sets of PUs that are no core are", sets, MAX_SETS)?;
-        let number = self.before.get(&pus).copied().unwrap_or_else(|| self.unused());
+        at_most(
+            "the plan's sets of PUs that are no core are",
+            sets,
+            MAX_SETS,
+        )?;
+        let number = self
+            .before
+            .get(&pus)
+            .copied()
+            .unwrap_or_else(|| self.unused());
         for pu in pus.iter() {
             self.of_pus[pu.0 as usize] |= 1 << number;
         }
@@ -207,8 +219,12 @@ impl<'a> Sets<'a> {
     /// A number that neither this plan nor the one before has; below 32, as neither has more than
     /// [`MAX_SETS`].
     fn unused(&self) -> u32 {
-        let taken: BTreeSet<u32> =
-            self.before.values().chain(self.numbers.values()).copied().collect();
+        let taken: BTreeSet<u32> = self
+            .before
+            .values()
+            .chain(self.numbers.values())
+            .copied()
+            .collect();
         (0..).find(|number| !taken.contains(number)).unwrap_or(0)
     }
 }

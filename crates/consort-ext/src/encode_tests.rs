@@ -101,10 +101,7 @@ fn a_threads_own_slot_goes_before_its_programs() {
 #[test]
 fn what_cannot_be_is_refused() {
     assert!(error(&plan(&[(5, "9")])).contains("PU 9"));
-    let with = |slots: Vec<TimeSlot>| ExtPlan {
-        slots,
-        ..plan(&[])
-    };
+    let with = |slots: Vec<TimeSlot>| ExtPlan { slots, ..plan(&[]) };
     let refused = error(&with(vec![slot(20, &[1]), slot(20, &[1])]));
     assert!(refused.contains("program 1 is in two"), "{refused}");
     assert!(error(&with(vec![slot(0, &[])])).contains("too short"));
@@ -114,10 +111,14 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn more_sets_than_the_tables_hold_are_refused() {
-    let pairs: Vec<String> = (0..17).map(|i| format!("{}-{}", i % 6, 2 + i % 6)).collect();
+    let pairs: Vec<String> = (0..17)
+        .map(|i| format!("{}-{}", i % 6, 2 + i % 6))
+        .collect();
     let distinct: Vec<String> = (1..=17u32)
         .map(|bits| {
-            let pus = (0..5).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit.to_string());
+            let pus = (0..5)
+                .filter(|bit| bits >> bit & 1 == 1)
+                .map(|bit| bit.to_string());
             format!("{},5,7", pus.collect::<Vec<_>>().join(","))
         })
         .collect();

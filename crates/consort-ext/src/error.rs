@@ -68,7 +68,9 @@ pub enum ExtError {
     #[error("a time slot of {0:?} is too short; at least 1 ms is possible")]
     ShortSlot(Duration),
     /// The slots take so long that the kernel's watchdog would find waiting threads stalled.
-    #[error("the time slots take {total:?} in all; at most {most:?}, half of the watchdog's patience, is safe")]
+    #[error(
+        "the time slots take {total:?} in all; at most {most:?}, half of the watchdog's patience, is safe"
+    )]
     LongSlots {
         /// All slots together.
         total: Duration,

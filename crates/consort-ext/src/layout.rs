@@ -37,6 +37,10 @@ pub(crate) struct Layout {
     /// All PUs.
     pub(crate) pus: PuSet,
     /// The PUs of each core.
+    #[cfg_attr(
+        not(any(feature = "bpf", test)),
+        expect(dead_code, reason = "only the kernel's part asks for them")
+    )]
     pub(crate) cores: Vec<PuSet>,
     by_pus: BTreeMap<PuSet, u32>,
 }

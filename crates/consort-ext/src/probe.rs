@@ -156,8 +156,15 @@ mod tests {
         let enabled = ("sys/kernel/sched_ext/state", "enabled\n");
         let ops = ("sys/kernel/sched_ext/root/ops", "lavd_1.0\n");
         let obstacle = Host::with(&[enabled, ops, TYPES]).obstacle();
-        assert!(obstacle.contains("'lavd_1.0' is enabled already"), "{obstacle}");
-        assert!(Host::with(&[enabled, TYPES]).obstacle().contains("(without a name)"));
+        assert!(
+            obstacle.contains("'lavd_1.0' is enabled already"),
+            "{obstacle}"
+        );
+        assert!(
+            Host::with(&[enabled, TYPES])
+                .obstacle()
+                .contains("(without a name)")
+        );
     }
 
     #[cfg(feature = "bpf")]
@@ -165,7 +172,11 @@ mod tests {
     fn types_and_privileges_are_needed() {
         assert!(Host::with(&[IDLE]).obstacle().contains("DEBUG_INFO_BTF"));
         let none = ("proc/self/status", "CapEff:\t0000000000000000\n");
-        assert!(Host::with(&[IDLE, TYPES, none]).obstacle().contains("needs root"));
+        assert!(
+            Host::with(&[IDLE, TYPES, none])
+                .obstacle()
+                .contains("needs root")
+        );
         let host = Host::with(&[IDLE, TYPES, ("proc/self/status", ALL)]);
         assert_eq!(probe(host.0.path()), Availability::Ready);
     }

@@ -45,7 +45,11 @@ impl Scheduler {
         let layout = Layout::new(topology)?;
         at_most("the time slots are", config.slots, MAX_SLOTS)?;
         let longest = LONGEST_WATCHDOG.as_secs() as usize;
-        at_most("the watchdog's seconds are", config.watchdog.as_secs() as usize, longest)?;
+        at_most(
+            "the watchdog's seconds are",
+            config.watchdog.as_secs() as usize,
+            longest,
+        )?;
         probe(Path::new("/")).ready()?;
         let limits = SlotLimits {
             number: config.slots,

@@ -60,7 +60,9 @@ fn start_ticks(thread: ThreadId) -> io::Result<u64> {
     let behind_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let field = behind_name.split_whitespace().nth(19);
     let unreadable = || io::Error::other("no start time in the thread's stat");
-    field.and_then(|ticks| ticks.parse().ok()).ok_or_else(unreadable)
+    field
+        .and_then(|ticks| ticks.parse().ok())
+        .ok_or_else(unreadable)
 }
 
 pub(crate) fn policy(thread: ThreadId) -> io::Result<Policy> {
@@ -103,7 +105,11 @@ fn raw(thread: ThreadId) -> libc::pid_t {
 }
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +152,9 @@ mod tests {
         };
         // Kernels before 6.9 know no descriptors of threads; they refuse with another error.
         let error = open(later).unwrap_err().raw_os_error();
-        assert!(matches!(error, Some(libc::ESRCH | libc::EINVAL)), "{error:?}");
+        assert!(
+            matches!(error, Some(libc::ESRCH | libc::EINVAL)),
+            "{error:?}"
+        );
     }
 }

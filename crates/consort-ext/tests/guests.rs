@@ -5,7 +5,7 @@
 //! What the scenarios assert is in `src/bin/ext_guest/`; one that fails ends with a status that is
 //! not 0 and says why. A boot takes longer than most of them, so they share guests.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use consort_vmtest::{GuestTopology, Host, Vm};
 use std::io::Write;
@@ -34,7 +34,8 @@ fn show(cores: u32, ways: u32, calls: &[&str]) {
     let vm = vm.program("/bin/ext-guest", Path::new(program)).unwrap();
     let vm = vm.command("kernel", "uname -r; cat /sys/kernel/sched_ext/state");
     let name = |call: &str| call.replace(' ', "-");
-    let add = |vm: Vm, call: &&str| vm.command(&name(call), &format!("ext-guest {cores} {ways} {call}"));
+    let add =
+        |vm: Vm, call: &&str| vm.command(&name(call), &format!("ext-guest {cores} {ways} {call}"));
     let outcome = calls.iter().fold(vm, add).run(&host, LIMIT).unwrap();
     assert!(outcome.output("kernel").unwrap().ends_with("disabled"));
     let mut failed = Vec::new();
@@ -51,7 +52,11 @@ fn show(cores: u32, ways: u32, calls: &[&str]) {
 #[test]
 fn four_cores_of_two_ways() {
     let shared = "full double mask stale moves gangs forks looks cost";
-    show(4, 2, &["refused", shared, "relief", "stall", "killed", "dropped"]);
+    show(
+        4,
+        2,
+        &["refused", shared, "relief", "stall", "killed", "dropped"],
+    );
 }
 
 #[test]

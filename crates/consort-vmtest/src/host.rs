@@ -68,11 +68,7 @@ impl Host {
     }
 
     /// `script` installs the kernel, and for all kernels `.ci/install-vm` the tools.
-    fn locate(
-        folders: &[PathBuf],
-        kernel: &Path,
-        script: &'static str,
-    ) -> Result<Self, Missing> {
+    fn locate(folders: &[PathBuf], kernel: &Path, script: &'static str) -> Result<Self, Missing> {
         Ok(Self {
             qemu: tool(folders, "qemu-system-x86_64")?,
             busybox: tool(folders, "busybox")?,
@@ -138,13 +134,20 @@ mod tests {
         let folders = [folder.path().to_owned()];
         let kernel = folder.path().join("vmlinuz");
         const SCRIPT: &str = ".ci/install-vm";
-        let what = || Host::locate(&folders, &kernel, SCRIPT).unwrap_err().to_string();
+        let what = || {
+            Host::locate(&folders, &kernel, SCRIPT)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(what().starts_with("no qemu-system-x86_64 at any folder of PATH"));
         std::fs::write(folder.path().join("qemu-system-x86_64"), "").unwrap();
         assert!(what().starts_with("no busybox"));
         std::fs::write(folder.path().join("busybox"), "").unwrap();
         assert!(what().contains("vmlinuz; .ci/install-vm"));
         std::fs::write(&kernel, "").unwrap();
-        assert_eq!(Host::locate(&folders, &kernel, SCRIPT).unwrap().kernel, kernel);
+        assert_eq!(
+            Host::locate(&folders, &kernel, SCRIPT).unwrap().kernel,
+            kernel
+        );
     }
 }

@@ -158,8 +158,9 @@ static void open_next(struct head *head, u64 now)
 	kick_all(SCX_KICK_PREEMPT);
 }
 
-static void no_slots(void)
+static void no_slots(u64 now)
 {
+	slot_since_ns = now;
 	if (!open_slot && !closing_slot)
 		return;
 	closing_slot = 0;
@@ -167,14 +168,27 @@ static void no_slots(void)
 	kick_all(SCX_KICK_PREEMPT);
 }
 
-/* Waits for the closing slot to be left; returns when to look again. */
+/* Whether no thread of any slot runs; those that do are preempted. */
+static bool all_left(void)
+{
+	bool all = true;
+	u32 slot;
+
+	bpf_for(slot, 1, nr_slots + 1) {
+		if (left(slot))
+			continue;
+		kick_slot(slot);
+		all = false;
+	}
+	return all;
+}
+
+/* Waits until no slot's threads run, also before the first slot; returns when to look again. */
 static u64 drain(struct head *head, u64 now)
 {
-	if (!left(closing_slot)) {
-		if (now - slot_since_ns < drain_limit_ns) {
-			kick_slot(closing_slot);
+	if (!all_left()) {
+		if (now - slot_since_ns < drain_limit_ns)
 			return POLL_NS;
-		}
 		overruns++;
 	}
 	open_next(head, now);
@@ -191,7 +205,7 @@ static u64 turn_slots(u64 now, u64 rest_ns)
 	u64 end;
 
 	if (stale(of_version, now) || !head->slots) {
-		no_slots();
+		no_slots(now);
 		return rest_ns;
 	}
 	if (!slot || !length)

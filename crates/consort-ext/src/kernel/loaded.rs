@@ -17,8 +17,6 @@ use std::time::Duration;
 
 /// No plan has this version.
 const UNRESOLVED: u64 = u64::MAX;
-/// How long a slot that is being closed is waited for before the next one opens regardless.
-const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// A scheduler that the kernel runs for as long as this value lives.
 #[derive(Debug)]
@@ -49,7 +47,8 @@ impl Kernel {
         messages::listen();
         // The skeleton borrows this for its life. A process starts few schedulers, and each leaves
         // the size of a pointer behind.
-        let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+        let object: &'static mut MaybeUninit<OpenObject> =
+            Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = SchedulerSkelBuilder::default()
             .open(object)
             .map_err(refused("opening"))?;
@@ -71,7 +70,9 @@ impl Kernel {
         let mut value = [0; size_of::<types::thread>()];
         value[..8].copy_from_slice(&UNRESOLVED.to_ne_bytes());
         let threads = &self.skeleton.0.maps.threads;
-        threads.update(&key, &value, MapFlags::ANY).map_err(io_error)
+        threads
+            .update(&key, &value, MapFlags::ANY)
+            .map_err(io_error)
     }
 
     /// Fills the tables that are not in force, then puts them in force.
@@ -105,7 +106,10 @@ impl Kernel {
         let before = std::mem::replace(&mut self.written[table].programs, now);
         let gone = before.difference(&self.written[table].programs);
         forget(map, gone);
-        let lines = plan.programs.iter().map(|(&pid, line)| (pid, line.as_slice()));
+        let lines = plan
+            .programs
+            .iter()
+            .map(|(&pid, line)| (pid, line.as_slice()));
         fill(map, lines)
     }
 
@@ -166,7 +170,8 @@ fn set(settings: &mut types::rodata, layout: &Layout, config: &Config) {
     settings.nr_slots = number(config.slots);
     settings.slice_ns = nanos(config.slice);
     settings.relief_ns = nanos(config.relief);
-    settings.drain_limit_ns = nanos(DRAIN_LIMIT.min(config.watchdog / 4));
+    // Half of the watchdog's patience belongs to the slots themselves.
+    settings.drain_limit_ns = nanos(config.watchdog / 4);
     for (core, (pus, numbered)) in layout.cores.iter().zip(&mut settings.pus_of).enumerate() {
         for (pu, way) in pus.iter().zip(numbered) {
             *way = pu.0 + 1;
@@ -239,7 +244,9 @@ fn pu_times(pu: &types::pu) -> PuTimes {
 
 /// The number at that offset; 0 where there is none.
 fn long(bytes: &[u8], offset: usize) -> u64 {
-    let bytes = bytes.get(offset..offset + 8).and_then(|b| b.try_into().ok());
+    let bytes = bytes
+        .get(offset..offset + 8)
+        .and_then(|b| b.try_into().ok());
     bytes.map_or(0, u64::from_ne_bytes)
 }
 

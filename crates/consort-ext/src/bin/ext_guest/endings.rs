@@ -16,23 +16,32 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) fn as_without(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
     let all = topology.pus().to_string();
     for &thread in threads {
-        ensure(!tasks::governed(thread)?, || format!("{thread} is still governed"))?;
+        ensure(!tasks::governed(thread)?, || {
+            format!("{thread} is still governed")
+        })?;
         let mask = tasks::mask(thread)?;
-        ensure(mask == all, || format!("{thread} may run on {mask}, not {all}"))?;
+        ensure(mask == all, || {
+            format!("{thread} may run on {mask}, not {all}")
+        })?;
         wait_for("running on", || {
             let before = tasks::run_ticks(thread)?;
             std::thread::sleep(2 * LOOK);
             Ok(tasks::run_ticks(thread)? > before)
         })?;
     }
-    println!("{} threads run on, none governed, masks {all}", threads.len());
+    println!(
+        "{} threads run on, none governed, masks {all}",
+        threads.len()
+    );
     Ok(())
 }
 
 fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
     let started = Instant::now();
     while !holds()? {
-        ensure(started.elapsed() < PATIENCE, || format!("waited in vain for {what}"))?;
+        ensure(started.elapsed() < PATIENCE, || {
+            format!("waited in vain for {what}")
+        })?;
         std::thread::sleep(LOOK);
     }
     Ok(())
@@ -53,11 +62,15 @@ pub(crate) fn killed(topology: &Topology) -> Outcome<()> {
     let mut said = String::new();
     BufReader::new(owner.stdout.take().ok_or("no stdout")?).read_line(&mut said)?;
     ensure(said == "holding\n", || format!("the owner said '{said}'"))?;
-    let other = probe("/".as_ref()).ready().map_or_else(|o| o.to_string(), |()| "ready".into());
+    let other = probe("/".as_ref())
+        .ready()
+        .map_or_else(|o| o.to_string(), |()| "ready".into());
     ensure(other.contains("'consort' is enabled"), || other.clone())?;
     owner.kill()?;
     owner.wait()?;
-    wait_for("the scheduler's end", || Ok(tasks::kernel_state()? == "disabled"))?;
+    wait_for("the scheduler's end", || {
+        Ok(tasks::kernel_state()? == "disabled")
+    })?;
     as_without(topology, &load.threads)
 }
 
@@ -66,7 +79,11 @@ pub(crate) fn own_forever(topology: &Topology) -> Outcome<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     let mut scheduler = start(topology)?;
-    hold(&mut scheduler, topology, &tasks::threads(line.trim().parse()?, 4)?)?;
+    hold(
+        &mut scheduler,
+        topology,
+        &tasks::threads(line.trim().parse()?, 4)?,
+    )?;
     println!("holding");
     loop {
         scheduler.beat();
@@ -78,7 +95,10 @@ fn hold(scheduler: &mut Scheduler, topology: &Topology, threads: &[ThreadId]) ->
     manage(scheduler, threads)?;
     let core = cores_of(topology).remove(0);
     scheduler.apply(&ExtPlan {
-        places: threads.iter().map(|&thread| (thread, core.clone())).collect(),
+        places: threads
+            .iter()
+            .map(|&thread| (thread, core.clone()))
+            .collect(),
         ..ExtPlan::free(QUANTUM)
     })?;
     Ok(())
@@ -93,7 +113,9 @@ pub(crate) fn dropped(topology: &Topology) -> Outcome<()> {
         scheduler.release(load.threads[0])?;
         as_without(topology, &load.threads[..1])?;
         drop(scheduler);
-        wait_for("the scheduler's end", || Ok(tasks::kernel_state()? == "disabled"))?;
+        wait_for("the scheduler's end", || {
+            Ok(tasks::kernel_state()? == "disabled")
+        })?;
         as_without(topology, &load.threads)?;
     }
     Ok(())
@@ -105,15 +127,21 @@ pub(crate) fn refused(topology: &Topology) -> Outcome<()> {
     let thread = load.threads[0];
     make_batch(thread)?;
     let refused = words(start(topology)?.manage(thread).map_err(Into::into));
-    ensure(refused.contains("policy 3"), || format!("manage said '{refused}'"))?;
+    ensure(refused.contains("policy 3"), || {
+        format!("manage said '{refused}'")
+    })?;
     let large = Topology::uniform(600, 2)?;
     let refused = words(start(&large).map(drop));
-    ensure(refused.contains("at most 1024"), || format!("start said '{refused}'"))?;
+    ensure(refused.contains("at most 1024"), || {
+        format!("start said '{refused}'")
+    })?;
     drop(load);
     nix::unistd::setuid(1000.into())?;
     let refused = words(start(topology).map(drop));
     println!("{refused}");
-    ensure(refused.contains("needs root"), || format!("start said '{refused}'"))
+    ensure(refused.contains("needs root"), || {
+        format!("start said '{refused}'")
+    })
 }
 
 fn words(result: Outcome<()>) -> String {

@@ -24,12 +24,19 @@ impl Load {
 
     /// Starts one that writes down when its threads ran, for so long.
     pub(crate) fn gang(threads: usize, seconds: u64) -> Outcome<Self> {
-        Self::start(&["gang", &threads.to_string(), &seconds.to_string()], threads)
+        Self::start(
+            &["gang", &threads.to_string(), &seconds.to_string()],
+            threads,
+        )
     }
 
     pub(crate) fn start(arguments: &[&str], threads: usize) -> Outcome<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("load").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg("load")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let child = command.spawn()?;
         let threads = tasks::threads(child.id(), threads)?;
         Ok(Self { child, threads })
@@ -46,7 +53,11 @@ impl Load {
             stdout.read_to_string(&mut text)?;
         }
         let status = self.child.wait()?;
-        if status.success() { Ok(text) } else { Err(format!("a load ended with {status}").into()) }
+        if status.success() {
+            Ok(text)
+        } else {
+            Err(format!("a load ended with {status}").into())
+        }
     }
 }
 
@@ -89,8 +100,12 @@ const PAUSE: Duration = Duration::from_millis(2);
 fn gang(threads: usize, seconds: u64) -> Outcome<()> {
     let end = monotonic()? + Duration::from_secs(seconds);
     let stretches = std::thread::scope(|scope| {
-        let running: Vec<_> = (1..threads).map(|_| scope.spawn(move || stretches(end))).collect();
-        let ended = running.into_iter().map(|thread| thread.join().unwrap_or_default());
+        let running: Vec<_> = (1..threads)
+            .map(|_| scope.spawn(move || stretches(end)))
+            .collect();
+        let ended = running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_default());
         ended.collect::<Vec<_>>()
     });
     for (from, to) in stretches.into_iter().flatten() {
@@ -123,7 +138,9 @@ fn monotonic() -> Outcome<Duration> {
 fn looks(number: usize) -> Outcome<()> {
     let pus = || -> Outcome<usize> {
         let mask = sched_getaffinity(Pid::from_raw(0))?;
-        Ok((0..CpuSet::count()).filter(|&pu| mask.is_set(pu).unwrap_or(false)).count())
+        Ok((0..CpuSet::count())
+            .filter(|&pu| mask.is_set(pu).unwrap_or(false))
+            .count())
     };
     let all = pus()?;
     wait_to_go()?;

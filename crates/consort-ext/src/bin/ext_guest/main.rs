@@ -2,10 +2,10 @@
 //!
 //! Usage: `ext-guest CORES WAYS SCENARIO...`. PUs are numbered as qemu does, way first.
 
+mod endings;
 mod load;
 mod placing;
 mod slots;
-mod endings;
 mod starting;
 mod tasks;
 
@@ -22,10 +22,12 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 /// The quantum that plans tell.
 pub(crate) const QUANTUM: Duration = Duration::from_secs(1);
 
-/// One host thread emulates all PUs in turn, so a PU may be away for longer than on a real machine.
+/// One host thread emulates all PUs in turn, a tenth of a second each: with 32 busy ones a PU is away
+/// for three seconds, and longer on a busy host.
 pub(crate) fn patient() -> Config {
     Config {
-        relief: Duration::from_secs(2),
+        relief: Duration::from_secs(10),
+        watchdog: Duration::from_secs(30),
         ..Config::default()
     }
 }
@@ -36,7 +38,11 @@ pub(crate) fn start(topology: &Topology) -> Outcome<Scheduler> {
 
 /// Fails with the words where the condition does not hold.
 pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome<()> {
-    if holds { Ok(()) } else { Err(otherwise().into()) }
+    if holds {
+        Ok(())
+    } else {
+        Err(otherwise().into())
+    }
 }
 
 fn topology(cores: u32, ways: u32) -> Outcome<Topology> {

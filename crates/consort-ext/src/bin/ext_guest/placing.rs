@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 const WATCHED: Duration = Duration::from_secs(4);
 
 /// As many threads per PU, dealt to the cores in turn; all are where they belong.
-pub(crate) fn cores(
-    scheduler: &mut Scheduler,
-    topology: &Topology,
-    per_pu: usize,
-) -> Outcome<()> {
+pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usize) -> Outcome<()> {
     let load = Load::spinning(topology.pus().len() * per_pu)?;
     manage(scheduler, &load.threads)?;
     let cores: Vec<PuSet> = cores_of(topology);
-    let places = load.threads.iter().copied().zip(cores.iter().cloned().cycle());
+    let places = load
+        .threads
+        .iter()
+        .copied()
+        .zip(cores.iter().cloned().cycle());
     let plan = ExtPlan {
         places: places.collect(),
         ..ExtPlan::free(QUANTUM)
     };
     scheduler.apply(&plan)?;
-    settle(scheduler);
+    settle(scheduler, &plan)?;
     let before = scheduler.stats().total();
     let seen = watch(scheduler, &plan)?;
     let counted = scheduler.stats().total().since(&before).adherence();
@@ -38,7 +38,9 @@ pub(crate) fn cores(
         load.threads.len(),
         stats.reliefs
     );
-    ensure(counted >= 0.99, || format!("adherence {counted}: {stats:?}"))?;
+    ensure(counted >= 0.99, || {
+        format!("adherence {counted}: {stats:?}")
+    })?;
     ensure(seen >= 0.99, || format!("seen in place {seen}"))?;
     ran_all(scheduler, &load.threads)?;
     together(scheduler, &load.threads, cores.len(), per_pu)
@@ -52,15 +54,28 @@ pub(crate) fn cores_of(topology: &Topology) -> Vec<PuSet> {
 pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> Outcome<()> {
     for &thread in threads {
         scheduler.manage(thread)?;
-        ensure(tasks::governed(thread)?, || format!("{thread} is not governed"))?;
+        ensure(tasks::governed(thread)?, || {
+            format!("{thread} is not governed")
+        })?;
     }
     Ok(())
 }
 
-/// Threads that ran elsewhere before the plan need a turn of each PU's clock to come.
-fn settle(scheduler: &mut Scheduler) {
-    std::thread::sleep(10 * LOOK);
-    scheduler.beat();
+/// Waits until every thread has left the PU where it ran before the plan; an emulated PU's next tick
+/// can take seconds to come.
+fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<()> {
+    let started = Instant::now();
+    for (&thread, pus) in &plan.places {
+        while !pus.contains(PuId(tasks::processor(thread)?)) {
+            scheduler.beat();
+            std::thread::sleep(LOOK);
+            let waited = started.elapsed();
+            ensure(waited < 10 * WATCHED, || {
+                format!("{thread} does not go to PU {pus}")
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// The share of looks at which a thread was on a PU of its place.
@@ -82,11 +97,15 @@ fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<f64> {
 fn untouched(managed: &[ThreadId]) -> Outcome<()> {
     for pid in [1, std::process::id()] {
         for thread in tasks::threads(pid, 1)? {
-            ensure(!tasks::governed(thread)?, || format!("{thread} is governed"))?;
+            ensure(!tasks::governed(thread)?, || {
+                format!("{thread} is governed")
+            })?;
         }
     }
     for &thread in managed {
-        ensure(tasks::governed(thread)?, || format!("{thread} is no longer governed"))?;
+        ensure(tasks::governed(thread)?, || {
+            format!("{thread} is no longer governed")
+        })?;
     }
     Ok(())
 }
@@ -94,21 +113,34 @@ fn untouched(managed: &[ThreadId]) -> Outcome<()> {
 fn ran_all(scheduler: &Scheduler, threads: &[ThreadId]) -> Outcome<()> {
     for &thread in threads {
         let times = scheduler.times(thread)?.ok_or("a thread without times")?;
-        ensure(!times.in_place.is_zero(), || format!("{thread} never ran: {times:?}"))?;
+        ensure(!times.in_place.is_zero(), || {
+            format!("{thread} never ran: {times:?}")
+        })?;
     }
     Ok(())
 }
 
 /// The two first threads of a core ran there together; those of different cores never did.
-fn together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize, per_pu: usize) -> Outcome<()> {
+fn together(
+    scheduler: &Scheduler,
+    threads: &[ThreadId],
+    cores: usize,
+    per_pu: usize,
+) -> Outcome<()> {
     let with = |other: usize| scheduler.together(threads[0], threads[other]);
     let (same, different) = (with(cores)?, with(1)?);
     let alone = scheduler.times(threads[0])?.ok_or("no times")?.in_place;
     println!("together {same:?} of {alone:?}, with a thread of another core {different:?}");
     ensure(different.is_zero(), || format!("{different:?} on one core"))?;
     // With one thread per PU only this program and the kernel's own threads take a PU away.
-    let least = if per_pu == 1 { alone.mul_f64(0.5) } else { Duration::from_millis(1) };
-    ensure(same >= least, || format!("together only {same:?} of {alone:?}"))
+    let least = if per_pu == 1 {
+        alone.mul_f64(0.5)
+    } else {
+        Duration::from_millis(1)
+    };
+    ensure(same >= least, || {
+        format!("together only {same:?} of {alone:?}")
+    })
 }
 
 /// A thread that may run on PU 2 only is there, although the plan has it on PU 5.
@@ -129,7 +161,10 @@ pub(crate) fn own_mask_first(scheduler: &mut Scheduler) -> Outcome<()> {
 
 fn on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
     ExtPlan {
-        places: threads.iter().map(|&thread| (thread, pus.clone())).collect(),
+        places: threads
+            .iter()
+            .map(|&thread| (thread, pus.clone()))
+            .collect(),
         ..ExtPlan::free(QUANTUM)
     }
 }
@@ -137,7 +172,7 @@ fn on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
 /// The PUs on which the threads were seen for a second, after they have settled.
 fn places(scheduler: &mut Scheduler, threads: &[ThreadId], beat: bool) -> Outcome<BTreeSet<u32>> {
     let mut seen = BTreeSet::new();
-    std::thread::sleep(10 * LOOK);
+    std::thread::sleep(50 * LOOK);
     for _ in 0..50 {
         if beat {
             scheduler.beat();
@@ -188,7 +223,9 @@ pub(crate) fn stale(scheduler: &mut Scheduler) -> Outcome<()> {
     ensure(free.len() > 2, || format!("stale, and still on {free:?}"))?;
     scheduler.beat();
     let again = places(scheduler, &load.threads, true)?;
-    ensure(again == BTreeSet::from([3]), || format!("again held on {again:?}"))?;
+    ensure(again == BTreeSet::from([3]), || {
+        format!("again held on {again:?}")
+    })?;
     println!("held on {held:?}, stale on {free:?}, again on {again:?}");
     Ok(())
 }
@@ -208,7 +245,10 @@ pub(crate) fn moves(scheduler: &mut Scheduler) -> Outcome<()> {
         let inside = seen.iter().all(|&pu| pus.contains(PuId(pu)));
         ensure(inside, || {
             let times: Vec<_> = load.threads.iter().map(|&t| scheduler.times(t)).collect();
-            format!("on {seen:?}, planned {pus}: {times:?} {:?}", scheduler.stats())
+            format!(
+                "on {seen:?}, planned {pus}: {times:?} {:?}",
+                scheduler.stats()
+            )
         })?;
         println!("planned {pus}, seen on {seen:?}");
     }

@@ -14,7 +14,10 @@ const SLOT: Duration = Duration::from_millis(100);
 /// Two gangs of four on PUs of their own, which without slots would run all the time.
 pub(crate) fn gangs(scheduler: &mut Scheduler) -> Outcome<()> {
     let before = scheduler.stats();
-    let gangs = [Load::gang(GANG as usize + 1, SECONDS)?, Load::gang(GANG as usize + 1, SECONDS)?];
+    let gangs = [
+        Load::gang(GANG as usize + 1, SECONDS)?,
+        Load::gang(GANG as usize + 1, SECONDS)?,
+    ];
     let mut plan = ExtPlan::free(QUANTUM);
     for (gang, first) in gangs.iter().zip([0, GANG]) {
         manage(scheduler, &gang.threads)?;
@@ -60,7 +63,12 @@ fn stretches(gang: Load, from: Duration, to: Duration) -> Outcome<Vec<Stretch>> 
     let mut all = Vec::new();
     for line in text.lines() {
         let mut numbers = line.trim_start_matches("ran ").split(' ').map(str::parse);
-        let mut next = || numbers.next().ok_or("a short line").map(|n| n.map(Duration::from_nanos));
+        let mut next = || {
+            numbers
+                .next()
+                .ok_or("a short line")
+                .map(|n| n.map(Duration::from_nanos))
+        };
         let (begin, end) = (next()??, next()??);
         if begin >= from && end <= to {
             all.push((begin, end));
@@ -71,8 +79,14 @@ fn stretches(gang: Load, from: Duration, to: Duration) -> Outcome<Vec<Stretch>> 
 
 fn check_apart(one: &[Stretch], other: &[Stretch]) -> Outcome<()> {
     let meet = |a: &&Stretch, b: &&Stretch| a.0 <= b.1 && b.0 <= a.1;
-    let met = one.iter().find_map(|a| other.iter().find(|b| meet(&a, b)).map(|b| (a, b)));
-    println!("stretches {} and {}, none at the same time", one.len(), other.len());
+    let met = one
+        .iter()
+        .find_map(|a| other.iter().find(|b| meet(&a, b)).map(|b| (a, b)));
+    println!(
+        "stretches {} and {}, none at the same time",
+        one.len(),
+        other.len()
+    );
     ensure(met.is_none(), || format!("both gangs ran: {met:?}"))?;
     let enough = one.len().min(other.len()) >= 4 * GANG as usize;
     ensure(enough, || "too few stretches to tell".to_owned())
@@ -80,7 +94,12 @@ fn check_apart(one: &[Stretch], other: &[Stretch]) -> Outcome<()> {
 
 fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> {
     let forced_idle = |stats: &Stats| -> Duration {
-        stats.pus.iter().take(2 * GANG as usize).map(|pu| pu.forced_idle).sum()
+        stats
+            .pus
+            .iter()
+            .take(2 * GANG as usize)
+            .map(|pu| pu.forced_idle)
+            .sum()
     };
     let idle = forced_idle(stats) - forced_idle(before);
     let share = idle.as_secs_f64() / lasted.as_secs_f64() / f64::from(2 * GANG);
@@ -89,10 +108,14 @@ fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> 
         "slots {slots}, overlaps {}, overruns {}, forced idle {share:.2} of the gangs' PUs",
         stats.overlaps, stats.overruns
     );
-    ensure(stats.overlaps == 0 && stats.overruns == 0, || format!("{stats:?}"))?;
+    ensure(stats.overlaps == 0 && stats.overruns == 0, || {
+        format!("{stats:?}")
+    })?;
     ensure(slots >= 8, || "hardly any slot".to_owned())?;
     // Each gang's PUs idle in the other's slots.
-    ensure((0.25..=0.75).contains(&share), || format!("forced idle {share}"))
+    ensure((0.25..=0.75).contains(&share), || {
+        format!("forced idle {share}")
+    })
 }
 
 /// A slot that outlasts the watchdog's patience ends the scheduler and nothing else.
@@ -120,9 +143,15 @@ pub(crate) fn stall(topology: &Topology) -> Outcome<()> {
     };
     println!("ejected: {reason}");
     ensure(reason.contains("stall"), || reason.clone())?;
-    let refused = scheduler.apply(&plan).map_or_else(|error| error.to_string(), |()| String::new());
-    ensure(refused.contains("stall"), || format!("apply said '{refused}'"))?;
+    let refused = scheduler
+        .apply(&plan)
+        .map_or_else(|error| error.to_string(), |()| String::new());
+    ensure(refused.contains("stall"), || {
+        format!("apply said '{refused}'")
+    })?;
     let state = tasks::kernel_state()?;
     ensure(state == "disabled", || state.clone())?;
-    loads.iter().try_for_each(|load| crate::endings::as_without(topology, &load.threads))
+    loads
+        .iter()
+        .try_for_each(|load| crate::endings::as_without(topology, &load.threads))
 }

@@ -5,12 +5,14 @@ use crate::placing::{cores_of, manage};
 use crate::{LOOK, Outcome, QUANTUM, ensure, tasks};
 use consort_core::{ThreadId, Topology};
 use consort_ext::{ExtPlan, Scheduler};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
-const CHILDREN: usize = 300;
+const CHILDREN: usize = 200;
 const LOOKS: usize = 10_000;
-const ROUNDS: usize = 3000;
+const ROUNDS: usize = 1000;
 const TURNS: usize = 5;
 
 /// Waits for a line, then starts children that say whether they are governed and what they see.
@@ -42,7 +44,10 @@ pub(crate) fn forks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<(
 fn on_one_core(topology: &Topology, threads: &[ThreadId]) -> ExtPlan {
     let core = cores_of(topology).remove(0);
     ExtPlan {
-        places: threads.iter().map(|&thread| (thread, core.clone())).collect(),
+        places: threads
+            .iter()
+            .map(|&thread| (thread, core.clone()))
+            .collect(),
         ..ExtPlan::free(QUANTUM)
     }
 }
@@ -66,7 +71,10 @@ fn while_beating<T: Send>(
             beat();
             std::thread::sleep(LOOK);
         }
-        working.join().map_err(|_| "the work panicked")?.map_err(Into::into)
+        working
+            .join()
+            .map_err(|_| "the work panicked")?
+            .map_err(Into::into)
     })
 }
 
@@ -96,17 +104,21 @@ pub(crate) fn looks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<(
 fn output_under(load: Load, mut apply: impl FnMut() -> bool) -> Outcome<(String, usize)> {
     let mut plans = 0;
     let said = while_beating(
-        || load.output().map_err(|error| std::io::Error::other(error.to_string())),
+        || {
+            load.output()
+                .map_err(|error| std::io::Error::other(error.to_string()))
+        },
         || plans += usize::from(apply()),
     )?;
     Ok((said, plans))
 }
 
-/// Rounds of a ping-pong through pipes, governed and not, by turns; prints the ratio.
+/// Rounds of a ping-pong through pipes on one core, where the plan or else the mask has it, by turns;
+/// prints the ratio.
 pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let (mut governed, mut free) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        free.push(ping(|_| Ok(()))?);
+        free.push(ping(|threads| confine(topology, threads))?);
         governed.push(ping(|threads| {
             manage(scheduler, threads)?;
             Ok(scheduler.apply(&on_one_core(topology, threads))?)
@@ -120,7 +132,20 @@ pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()
         free / 1e3,
         governed / free
     );
-    ensure(governed > 0.0 && free > 0.0, || "nothing was measured".to_owned())
+    ensure(governed > 0.0 && free > 0.0, || {
+        "nothing was measured".to_owned()
+    })
+}
+
+fn confine(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+    let mut mask = CpuSet::new();
+    for pu in cores_of(topology).remove(0).iter() {
+        mask.set(pu.0 as usize)?;
+    }
+    for thread in threads {
+        sched_setaffinity(Pid::from_raw(i32::try_from(thread.tid)?), &mask)?;
+    }
+    Ok(())
 }
 
 /// Nanoseconds per round trip of two threads that were prepared so.

@@ -54,7 +54,9 @@ pub(crate) fn governed(thread: ThreadId) -> Outcome<bool> {
 
 /// What the kernel says of its sched_ext scheduler.
 pub(crate) fn kernel_state() -> Outcome<String> {
-    Ok(fs::read_to_string("/sys/kernel/sched_ext/state")?.trim().to_owned())
+    Ok(fs::read_to_string("/sys/kernel/sched_ext/state")?
+        .trim()
+        .to_owned())
 }
 
 fn file(thread: ThreadId, name: &str) -> PathBuf {
