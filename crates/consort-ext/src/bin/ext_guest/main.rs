@@ -19,8 +19,9 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// How often scenarios look and beat.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-/// The quantum that plans tell.
-pub(crate) const QUANTUM: Duration = Duration::from_secs(1);
+/// The quantum that plans tell: this program, too, waits for its emulated PU, and is not to fall
+/// silent meanwhile.
+pub(crate) const QUANTUM: Duration = Duration::from_secs(20);
 
 /// One host thread emulates all PUs in turn, a tenth of a second each: with 32 busy ones a PU is away
 /// for three seconds, and longer on a busy host.

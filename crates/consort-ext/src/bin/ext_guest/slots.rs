@@ -109,7 +109,7 @@ fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> 
         stats.overlaps, stats.overruns
     );
     ensure(stats.overlaps == 0 && stats.overruns == 0, || {
-        format!("{stats:?}")
+        format!("overlaps {}, overruns {}", stats.overlaps, stats.overruns)
     })?;
     ensure(slots >= 8, || "hardly any slot".to_owned())?;
     // Each gang's PUs idle in the other's slots.
