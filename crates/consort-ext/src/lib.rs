@@ -29,7 +29,7 @@
 //! ```
 //!
 //! Pitfalls: the kernel's ordinary threads come before those of a partial sched_ext scheduler, so a
-//! busy foreign thread takes its PU from them. Without the feature `bpf` there is only [`probe`],
+//! busy foreign thread takes its PU from them. Without the feature `bpf` there is only [`probe()`],
 //! which says so. docs/ext.md tells the rest.
 
 mod config;

@@ -39,7 +39,7 @@ impl Scheduler {
     /// Starts the scheduler; no thread is governed yet.
     ///
     /// # Errors
-    /// [`ExtError::Unavailable`] where [`probe`] finds an obstacle, [`ExtError::TooLarge`] where the
+    /// [`ExtError::Unavailable`] where [`probe()`] finds an obstacle, [`ExtError::TooLarge`] where the
     /// machine or the number of slots is, [`ExtError::Refused`] where the kernel objects.
     pub fn start(topology: &Topology, config: &Config) -> Result<Self, ExtError> {
         let layout = Layout::new(topology)?;
