@@ -36,7 +36,7 @@ pub(crate) fn as_without(topology: &Topology, threads: &[ThreadId]) -> Outcome<(
     Ok(())
 }
 
-fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
     let started = Instant::now();
     while !holds()? {
         ensure(started.elapsed() < PATIENCE, || {

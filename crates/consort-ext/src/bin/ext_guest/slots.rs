@@ -1,5 +1,6 @@
 //! Time slots: gangs that never run at the same time, and slots that are too long.
 
+use crate::endings::wait_for;
 use crate::load::Load;
 use crate::placing::manage;
 use crate::{LOOK, Outcome, QUANTUM, ensure, patient, tasks};
@@ -149,8 +150,10 @@ pub(crate) fn stall(topology: &Topology) -> Outcome<()> {
     ensure(refused.contains("stall"), || {
         format!("apply said '{refused}'")
     })?;
-    let state = tasks::kernel_state()?;
-    ensure(state == "disabled", || state.clone())?;
+    // The reason is told before the kernel has put everything back.
+    wait_for("the scheduler's end", || {
+        Ok(tasks::kernel_state()? == "disabled")
+    })?;
     loads
         .iter()
         .try_for_each(|load| crate::endings::as_without(topology, &load.threads))
