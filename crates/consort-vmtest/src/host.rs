@@ -16,10 +16,11 @@ pub struct Host {
 
 /// The first thing that guests need and this host lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no {what} at {looked}; .ci/install-vm installs it")]
+#[error("no {what} at {looked}; {script} installs it")]
 pub struct Missing {
     what: &'static str,
     looked: String,
+    script: &'static str,
 }
 
 impl Host {
@@ -29,17 +30,24 @@ impl Host {
     /// # Errors
     /// [`Missing`] says what is not there.
     pub fn find() -> Result<Self, Missing> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        let kernel =
-            std::env::var_os("CONSORT_VM_KERNEL").map_or_else(cached_kernel, PathBuf::from);
-        Self::locate(&folders, &kernel)
+        let kernel = kernel_at("CONSORT_VM_KERNEL", "vmlinuz");
+        Self::locate(&folders(), &kernel, ".ci/install-vm")
     }
 
     /// [`Host::find`] for a test: prints `skipped: reason` where there is no host for guests.
     #[must_use]
     pub fn find_or_skip() -> Option<Self> {
         Self::find()
+            .inspect_err(|missing| skipped(&missing.to_string()))
+            .ok()
+    }
+
+    /// [`Host::find_or_skip`] with the kernel that has sched_ext: at `$CONSORT_EXT_KERNEL` or in the
+    /// cache that `.ci/install-ext` fills.
+    #[must_use]
+    pub fn find_ext_or_skip() -> Option<Self> {
+        let kernel = kernel_at("CONSORT_EXT_KERNEL", "ext/vmlinuz");
+        Self::locate(&folders(), &kernel, ".ci/install-ext")
             .inspect_err(|missing| skipped(&missing.to_string()))
             .ok()
     }
@@ -59,11 +67,12 @@ impl Host {
         lines.find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
     }
 
-    fn locate(folders: &[PathBuf], kernel: &Path) -> Result<Self, Missing> {
+    /// `script` installs the kernel, and for all kernels `.ci/install-vm` the tools.
+    fn locate(folders: &[PathBuf], kernel: &Path, script: &'static str) -> Result<Self, Missing> {
         Ok(Self {
             qemu: tool(folders, "qemu-system-x86_64")?,
             busybox: tool(folders, "busybox")?,
-            kernel: existing("kernel", kernel.to_owned())?,
+            kernel: existing("kernel", kernel.to_owned(), script)?,
         })
     }
 }
@@ -79,28 +88,40 @@ fn tool(folders: &[PathBuf], name: &'static str) -> Result<PathBuf, Missing> {
     candidates.find(|path| path.is_file()).ok_or(Missing {
         what: name,
         looked: "any folder of PATH".into(),
+        script: ".ci/install-vm",
     })
 }
 
-fn existing(what: &'static str, path: PathBuf) -> Result<PathBuf, Missing> {
+fn existing(what: &'static str, path: PathBuf, script: &'static str) -> Result<PathBuf, Missing> {
     if path.is_file() {
         return Ok(path);
     }
     Err(Missing {
         what,
         looked: path.display().to_string(),
+        script,
     })
 }
 
+/// The folders of `PATH`.
+fn folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).collect()
+}
+
+/// The kernel that the variable names, or else the one of the cache.
+fn kernel_at(variable: &str, cached: &str) -> PathBuf {
+    std::env::var_os(variable).map_or_else(|| cache().join(cached), PathBuf::from)
+}
+
 /// The same rule as in `.ci/install-vm`.
-fn cached_kernel() -> PathBuf {
+fn cache() -> PathBuf {
     let from = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
-    let cache = from("CONSORT_VM_CACHE").unwrap_or_else(|| {
+    from("CONSORT_VM_CACHE").unwrap_or_else(|| {
         from("XDG_CACHE_HOME")
             .unwrap_or_else(|| from("HOME").unwrap_or_default().join(".cache"))
             .join("consort/vm")
-    });
-    cache.join("vmlinuz")
+    })
 }
 
 #[cfg(test)]
@@ -112,13 +133,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folders = [folder.path().to_owned()];
         let kernel = folder.path().join("vmlinuz");
-        let what = || Host::locate(&folders, &kernel).unwrap_err().to_string();
+        const SCRIPT: &str = ".ci/install-vm";
+        let what = || {
+            Host::locate(&folders, &kernel, SCRIPT)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(what().starts_with("no qemu-system-x86_64 at any folder of PATH"));
         std::fs::write(folder.path().join("qemu-system-x86_64"), "").unwrap();
         assert!(what().starts_with("no busybox"));
         std::fs::write(folder.path().join("busybox"), "").unwrap();
         assert!(what().contains("vmlinuz; .ci/install-vm"));
         std::fs::write(&kernel, "").unwrap();
-        assert_eq!(Host::locate(&folders, &kernel).unwrap().kernel, kernel);
+        assert_eq!(
+            Host::locate(&folders, &kernel, SCRIPT).unwrap().kernel,
+            kernel
+        );
     }
 }

@@ -13,6 +13,7 @@ use std::process::Command;
 /// A crate that is not listed is an error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
+    ("consort-ext", &["consort-core"]),
     ("consort-isa", &[]),
     ("consort-kernels", &[]),
     ("consort-lab", &["consort-core", "consort-sim"]),

@@ -1,0 +1,157 @@
+//! However the scheduler ends, everything runs on as without it.
+
+use crate::load::Load;
+use crate::placing::{cores_of, manage};
+use crate::{LOOK, Outcome, QUANTUM, ensure, start, tasks};
+use consort_core::{ThreadId, Topology};
+use consort_ext::{ExtPlan, Scheduler, probe};
+use nix::libc;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// No thread is governed, every one runs, every mask is whole.
+pub(crate) fn as_without(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+    let all = topology.pus().to_string();
+    for &thread in threads {
+        ensure(!tasks::governed(thread)?, || {
+            format!("{thread} is still governed")
+        })?;
+        let mask = tasks::mask(thread)?;
+        ensure(mask == all, || {
+            format!("{thread} may run on {mask}, not {all}")
+        })?;
+        wait_for("running on", || {
+            let before = tasks::run_ticks(thread)?;
+            std::thread::sleep(2 * LOOK);
+            Ok(tasks::run_ticks(thread)? > before)
+        })?;
+    }
+    println!(
+        "{} threads run on, none governed, masks {all}",
+        threads.len()
+    );
+    Ok(())
+}
+
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
+    let started = Instant::now();
+    while !holds()? {
+        ensure(started.elapsed() < PATIENCE, || {
+            format!("waited in vain for {what}")
+        })?;
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// The owner is killed while its plan holds every thread on one core.
+pub(crate) fn killed(topology: &Topology) -> Outcome<()> {
+    let load = Load::spinning(4)?;
+    let size = [topology.cores().len(), topology.smt()].map(|number| number.to_string());
+    let mut owner = Command::new(std::env::current_exe()?)
+        .args(size)
+        .arg("owner")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut words = owner.stdin.take().ok_or("no stdin")?;
+    writeln!(words, "{}", load.threads[0].pid)?;
+    let mut said = String::new();
+    BufReader::new(owner.stdout.take().ok_or("no stdout")?).read_line(&mut said)?;
+    ensure(said == "holding\n", || format!("the owner said '{said}'"))?;
+    let other = probe("/".as_ref())
+        .ready()
+        .map_or_else(|o| o.to_string(), |()| "ready".into());
+    ensure(other.contains("'consort' is enabled"), || other.clone())?;
+    owner.kill()?;
+    owner.wait()?;
+    wait_for("the scheduler's end", || {
+        Ok(tasks::kernel_state()? == "disabled")
+    })?;
+    as_without(topology, &load.threads)
+}
+
+/// Holds a program's threads until it is killed; its process is told on the first line of stdin.
+pub(crate) fn own_forever(topology: &Topology) -> Outcome<()> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    let mut scheduler = start(topology)?;
+    hold(
+        &mut scheduler,
+        topology,
+        &tasks::threads(line.trim().parse()?, 4)?,
+    )?;
+    println!("holding");
+    loop {
+        scheduler.beat();
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn hold(scheduler: &mut Scheduler, topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+    manage(scheduler, threads)?;
+    let core = cores_of(topology).remove(0);
+    scheduler.apply(&ExtPlan {
+        places: threads
+            .iter()
+            .map(|&thread| (thread, core.clone()))
+            .collect(),
+        ..ExtPlan::free(QUANTUM)
+    })?;
+    Ok(())
+}
+
+/// Threads are taken back one by one, then the scheduler is dropped; a new one can follow.
+pub(crate) fn dropped(topology: &Topology) -> Outcome<()> {
+    let load = Load::spinning(4)?;
+    for _ in 0..2 {
+        let mut scheduler = start(topology)?;
+        hold(&mut scheduler, topology, &load.threads)?;
+        scheduler.release(load.threads[0])?;
+        as_without(topology, &load.threads[..1])?;
+        drop(scheduler);
+        wait_for("the scheduler's end", || {
+            Ok(tasks::kernel_state()? == "disabled")
+        })?;
+        as_without(topology, &load.threads)?;
+    }
+    Ok(())
+}
+
+/// What stands in the way is named: somebody else's policy, a machine too large, no privilege.
+pub(crate) fn refused(topology: &Topology) -> Outcome<()> {
+    let load = Load::spinning(1)?;
+    let thread = load.threads[0];
+    make_batch(thread)?;
+    let refused = words(start(topology)?.manage(thread).map_err(Into::into));
+    ensure(refused.contains("policy 3"), || {
+        format!("manage said '{refused}'")
+    })?;
+    let large = Topology::uniform(600, 2)?;
+    let refused = words(start(&large).map(drop));
+    ensure(refused.contains("at most 1024"), || {
+        format!("start said '{refused}'")
+    })?;
+    drop(load);
+    nix::unistd::setuid(1000.into())?;
+    let refused = words(start(topology).map(drop));
+    println!("{refused}");
+    ensure(refused.contains("needs root"), || {
+        format!("start said '{refused}'")
+    })
+}
+
+fn words(result: Outcome<()>) -> String {
+    result.map_or_else(|error| error.to_string(), |()| "well done".to_owned())
+}
+
+fn make_batch(thread: ThreadId) -> Outcome<()> {
+    let none = libc::sched_param { sched_priority: 0 };
+    let tid = i32::try_from(thread.tid)?;
+    // SAFETY: the kernel reads `none`, which lives until the call returns.
+    let result = unsafe { libc::sched_setscheduler(tid, libc::SCHED_BATCH, &raw const none) };
+    ensure(result == 0, || std::io::Error::last_os_error().to_string())
+}

@@ -1,0 +1,118 @@
+//! Scenarios that show in a guest what the scheduler does; see `tests/guests.rs`.
+//!
+//! Usage: `ext-guest CORES WAYS SCENARIO...`. PUs are numbered as qemu does, way first.
+
+mod endings;
+mod load;
+mod placing;
+mod slots;
+mod starting;
+mod tasks;
+
+use consort_core::topology::{CoreType, PuFacts};
+use consort_core::{PuId, Topology};
+use consort_ext::{Config, ExtPlan, Scheduler};
+use std::process::ExitCode;
+use std::time::Duration;
+
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// How often scenarios look and beat.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+/// The quantum that plans tell: this program, too, waits for its emulated PU, and is not to fall
+/// silent meanwhile.
+pub(crate) const QUANTUM: Duration = Duration::from_secs(20);
+
+/// One host thread emulates all PUs in turn, a tenth of a second each: with 32 busy ones a PU is away
+/// for three seconds, and longer on a busy host.
+pub(crate) fn patient() -> Config {
+    Config {
+        relief: Duration::from_secs(10),
+        watchdog: Duration::from_secs(30),
+        ..Config::default()
+    }
+}
+
+pub(crate) fn start(topology: &Topology) -> Outcome<Scheduler> {
+    Ok(Scheduler::start(topology, &patient())?)
+}
+
+/// Fails with the words where the condition does not hold.
+pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome<()> {
+    if holds {
+        Ok(())
+    } else {
+        Err(otherwise().into())
+    }
+}
+
+fn topology(cores: u32, ways: u32) -> Outcome<Topology> {
+    let facts = (0..cores * ways).map(|pu| PuFacts {
+        pu: PuId(pu),
+        package: 0,
+        node: 0,
+        core: pu / ways,
+        llc: 0,
+        l2: Some(pu / ways),
+        core_type: 0,
+    });
+    Ok(Topology::new(facts.collect(), vec![CoreType::uniform()])?)
+}
+
+/// Scenarios that can follow each other under one scheduler.
+fn shared(scheduler: &mut Scheduler, topology: &Topology, name: &str) -> Outcome<()> {
+    match name {
+        "full" => placing::cores(scheduler, topology, 1),
+        "double" => placing::cores(scheduler, topology, 2),
+        "mask" => placing::own_mask_first(scheduler),
+        "stale" => placing::stale(scheduler),
+        "moves" => placing::moves(scheduler),
+        "gangs" => slots::gangs(scheduler),
+        "forks" => starting::forks(scheduler, topology),
+        "looks" => starting::looks(scheduler, topology),
+        "cost" => starting::cost(scheduler, topology),
+        other => Err(format!("there is no scenario '{other}'").into()),
+    }
+}
+
+fn one_after_another(topology: &Topology, names: &[&str]) -> Outcome<()> {
+    let mut scheduler = start(topology)?;
+    for name in names {
+        println!("{name}:");
+        shared(&mut scheduler, topology, name).map_err(|error| format!("{name}: {error}"))?;
+        scheduler.apply(&ExtPlan::free(QUANTUM))?;
+    }
+    Ok(())
+}
+
+fn scenarios(topology: &Topology, names: &[&str]) -> Outcome<()> {
+    match names {
+        ["refused"] => endings::refused(topology),
+        ["relief"] => placing::relief(&mut Scheduler::start(topology, &Config::default())?),
+        ["stall"] => slots::stall(topology),
+        ["killed"] => endings::killed(topology),
+        ["dropped"] => endings::dropped(topology),
+        ["owner"] => endings::own_forever(topology),
+        _ => one_after_another(topology, names),
+    }
+}
+
+fn run() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["load", load @ ..] => load::run(load),
+        [cores, ways, names @ ..] => scenarios(&topology(cores.parse()?, ways.parse()?)?, names),
+        _ => Err("ext-guest CORES WAYS SCENARIO...".into()),
+    }
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ext-guest: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Threads are where the plan has them, as long as they may be.
+
+use crate::load::Load;
+use crate::{LOOK, Outcome, QUANTUM, ensure, tasks};
+use consort_core::{PuId, PuSet, ThreadId, Topology};
+use consort_ext::{ExtPlan, Scheduler};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+const WATCHED: Duration = Duration::from_secs(4);
+
+/// As many threads per PU, dealt to the cores in turn; all are where they belong.
+pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usize) -> Outcome<()> {
+    let load = Load::spinning(topology.pus().len() * per_pu)?;
+    manage(scheduler, &load.threads)?;
+    let cores: Vec<PuSet> = cores_of(topology);
+    let places = load
+        .threads
+        .iter()
+        .copied()
+        .zip(cores.iter().cloned().cycle());
+    let plan = ExtPlan {
+        places: places.collect(),
+        ..ExtPlan::free(QUANTUM)
+    };
+    scheduler.apply(&plan)?;
+    settle(scheduler, &plan)?;
+    let before = scheduler.stats().total();
+    let seen = watch(scheduler, &plan)?;
+    let counted = scheduler.stats().total().since(&before).adherence();
+    let counted = counted.ok_or("no planned running time")?;
+    untouched(&load.threads)?;
+    let stats = scheduler.stats();
+    println!(
+        "threads {} adherence {counted:.5} of running time, {seen:.5} of looks; reliefs {}",
+        load.threads.len(),
+        stats.reliefs
+    );
+    ensure(counted >= 0.99, || {
+        format!("adherence {counted}: {:?}", stats.total())
+    })?;
+    ensure(seen >= 0.99, || format!("seen in place {seen}"))?;
+    ran_all(scheduler, &load.threads)?;
+    together(scheduler, &load.threads, cores.len())
+}
+
+pub(crate) fn cores_of(topology: &Topology) -> Vec<PuSet> {
+    let pus = topology.cores().iter().map(|core| core.pus.iter().copied());
+    pus.map(Iterator::collect).collect()
+}
+
+pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> Outcome<()> {
+    for &thread in threads {
+        scheduler.manage(thread)?;
+        ensure(tasks::governed(thread)?, || {
+            format!("{thread} is not governed")
+        })?;
+    }
+    Ok(())
+}
+
+/// Waits until every thread has left the PU where it ran before the plan; an emulated PU's next tick
+/// can take seconds to come.
+fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<()> {
+    let started = Instant::now();
+    while !all_in_place(plan)? {
+        scheduler.beat();
+        std::thread::sleep(LOOK);
+        let waited = started.elapsed();
+        ensure(waited < 10 * WATCHED, || {
+            "threads do not go where planned".to_owned()
+        })?;
+    }
+    Ok(())
+}
+
+fn all_in_place(plan: &ExtPlan) -> Outcome<bool> {
+    for (&thread, pus) in &plan.places {
+        if !pus.contains(PuId(tasks::processor(thread)?)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The share of looks at which a thread was on a PU of its place.
+fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<f64> {
+    let (mut looks, mut in_place) = (0u32, 0u32);
+    let started = Instant::now();
+    while started.elapsed() < WATCHED {
+        scheduler.beat();
+        for (&thread, pus) in &plan.places {
+            looks += 1;
+            in_place += u32::from(pus.contains(PuId(tasks::processor(thread)?)));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(f64::from(in_place) / f64::from(looks))
+}
+
+/// This program and the first process were never handed over.
+fn untouched(managed: &[ThreadId]) -> Outcome<()> {
+    for pid in [1, std::process::id()] {
+        for thread in tasks::threads(pid, 1)? {
+            ensure(!tasks::governed(thread)?, || {
+                format!("{thread} is governed")
+            })?;
+        }
+    }
+    for &thread in managed {
+        ensure(tasks::governed(thread)?, || {
+            format!("{thread} is no longer governed")
+        })?;
+    }
+    Ok(())
+}
+
+fn ran_all(scheduler: &Scheduler, threads: &[ThreadId]) -> Outcome<()> {
+    for &thread in threads {
+        let times = scheduler.times(thread)?.ok_or("a thread without times")?;
+        ensure(!times.in_place.is_zero(), || {
+            format!("{thread} never ran: {times:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// The two first threads of a core ran there together; those of different cores never did.
+fn together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize) -> Outcome<()> {
+    let with = |other: usize| scheduler.together(threads[0], threads[other]);
+    let (same, different) = (with(cores)?, with(1)?);
+    let alone = scheduler.times(threads[0])?.ok_or("no times")?.in_place;
+    println!("together {same:?} of {alone:?}, with a thread of another core {different:?}");
+    ensure(different.is_zero(), || format!("{different:?} on one core"))?;
+    // How much of it depends on when the PUs are emulated; that it cannot be more does not.
+    let most = alone.min(scheduler.times(threads[cores])?.ok_or("no times")?.in_place);
+    let possible = !same.is_zero() && same <= most;
+    ensure(possible, || format!("together {same:?} of {most:?}"))
+}
+
+/// A thread that may run on PU 2 only is there, although the plan has it on PU 5.
+pub(crate) fn own_mask_first(scheduler: &mut Scheduler) -> Outcome<()> {
+    let load = Load::spinning(1)?;
+    let mut own = CpuSet::new();
+    own.set(2)?;
+    for thread in &load.threads {
+        sched_setaffinity(Pid::from_raw(i32::try_from(thread.tid)?), &own)?;
+    }
+    manage(scheduler, &load.threads)?;
+    scheduler.apply(&on_pus(&load.threads, &"5".parse()?))?;
+    settle(scheduler, &on_pus(&load.threads, &"2".parse()?))?;
+    let seen = places(scheduler, &load.threads, true)?;
+    ensure(seen == BTreeSet::from([2]), || format!("seen on {seen:?}"))?;
+    println!("only on PU 2");
+    Ok(())
+}
+
+fn on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
+    ExtPlan {
+        places: threads
+            .iter()
+            .map(|&thread| (thread, pus.clone()))
+            .collect(),
+        ..ExtPlan::free(QUANTUM)
+    }
+}
+
+/// The PUs on which the threads were seen for a second.
+fn places(scheduler: &mut Scheduler, threads: &[ThreadId], beat: bool) -> Outcome<BTreeSet<u32>> {
+    let mut seen = BTreeSet::new();
+    for _ in 0..50 {
+        if beat {
+            scheduler.beat();
+        }
+        for &thread in threads {
+            seen.insert(tasks::processor(thread)?);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(seen)
+}
+
+/// Threads whose PU belongs to a foreign thread run elsewhere after a while.
+pub(crate) fn relief(scheduler: &mut Scheduler) -> Outcome<()> {
+    let (foreign, load) = (Load::spinning(1)?, Load::spinning(1)?);
+    let mut first = CpuSet::new();
+    first.set(0)?;
+    for thread in &foreign.threads {
+        sched_setaffinity(Pid::from_raw(i32::try_from(thread.tid)?), &first)?;
+    }
+    manage(scheduler, &load.threads)?;
+    scheduler.apply(&on_pus(&load.threads, &"0".parse()?))?;
+    let started = Instant::now();
+    let before = scheduler.stats().reliefs;
+    while scheduler.stats().reliefs == before && started.elapsed() < 5 * WATCHED {
+        scheduler.beat();
+        std::thread::sleep(LOOK);
+    }
+    let seen = places(scheduler, &load.threads, true)?;
+    let reliefs = scheduler.stats().reliefs - before;
+    println!("reliefs {reliefs}, seen on PUs {seen:?}");
+    ensure(reliefs > 0, || "never relieved".to_owned())?;
+    ensure(seen.iter().any(|&pu| pu != 0), || {
+        format!("only on {seen:?}")
+    })
+}
+
+/// Without a word from its author a plan holds nobody; with one it does again.
+pub(crate) fn stale(scheduler: &mut Scheduler) -> Outcome<()> {
+    let load = Load::spinning(3)?;
+    manage(scheduler, &load.threads)?;
+    let plan = ExtPlan {
+        quantum: Duration::from_secs(1),
+        ..on_pus(&load.threads, &"3".parse()?)
+    };
+    scheduler.apply(&plan)?;
+    settle(scheduler, &plan)?;
+    let held = places(scheduler, &load.threads, true)?;
+    ensure(held == BTreeSet::from([3]), || format!("held on {held:?}"))?;
+    std::thread::sleep(Duration::from_millis(4500));
+    let free = places(scheduler, &load.threads, false)?;
+    ensure(free.len() > 2, || format!("stale, and still on {free:?}"))?;
+    settle(scheduler, &plan)?;
+    let again = places(scheduler, &load.threads, true)?;
+    ensure(again == BTreeSet::from([3]), || {
+        format!("again held on {again:?}")
+    })?;
+    println!("held on {held:?}, stale on {free:?}, again on {again:?}");
+    Ok(())
+}
+
+/// Plans that follow each other fast are each followed, places that are no core included.
+pub(crate) fn moves(scheduler: &mut Scheduler) -> Outcome<()> {
+    let load = Load::spinning(2)?;
+    manage(scheduler, &load.threads)?;
+    for round in 0..200 {
+        let pus = ["1", "2-3", "0,3-4", "5-6"][round % 4].parse()?;
+        scheduler.apply(&on_pus(&load.threads, &pus))?;
+    }
+    for pus in ["0,3-4", "6", "1-2,5"] {
+        let pus: PuSet = pus.parse()?;
+        let plan = on_pus(&load.threads, &pus);
+        scheduler.apply(&plan)?;
+        settle(scheduler, &plan)?;
+        let seen = places(scheduler, &load.threads, true)?;
+        let inside = seen.iter().all(|&pu| pus.contains(PuId(pu)));
+        ensure(inside, || format!("on {seen:?}, planned {pus}"))?;
+        println!("planned {pus}, seen on {seen:?}");
+    }
+    Ok(())
+}

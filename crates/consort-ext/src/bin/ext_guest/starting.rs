@@ -1,0 +1,162 @@
+//! What governed programs start and see, and what being governed costs.
+
+use crate::load::Load;
+use crate::placing::{cores_of, manage};
+use crate::{LOOK, Outcome, QUANTUM, ensure, tasks};
+use consort_core::{ThreadId, Topology};
+use consort_ext::{ExtPlan, Scheduler};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+const CHILDREN: usize = 200;
+const LOOKS: usize = 10_000;
+const ROUNDS: usize = 1000;
+const TURNS: usize = 5;
+
+/// Waits for a line, then starts children that say whether they are governed and what they see.
+const FORKS: &str = "read go; i=0; while [ $i -lt $0 ]; do \
+    echo $(nproc) $(grep ext.enabled /proc/self/sched); i=$((i+1)); done";
+
+/// Every one of hundreds of children is governed from its start and sees all PUs.
+pub(crate) fn forks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
+    let mut shell = Command::new("/bin/sh")
+        .args(["-c", FORKS, &CHILDREN.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let threads = tasks::threads(shell.id(), 1)?;
+    manage(scheduler, &threads)?;
+    scheduler.apply(&on_one_core(topology, &threads))?;
+    shell.stdin.take().ok_or("no stdin")?.write_all(b"go\n")?;
+    let said = while_beating(|| output(&mut shell), || scheduler.beat())?;
+    let pus = topology.pus().len().to_string();
+    let good = |line: &&str| {
+        let mut words = line.split_whitespace();
+        words.next() == Some(pus.as_str()) && words.last() == Some("1")
+    };
+    let governed = said.lines().filter(good).count();
+    println!("children {governed} of {CHILDREN} governed and with all PUs in sight");
+    ensure(governed == CHILDREN, || said.clone())
+}
+
+fn on_one_core(topology: &Topology, threads: &[ThreadId]) -> ExtPlan {
+    let core = cores_of(topology).remove(0);
+    ExtPlan {
+        places: threads
+            .iter()
+            .map(|&thread| (thread, core.clone()))
+            .collect(),
+        ..ExtPlan::free(QUANTUM)
+    }
+}
+
+fn output(child: &mut Child) -> std::io::Result<String> {
+    let mut said = String::new();
+    if let Some(mut stdout) = child.stdout.take() {
+        stdout.read_to_string(&mut said)?;
+    }
+    child.wait()?;
+    Ok(said)
+}
+
+fn while_beating<T: Send>(
+    work: impl FnOnce() -> std::io::Result<T> + Send,
+    mut beat: impl FnMut(),
+) -> Outcome<T> {
+    std::thread::scope(|scope| {
+        let working = scope.spawn(work);
+        while !working.is_finished() {
+            beat();
+            std::thread::sleep(LOOK);
+        }
+        working
+            .join()
+            .map_err(|_| "the work panicked")?
+            .map_err(Into::into)
+    })
+}
+
+/// A program that looks at its own mask ten thousand times while plans move it never sees less.
+pub(crate) fn looks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
+    let load = Load::start(&["looks", &LOOKS.to_string()], 1)?;
+    let thread = load.threads[0];
+    scheduler.manage(thread)?;
+    let cores = cores_of(topology);
+    let mut round = 0;
+    let beat = || {
+        let places = [(thread, cores[round % cores.len()].clone())].into();
+        round += 1;
+        let plan = ExtPlan {
+            places,
+            ..ExtPlan::free(QUANTUM)
+        };
+        // A plan that cannot be applied shows as one that was not counted.
+        scheduler.apply(&plan).is_ok()
+    };
+    let (said, plans) = output_under(load, beat)?;
+    println!("{}, under {plans} plans", said.trim());
+    ensure(said.starts_with("0 of "), || said.clone())?;
+    ensure(plans > 0, || "no plan was applied".to_owned())
+}
+
+fn output_under(load: Load, mut apply: impl FnMut() -> bool) -> Outcome<(String, usize)> {
+    let mut plans = 0;
+    let said = while_beating(
+        || {
+            load.output()
+                .map_err(|error| std::io::Error::other(error.to_string()))
+        },
+        || plans += usize::from(apply()),
+    )?;
+    Ok((said, plans))
+}
+
+/// Rounds of a ping-pong through pipes on one core, where the plan or else the mask has it, by turns;
+/// prints the ratio.
+pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
+    let (mut governed, mut free) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        free.push(ping(|threads| confine(topology, threads))?);
+        governed.push(ping(|threads| {
+            manage(scheduler, threads)?;
+            Ok(scheduler.apply(&on_one_core(topology, threads))?)
+        })?);
+        scheduler.beat();
+    }
+    let (governed, free) = (median(&mut governed), median(&mut free));
+    println!(
+        "round trip {:.1} us governed, {:.1} us not: ratio {:.2}",
+        governed / 1e3,
+        free / 1e3,
+        governed / free
+    );
+    ensure(governed > 0.0 && free > 0.0, || {
+        "nothing was measured".to_owned()
+    })
+}
+
+fn confine(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+    let mut mask = CpuSet::new();
+    for pu in cores_of(topology).remove(0).iter() {
+        mask.set(pu.0 as usize)?;
+    }
+    for thread in threads {
+        sched_setaffinity(Pid::from_raw(i32::try_from(thread.tid)?), &mask)?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds per round trip of two threads that were prepared so.
+fn ping(prepare: impl FnOnce(&[ThreadId]) -> Outcome<()>) -> Outcome<f64> {
+    let load = Load::start(&["ping", &ROUNDS.to_string()], 2)?;
+    prepare(&load.threads)?;
+    let ns: f64 = load.output()?.trim().parse()?;
+    Ok(ns / ROUNDS as f64)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,80 @@
+//! What can go wrong between a plan and the kernel that is to follow it.
+
+use crate::probe::Obstacle;
+use consort_core::{ProgramId, PuSet, ThreadId};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why the scheduler did not do what it was asked to.
+#[derive(Debug, Error)]
+pub enum ExtError {
+    /// This host cannot have the scheduler, or not now.
+    #[error(transparent)]
+    Unavailable(#[from] Obstacle),
+    /// The kernel refused the scheduler.
+    #[error("the kernel refused the scheduler: {what}: {message}")]
+    Refused {
+        /// The step that failed.
+        what: &'static str,
+        /// What the system answered.
+        message: String,
+    },
+    /// The topology does not fit into the scheduler's tables.
+    #[error("{what} {found}; the scheduler has room for at most {most}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much of it there is.
+        found: u64,
+        /// How much of it there may be.
+        most: u64,
+    },
+    /// The kernel no longer lets the scheduler rule.
+    #[error("the kernel has ended the scheduler: {0}")]
+    Ejected(String),
+    /// A thread could not be handed over or taken back.
+    #[error("{what} thread {thread}: {source}")]
+    Thread {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// The thread.
+        thread: ThreadId,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// The thread has a scheduling policy that somebody chose on purpose.
+    #[error("thread {thread} has scheduling policy {policy}; only ordinary threads (0) are taken")]
+    Policy {
+        /// The thread.
+        thread: ThreadId,
+        /// Its policy, as the kernel numbers it.
+        policy: i32,
+    },
+    /// The thread has a core-scheduling cookie, which hangs hosts together with sched_ext.
+    #[error("thread {0} has a core-scheduling cookie; cookies and sched_ext exclude each other")]
+    Cookie(ThreadId),
+    /// The plan names PUs that the topology does not have.
+    #[error("thread {thread} is to run on PU {pus}, none of which this machine has")]
+    NoSuchPu {
+        /// The thread.
+        thread: ThreadId,
+        /// The PUs of its place.
+        pus: PuSet,
+    },
+    /// A program or thread is in two slots.
+    #[error("program {0} is in two time slots; one is possible")]
+    TwoSlots(ProgramId),
+    /// A slot is shorter than the kernel can switch.
+    #[error("a time slot of {0:?} is too short; at least 1 ms is possible")]
+    ShortSlot(Duration),
+    /// The slots take so long that the kernel's watchdog would find waiting threads stalled.
+    #[error(
+        "the time slots take {total:?} in all; at most {most:?}, half of the watchdog's patience, is safe"
+    )]
+    LongSlots {
+        /// All slots together.
+        total: Duration,
+        /// How long they may take.
+        most: Duration,
+    },
+}

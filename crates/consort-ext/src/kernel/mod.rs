@@ -1,0 +1,30 @@
+//! The scheduler inside the kernel, or what stands for it in builds without one.
+
+#[cfg(not(feature = "bpf"))]
+mod absent;
+#[cfg(feature = "bpf")]
+mod loaded;
+#[cfg(feature = "bpf")]
+mod messages;
+#[cfg(feature = "bpf")]
+mod shared;
+
+#[cfg(not(feature = "bpf"))]
+pub(crate) use absent::Kernel;
+#[cfg(feature = "bpf")]
+pub(crate) use loaded::Kernel;
+
+/// What libbpf-cargo makes of the scheduler's source.
+#[cfg(feature = "bpf")]
+#[expect(
+    unused_qualifications,
+    clippy::allow_attributes,
+    clippy::panic,
+    clippy::pedantic,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "generated code is as its generator writes it"
+)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/scheduler.skel.rs"));
+}

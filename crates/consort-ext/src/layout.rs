@@ -1,0 +1,130 @@
+//! The machine as the scheduler's tables number it.
+
+use crate::error::ExtError;
+use consort_core::topology::Topology;
+use consort_core::{PuId, PuSet};
+use std::collections::BTreeMap;
+
+/// Most PUs, as in `state.h`.
+pub(crate) const MAX_PUS: usize = 1024;
+/// Most SMT ways of a core.
+pub(crate) const MAX_WAYS: usize = 8;
+
+/// A place, as a line of a plan names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Anywhere,
+    Pu(u32),
+    Core(u32),
+    Set(u32),
+}
+
+impl Place {
+    /// Kind and number, as in `state.h`.
+    pub(crate) fn code(self) -> (u32, u32) {
+        match self {
+            Self::Anywhere => (0, 0),
+            Self::Pu(pu) => (1, pu),
+            Self::Core(core) => (2, core),
+            Self::Set(set) => (3, set),
+        }
+    }
+}
+
+/// PUs and cores with the numbers that the scheduler has for them.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// All PUs.
+    pub(crate) pus: PuSet,
+    /// The PUs of each core.
+    #[cfg_attr(
+        not(any(feature = "bpf", test)),
+        expect(dead_code, reason = "only the kernel's part asks for them")
+    )]
+    pub(crate) cores: Vec<PuSet>,
+    by_pus: BTreeMap<PuSet, u32>,
+}
+
+impl Layout {
+    /// # Errors
+    /// [`ExtError::TooLarge`] where the tables have no room for the machine.
+    pub(crate) fn new(topology: &Topology) -> Result<Self, ExtError> {
+        let pus_of = topology.cores().iter().map(|core| core.pus.iter().copied());
+        let cores: Vec<PuSet> = pus_of.map(Iterator::collect).collect();
+        let pus = topology.pus().clone();
+        let ways = cores.iter().map(PuSet::len).max().unwrap_or(0);
+        at_most("the highest PU number plus one is", end(&pus), MAX_PUS)?;
+        at_most("the SMT ways of a core are", ways, MAX_WAYS)?;
+        let by_pus = cores.iter().cloned().zip(0..).collect();
+        Ok(Self { pus, cores, by_pus })
+    }
+
+    /// One more than the highest PU number.
+    pub(crate) fn end(&self) -> usize {
+        end(&self.pus)
+    }
+
+    /// The place that these PUs are, if it is one that every plan has.
+    pub(crate) fn fixed_place(&self, pus: &PuSet) -> Option<Place> {
+        if pus.is_empty() || self.pus.is_subset(pus) {
+            return Some(Place::Anywhere);
+        }
+        if let (1, Some(PuId(pu))) = (pus.len(), pus.first()) {
+            return Some(Place::Pu(pu));
+        }
+        self.by_pus.get(pus).copied().map(Place::Core)
+    }
+}
+
+fn end(pus: &PuSet) -> usize {
+    pus.iter().last().map_or(0, |pu| pu.0 as usize + 1)
+}
+
+/// # Errors
+/// [`ExtError::TooLarge`] where there is more than that.
+pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(), ExtError> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(ExtError::TooLarge {
+        what,
+        found: found as u64,
+        most: most as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Layout {
+        Layout::new(&Topology::uniform(4, 2).unwrap()).unwrap()
+    }
+
+    fn place(pus: &str) -> Option<Place> {
+        layout().fixed_place(&pus.parse().unwrap())
+    }
+
+    #[test]
+    fn pus_cores_and_everything_are_fixed_places() {
+        let core = layout().cores[2].to_string();
+        assert_eq!(place("5"), Some(Place::Pu(5)));
+        assert_eq!(place(&core), Some(Place::Core(2)));
+        assert_eq!(place("0-7"), Some(Place::Anywhere));
+        assert_eq!(place("0-2"), None);
+    }
+
+    #[test]
+    fn a_core_of_one_way_is_its_pu() {
+        let layout = Layout::new(&Topology::uniform(4, 1).unwrap()).unwrap();
+        let pu = "3".parse().unwrap();
+        assert_eq!(layout.fixed_place(&pu), Some(Place::Pu(3)));
+    }
+
+    #[test]
+    fn a_machine_that_does_not_fit_is_refused() {
+        let large = Topology::uniform(513, 2).unwrap();
+        let error = Layout::new(&large).unwrap_err().to_string();
+        assert!(error.contains("1026") && error.contains("1024"), "{error}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Plans enforced inside the kernel's scheduler, through sched_ext.
+//!
+//! Purpose: a thread is where the plan has it without a narrowed affinity mask, so that neither it
+//! nor what it starts can see that it is placed; programs get time slots in which none of the
+//! others runs. The kernel's part decides nothing: it follows the latest plan of its owner, and
+//! lets every thread run anywhere when the owner falls silent.
+//!
+//! Usage:
+//!
+//! ```no_run
+//! use consort_ext::{Config, ExtPlan, Scheduler, State, probe};
+//! use consort_core::{ThreadId, Topology};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (topology, thread) = (Topology::uniform(4, 2)?, ThreadId { pid: 1, tid: 1, start_ticks: 0 });
+//! probe("/".as_ref()).ready()?;
+//! let mut scheduler = Scheduler::start(&topology, &Config::default())?;
+//! scheduler.manage(thread)?;
+//! let mut plan = ExtPlan::free(Duration::from_millis(100));
+//! plan.places.insert(thread, topology.cores()[0].pus.iter().copied().collect());
+//! scheduler.apply(&plan)?;
+//! while scheduler.state() == State::Running {
+//!     scheduler.beat();
+//! #   break;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Pitfalls: the kernel's ordinary threads come before those of a partial sched_ext scheduler, so a
+//! busy foreign thread takes its PU from them. Without the feature `bpf` there is only [`probe()`],
+//! which says so. docs/ext.md tells the rest.
+
+mod config;
+mod encode;
+mod error;
+mod kernel;
+mod layout;
+mod plan;
+mod probe;
+mod scheduler;
+mod stats;
+mod sys;
+
+pub use config::Config;
+pub use error::ExtError;
+pub use plan::{ExtPlan, LEAST_STALE, TimeSlot};
+pub use probe::{Availability, Obstacle, probe};
+pub use scheduler::Scheduler;
+pub use stats::{PuTimes, State, Stats, Times};

@@ -1,0 +1,216 @@
+//! The scheduler as its owner sees it.
+
+use crate::config::Config;
+use crate::encode::{MAX_SLOTS, SetNumbers, SlotLimits, encode};
+use crate::error::ExtError;
+use crate::kernel::Kernel;
+use crate::layout::{Layout, at_most};
+use crate::plan::ExtPlan;
+use crate::probe::probe;
+use crate::stats::{State, Stats, Times};
+use crate::sys::{self, Policy};
+use consort_core::{ThreadId, Topology};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// The kernel's longest patience.
+const LONGEST_WATCHDOG: Duration = Duration::from_secs(30);
+
+/// A sched_ext scheduler that follows this process's plans.
+///
+/// It governs the threads that were [handed over](Self::manage), and what they start. It ends when
+/// it is dropped or the process does, however that happens; every thread then goes on under the
+/// kernel's ordinary scheduler.
+#[derive(Debug)]
+pub struct Scheduler {
+    kernel: Kernel,
+    layout: Layout,
+    limits: SlotLimits,
+    version: u64,
+    /// The numbers of the sets of the plan in force.
+    sets: SetNumbers,
+    /// The threads that were handed over, with the policies that they get back.
+    managed: BTreeMap<ThreadId, Policy>,
+}
+
+impl Scheduler {
+    /// Starts the scheduler; no thread is governed yet.
+    ///
+    /// # Errors
+    /// [`ExtError::Unavailable`] where [`probe()`] finds an obstacle, [`ExtError::TooLarge`] where the
+    /// machine or the number of slots is, [`ExtError::Refused`] where the kernel objects.
+    pub fn start(topology: &Topology, config: &Config) -> Result<Self, ExtError> {
+        let layout = Layout::new(topology)?;
+        at_most("the time slots are", config.slots, MAX_SLOTS)?;
+        let longest = LONGEST_WATCHDOG.as_secs() as usize;
+        at_most(
+            "the watchdog's seconds are",
+            config.watchdog.as_secs() as usize,
+            longest,
+        )?;
+        probe(Path::new("/")).ready()?;
+        let limits = SlotLimits {
+            number: config.slots,
+            total: (!config.unchecked_slots).then_some(config.watchdog / 2),
+        };
+        Ok(Self {
+            kernel: Kernel::start(&layout, config)?,
+            layout,
+            limits,
+            version: 0,
+            sets: SetNumbers::new(),
+            managed: BTreeMap::new(),
+        })
+    }
+
+    /// Hands a thread over. Nice value and mask stay; threads and processes that it starts from now
+    /// on are governed from their first instruction, and run anywhere until a plan names them.
+    ///
+    /// A thread that was started so is to be handed over too, once it is known: it costs nothing
+    /// and gives it its policy back at the end.
+    ///
+    /// # Errors
+    /// [`ExtError::Cookie`], [`ExtError::Policy`] where it must not be taken, [`ExtError::Thread`]
+    /// where it is gone or belongs to somebody else.
+    pub fn manage(&mut self, thread: ThreadId) -> Result<(), ExtError> {
+        if self.managed.contains_key(&thread) {
+            return Ok(());
+        }
+        let failed = |source| failed("hand over", thread, source);
+        let fd = sys::open(thread).map_err(failed)?;
+        let policy = sys::policy(thread).map_err(failed)?;
+        if sys::cookie(thread) != 0 {
+            return Err(ExtError::Cookie(thread));
+        }
+        match policy.number {
+            sys::ORDINARY => {
+                self.kernel.adopt(sys::key(&fd)).map_err(failed)?;
+                let governed = policy.numbered(sys::SCHED_EXT);
+                sys::set_policy(thread, governed).map_err(failed)?;
+            }
+            sys::SCHED_EXT => {}
+            number => {
+                let policy = number;
+                return Err(ExtError::Policy { thread, policy });
+            }
+        }
+        self.managed.insert(thread, policy.numbered(sys::ORDINARY));
+        Ok(())
+    }
+
+    /// Takes a thread back; it goes on under the ordinary scheduler at once. What it has started
+    /// stays governed. A thread that is gone, or was not handed over, is no error.
+    ///
+    /// # Errors
+    /// [`ExtError::Thread`] where the kernel refuses.
+    pub fn release(&mut self, thread: ThreadId) -> Result<(), ExtError> {
+        let Some(policy) = self.managed.remove(&thread) else {
+            return Ok(());
+        };
+        match give_back(thread, policy) {
+            Err(error) if !is_gone(&error) => Err(failed("take back", thread, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The threads that were handed over and not taken back; some may be gone.
+    pub fn managed(&self) -> impl Iterator<Item = ThreadId> + '_ {
+        self.managed.keys().copied()
+    }
+
+    /// Replaces the plan as a whole, between two decisions of the kernel.
+    ///
+    /// # Errors
+    /// Where the plan is not possible or not safe, or [`ExtError::Ejected`]; the earlier plan then
+    /// stays in force.
+    pub fn apply(&mut self, plan: &ExtPlan) -> Result<(), ExtError> {
+        if let State::Ejected(reason) = self.state() {
+            return Err(ExtError::Ejected(reason));
+        }
+        let version = self.version + 1;
+        let encoded = encode(plan, version, &self.sets, &self.layout, self.limits)?;
+        self.kernel.write(&encoded, version)?;
+        self.version = version;
+        self.sets = encoded.sets;
+        Ok(())
+    }
+
+    /// Says that the plan still holds.
+    pub fn beat(&mut self) {
+        self.kernel.beat();
+    }
+
+    /// A thread's running time since it was handed over or started; absent where it is not governed.
+    ///
+    /// # Errors
+    /// [`ExtError::Thread`] where it is gone.
+    pub fn times(&self, thread: ThreadId) -> Result<Option<Times>, ExtError> {
+        let failed = |source| failed("read times of", thread, source);
+        let fd = sys::open(thread).map_err(failed)?;
+        self.kernel.times(sys::key(&fd)).map_err(failed)
+    }
+
+    /// The share of a thread's planned running time that it spent where the plan had it, 0 to 1;
+    /// absent where it had none.
+    ///
+    /// # Errors
+    /// As for [`Self::times`].
+    pub fn adherence(&self, thread: ThreadId) -> Result<Option<f64>, ExtError> {
+        let times = self.times(thread)?;
+        Ok(times.and_then(|times| times.adherence()))
+    }
+
+    /// How long two threads ran at the same time on different PUs of one core, both in their places.
+    /// Pairs that have not done so for long may have been forgotten.
+    ///
+    /// # Errors
+    /// [`ExtError::Refused`] where the table cannot be read.
+    pub fn together(&self, one: ThreadId, other: ThreadId) -> Result<Duration, ExtError> {
+        let (low, high) = (one.tid.min(other.tid), one.tid.max(other.tid));
+        self.kernel.together(low, high)
+    }
+
+    /// What the scheduler has counted since its start.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.kernel.stats(self.layout.end())
+    }
+
+    /// Whether plans are followed.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.kernel.ending().map_or(State::Running, State::Ejected)
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        for (&thread, &policy) in &self.managed {
+            // A thread that is gone has nothing to get back, and one that refuses runs on as well.
+            let _ = give_back(thread, policy);
+        }
+    }
+}
+
+/// A thread that has chosen another policy meanwhile keeps it.
+fn give_back(thread: ThreadId, policy: Policy) -> io::Result<()> {
+    let _same = sys::open(thread)?;
+    if sys::policy(thread)?.number == sys::SCHED_EXT {
+        sys::set_policy(thread, policy)?;
+    }
+    Ok(())
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
+}
+
+fn failed(what: &'static str, thread: ThreadId, source: io::Error) -> ExtError {
+    ExtError::Thread {
+        what,
+        thread,
+        source,
+    }
+}

@@ -1,0 +1,121 @@
+//! What the kernel counted, in the words of this crate.
+
+use std::time::Duration;
+
+/// Running time, by where it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Where the plan had the thread.
+    pub in_place: Duration,
+    /// Where it did not, although it named a place.
+    pub elsewhere: Duration,
+    /// While the plan named no place.
+    pub unplanned: Duration,
+    /// How often the kernel switched to the thread.
+    pub turns: u64,
+}
+
+impl Times {
+    /// Share of the planned running time that was spent in place, 0 to 1; absent where there was
+    /// none.
+    #[must_use]
+    pub fn adherence(&self) -> Option<f64> {
+        let planned = self.in_place + self.elsewhere;
+        (!planned.is_zero()).then(|| self.in_place.as_secs_f64() / planned.as_secs_f64())
+    }
+
+    /// What was added since an earlier reading of the same thread or PU.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            in_place: self.in_place.saturating_sub(earlier.in_place),
+            elsewhere: self.elsewhere.saturating_sub(earlier.elsewhere),
+            unplanned: self.unplanned.saturating_sub(earlier.unplanned),
+            turns: self.turns.saturating_sub(earlier.turns),
+        }
+    }
+}
+
+/// What one PU did under the scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PuTimes {
+    /// Running time of governed threads.
+    pub times: Times,
+    /// Threads that were sent back because they were not, or no longer, to run here.
+    pub turned_away: u64,
+    /// Idle time while threads that may run here waited for their slot. Each idle stretch is judged
+    /// when it begins and at every change of slots.
+    pub forced_idle: Duration,
+}
+
+/// Everything that is not about one thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// By PU number.
+    pub pus: Vec<PuTimes>,
+    /// How often a slot began.
+    pub slots_opened: u64,
+    /// How often a thread began to run while one of another slot did.
+    pub overlaps: u64,
+    /// How often a slot began although threads of the one before had not stopped.
+    pub overruns: u64,
+    /// How often the threads of a place were let go because none of its PUs came for them.
+    pub reliefs: u64,
+    /// Threads about which nothing could be kept; they run anywhere.
+    pub unrecorded: u64,
+}
+
+impl Stats {
+    /// All PUs together.
+    #[must_use]
+    pub fn total(&self) -> Times {
+        self.pus.iter().fold(Times::default(), |all, pu| Times {
+            in_place: all.in_place + pu.times.in_place,
+            elsewhere: all.elsewhere + pu.times.elsewhere,
+            unplanned: all.unplanned + pu.times.unplanned,
+            turns: all.turns + pu.times.turns,
+        })
+    }
+}
+
+/// Whether the kernel follows plans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    Running,
+    /// It has let the scheduler go, and every thread runs as without it; the reason in its words.
+    Ejected(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(in_place: u64, elsewhere: u64) -> Times {
+        Times {
+            in_place: Duration::from_millis(in_place),
+            elsewhere: Duration::from_millis(elsewhere),
+            ..Times::default()
+        }
+    }
+
+    #[test]
+    fn adherence_is_a_share_of_planned_time() {
+        assert_eq!(times(0, 0).adherence(), None);
+        assert_eq!(times(30, 10).adherence(), Some(0.75));
+        assert_eq!(times(30, 10).since(&times(20, 10)).adherence(), Some(1.0));
+    }
+
+    #[test]
+    fn a_total_is_over_all_pus() {
+        let pu = |in_place, elsewhere| PuTimes {
+            times: times(in_place, elsewhere),
+            ..PuTimes::default()
+        };
+        let stats = Stats {
+            pus: vec![pu(10, 5), pu(20, 0)],
+            ..Stats::default()
+        };
+        assert_eq!(stats.total(), times(30, 5));
+    }
+}
