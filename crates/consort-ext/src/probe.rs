@@ -32,7 +32,7 @@ pub enum Obstacle {
     #[error("this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT): no {}", .0.display())]
     NoKernel(PathBuf),
     /// The program was built without the scheduler.
-    #[error("this build has no sched_ext scheduler; build with the feature 'bpf'")]
+    #[error("this build has no sched_ext scheduler; build it with --features ext (docs/ext.md)")]
     NotBuilt,
     /// The kernel does not describe its types.
     #[error("this kernel does not tell its types (CONFIG_DEBUG_INFO_BTF): no {}", .0.display())]
@@ -147,7 +147,7 @@ mod tests {
     #[cfg(not(feature = "bpf"))]
     #[test]
     fn a_build_without_it_says_so() {
-        assert!(Host::with(&[IDLE]).obstacle().contains("feature 'bpf'"));
+        assert!(Host::with(&[IDLE]).obstacle().contains("--features ext"));
     }
 
     #[cfg(feature = "bpf")]

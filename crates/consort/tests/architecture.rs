@@ -17,7 +17,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-isa", &[]),
     ("consort-kernels", &[]),
     ("consort-lab", &["consort-core", "consort-sim"]),
-    ("consort-linux", &["consort-core", "consort-isa"]),
+    (
+        "consort-linux",
+        &["consort-core", "consort-ext", "consort-isa"],
+    ),
     (
         "consort",
         &[

@@ -77,6 +77,11 @@ impl Enforcement {
         }
     }
 
+    /// Goes on with other enactors.
+    pub(crate) fn choose(&mut self, choice: EnactChoice) {
+        self.choice = choice;
+    }
+
     /// The enactor that is used first.
     pub(crate) fn kind(&self) -> EnactorKind {
         self.choice.first()
@@ -151,6 +156,9 @@ impl Enforcement {
         at: Option<Whereabouts>,
         now: Instant,
     ) -> Option<Wanted> {
+        if self.choice == EnactChoice::Only(EnactorKind::Ext) {
+            return None;
+        }
         let pus = &self.places.get(&id)?.pus;
         let is_in_place = at.is_some_and(|at| pus.contains(at.pu));
         let can_move = at.is_some_and(|at| at.runnable);

@@ -1,5 +1,6 @@
 //! The enactors that there are, and which of them the user wants.
 
+use consort_ext::Availability;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -96,10 +97,12 @@ pub fn enactors(root: &Path) -> Vec<EnactorStatus> {
         available,
         reason: reason.to_owned(),
     };
-    let no_ext = if root.join("sys/kernel/sched_ext").exists() {
-        "this consort was built without the feature ext"
-    } else {
-        "the kernel has no sched_ext (Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT)"
+    let (ext, why) = match consort_ext::probe(root) {
+        Availability::Ready => (
+            true,
+            "a scheduler in the kernel that follows plans".to_owned(),
+        ),
+        Availability::Not(obstacle) => (false, obstacle.to_string()),
     };
     vec![
         status(
@@ -112,6 +115,6 @@ pub fn enactors(root: &Path) -> Vec<EnactorStatus> {
             true,
             "lasting masks, which programs see and new threads inherit for a moment",
         ),
-        status(EnactorKind::Ext, false, no_ext),
+        status(EnactorKind::Ext, ext, &why),
     ]
 }

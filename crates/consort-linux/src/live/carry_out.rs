@@ -2,11 +2,12 @@
 
 use super::{Held, Live};
 use crate::discovery::RunState;
-use crate::enact::{Refusal, Wanted};
+use crate::enact::{ApplyReport, Refusal, Wanted};
 use crate::enforce::Whereabouts;
 use crate::proc::{now_ticks, tick_ns};
 use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
 use nix::time::{ClockId, clock_gettime};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What `/proc` told longer ago is asked again before a thread is nudged: the scheduler may have
@@ -23,16 +24,12 @@ impl Live {
         let sent = self.enforcement.assign(plan, &self.topology);
         let orders = self.orders(plan);
         let report = self.enactor.apply(&orders);
+        self.tell_kernel(plan);
         self.enforcement.carried_out(monotonic_ns());
         self.resume_as_planned(plan);
         self.enforcement.nudges += report.nudged.len() as u64;
         let mut enacted = Enacted {
-            moved: report
-                .written
-                .iter()
-                .map(|(id, _)| *id)
-                .filter(|id| sent.contains(id))
-                .collect(),
+            moved: self.moved(&report, &sent),
             pinned: self.enforcement.pinned().iter().copied().collect(),
             nudged: report.nudged,
             ..Enacted::default()
@@ -44,6 +41,15 @@ impl Live {
             enacted.warnings.push(self.refusal(id, &refusal));
         }
         enacted
+    }
+
+    /// Threads that were sent to another place and are there, or on their way.
+    fn moved(&self, report: &ApplyReport, sent: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
+        if self.in_kernel.rules() {
+            return sent.iter().copied().collect();
+        }
+        let written = report.written.iter().map(|(id, _)| *id);
+        written.filter(|id| sent.contains(id)).collect()
     }
 
     fn orders(&mut self, plan: &Plan) -> Vec<(ThreadId, Wanted)> {
@@ -146,6 +152,7 @@ impl Live {
         }
         self.keep_affinity(id);
         self.enforcement.forget(id);
+        self.in_kernel.give_back(id);
         enacted.released.push(id);
         let text = format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}");
         enacted.warnings.push(text);

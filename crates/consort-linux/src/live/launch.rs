@@ -3,6 +3,7 @@
 use super::counting::Counting;
 use super::descriptors::Descriptors;
 use super::energy::Energy;
+use super::in_kernel::InKernel;
 use super::observe::own_cpu_ns;
 use super::pace::Pace;
 use super::pausing::Pausing;
@@ -195,6 +196,20 @@ impl Live {
         if let Some(recorded) = &settings.recorded {
             running.warnings.insert(recorded.offer(&mut offers));
         }
+        let wanted = if settings.dry_run {
+            EnactChoice::Auto
+        } else {
+            settings.enactors
+        };
+        let (in_kernel, refused) = InKernel::start(wanted, &host.discovery.topology);
+        let enactors = match refused {
+            None => settings.enactors,
+            Some(error) => {
+                let text = format!("nudges are used instead of ext: {error}");
+                running.warnings.insert(text);
+                EnactChoice::Auto
+            }
+        };
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
         let mut live = Self {
@@ -222,8 +237,9 @@ impl Live {
                 own_cpu_ns: own_cpu_ns(),
             },
             enactor: running.enactor,
-            enforcement: Enforcement::new(settings.enactors),
+            enforcement: Enforcement::new(enactors),
             urgency: Urgency::take(),
+            in_kernel,
             trees: Trees::new(running.child.pid(), running.name),
             child: running.child,
             signals: running.signals,

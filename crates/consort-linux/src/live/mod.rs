@@ -15,6 +15,7 @@ mod energy;
 mod follower;
 mod group;
 mod host;
+mod in_kernel;
 mod join;
 mod launch;
 mod look;
@@ -50,6 +51,7 @@ use consort_core::sharing::SharingMap;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, Tier, Topology};
 use counting::Counting;
 use energy::Energy;
+use in_kernel::InKernel;
 use pace::Pace;
 use pausing::Pausing;
 use relay::Ending;
@@ -82,6 +84,7 @@ pub struct Live {
     enactor: Enactor,
     enforcement: Enforcement,
     urgency: Urgency,
+    in_kernel: InKernel,
     pausing: Pausing,
     child: Launched,
     signals: Signals,
@@ -228,6 +231,7 @@ impl Live {
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start.elapsed().as_secs_f64();
         self.urgency.give_up();
+        self.in_kernel.end();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
         let held = self.held();
         let restoration = self.enactor.close();

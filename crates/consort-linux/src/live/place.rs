@@ -96,6 +96,7 @@ impl Live {
                 let original = self.enactor.original(id).unwrap_or_default();
                 self.enter(id, name, original, true);
                 self.counting.want(id);
+                self.hand_over(id);
             }
             Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
             Err(error) => self.let_alone(id, name, &error.to_string()),

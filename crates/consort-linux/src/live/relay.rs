@@ -41,6 +41,7 @@ impl Live {
             if self.ending.is_some() || self.proposal().is_some() || Instant::now() >= end {
                 return Ok(());
             }
+            self.beat();
             self.chase();
         }
     }

@@ -1,0 +1,159 @@
+//! Plans that a sched_ext scheduler enforces, where the user has asked for it.
+//!
+//! Masks are not touched then. Should the kernel end the scheduler, all threads are ordinary ones
+//! again, and nudges take over.
+
+use super::Live;
+use crate::enforce::{EnactChoice, EnactorKind};
+use consort_core::{Placement, Plan, ThreadId, Topology};
+use consort_ext::{Config, ExtError, ExtPlan, Scheduler, State};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The scheduler in the kernel, while there is one.
+#[derive(Default)]
+pub(super) struct InKernel {
+    scheduler: Option<Scheduler>,
+}
+
+impl InKernel {
+    /// Starts one if the user wants it; why not, if it cannot be started after all.
+    pub(super) fn start(choice: EnactChoice, topology: &Topology) -> (Self, Option<ExtError>) {
+        if choice != EnactChoice::Only(EnactorKind::Ext) {
+            return (Self::default(), None);
+        }
+        match Scheduler::start(topology, &Config::default()) {
+            Ok(scheduler) => (
+                Self {
+                    scheduler: Some(scheduler),
+                },
+                None,
+            ),
+            Err(error) => (Self::default(), Some(error)),
+        }
+    }
+
+    /// Whether a scheduler is there.
+    pub(super) fn rules(&self) -> bool {
+        self.scheduler.is_some()
+    }
+
+    /// Hands a thread over.
+    pub(super) fn take(&mut self, id: ThreadId) -> Result<(), ExtError> {
+        let scheduler = self.scheduler.as_mut();
+        scheduler.map_or(Ok(()), |scheduler| scheduler.manage(id))
+    }
+
+    /// Gives a thread back that somebody else has taken. One that has exited needs nothing.
+    pub(super) fn give_back(&mut self, id: ThreadId) {
+        if let Some(scheduler) = &mut self.scheduler
+            && let Err(error) = scheduler.release(id)
+        {
+            tracing::debug!(%id, %error, "a thread is not given back by the scheduler");
+        }
+    }
+
+    /// Tells the kernel that Consort lives; why its scheduler is gone, once.
+    pub(super) fn beat(&mut self) -> Option<String> {
+        let scheduler = self.scheduler.as_mut()?;
+        scheduler.beat();
+        match scheduler.state() {
+            State::Running => None,
+            State::Ejected(why) => {
+                self.scheduler = None;
+                Some(why)
+            }
+        }
+    }
+
+    /// Ends the scheduler: every thread is an ordinary one again.
+    pub(super) fn end(&mut self) {
+        self.scheduler = None;
+    }
+}
+
+/// The places of a plan as the kernel takes them.
+fn plan_for_kernel(plan: &Plan, managed: &BTreeSet<ThreadId>, quantum: Duration) -> ExtPlan {
+    let mut for_kernel = ExtPlan::free(quantum);
+    for (&id, placement) in &plan.placements {
+        if let Placement::Restricted(pus) = placement
+            && managed.contains(&id)
+        {
+            for_kernel.places.insert(id, pus.clone());
+        }
+    }
+    for_kernel
+}
+
+impl Live {
+    /// Hands a new thread over to the scheduler in the kernel, if there is one.
+    pub(super) fn hand_over(&mut self, id: ThreadId) {
+        if let Err(error) = self.in_kernel.take(id) {
+            self.warnings
+                .insert(format!("thread {id} stays with the OS: {error}"));
+        }
+    }
+
+    /// Gives the kernel a plan to follow.
+    pub(super) fn tell_kernel(&mut self, plan: &Plan) {
+        let quantum = plan.quantum_ns.map(Duration::from_nanos);
+        let quantum = quantum.unwrap_or_else(|| self.pace.quantum());
+        let Some(scheduler) = &mut self.in_kernel.scheduler else {
+            return;
+        };
+        let managed = scheduler.managed().collect();
+        let applied = scheduler.apply(&plan_for_kernel(plan, &managed, quantum));
+        if let Err(error) = applied {
+            self.warnings
+                .insert(format!("the kernel does not follow a plan: {error}"));
+        }
+    }
+
+    /// Tells the kernel that Consort lives, and goes on with nudges if its scheduler is gone.
+    pub(super) fn beat(&mut self) {
+        if let Some(why) = self.in_kernel.beat() {
+            self.warnings.insert(format!(
+                "the kernel has ended the sched_ext scheduler ({why}); nudges are used from now on"
+            ));
+            self.enforcement.choose(EnactChoice::Auto);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn thread(tid: u32) -> ThreadId {
+        ThreadId {
+            pid: 1,
+            tid,
+            start_ticks: 0,
+        }
+    }
+
+    #[test]
+    fn only_places_of_threads_that_were_handed_over_reach_the_kernel() {
+        let place = |pus: &str| Placement::Restricted(pus.parse().unwrap());
+        let plan = Plan {
+            placements: BTreeMap::from([
+                (thread(1), place("0-1")),
+                (thread(2), place("2")),
+                (thread(3), Placement::Unrestricted),
+            ]),
+            ..Plan::default()
+        };
+        let managed = BTreeSet::from([thread(1), thread(3)]);
+        let told = plan_for_kernel(&plan, &managed, Duration::from_millis(4));
+        let places: Vec<ThreadId> = told.places.into_keys().collect();
+        assert_eq!(places, [thread(1)]);
+    }
+
+    #[test]
+    fn nothing_is_started_that_was_not_asked_for() {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let (in_kernel, error) = InKernel::start(EnactChoice::Auto, &topology);
+        assert!(!in_kernel.rules() && error.is_none());
+    }
+}
