@@ -63,3 +63,50 @@ fn four_cores_of_two_ways() {
 fn eight_cores_of_four_ways() {
     show(8, 4, &["full double gangs", "killed"]);
 }
+
+/// Where a `consort` with the feature `ext` is, beside a `consort-demo`.
+const BINARY: &str = "CONSORT_EXT";
+
+/// A run of four fp and four int threads under the scheduler.
+const RUN: &str = "consort run --enact ext --policy workover:active=0.002 --no-back-off \
+    --interval 2s --report /tmp/r.json -- consort-demo mixed --seconds 40 >&2; cat /tmp/r.json";
+
+#[test]
+fn consort_run_has_its_plans_followed() {
+    let Some(consort) = std::env::var_os(BINARY) else {
+        say(&format!(
+            "skipped: {BINARY} does not name a consort with the feature ext"
+        ));
+        return;
+    };
+    let Some(host) = Host::find_ext_or_skip() else {
+        return;
+    };
+    let consort = Path::new(&consort);
+    let vm = Vm::new(GuestTopology::smt(4, 2));
+    let vm = vm.program("/bin/consort", consort).unwrap();
+    let demo = consort.with_file_name("consort-demo");
+    let vm = vm.program("/bin/consort-demo", &demo).unwrap();
+    let vm = vm
+        .command("machine", "consort machine --format json")
+        .command("run", RUN)
+        .command("state", "cat /sys/kernel/sched_ext/state");
+    let outcome = vm.run(&host, LIMIT).unwrap();
+    let machine = outcome.output("machine").unwrap();
+    let ext = machine.split("\"name\": \"ext\"").nth(1).unwrap();
+    assert!(
+        ext.trim_start_matches([',', ' ', '\n'])
+            .starts_with("\"available\": true"),
+        "{machine}"
+    );
+    let report = outcome.output("run").unwrap();
+    say(report);
+    for line in [
+        "\"enactor\": \"ext\"",
+        "\"restored\": true",
+        "\"nudges\": 0",
+    ] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    assert_eq!(outcome.output("state").unwrap(), "disabled");
+}
