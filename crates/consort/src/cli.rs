@@ -29,6 +29,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "consort", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
+    /// Print tables as wide as what is in them, however narrow the terminal is
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: Verb,

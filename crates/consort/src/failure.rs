@@ -3,8 +3,9 @@
 use crate::cli::Cli;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use consort_core::visible;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// What `consort` alone says.
@@ -43,8 +44,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
         };
     }
     let line = match error.kind() {
@@ -57,8 +58,8 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
 }
 
 /// Where nobody can be told, as on a full disk, the exit code must do.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "consort: {line}");
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "consort: {}", visible(line));
 }
 
 fn unknown_verb(error: &clap::Error) -> String {

@@ -42,6 +42,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::report_usage(&error),
     };
+    if cli.wide {
+        output::page::be_wide();
+    }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),

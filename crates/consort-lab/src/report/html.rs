@@ -9,6 +9,7 @@ use super::figure::Figure;
 use super::svg::{SvgError, draw};
 use super::table::{Column, Row, Table};
 use crate::study::StudyReport;
+use consort_core::visible;
 
 const STYLE: &str = include_str!("page.css");
 /// The index's file name.
@@ -60,10 +61,10 @@ fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// Text that is nothing but text in HTML, inside and outside of quotes.
+/// Text that is nothing but text in HTML, inside and outside of quotes, all of it visible.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in visible(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

@@ -17,7 +17,6 @@ use consort_linux::group::GroupError;
 use consort_linux::live::{LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -115,15 +114,12 @@ fn refused(error: LiveError) -> anyhow::Error {
 }
 
 fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     let shown = match args.format {
         Format::Json => output::json(&mut out, report),
         Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
         Format::Table if args.quiet => Ok(()),
-        Format::Table => {
-            let text = report::text(report);
-            Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
-        }
+        Format::Table => Ok(output::people_on_stderr(&report::text(report))?),
     };
     shown.context("cannot write the report")
 }

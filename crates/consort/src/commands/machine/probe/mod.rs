@@ -19,7 +19,6 @@ use budget::Budget;
 use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
 use document::Document;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -62,10 +61,10 @@ fn chosen(asked: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
 }
 
 fn print(format: Format, document: &Document) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match format {
         Format::Json => output::json(&mut out, document),
         Format::Csv => output::csv(&mut out, show::CSV_COLUMNS, &show::rows(document)),
-        Format::Table => Ok(out.write_all(show::text(document).as_bytes())?),
+        Format::Table => Ok(output::people(&mut out, &show::text(document))?),
     }
 }
