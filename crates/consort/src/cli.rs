@@ -38,7 +38,8 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input. \
-`consort run` exits with its command's status.\n\
+`consort run` exits with its command's status, or 127 where that is not found and 126 where it \
+cannot be executed.\n\
 Set CONSORT_LOG=debug for a log on stderr.";
 
 const REPRODUCE_HELP: &str = "Example: consort reproduce list\n\
@@ -127,6 +128,6 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Folder to write to; must exist
+    /// Folder to write to; made if it is not there
     pub(crate) folder: PathBuf,
 }

@@ -13,21 +13,29 @@ use std::process::Command;
 /// A crate that is not listed is an error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
+    ("consort-input", &[]),
     ("consort-isa", &[]),
     ("consort-kernels", &[]),
-    ("consort-lab", &["consort-core", "consort-sim"]),
-    ("consort-linux", &["consort-core", "consort-isa"]),
+    (
+        "consort-lab",
+        &["consort-core", "consort-input", "consort-sim"],
+    ),
+    (
+        "consort-linux",
+        &["consort-core", "consort-input", "consort-isa"],
+    ),
     (
         "consort",
         &[
             "consort-core",
+            "consort-input",
             "consort-kernels",
             "consort-lab",
             "consort-linux",
             "consort-sim",
         ],
     ),
-    ("consort-sim", &["consort-core"]),
+    ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-vmtest", &["consort-core"]),
 ];
 

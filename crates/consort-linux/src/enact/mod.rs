@@ -51,6 +51,7 @@ mod restore;
 mod runtime_dir;
 mod signals;
 mod wait;
+mod witness;
 
 pub use adopt::{AdoptError, ChildStatus};
 pub use enactor::{EnactConfig, EnactError, Enactor, ThreadState};

@@ -5,8 +5,8 @@ mod models;
 mod setup;
 
 use crate::cli::{Format, RunArgs};
-use crate::config;
-use crate::failure::{as_bad_input, bad_input};
+use crate::config::{self, RunConfig};
+use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::output;
 use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
@@ -14,11 +14,11 @@ use clap::Args;
 use consort_core::hint;
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
 use consort_linux::group::GroupError;
-use consort_linux::live::{LaunchSpec, LiveError, Recorded, program_name};
+use consort_linux::live::{Host, LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -28,8 +28,7 @@ pub(crate) const GUARDIAN: &str = "__guardian";
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let topology = args.topology.as_ref().or(config.run.topology.as_ref());
-    let host = crate::host::look(topology.map(PathBuf::as_path))?;
+    let host = look(args, &config.run)?;
     let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
     let mut offers = host.offers();
     let recorded = args.profile.as_deref().map(|path| recorded(path, args));
@@ -40,11 +39,25 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let report = live::run(args, &config.run, setup, host, recorded)?;
-    if let Some(file) = report_file {
-        file.write(&report)?;
+    // The command has ended and its status stands, whatever becomes of what is told about it.
+    let written = report_file.map_or(Ok(()), |file| file.write(&report));
+    for told in [written, show(args, &report)] {
+        if let Err(error) = told {
+            warn(&error);
+        }
     }
-    show(args, &report)?;
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+/// This machine, with what its PUs share from the file that was named, if one was.
+fn look(args: &RunArgs, config: &RunConfig) -> Result<Host> {
+    match (&args.topology, &config.topology) {
+        (None, Some(path)) => {
+            let host = crate::host::look(Some(path));
+            host.map_err(|error| config.blame("topology", &error))
+        }
+        (named, _) => crate::host::look(named.as_deref()),
+    }
 }
 
 /// The parser takes whatever it does not know for the command; no command begins with a dash.
@@ -104,11 +117,12 @@ fn launch_spec(
     })
 }
 
-/// A command that does not exist is the caller's mistake; anything else is a failed run.
+/// A command that cannot be started ends the run with the status that shells and `env` give it.
 fn refused(error: LiveError) -> anyhow::Error {
     match error {
-        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_))
-        | LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
+        LiveError::Launch(LaunchError::NotFound(_)) => with_code(127, error),
+        LiveError::Launch(LaunchError::NotExecutable { .. }) => with_code(126, error),
+        LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
         other => other.into(),
     }
 }
