@@ -9,6 +9,7 @@ mod run;
 mod simulated;
 mod time;
 mod train;
+mod values;
 
 pub(crate) use jobs::Jobs;
 pub(crate) use lab::{BenchArgs, ReproduceArgs, ValidateArgs};
@@ -21,6 +22,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use simulated::{CompareArgs, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
+pub(crate) use values::COMPLETE;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

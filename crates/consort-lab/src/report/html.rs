@@ -1,8 +1,7 @@
 //! Studies as HTML pages that open from disk: an index, and a page per study.
 //!
 //! Everything is inside: style, figures as SVG, no script, nothing from a
-//! network. Light or dark follows the reader's setting; figures stay light, as
-//! they are files of their own too.
+//! network. Light or dark follows the reader's setting, in figures as well.
 
 use super::cell::Cell;
 use super::figure::Figure;
@@ -155,7 +154,7 @@ fn table(table: &Table) -> String {
     let rows: String = rows.collect();
     let n = common.map_or_else(String::new, |n| format!(" <small>n={n}</small>"));
     format!(
-        "<div class=\"wide\"><table>\n<caption>{}{n}</caption>\n\
+        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>{}{n}</caption>\n\
          <thead><tr><th></th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(table.title())
     )

@@ -117,7 +117,7 @@ pub fn launch(
     command.env(RUN_MARKER, run_id);
     hold_before_exec(&mut command, theirs, ours.as_raw_fd());
     let mut held = None;
-    let spawned = std::thread::scope(|scope| {
+    let spawned = thread::scope(|scope| {
         // The command is dropped after the attempt, and with it the child's end
         // of the pair: a fork that fails ends the wait below.
         let spawning = thread::Builder::new().spawn_scoped(scope, move || command.spawn())?;

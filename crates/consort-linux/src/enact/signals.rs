@@ -88,9 +88,7 @@ impl Signals {
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         set.thread_block()?;
         SigSet::from_iter([UNREAD]).thread_block()?;
-        let from_others = TAKEN.into_iter().filter(|s| *s != Signal::SIGCHLD);
-        let witness = Witness::start(&from_others.collect()).ok();
-        let witness = witness.map(RefCell::new);
+        let witness = Witness::start().ok().map(RefCell::new);
         Ok(Self { fd, witness })
     }
 
@@ -100,7 +98,7 @@ impl Signals {
     /// What the kernel answers.
     pub fn next(&self) -> Result<Option<SignalEvent>, Errno> {
         let Some(info) = self.fd.read_signal()? else {
-            self.witness(|witness| witness.be_quiet());
+            self.witness(Witness::rest);
             return Ok(None);
         };
         let mut event = SignalEvent {
@@ -109,8 +107,9 @@ impl Signals {
             to_group: false,
             sender: info.ssi_pid,
         };
-        if !event.from_kernel && event.signal != Signal::SIGCHLD {
-            event.to_group = self.witness(|witness| witness.saw(&event)).unwrap_or(false);
+        if event.signal != Signal::SIGCHLD {
+            let saw = self.witness(|witness| witness.saw(event.signal));
+            event.to_group = saw == Some(true) && !event.from_kernel;
         }
         Ok(Some(event))
     }

@@ -28,6 +28,12 @@ const QUICK: Duration = Duration::from_secs(3);
 pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     let host = crate::host::look(None)?;
     let pus = chosen(args.pus.as_ref(), host.discovery.topology.pus())?;
+    if pus.len() < 2 && args.write.is_some() {
+        return Err(bad_input(format!(
+            "--write: PU {pus} alone cannot be compared with any, so nothing would be measured; \
+             probe at least two"
+        )));
+    }
     // Before anything is run, so that a bad path wastes no time.
     let file = args.write.as_deref();
     let file = file.map(|path| OutFile::create("topology", path, args.force));
