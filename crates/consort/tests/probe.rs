@@ -155,7 +155,7 @@ fn a_topology_that_does_not_fit_stops_everything() {
 /// Two PUs that a file makes one core.
 fn one_core(folder: &Path) -> Option<String> {
     if pus() < 2 {
-        common::skipped("one PU has nothing to share");
+        skipped("one PU has nothing to share");
         return None;
     }
     let file = folder.join("cores.toml");

@@ -28,6 +28,8 @@ const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
 pub(super) struct Witness {
     process: Child,
     looked: Instant,
+    /// What was pending at the last look.
+    suspect: u64,
 }
 
 impl Witness {
@@ -53,6 +55,7 @@ impl Witness {
         Ok(Self {
             process: command.spawn()?,
             looked: Instant::now(),
+            suspect: 0,
         })
     }
 
@@ -65,6 +68,7 @@ impl Witness {
         }
         let saw = pending & bit(signal) != 0;
         self.forget(pending);
+        self.suspect = 0;
         saw
     }
 
@@ -73,7 +77,9 @@ impl Witness {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             let pending = self.pending();
-            self.forget(pending);
+            // What has just come here may be about to be read there.
+            self.forget(pending & self.suspect);
+            self.suspect = pending;
         }
     }
 

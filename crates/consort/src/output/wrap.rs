@@ -37,7 +37,12 @@ fn first_line(width: usize, line: &str) -> (&str, &str) {
         .char_indices()
         .nth(width)
         .map_or(line.len(), |(at, _)| at);
-    let before = line.get(..=end).unwrap_or(line).rfind(' ');
+    let fits_whole = line[end..].starts_with(' ');
+    let before = if fits_whole {
+        Some(end)
+    } else {
+        line[..end].rfind(' ')
+    };
     match before.or_else(|| line.find(' ')) {
         Some(at) => (line[..at].trim_end(), line[at..].trim_start()),
         None => (line, ""),

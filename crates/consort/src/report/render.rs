@@ -34,13 +34,12 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
 /// Threads that the table shows; the JSON report has more.
 const SHOWN: usize = 24;
 
-/// The whole report as text.
-pub(crate) fn text(report: &RunReport) -> String {
+/// The whole report as text, its table in so many characters.
+pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
     let mut out = String::new();
     head(&mut out, report);
     let shown = &report.threads[..report.threads.len().min(SHOWN)];
     if !shown.is_empty() {
-        let width = output::page::width_of_stderr();
         out.push_str(&output::table_within(width, COLUMNS, shown));
     }
     hidden(&mut out, report);

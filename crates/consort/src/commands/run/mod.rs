@@ -133,7 +133,10 @@ fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
         Format::Json => output::json(&mut out, report),
         Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
         Format::Table if args.quiet => Ok(()),
-        Format::Table => Ok(output::people_on_stderr(&report::text(report))?),
+        Format::Table => Ok(output::people_on_stderr(&report::text(
+            report,
+            output::page::width_of_stderr(),
+        ))?),
     };
     shown.context("cannot write the report")
 }
