@@ -28,7 +28,9 @@ const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
 pub(super) struct Witness {
     process: Child,
     looked: Instant,
-    /// What was pending at the last look.
+    /// Held when the last one was ended, and not asked for yet.
+    kept: u64,
+    /// Held at the last look.
     suspect: u64,
 }
 
@@ -38,49 +40,45 @@ impl Witness {
     /// # Errors
     /// When no process can be made, or nothing that sleeps is installed.
     pub(super) fn start() -> io::Result<Self> {
-        let mut command = Command::new(SLEEPER[0]);
-        command.arg(SLEEPER[1]).env_clear().current_dir("/");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let hook = || {
-            SigSet::all().thread_set_mask()?;
-            set_pdeathsig(Signal::SIGKILL)?;
-            Ok(())
-        };
-        // SAFETY: between fork and exec the hook makes two system calls, both async-signal-safe, and
-        // neither allocates nor takes a lock.
-        unsafe { command.pre_exec(hook) };
         Ok(Self {
-            process: command.spawn()?,
+            process: sleeper()?,
             looked: Instant::now(),
+            kept: 0,
             suspect: 0,
         })
     }
 
-    /// Whether a signal that has come here went to the whole group. What it knew is forgotten.
+    /// Whether a signal that has come here went to the whole group. Asked twice of one, it did not.
     pub(super) fn saw(&mut self, signal: Signal) -> bool {
-        let mut pending = self.pending();
-        if pending & bit(signal) == 0 {
+        let mut held = self.held();
+        if held & bit(signal) == 0 {
             std::thread::sleep(GRACE);
-            pending = self.pending();
+            held = self.held();
         }
-        let saw = pending & bit(signal) != 0;
-        self.forget(pending);
-        self.suspect = 0;
+        let saw = held & bit(signal) != 0;
+        if saw {
+            // Signals come here by their numbers, not in the order in which they were sent.
+            self.forget(held & !bit(signal));
+        }
         saw
     }
 
-    /// Looks now and then, while no signal is left here, for what is pending for no reason.
+    /// Looks now and then, while no signal is left here, for what is held for no reason.
     pub(super) fn rest(&mut self) {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
-            let pending = self.pending();
-            // What has just come here may be about to be read there.
-            self.forget(pending & self.suspect);
-            self.suspect = pending;
+            let held = self.held();
+            // What has just come there may be about to come here.
+            if held & self.suspect != 0 {
+                self.forget(held & !self.suspect);
+            }
+            self.suspect = held;
         }
+    }
+
+    /// Signals to the group that have not been asked for yet.
+    fn held(&self) -> u64 {
+        self.kept | self.pending()
     }
 
     /// Signals by number, the first in the lowest bit; none where the witness is gone.
@@ -91,15 +89,14 @@ impl Witness {
         pending.map_or(0, |bits| u64::from_str_radix(bits.trim(), 16).unwrap_or(0))
     }
 
-    /// A fresh witness has nothing pending. Where none can be made the old one goes all the same:
-    /// what it holds would be taken for signals to come.
-    fn forget(&mut self, pending: u64) {
-        if pending == 0 {
-            return;
-        }
+    /// Keeps in mind only these signals, with a fresh witness, which has nothing pending. Where none
+    /// can be made the old one goes all the same: what it holds would be taken for signals to come.
+    fn forget(&mut self, kept: u64) {
         self.end();
-        if let Ok(fresh) = Self::start() {
-            *self = fresh;
+        self.kept = kept;
+        self.suspect &= kept;
+        if let Ok(fresh) = sleeper() {
+            self.process = fresh;
         }
     }
 
@@ -108,6 +105,25 @@ impl Witness {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Sleeps in the group of this process with every signal blocked.
+fn sleeper() -> io::Result<Child> {
+    let mut command = Command::new(SLEEPER[0]);
+    command.arg(SLEEPER[1]).env_clear().current_dir("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let hook = || {
+        SigSet::all().thread_set_mask()?;
+        set_pdeathsig(Signal::SIGKILL)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the hook makes two system calls, both async-signal-safe, and
+    // neither allocates nor takes a lock.
+    unsafe { command.pre_exec(hook) };
+    command.spawn()
 }
 
 impl Drop for Witness {
