@@ -90,6 +90,10 @@ impl Live {
     }
 
     fn take_child_events(&mut self) -> Result<(), LiveError> {
+        // Once its end was told there is nothing to ask: the signal is of another child.
+        if self.ending.is_some() {
+            return Ok(());
+        }
         while let Some(event) = self.child.next_event(false).map_err(LiveError::Wait)? {
             if let Some(exit_code) = exit_code(event) {
                 self.ending = Some(Ending { exit_code });
