@@ -61,8 +61,6 @@ fn refuse(there: &Metadata) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
-
     use super::*;
     use std::fs;
 
