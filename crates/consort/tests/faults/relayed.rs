@@ -111,7 +111,12 @@ fn what_goes_to_the_whole_group_reaches_the_command_once() {
     // right after one to the group must still come. SIGCONT between them has the highest number, so
     // that the run has read the other before the third is sent, which would else be merged with it.
     for _ in 0..20 {
-        for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGALRM, Signal::SIGTERM] {
+        for signal in [
+            Signal::SIGHUP,
+            Signal::SIGINT,
+            Signal::SIGALRM,
+            Signal::SIGTERM,
+        ] {
             catcher.send_to_group(signal);
             catcher.expect(signal);
             catcher.send(catcher.run.id(), Signal::SIGCONT);
