@@ -9,7 +9,9 @@
 //! counted, else the share of runnable time that threads spent on a PU: a plan
 //! that makes threads queue shows there, a plan that makes them compete inside
 //! a core shows only in the former. The quanta compared must show the same
-//! threads active, else nothing is concluded.
+//! threads active, else nothing is concluded. Nor is anything where threads
+//! were hardly where the plan had them: such a plan was not held, which says
+//! nothing of whether it is bad.
 
 use crate::ids::ThreadId;
 use crate::sample::Observation;
@@ -22,6 +24,8 @@ const WINDOW: usize = 4;
 const ACTIVE_SHARE: f64 = 0.05;
 /// A fall must be this many standard deviations of the quanta before.
 const DEVIATIONS: f64 = 3.0;
+/// A plan was held in a quantum if threads spent at least this share of their time in place.
+const HELD: f64 = 0.5;
 /// The longest hold-off, quanta.
 const LONGEST: u64 = 256;
 
@@ -45,11 +49,14 @@ pub struct Backoff {
     next_hold: u64,
     reason: String,
     undone: u64,
+    not_held: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Quantum {
     progress: f64,
+    /// Whether threads were where the last plan had them.
+    held: bool,
     active: BTreeSet<ThreadId>,
 }
 
@@ -79,12 +86,28 @@ impl Backoff {
             next_hold: 2 * WINDOW as u64,
             reason: String::new(),
             undone: 0,
+            not_held: 0,
         }
+    }
+
+    /// Forgets progress and trials, as for another policy; how often plans have been undone stays.
+    pub fn begin_anew(&mut self) {
+        *self = Self {
+            tolerance: self.tolerance,
+            undone: self.undone,
+            not_held: self.not_held,
+            ..Self::off()
+        };
     }
 
     /// How often plans have been undone.
     pub fn undone(&self) -> u64 {
         self.undone
+    }
+
+    /// How often nothing could be concluded about a plan because threads did not stay in place.
+    pub fn not_held(&self) -> u64 {
+        self.not_held
     }
 
     /// Takes the last quantum in and says whether the policy may decide the next.
@@ -126,7 +149,10 @@ impl Backoff {
         let Some(trial) = &mut self.trial else {
             return;
         };
-        if trial.active != quantum.active {
+        if !quantum.held {
+            self.not_held += 1;
+        }
+        if trial.active != quantum.active || !quantum.held {
             self.trial = None;
             return;
         }
@@ -158,7 +184,7 @@ impl Backoff {
 
 impl Quantum {
     fn of(seen: &Observation) -> Self {
-        let is_active = |t: &&_| seen.cpu_share(t) >= ACTIVE_SHARE;
+        let is_active = |t: &&_| seen.wanted_share(t) >= ACTIVE_SHARE;
         let active = seen
             .threads
             .iter()
@@ -167,6 +193,7 @@ impl Quantum {
             .collect();
         Self {
             progress: progress(seen),
+            held: seen.adherence().is_none_or(|share| share >= HELD),
             active,
         }
     }
@@ -274,6 +301,23 @@ mod tests {
         let mut fewer = quantum(0.4);
         fewer.threads.pop();
         assert!((0..20).all(|_| backoff.judge(&fewer) == Verdict::GoOn));
+    }
+
+    #[test]
+    fn a_plan_that_was_not_held_is_not_called_bad() {
+        let mut backoff = Backoff::new(0.05);
+        for i in 0..WINDOW {
+            backoff.judge(&quantum(0.0));
+            backoff.enacted(&quantum(0.0), i + 1 == WINDOW);
+        }
+        let mut astray = quantum(0.4);
+        for thread in &mut astray.threads {
+            let in_place = 0.2 * thread.sample.cpu_time_ns();
+            let reading = Reading::whole(in_place, Tier::Proc, INTERVAL_NS);
+            thread.sample.set(Signal::PlannedTime, reading);
+        }
+        assert!((0..20).all(|_| backoff.judge(&astray) == Verdict::GoOn));
+        assert_eq!((backoff.not_held(), backoff.undone()), (1, 0));
     }
 
     #[test]

@@ -22,6 +22,29 @@ pub enum Class {
     Idle,
 }
 
+/// What a thread that waits for memory is limited by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryLimit {
+    /// Single accesses that must be there before work goes on.
+    Latency,
+    /// How many bytes per second come and go: it goes through memory in order, and a co-runner
+    /// that does so too takes from it.
+    Bandwidth,
+}
+
+impl MemoryLimit {
+    /// The greater part of a stall of which `bandwidth` is in streams; both are shares of CPU
+    /// time. None where less than [`MEMORY_FROM`] is stalled.
+    pub fn of(memory_stall: f64, bandwidth: f64) -> Option<Self> {
+        let greater = match 2.0 * bandwidth > memory_stall {
+            true => Self::Bandwidth,
+            false => Self::Latency,
+        };
+        (memory_stall >= MEMORY_FROM).then_some(greater)
+    }
+}
+
 /// What [`classify`] goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traits {
@@ -125,6 +148,13 @@ mod tests {
         check(1.0, 0.4, 0.1, 0.2, Class::Fp);
         check(1.0, 0.04, 0.5, 0.2, Class::Int);
         check(1.0, 0.1, 0.3, 0.2, Class::Mixed);
+    }
+
+    #[test]
+    fn memory_limits_are_told_of_memory_threads_only() {
+        assert_eq!(MemoryLimit::of(0.4, 0.4), None);
+        assert_eq!(MemoryLimit::of(0.6, 0.1), Some(MemoryLimit::Latency));
+        assert_eq!(MemoryLimit::of(0.6, 0.5), Some(MemoryLimit::Bandwidth));
     }
 
     #[test]

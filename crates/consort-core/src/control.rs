@@ -64,9 +64,28 @@ impl<M: Machine> ControlLoop<M> {
         &self.machine
     }
 
+    /// The machine, to be told what no plan tells.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// Goes on with another policy. What was placed stays until it decides, and progress under the
+    /// old one is no measure for it.
+    pub fn change_policy(&mut self, policy: Box<dyn Policy>) {
+        self.machine.grant(policy.wishes());
+        self.policy = policy;
+        self.backoff.begin_anew();
+        self.probing = false;
+    }
+
     /// How often plans were undone because progress fell after them.
     pub fn undone(&self) -> u64 {
         self.backoff.undone()
+    }
+
+    /// How often nothing could be concluded about a plan because threads did not stay in place.
+    pub fn not_held(&self) -> u64 {
+        self.backoff.not_held()
     }
 
     /// Ends the loop and gives the machine back.
@@ -239,6 +258,26 @@ mod tests {
         assert_eq!(plans[0].placements[&thread_id(2)], Placement::Unrestricted);
         assert_eq!(turns[0].changed, [thread_id(1)]);
         assert!(turns[1].changed.is_empty());
+    }
+
+    #[test]
+    fn another_policy_goes_on_with_the_same_numbers() {
+        let machine = Script {
+            topology: Topology::uniform(2, 1).unwrap(),
+            offers: Offers::default(),
+            quanta: 3,
+            plans: Vec::new(),
+        };
+        let mut wheel = ControlLoop::new(machine, Box::new(Fixed("0")), Backoff::off(), 0);
+        wheel.turn().unwrap();
+        wheel.change_policy(Box::new(Fixed("1")));
+        let second = wheel.turn().unwrap().unwrap();
+        assert_eq!(second.changed, [thread_id(1)]);
+        let plans = wheel.into_machine().plans;
+        let generations: Vec<u64> = plans.iter().map(|p| p.generation).collect();
+        assert_eq!(generations, [1, 2]);
+        let placed = &plans[1].placements[&thread_id(1)];
+        assert_eq!(*placed, Placement::Restricted("1".parse().unwrap()));
     }
 
     #[test]

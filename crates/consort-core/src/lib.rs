@@ -37,7 +37,9 @@ mod visible;
 pub use backoff::{Backoff, Verdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};
 pub use choose::{Choice, choose, requested};
-pub use class::{BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, Traits, classify};
+pub use class::{
+    BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, Traits, classify,
+};
 pub use control::{ControlLoop, Turn};
 pub use ids::{ProgramId, PuId, ThreadId};
 pub use machine::{Enacted, Machine};

@@ -43,8 +43,15 @@ pub trait Machine {
 /// What came of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enacted {
-    /// Threads whose mask was written.
+    /// Threads that were sent to another place than before.
     pub moved: Vec<ThreadId>,
+    /// Threads that were nudged: those that were sent to another place, and those that had drifted
+    /// from theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nudged: Vec<ThreadId>,
+    /// Threads that a lasting mask keeps in their place now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<ThreadId>,
     /// Threads that somebody else has moved and that are no longer managed.
     pub released: Vec<ThreadId>,
     /// What could not be done, one sentence each.

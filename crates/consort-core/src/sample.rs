@@ -4,13 +4,14 @@ mod readings;
 
 use self::readings::Readings;
 use crate::bottleneck::Bottleneck;
+use crate::class::MemoryLimit;
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
 use crate::signal::{Signal, Tier};
 use crate::stack::CycleStack;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A value with its tier and the time over which it was counted.
@@ -62,6 +63,9 @@ pub struct Sample {
     pub mix: Option<Mix>,
     /// Cycle stack, with its tier.
     pub stack: Option<(CycleStack, Tier)>,
+    /// What it is limited by where it mainly waits for memory and that can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<MemoryLimit>,
     /// The software thread that was on it at the end, where the sample is that of a logical core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupant: Option<ThreadId>,
@@ -148,6 +152,11 @@ pub struct Observation {
     /// what a command starts belongs to the command.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub programs: BTreeMap<ProgramId, ProgramId>,
+    /// Live threads that are let alone for their affinity only, which somebody chose on purpose:
+    /// they are never placed, but take turns with the rest of their program, since pausing does
+    /// not touch affinity.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub self_placed: BTreeSet<ThreadId>,
 }
 
 impl Observation {
@@ -168,12 +177,35 @@ impl Observation {
         self.threads.iter().filter(|thread| thread.managed)
     }
 
+    /// Share of the CPU time of threads with a place that they spent there, 0 to 1; none where no
+    /// thread had a place, or nothing tells.
+    pub fn adherence(&self) -> Option<f64> {
+        let planned = |t: &ThreadObservation| {
+            let planned_ns = t.sample.get(Signal::PlannedTime)?;
+            Some((planned_ns, t.sample.cpu_time_ns()))
+        };
+        let pairs = self.threads.iter().filter_map(planned);
+        let (planned_ns, cpu_ns) = pairs.fold((0.0, 0.0), |sum, t| (sum.0 + t.0, sum.1 + t.1));
+        (cpu_ns > 0.0).then(|| planned_ns / cpu_ns)
+    }
+
     /// A thread's share of one PU over the interval: 1 when it never left it.
     pub fn cpu_share(&self, thread: &ThreadObservation) -> f64 {
         if self.interval_ns == 0 {
             return 0.0;
         }
         thread.sample.cpu_time_ns() / self.interval_ns as f64
+    }
+
+    /// Share of the interval in which a thread ran or waited for a PU: what it would run for if
+    /// there were room, whoever else is on the machine. Where waiting is not told, its share of
+    /// a PU.
+    pub fn wanted_share(&self, thread: &ThreadObservation) -> f64 {
+        if self.interval_ns == 0 {
+            return 0.0;
+        }
+        let wait_ns = thread.sample.get(Signal::WaitTime).unwrap_or(0.0);
+        (thread.sample.cpu_time_ns() + wait_ns) / self.interval_ns as f64
     }
 }
 

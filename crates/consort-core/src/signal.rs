@@ -48,6 +48,9 @@ pub enum Signal {
     CpuTime,
     /// Time runnable but not on a PU, ns.
     WaitTime,
+    /// Part of the CPU time that was spent on PUs that the plan had for it, ns; absent where the
+    /// plan left it unrestricted.
+    PlannedTime,
     /// Core cycles.
     Cycles,
     /// Instructions retired.
@@ -110,6 +113,7 @@ impl Signal {
         match self {
             Self::CpuTime => "cpu-time",
             Self::WaitTime => "wait-time",
+            Self::PlannedTime => "planned-time",
             Self::Cycles => "cycles",
             Self::Instructions => "instructions",
             Self::FpUsage => "fp-usage",

@@ -1,6 +1,6 @@
 //! What is known of one decoded instruction.
 
-use crate::{Class, RegisterSet};
+use crate::{Class, Operand, RegisterSet};
 
 /// How an instruction touches memory. Calls and returns touch the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +79,11 @@ pub struct Instruction {
     pub address_registers: RegisterSet,
     /// How it touches memory.
     pub memory: MemoryUse,
+    /// Where, if that is one place that general registers tell: neither the
+    /// stack nor relative to a segment.
+    pub operand: Option<Operand>,
+    /// The general register that it adds a constant to, and the constant.
+    pub advance: Option<(u8, i64)>,
     /// How long its execution unit takes.
     pub unit: UnitUse,
     /// It is atomic, a fence, or otherwise waits for what came before it.

@@ -42,31 +42,31 @@
 //!    block cannot be calibrated the answer is the middle of what is possible,
 //!    and [`Estimate::memory_bounds`] says how far that may be off.
 //!
+//! Where samples bring registers along ([`BlockFacts::accessed`]) and the
+//! processor is known ([`Host`]), two things more are told: how much memory the
+//! code works on, so that what fits the first-level cache is not taken for a
+//! stall, and how fast loops go through memory ([`Rounds`]), so that streams
+//! limited by bandwidth are found, whose samples stand all over the loop.
+//!
 //! Pitfalls, all of them errors of principle that no number of samples cures:
 //!
-//! - A loop so short that it may retire in one group shows all samples on one
-//!   instruction whether it waits or not. A walk along pointers is then charged
-//!   to memory (even if it hits: it is stalled behind loads, if not for long);
-//!   any other such loop gets half.
-//! - Retirement lags behind the last load even where something else limits the
-//!   loop. Up to the time of a hit this looks like a stall, so short piles count
+//! - Without registers, a loop so short that it may retire in one group shows
+//!   all samples on one instruction whether it waits or not. A walk along
+//!   pointers is then charged to memory even if it hits; any other such loop gets
 //!   half.
-//! - Many overlapping accesses that saturate the memory path leave samples all
-//!   over the block: streams in unrolled loops are underestimated, even beyond
+//! - Without registers, many overlapping accesses that saturate the memory path
+//!   leave samples all over the block: streams are underestimated, even beyond
 //!   the upper bound.
+//! - Waits for accesses that overlap with each other or with other work are
+//!   counted whole.
 //! - A full store buffer shows on instructions that wait for nothing.
 //! - A refilled front end shows up all over the code behind a mispredicted
-//!   branch, not only at its target: the front-end share is a lower bound.
+//!   branch, not only at its target, and at a target may stand a load that was
+//!   compared before the branch.
 //!
-//! Checked on one processor (Intel Ice Lake server, under a hypervisor; see
-//! `tests/measured_samples.rs`) against the time that the same loop takes with
-//! all data in the first-level cache. Error of the memory share: below 0.15 for
-//! walks along pointers beside other work, from the first-level cache to memory,
-//! and for independent random loads from memory; 0.3 to 0.4 too high for random
-//! loads that hit the first or second level (the second cost no time there); 0.3
-//! too low for a stream in a loop of eight instructions, 0.7 too low in one
-//! unrolled four times, and 0.8 to 0.9 too low for streams of stores alone. Arm
-//! and AMD processors: not checked.
+//! How far the estimates are from the truth, on which processors, is recorded in
+//! the project's `docs/measurements/classification.md`; `tests/measured_samples.rs`
+//! holds some measured samples without registers.
 
 mod a64;
 mod arch;
@@ -75,17 +75,21 @@ mod block;
 mod class;
 mod decode;
 mod estimate;
+mod host;
 mod instruction;
+mod operand;
 mod registers;
 mod x86;
 
 pub use arch::{Arch, Code};
 pub use blame::{Blame, Cause, Certainty, blame};
-pub use block::{Around, BlockError, BlockFacts, Entry, Suspicion};
+pub use block::{Around, BlockError, BlockFacts, Entry, Rounds, Stride, Suspicion};
 pub use class::{Class, Mix};
 pub use decode::{DecodeError, decode};
 pub use estimate::{
-    Bounds, CycleStack, Estimate, Estimator, Footprint, L1_HIT_CYCLES, RETIRE_WIDTH,
+    Bounds, CycleStack, Estimate, Estimator, Footprint, L1_HIT_CYCLES, RETIRE_WIDTH, SamplePoint,
 };
+pub use host::Host;
 pub use instruction::{Flow, Instruction, MemoryUse, UnitUse};
+pub use operand::{Access, GENERAL_REGISTERS, Operand, RegisterValues};
 pub use registers::{Register, RegisterSet};

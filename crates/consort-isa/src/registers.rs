@@ -63,6 +63,16 @@ impl RegisterSet {
         Self(self.0 & !other.0)
     }
 
+    /// The members as numbers below 128, one per register.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = usize> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let number = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            (number < 128).then_some(number)
+        })
+    }
+
     /// Whether there are no members.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

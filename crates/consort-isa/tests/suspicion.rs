@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 
-use consort_isa::{Arch, BlockFacts, Cause, Certainty, Class, Code, Entry, Suspicion, blame};
+use consort_isa::{
+    Arch, BlockFacts, Cause, Certainty, Class, Code, Entry, GENERAL_REGISTERS, RegisterValues,
+    Suspicion, blame,
+};
 
 const BASE: u64 = 0x1000;
 
@@ -119,4 +122,69 @@ fn an_address_outside_is_an_error_that_says_so() {
     let error = BlockFacts::build(code, BASE + 1, &[]).unwrap_err();
     let expected = "address 0x1001 lies outside the code at 0x1000 (1 bytes)";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn the_target_of_a_branch_that_compares_memory_is_suspected_of_memory() {
+    // cmp rax,[rdi]; jae +4; inc rcx; ret; nop; inc rdx; inc rbx; ret
+    let bytes = [
+        0x48, 0x3b, 0x07, 0x73, 0x05, 0x48, 0xff, 0xc1, 0xc3, 0x90, 0x48, 0xff, 0xc2, 0x48, 0xff,
+        0xc3, 0xc3,
+    ];
+    let block = block(Arch::X86_64, &bytes, 10);
+    assert_eq!(block.start(), BASE + 10);
+    assert_eq!(block.suspicions()[0], Suspicion::Memory { chained: false });
+    // What it was about is known as long as the register is as it was.
+    let mut values = RegisterValues([0; GENERAL_REGISTERS]);
+    values.0[7] = 0x7000;
+    let access = block.accessed(BASE + 10, &values).unwrap();
+    assert_eq!(access.address, 0x7000);
+}
+
+#[test]
+fn a_comparison_behind_the_block_that_jumps_back_to_it_is_seen() {
+    // 1: inc rdx; test rsi,rsi; je 2f; inc rbx; cmp [rdi+8],rax; jne 1b; 2: ret
+    let bytes = [
+        0x48, 0xff, 0xc2, 0x48, 0x85, 0xf6, 0x74, 0x09, 0x48, 0xff, 0xc3, 0x48, 0x39, 0x47, 0x08,
+        0x75, 0xef, 0xc3,
+    ];
+    let block = block(Arch::X86_64, &bytes, 0);
+    assert_eq!(block.suspicions()[0], Suspicion::Memory { chained: false });
+}
+
+#[test]
+fn a_branch_upon_registers_leaves_its_target_to_the_front_end() {
+    // cmp rax,rdi; jae +5; inc rcx; ret; nop; inc rdx; inc rbx; ret
+    let bytes = [
+        0x48, 0x39, 0xf8, 0x73, 0x05, 0x48, 0xff, 0xc1, 0xc3, 0x90, 0x48, 0xff, 0xc2, 0x48, 0xff,
+        0xc3, 0xc3,
+    ];
+    let block = block(Arch::X86_64, &bytes, 10);
+    assert_eq!(block.suspicions()[0], Suspicion::FrontEnd);
+}
+
+#[test]
+fn a_loop_knows_its_strides_and_its_least_time() {
+    // 1: mov rax,[rdi+rcx*8]; add rdx,rax; inc rcx; cmp rcx,rsi; jb 1b
+    let bytes = [
+        0x48, 0x8b, 0x04, 0xcf, 0x48, 0x01, 0xc2, 0x48, 0xff, 0xc1, 0x48, 0x39, 0xf1, 0x72, 0xf1,
+    ];
+    let block = block(Arch::X86_64, &bytes, 0);
+    let rounds = block.rounds().unwrap();
+    assert_eq!(rounds.least_cycles, 1.0);
+    let strides: Vec<i64> = rounds.strides.iter().map(|stride| stride.bytes).collect();
+    assert_eq!(strides, [8]);
+}
+
+#[test]
+fn a_walk_along_pointers_has_no_stride_and_takes_the_time_of_its_load() {
+    // 1: mov rdi,[rdi]; dec rsi; jne 1b
+    let bytes = [0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8];
+    let block = block(Arch::X86_64, &bytes, 0);
+    let rounds = block.rounds().unwrap();
+    assert_eq!((rounds.least_cycles, rounds.strides.len()), (5.0, 0));
+    // Behind the load its result is the address of the next one.
+    let mut values = RegisterValues([0; GENERAL_REGISTERS]);
+    values.0[7] = 0x9000;
+    assert_eq!(block.accessed(BASE + 3, &values).unwrap().address, 0x9000);
 }

@@ -13,6 +13,7 @@ pub mod counters;
 pub mod discovery;
 pub mod enact;
 pub mod energy;
+pub mod enforce;
 pub mod events;
 pub mod group;
 pub mod live;

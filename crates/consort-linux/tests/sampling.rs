@@ -10,8 +10,12 @@ mod code;
 mod elf;
 #[path = "sampling_cases/harness.rs"]
 mod harness;
+#[path = "sampling_cases/replaced.rs"]
+mod replaced;
 #[path = "skip/mod.rs"]
 mod skip;
+#[path = "sampling_cases/stalls.rs"]
+mod stalls;
 #[path = "sampling_cases/threads.rs"]
 mod threads;
 #[path = "sampling_cases/unprivileged.rs"]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# FP fp threads and INT int threads, each in a program of its own unless SHAPE is
+# FP fp threads, INT int threads and SLEEPERS sleepers, each in a program of its own unless SHAPE is
 # `threads`. On SIGTERM the shell goes and the programs stay, so that a test can
 # see their masks afterwards.
 trap 'exit 0' TERM
@@ -17,4 +17,5 @@ for kind in "fp $FP" "int $INT"; do
         for _ in $(seq "$2"); do start "$1" 1; done
     fi
 done
+[ "$SLEEPERS" = 0 ] || start sleeper "$SLEEPERS"
 wait

@@ -2,8 +2,8 @@
 # To be sourced by a story, which is one of the other files.
 #
 # Parameters (environment): NAME begins the name of each section. FP, INT: threads
-# of each kind. SHAPE: `programs` of one thread each, or `threads` of one program
-# per kind. POLICY, INTERVAL: given to consort. POLL: seconds from one poll to the
+# of each kind, SLEEPERS: threads that mostly sleep. SHAPE: `programs` of one thread each, or `threads` of one program
+# per kind. POLICY, INTERVAL, ENACT: given to consort. POLL: seconds from one poll to the
 # next. STABLE: polls without a change that count as settled. LIMIT: polls after
 # which waiting is given up. QUOTA: share of one PU that each thread of the load
 # gets, in percent.
@@ -74,7 +74,8 @@ start_alone() {
 start_managed() {
     make_box
     sh -c "echo \$\$ > $BOX/consort/cgroup.procs; exec \"\$@\"" sh \
-        consort run --interval "$INTERVAL" --policy "$POLICY" --report "/tmp/$NAME.json" \
+        consort run --interval "$INTERVAL" --policy "$POLICY" --enact "$ENACT" \
+        --report "/tmp/$NAME.json" \
         -- sh /scenario/load.sh >"/tmp/$NAME.log" 2>&1 &
     consort=$!
 }
@@ -95,6 +96,7 @@ end_managed() {
 
 # Ends the load, and shows what consort has left behind: nothing.
 end_load() {
+    pkill -9 -x consort-demo
     for pid in $(masks | cut -d' ' -f2 | sort -u); do
         kill -9 "$pid"
     done

@@ -6,12 +6,14 @@
 //! interval = "500ms"
 //! seed = 1
 //! topology = "/etc/consort/cores.toml"
+//! enact = "nudge"
 //! back-off = true
 //! ```
 
 use crate::cli::parse_interval;
 use crate::failure::{bad_input, told};
 use anyhow::{Context, Result};
+use consort_linux::enforce::EnactChoice;
 use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -38,6 +40,9 @@ pub(crate) struct RunConfig {
     pub(crate) seed: Option<u64>,
     /// File that tells what PUs share instead of the kernel.
     pub(crate) topology: Option<PathBuf>,
+    /// What keeps threads in their places.
+    #[serde(default, deserialize_with = "enact")]
+    pub(crate) enact: Option<EnactChoice>,
     /// Whether plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
     /// The file that all this is from.
@@ -54,6 +59,11 @@ impl RunConfig {
             told(error)
         ))
     }
+}
+
+fn enact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<EnactChoice>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
@@ -118,11 +128,12 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nback-off = false\n";
+        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nenact = \"pin\"\nback-off = false\n";
         let run = parse(text).unwrap().run;
         assert_eq!(run.policy.as_deref(), Some("none"));
         assert_eq!(run.interval, Some(Duration::from_millis(250)));
         assert_eq!((run.seed, run.back_off), (Some(7), Some(false)));
+        assert_eq!(run.enact, "pin".parse().ok());
     }
 
     #[test]

@@ -57,6 +57,11 @@ impl Progress {
         }
     }
 
+    /// Names another policy from now on.
+    pub(crate) fn of_policy(&mut self, policy: &str) {
+        policy.clone_into(&mut self.policy);
+    }
+
     /// Shows what the last quantum brought.
     pub(crate) fn show(&mut self, turn: &Turn) {
         self.moves += turn.enacted.moved.len();

@@ -215,6 +215,9 @@ impl Drop for Running {
 /// Restricts whatever runs at all, so that tests do not depend on how busy the host is.
 const ALWAYS: &str = "spread:active=0.02";
 
+/// Lasting masks can be seen from outside.
+const PINNED: [&str; 5] = ["--policy", ALWAYS, "--no-back-off", "--enact", "pin"];
+
 const TWO_FP: [&str; 5] = ["fp", "--threads", "2", "--seconds", "120"];
 
 fn two_fp(args: &[&str]) -> Option<Running> {
@@ -229,8 +232,7 @@ fn two_fp(args: &[&str]) -> Option<Running> {
 
 #[test]
 fn threads_are_restricted_while_the_command_runs_and_free_after_sigterm() {
-    let Some(mut running) = two_fp(&["--interval", "100ms", "--policy", ALWAYS, "--no-back-off"])
-    else {
+    let Some(mut running) = two_fp(&[&["--interval", "100ms"], &PINNED[..]].concat()) else {
         return;
     };
     running.wait_for_restriction();
@@ -248,8 +250,7 @@ fn threads_are_restricted_while_the_command_runs_and_free_after_sigterm() {
 
 #[test]
 fn after_kill_9_every_mask_is_as_before_and_the_command_lives() {
-    let Some(mut running) = two_fp(&["--interval", "50ms", "--policy", ALWAYS, "--no-back-off"])
-    else {
+    let Some(mut running) = two_fp(&[&["--interval", "50ms"], &PINNED[..]].concat()) else {
         return;
     };
     running.wait_for_restriction();

@@ -139,7 +139,7 @@ impl Static {
         let seated = self.slots.iter().flat_map(|slot| slot.seats.keys());
         let seated: BTreeSet<ThreadId> = seated.copied().collect();
         let takes_part = |thread: &&ThreadObservation| {
-            seated.contains(&thread.id) || view.observation.cpu_share(thread) >= self.active
+            seated.contains(&thread.id) || view.observation.wanted_share(thread) >= self.active
         };
         let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
         for thread in view.observation.managed().filter(takes_part) {

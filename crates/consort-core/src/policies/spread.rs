@@ -95,7 +95,7 @@ impl Spread {
         let is_active = |t: &&ThreadObservation| {
             let placed = self.core_of.contains_key(&t.id);
             let threshold = self.active * if placed { STAYS_ACTIVE } else { 1.0 };
-            let share = view.observation.cpu_share(t);
+            let share = view.observation.wanted_share(t);
             share > 0.0 && share >= threshold
         };
         let all = view.observation.managed();

@@ -44,6 +44,8 @@ fn facts(definition: &disarm64::Insn, word: u32, address: u64) -> Instruction {
         writes: registers.writes,
         address_registers: registers.address,
         memory,
+        operand: None,
+        advance: None,
         unit: class::unit_of(definition.mnemonic, class),
         serialising: is_serialising(definition, memory.reads && memory.writes),
         flow: flow::of(definition, word, address),

@@ -29,15 +29,19 @@ const MAX_INSTRUCTION_BYTES: usize = 15;
 /// block) and for eight of the longest instructions.
 pub(crate) const LOOK_BACK_BYTES: u64 = 128;
 
+/// How far back the start of a long block is looked for, in bytes: that of a
+/// loop that a compiler has unrolled.
+pub(crate) const FAR_LOOK_BACK_BYTES: u64 = 1024;
+
 /// The vote of a known boundary: more than all guesses of a window together.
 const ANCHOR_VOTES: u32 = 1_000;
 
 /// Votes below which a boundary is left out.
 const ENOUGH_VOTES: u32 = 2;
 
-/// The boundaries before `address` in ascending order, `address` excluded.
-pub(crate) fn before(code: &Code<'_>, address: u64, anchors: &[u64]) -> Vec<u64> {
-    let start = address.saturating_sub(LOOK_BACK_BYTES).max(code.base);
+/// The boundaries in the `bytes` before `address` in ascending order, `address` excluded.
+pub(crate) fn before(code: &Code<'_>, address: u64, bytes: u64, anchors: &[u64]) -> Vec<u64> {
+    let start = address.saturating_sub(bytes).max(code.base);
     if code.arch == Arch::Aarch64 {
         let first = address - (address - start) / 4 * 4;
         return (first..address).step_by(4).collect();
@@ -130,13 +134,19 @@ mod tests {
             0x48, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
         ];
         let address = 0x100a;
-        assert_eq!(before(&code(&bytes), address, &[0x1000]), [0x1000]);
+        assert_eq!(
+            before(&code(&bytes), address, LOOK_BACK_BYTES, &[0x1000]),
+            [0x1000]
+        );
     }
 
     #[test]
     fn a_single_vote_is_not_enough() {
         let bytes = [0x90, 0x90];
-        assert_eq!(before(&code(&bytes), 0x1001, &[]), Vec::<u64>::new());
+        assert_eq!(
+            before(&code(&bytes), 0x1001, LOOK_BACK_BYTES, &[]),
+            Vec::<u64>::new()
+        );
     }
 
     #[test]
@@ -147,6 +157,9 @@ mod tests {
             bytes: &bytes,
             base: 0x1002,
         };
-        assert_eq!(before(&code, 0x100c, &[]), [0x1004, 0x1008]);
+        assert_eq!(
+            before(&code, 0x100c, LOOK_BACK_BYTES, &[]),
+            [0x1004, 0x1008]
+        );
     }
 }

@@ -1,19 +1,25 @@
 //! Cutting the block around an address out of code bytes.
 
+use super::boundaries::{self, FAR_LOOK_BACK_BYTES, LOOK_BACK_BYTES};
+use super::rounds::Rounds;
 use super::suspicion::View;
-use super::{BlockError, BlockFacts, Entry, boundaries};
+use super::{BlockError, BlockFacts, Entry};
 use crate::decode::step;
 use crate::{Arch, Code, Flow, Instruction, decode};
 
-/// The most bytes decoded behind the sampled address, and again behind the end
-/// of the block in search of branches back into it.
-const LOOK_AHEAD_BYTES: u64 = 256;
+/// The most bytes decoded behind the sampled address. Compilers unroll loops to
+/// some hundred bytes; only a block that is so long is decoded so far.
+const LOOK_AHEAD_BYTES: u64 = 1024;
+
+/// The most bytes decoded behind the end of the block in search of branches
+/// back into it.
+const LOOK_BEHIND_BYTES: u64 = 256;
 
 impl BlockFacts {
     /// The block around the instruction at `address`.
     ///
-    /// `code` should reach 128 bytes before the address and 512 behind it where
-    /// the program has so many; less gives a smaller block. `anchors` are
+    /// `code` should reach 1,024 bytes before the address and 1,280 behind it
+    /// where the program has so many; less gives a smaller block. `anchors` are
     /// addresses known to be instruction boundaries (other samples, function
     /// starts, branch targets), in any order; they help on x86 only.
     ///
@@ -33,8 +39,16 @@ struct Window {
     instructions: Vec<Instruction>,
     /// Where the block starts in `instructions`, by branches before it.
     first: usize,
-    /// Direct branch targets seen in the block and behind it.
-    targets: Vec<u64>,
+    /// Direct branches seen before the block, in it and behind it.
+    branches: Vec<Branch>,
+}
+
+/// A direct branch.
+#[derive(Clone, Copy)]
+struct Branch {
+    target: u64,
+    /// What stands before it.
+    before: Option<Instruction>,
 }
 
 impl Window {
@@ -45,19 +59,15 @@ impl Window {
             len: code.bytes.len(),
         })?;
         let sampled = decode(code.arch, bytes, address)?;
-        let mut instructions = preceding(code, address, anchors);
-        let first = instructions
-            .iter()
-            .rposition(|instruction| instruction.flow.ends_block())
-            .map_or(0, |branch| branch + 1);
+        let (mut instructions, first) = straight_before(code, address, anchors);
         instructions.push(sampled);
         extend_to_branch(code, &mut instructions);
-        let targets = targets_near(code, &instructions[first..]);
+        let branches = branches_near(code, &instructions);
         Ok(Self {
             arch: code.arch,
             instructions,
             first,
-            targets,
+            branches,
         })
     }
 
@@ -70,10 +80,12 @@ impl Window {
             .last()
             .and_then(|last| loop_target(last.flow))
             .is_some_and(|target| target == block[0].address);
+        let sources = self.sources(start);
         let view = View {
             arch: self.arch,
             block,
             context: &self.instructions[..start],
+            sources: &sources,
             entry,
             loops,
         };
@@ -83,6 +95,8 @@ impl Window {
             instructions: block.into(),
             entry,
             loops,
+            fused: sources.iter().find_map(|source| source.operand),
+            rounds: loops.then(|| Rounds::of(block)),
         }
     }
 
@@ -104,7 +118,17 @@ impl Window {
     }
 
     fn is_target(&self, index: usize) -> bool {
-        self.targets.contains(&self.instructions[index].address)
+        let address = self.instructions[index].address;
+        self.branches.iter().any(|branch| branch.target == address)
+    }
+
+    /// What stands before the branches that lead to `address` from elsewhere
+    /// nearby, if it accesses memory: it retires together with the branch.
+    fn sources(&self, start: usize) -> Vec<Instruction> {
+        let address = self.instructions[start].address;
+        let leading = self.branches.iter().filter(|b| b.target == address);
+        let before = leading.filter_map(|branch| branch.before);
+        before.filter(Instruction::may_miss).collect()
     }
 
     fn entry(&self, start: usize) -> Entry {
@@ -128,10 +152,25 @@ const fn loop_target(flow: Flow) -> Option<u64> {
     }
 }
 
-/// The instructions before `address`. What cannot be decoded ends the run.
-fn preceding(code: &Code<'_>, address: u64, anchors: &[u64]) -> Vec<Instruction> {
+/// The instructions before `address`, and from which on they are in one piece.
+/// Where that piece begins is looked for further away only if it is not near.
+fn straight_before(code: &Code<'_>, address: u64, anchors: &[u64]) -> (Vec<Instruction>, usize) {
     let mut run = Vec::new();
-    for boundary in boundaries::before(code, address, anchors).into_iter().rev() {
+    for bytes in [LOOK_BACK_BYTES, FAR_LOOK_BACK_BYTES] {
+        run = preceding(code, address, bytes, anchors);
+        let ends = |instruction: &Instruction| instruction.flow.ends_block();
+        if let Some(branch) = run.iter().rposition(ends) {
+            return (run, branch + 1);
+        }
+    }
+    (run, 0)
+}
+
+/// The instructions before `address`. What cannot be decoded ends the run.
+fn preceding(code: &Code<'_>, address: u64, bytes: u64, anchors: &[u64]) -> Vec<Instruction> {
+    let mut run = Vec::new();
+    let boundaries = boundaries::before(code, address, bytes, anchors);
+    for boundary in boundaries.into_iter().rev() {
         let decoded = code
             .from(boundary)
             .and_then(|bytes| decode(code.arch, bytes, boundary).ok());
@@ -162,20 +201,42 @@ fn next_of(code: &Code<'_>, instruction: &Instruction) -> Option<Instruction> {
     decode(code.arch, code.from(address)?, address).ok()
 }
 
-/// Direct targets of the branches in `block` and shortly behind it: the branch
-/// that closes a loop stands behind the blocks of the loop.
-fn targets_near(code: &Code<'_>, block: &[Instruction]) -> Vec<u64> {
-    let mut targets: Vec<u64> = block.iter().filter_map(|i| i.flow.target()).collect();
-    let mut address = block.last().map_or(0, Instruction::end);
-    let limit = address.saturating_add(LOOK_AHEAD_BYTES);
+/// Direct branches shortly before the block, in it and shortly behind it: the branch that closes a
+/// loop stands behind the blocks of the loop, the one that passes over a part before it.
+fn branches_near(code: &Code<'_>, instructions: &[Instruction]) -> Vec<Branch> {
+    let branch = |(index, instruction): (usize, &Instruction)| {
+        let before = index.checked_sub(1).map(|before| instructions[before]);
+        let target = instruction.flow.target()?;
+        Some(Branch { target, before })
+    };
+    let own = instructions.iter().enumerate().filter_map(branch);
+    own.chain(branches_behind(code, instructions.last()))
+        .collect()
+}
+
+fn branches_behind(code: &Code<'_>, last: Option<&Instruction>) -> Vec<Branch> {
+    let mut branches = Vec::new();
+    let Some(last) = last else {
+        return branches;
+    };
+    let (mut previous, mut address) = (last.address, last.end());
+    let limit = address.saturating_add(LOOK_BEHIND_BYTES);
     while address < limit
         && let Some(bytes) = code.from(address)
         && let Some(next) = step(code.arch, bytes, address)
     {
-        targets.extend(next.target);
+        branches.extend(next.target.map(|target| {
+            Branch {
+                target,
+                before: code
+                    .from(previous)
+                    .and_then(|bytes| decode(code.arch, bytes, previous).ok()),
+            }
+        }));
+        previous = address;
         address = address.saturating_add(next.len as u64);
     }
-    targets
+    branches
 }
 
 fn count_classes(block: &[Instruction]) -> [u16; 7] {

@@ -9,10 +9,12 @@
 
 mod boundaries;
 mod build;
+mod rounds;
 mod suspicion;
 
-use crate::{Class, Instruction};
+use crate::{Access, Class, Instruction, Operand, RegisterSet, RegisterValues};
 
+pub use rounds::{Rounds, Stride};
 pub use suspicion::Suspicion;
 
 /// Why there is no block around an address.
@@ -67,6 +69,9 @@ pub struct BlockFacts {
     class_counts: [u16; 7],
     entry: Entry,
     loops: bool,
+    rounds: Option<Rounds>,
+    /// Of a comparison with memory before a branch that leads here.
+    fused: Option<Operand>,
 }
 
 impl BlockFacts {
@@ -95,6 +100,11 @@ impl BlockFacts {
         self.loops
     }
 
+    /// One round, if the block is a loop by itself.
+    pub const fn rounds(&self) -> Option<&Rounds> {
+        self.rounds.as_ref()
+    }
+
     /// The address of the first instruction.
     pub fn start(&self) -> u64 {
         self.instructions[0].address
@@ -119,6 +129,47 @@ impl BlockFacts {
         let (before, rest) = self.instructions.split_at(index);
         let (at, after) = rest.split_first()?;
         Some(Around { before, at, after })
+    }
+
+    /// The address in memory that the code at `address` is about, with these
+    /// registers: that of the nearest access before it whose registers are still
+    /// as they were, else of the next one whose registers are there already.
+    pub fn accessed(&self, address: u64, values: &RegisterValues) -> Option<Access> {
+        let index = self.index_of(address)?;
+        let operand = self
+            .operand_before(index)
+            .or_else(|| self.operand_from(index))?;
+        operand.access(values)
+    }
+
+    /// The nearest before `index`, or that of the comparison whose branch led here.
+    fn operand_before(&self, index: usize) -> Option<Operand> {
+        let mut overwritten = RegisterSet::EMPTY;
+        for instruction in self.instructions[..index].iter().rev() {
+            overwritten = overwritten.union(instruction.writes);
+            if let Some(operand) = instruction.operand {
+                let there = !operand.registers().intersects(overwritten);
+                return there.then_some(operand);
+            }
+        }
+        self.fused
+            .filter(|operand| !operand.registers().intersects(overwritten))
+    }
+
+    /// The next from `index` on, in a loop once around.
+    fn operand_from(&self, index: usize) -> Option<Operand> {
+        let mut overwritten = RegisterSet::EMPTY;
+        let around = if self.loops { index } else { 0 };
+        let (before, from) = self.instructions.split_at(index);
+        for instruction in from.iter().chain(&before[..around]) {
+            if let Some(operand) = instruction.operand
+                && !operand.registers().intersects(overwritten)
+            {
+                return Some(operand);
+            }
+            overwritten = overwritten.union(instruction.writes);
+        }
+        None
     }
 
     pub(crate) fn class_at(&self, index: usize) -> Class {

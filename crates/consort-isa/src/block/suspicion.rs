@@ -31,6 +31,16 @@ pub enum Suspicion {
     FrontEnd,
 }
 
+impl Suspicion {
+    /// Whether it is of an access to memory.
+    pub(crate) const fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            Self::Memory { .. } | Self::MemoryOrUnit | Self::StoreBuffer
+        )
+    }
+}
+
 /// How many instructions back the load may be whose user an instruction is. A
 /// stop at the use shows at once on in-order cores, which issue two or three
 /// instructions per cycle and hit the first level within four cycles.
@@ -42,6 +52,8 @@ pub(super) struct View<'a> {
     pub(super) block: &'a [Instruction],
     /// What stands before the block in memory.
     pub(super) context: &'a [Instruction],
+    /// Accesses to memory that retire together with a branch to the block.
+    pub(super) sources: &'a [Instruction],
     pub(super) entry: Entry,
     pub(super) loops: bool,
 }
@@ -127,7 +139,13 @@ impl View<'_> {
     /// The first instruction of a block, and the one that stands behind it
     /// while it is waited for. A tight loop is delivered from a buffer and has
     /// no entry to speak of.
+    ///
+    /// What looks like the front end is mostly a load that is compared and branched upon in one
+    /// (`cmp mem, reg; jcc` is one operation on x86): the sample stands at the branch's target.
     fn at_entry(&self, index: usize) -> Suspicion {
+        if index == 0 && !self.sources.is_empty() {
+            return Suspicion::Memory { chained: false };
+        }
         let refills = matches!(
             self.entry,
             Entry::Fallthrough | Entry::AfterCall | Entry::Target | Entry::Joined

@@ -11,16 +11,32 @@ use std::sync::Arc;
 use super::calibrate::{RETIRE_WIDTH, as_f64, worth};
 use super::footprint::Lines;
 use super::histogram::Histogram;
+use super::pace;
 use super::pool::Pool;
+use super::reach::Level;
 use super::split::{Split, split};
 use super::tally::{KINDS, by_suspicion};
 use super::{Bounds, CycleStack, Estimate};
-use crate::{BlockFacts, Mix};
+use crate::{Access, BlockFacts, Host, Mix};
 
 /// Samples from which a block that is no loop is judged by itself. At 64 the
 /// standard error of an even share of a block of eight instructions is a third
 /// of it, and a pile of twice the even share is past three of them.
 const OWN_JUDGEMENT_SAMPLES: u32 = 64;
+
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SamplePoint {
+    /// The sampled address.
+    pub address: u64,
+    /// The address in memory that the code there is about, where it is known
+    /// ([`BlockFacts::accessed`]).
+    pub accessed: Option<Access>,
+    /// The number of the PU.
+    pub pu: u32,
+    /// The CPU time that it stands for, ns, or in any one unit where speeds do not matter.
+    pub weight: f64,
+}
 
 /// The samples of one thread.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +47,7 @@ pub struct Estimator {
     lines: Lines,
     samples: u64,
     undecoded_weight: f64,
+    host: Host,
 }
 
 impl Estimator {
@@ -39,18 +56,43 @@ impl Estimator {
         Self::default()
     }
 
+    /// An estimator for samples of such a processor.
+    pub fn of_host(host: Host) -> Self {
+        Self {
+            host,
+            ..Self::default()
+        }
+    }
+
     /// Adds one sample at `address`, which lies in `block`, and returns whether
     /// the block has an instruction there; if not the sample counts as
     /// undecoded. Blocks are told apart by start and length. Weights that are
     /// not positive and finite count as zero.
     pub fn add(&mut self, block: &Arc<BlockFacts>, address: u64, weight: f64) -> bool {
-        let Some(index) = block.index_of(address) else {
-            self.add_undecoded(weight);
+        self.add_at(
+            block,
+            SamplePoint {
+                address,
+                accessed: None,
+                pu: 0,
+                weight,
+            },
+        )
+    }
+
+    /// Adds one sample as [`Estimator::add`] does, with what it tells of the
+    /// memory that the code is about.
+    pub fn add_at(&mut self, block: &Arc<BlockFacts>, at: SamplePoint) -> bool {
+        let Some(index) = block.index_of(at.address) else {
+            self.add_undecoded(at.weight);
             return false;
         };
         self.samples += 1;
-        self.lines.add(address);
-        self.histogram_of(block).add(index, usable(weight));
+        self.lines.add(at.address);
+        let sequence = self.samples;
+        let histogram = self.histogram_of(block);
+        histogram.add(index, usable(at.weight));
+        histogram.reach_mut().add(at, sequence);
         true
     }
 
@@ -73,6 +115,7 @@ impl Estimator {
             mix_at_address: self.mix_at_address(),
             stack: stalls.stack(decoded),
             memory_stall_share: memory,
+            bandwidth_share: (stalls.bandwidth / decoded).clamp(0.0, memory),
             memory_bounds: stalls.memory_bounds(decoded),
             samples: self.samples,
             decoded_share: decoded / (decoded + self.undecoded_weight),
@@ -96,14 +139,17 @@ impl Estimator {
     fn stalls(&self) -> Stalls {
         let mut stalls = Stalls::default();
         let mut pool = Pool::default();
+        let whole = self.decoded_weight() + self.undecoded_weight;
         for histogram in self.histograms.values() {
-            if is_judged_alone(histogram) {
-                stalls.add_block(histogram);
-            } else {
-                pool.add(histogram);
+            let level = histogram.reach().level(self.host);
+            let share = histogram.total().weight / whole;
+            match pace::stall(histogram, self.host, share) {
+                Some(stall) if level == Level::Beyond => stalls.add_stream(histogram, stall),
+                _ if is_judged_alone(histogram, level) => stalls.add_block(histogram, level),
+                _ => pool.add(histogram),
             }
         }
-        for (weight, split) in pool.splits() {
+        for (weight, split) in pool.splits(self.host) {
             stalls.add(weight, split);
         }
         stalls
@@ -142,10 +188,13 @@ fn usable(weight: f64) -> f64 {
 
 /// A loop stands for itself: what its samples wait for is in it. Other blocks
 /// do if they are long enough to be calibrated and have enough samples.
-fn is_judged_alone(histogram: &Histogram) -> bool {
+///
+/// And so does a block whose data are known to be in the nearest or in no cache of its core.
+fn is_judged_alone(histogram: &Histogram, level: Level) -> bool {
+    let told = matches!(level, Level::First | Level::Beyond);
     let long = as_f64(histogram.len()) > RETIRE_WIDTH;
     let many = histogram.total().count >= OWN_JUDGEMENT_SAMPLES;
-    histogram.block().loops() || (long && many)
+    histogram.block().loops() || told || (long && many)
 }
 
 /// Weights of samples by cause.
@@ -156,6 +205,8 @@ struct Stalls {
     front_end: f64,
     memory_low: f64,
     memory_high: f64,
+    /// The part of `memory` in streams.
+    bandwidth: f64,
 }
 
 impl Stalls {
@@ -167,14 +218,31 @@ impl Stalls {
         self.memory_high += weight * split.memory_bounds.high;
     }
 
-    fn add_block(&mut self, histogram: &Histogram) {
+    /// A loop that goes through memory: what is no stall goes to the causes that
+    /// its samples name.
+    fn add_stream(&mut self, histogram: &Histogram, stall: f64) {
+        let weight = histogram.total().weight;
+        self.bandwidth += stall * weight;
+        let memory_bounds = Bounds {
+            low: 0.0,
+            high: 1.0,
+        };
+        let split = Split {
+            memory: stall,
+            memory_bounds,
+            ..Split::default()
+        };
+        self.add(weight, split);
+    }
+
+    fn add_block(&mut self, histogram: &Histogram, level: Level) {
         let tallies = by_suspicion(histogram);
         let loop_instructions = histogram.block().loops().then_some(histogram.len());
         for (suspicion, tally) in KINDS.into_iter().zip(tallies) {
             let worth = worth(tally, &tallies);
             self.add(
                 tally.pile.weight,
-                split(suspicion, worth, loop_instructions),
+                split(suspicion, worth, loop_instructions).at(level, suspicion, worth),
             );
         }
     }

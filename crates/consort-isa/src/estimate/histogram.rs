@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::reach::Reach;
 use crate::{BlockFacts, Suspicion};
 
 /// The samples on one instruction.
@@ -39,6 +40,7 @@ impl Pile {
 pub(super) struct Histogram {
     block: Arc<BlockFacts>,
     piles: Vec<Pile>,
+    reach: Reach,
 }
 
 impl Histogram {
@@ -46,11 +48,20 @@ impl Histogram {
         Self {
             piles: vec![Pile::default(); block.instructions().len()],
             block: Arc::clone(block),
+            reach: Reach::default(),
         }
     }
 
     pub(super) fn add(&mut self, index: usize, weight: f64) {
         self.piles[index].add(Pile { count: 1, weight });
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    pub(super) fn reach_mut(&mut self) -> &mut Reach {
+        &mut self.reach
     }
 
     pub(super) fn block(&self) -> &BlockFacts {

@@ -4,7 +4,9 @@ mod calibrate;
 mod estimator;
 mod footprint;
 mod histogram;
+mod pace;
 mod pool;
+mod reach;
 mod split;
 mod tally;
 
@@ -13,7 +15,7 @@ use serde::Serialize;
 use crate::Mix;
 
 pub use calibrate::RETIRE_WIDTH;
-pub use estimator::Estimator;
+pub use estimator::{Estimator, SamplePoint};
 pub use footprint::Footprint;
 pub use split::L1_HIT_CYCLES;
 
@@ -55,6 +57,9 @@ pub struct Estimate {
     pub stack: CycleStack,
     /// Share of time stalled behind memory; `stack.memory` by its own name.
     pub memory_stall_share: f64,
+    /// The part of `memory_stall_share` in loops that go through memory in steps: limited by
+    /// bandwidth, or by how far ahead data are fetched; the rest waits for single accesses.
+    pub bandwidth_share: f64,
     /// Between what values `memory_stall_share` may lie by what piles behind
     /// accesses to memory can mean. The sampling error comes on top, and stalls
     /// whose samples stand elsewhere (a saturated memory path under many

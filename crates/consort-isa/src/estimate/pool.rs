@@ -7,8 +7,10 @@
 
 use super::calibrate::{RETIRE_WIDTH, UNSEEN_SAMPLES, Worth, as_f64};
 use super::histogram::{Histogram, Pile};
+use super::reach::Reach;
 use super::split::{Split, split};
 use super::tally::{KINDS, NONE, by_suspicion};
+use crate::Host;
 
 /// The samples under one suspicion.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,12 +25,14 @@ struct Part {
 pub(super) struct Pool {
     weight: f64,
     parts: [Part; KINDS.len()],
+    reach: Reach,
 }
 
 impl Pool {
     pub(super) fn add(&mut self, histogram: &Histogram) {
         let weight = histogram.total().weight;
         self.weight += weight;
+        self.reach.join(histogram.reach());
         for (part, tally) in self.parts.iter_mut().zip(by_suspicion(histogram)) {
             part.pile.add(tally.pile);
             part.weighted_instructions += weight * as_f64(tally.instructions);
@@ -36,11 +40,16 @@ impl Pool {
     }
 
     /// Per suspicion: the weight of its samples and how to split it.
-    pub(super) fn splits(&self) -> impl Iterator<Item = (f64, Split)> {
-        KINDS.iter().zip(&self.parts).map(|(&suspicion, part)| {
-            let worth = self.worth(*part);
-            (part.pile.weight, split(suspicion, worth, None))
-        })
+    pub(super) fn splits(&self, host: Host) -> impl Iterator<Item = (f64, Split)> {
+        let level = self.reach.level(host);
+        KINDS
+            .iter()
+            .zip(&self.parts)
+            .map(move |(&suspicion, part)| {
+                let worth = self.worth(*part);
+                let split = split(suspicion, worth, None).at(level, suspicion, worth);
+                (part.pile.weight, split)
+            })
     }
 
     /// Here the instructions without suspicion retire in all groups alike, so

@@ -2,6 +2,7 @@
 
 use super::Bounds;
 use super::calibrate::{RETIRE_WIDTH, Worth, as_f64};
+use super::reach::Level;
 use crate::Suspicion;
 
 /// Cycles from a load to its use when it hits the first-level cache: 4 on Arm
@@ -38,6 +39,28 @@ pub(super) fn split(suspicion: Suspicion, worth: Worth, loop_instructions: Optio
             front_end: worth.middle_beyond(REDIRECT_CYCLES),
             ..Split::default()
         },
+    }
+}
+
+impl Split {
+    /// The split with what is known of where the data are: in the first-level
+    /// cache nothing waits for memory, and what seemed to does for the unit that
+    /// serves it; beyond the caches of the core the whole of a pile behind an
+    /// access waits.
+    pub(super) fn at(self, level: Level, suspicion: Suspicion, worth: Worth) -> Self {
+        match level {
+            Level::Unknown | Level::Second => self,
+            Level::First => Self {
+                memory: 0.0,
+                unit: self.unit + self.memory,
+                memory_bounds: Bounds::default(),
+                ..self
+            },
+            Level::Beyond if suspicion.is_of_memory() => {
+                of_memory(worth.share_beyond(0.0), self.memory_bounds)
+            }
+            Level::Beyond => self,
+        }
     }
 }
 

@@ -37,6 +37,8 @@ fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> 
         writes: operands::registers_written(raw, info),
         address_registers: operands::address_registers(info),
         memory,
+        operand: operands::operand(raw, info, memory),
+        advance: operands::advance(raw),
         unit: class::unit_of(raw, class),
         serialising: is_serialising(raw, memory.writes),
         flow: flow_of(raw, class),

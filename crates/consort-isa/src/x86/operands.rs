@@ -1,8 +1,8 @@
 //! Registers and memory that an x86 instruction reads and writes.
 
-use iced_x86::{InstructionInfo, OpAccess, UsedMemory};
+use iced_x86::{InstructionInfo, OpAccess, OpKind, UsedMemory};
 
-use crate::{MemoryUse, Register, RegisterSet};
+use crate::{MemoryUse, Operand, Register, RegisterSet};
 
 pub(crate) fn memory_use(raw: &iced_x86::Instruction, info: &InstructionInfo) -> MemoryUse {
     let used = info.used_memory();
@@ -50,6 +50,65 @@ pub(crate) fn address_registers(info: &InstructionInfo) -> RegisterSet {
         .flat_map(|memory| [memory.base(), memory.index()])
         .filter_map(register)
         .collect()
+}
+
+/// The one place in memory that 64-bit code accesses through general registers.
+pub(crate) fn operand(
+    raw: &iced_x86::Instruction,
+    info: &InstructionInfo,
+    memory: MemoryUse,
+) -> Option<Operand> {
+    let [used] = info.used_memory() else {
+        return None;
+    };
+    let segment = matches!(
+        used.segment(),
+        iced_x86::Register::FS | iced_x86::Register::GS
+    );
+    if memory.stack || segment || raw.is_vsib() {
+        return None;
+    }
+    Some(Operand {
+        base: general(used.base())?,
+        index: general(used.index())?,
+        scale: u8::try_from(used.scale()).ok()?,
+        displacement: used.displacement(),
+    })
+}
+
+/// The 64-bit register that a constant is added to, and the constant.
+pub(crate) fn advance(raw: &iced_x86::Instruction) -> Option<(u8, i64)> {
+    use iced_x86::Mnemonic::{Add, Dec, Inc, Lea, Sub};
+    let register = general(raw.op0_register())??;
+    let constant = || {
+        (raw.op1_kind() != OpKind::Register && raw.op1_kind() != OpKind::Memory)
+            .then(|| raw.immediate(1).cast_signed())
+    };
+    let by = match raw.mnemonic() {
+        Inc => 1,
+        Dec => -1,
+        Add => constant()?,
+        Sub => constant()?.checked_neg()?,
+        Lea => lea_in_place(raw)?,
+        _ => return None,
+    };
+    Some((register, by))
+}
+
+/// What `lea` adds to the register that it starts from.
+fn lea_in_place(raw: &iced_x86::Instruction) -> Option<i64> {
+    let alone = raw.memory_index() == iced_x86::Register::None;
+    let same = raw.memory_base() == raw.op0_register();
+    (alone && same).then(|| raw.memory_displacement64().cast_signed())
+}
+
+/// The number of a 64-bit register, or that there is none; nothing for others.
+fn general(register: iced_x86::Register) -> Option<Option<u8>> {
+    if register == iced_x86::Register::None {
+        return Some(None);
+    }
+    let number = u8::try_from(register.number()).ok()?;
+    register.is_gpr64().then_some(Some(number))
 }
 
 const fn is_read(access: OpAccess) -> bool {

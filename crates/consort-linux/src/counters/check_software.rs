@@ -4,7 +4,6 @@ use super::check::CheckRow;
 use crate::perf::{CounterGroup, EventSpec, PerfError, Target, page_bytes};
 use nix::time::{ClockId, clock_gettime};
 use perf_event_open_sys::bindings;
-use std::alloc::{Layout, alloc, dealloc};
 
 /// Fresh pages to touch.
 const PAGES: usize = 512;
@@ -65,18 +64,12 @@ fn page_faults() -> CheckRow {
 /// Writes one byte to each of so many fresh pages.
 fn touch(pages: usize) {
     let page_bytes = page_bytes();
-    let Ok(layout) = Layout::from_size_align(pages * page_bytes, page_bytes) else {
-        return;
-    };
-    // SAFETY: the layout has a size above 0, the writes stay inside the block,
-    // and the block is freed once with the layout that it was made with.
-    unsafe {
-        let block = alloc(layout);
-        if !block.is_null() {
-            (0..pages).for_each(|page| block.add(page * page_bytes).write_volatile(1));
-            dealloc(block, layout);
-        }
+    // Zeroed memory of this size is mapped, and no page of it is there before it is written.
+    let mut block = vec![0_u8; pages * page_bytes];
+    for page in block.chunks_mut(page_bytes) {
+        page[0] = 1;
     }
+    std::hint::black_box(&mut block);
 }
 
 fn context_switches() -> CheckRow {

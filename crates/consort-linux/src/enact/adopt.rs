@@ -8,7 +8,7 @@ use super::host::AllowedPus;
 use super::journal::JournalError;
 use super::original::Original;
 use super::record::{Program, Record};
-use crate::proc::Stat;
+use crate::proc::{Stat, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use thiserror::Error;
@@ -118,7 +118,10 @@ impl Enactor {
             self.take_in(child, original.clone(), sight);
             return Ok(ChildStatus::Adopted);
         }
-        if self.ledger.wrote(root, &sight.now, &sight.allowed) {
+        let (born, now) = (child.start_ticks, now_ticks());
+        if (self.narrowings).covers(root, &sight.now, &sight.allowed, born) {
+            // What it has started in turn may have inherited the same.
+            self.narrowings.had(root, &sight.now, born, now);
             return self.reset(child, of_parent.clone(), sight);
         }
         self.record(&[Record::Leave(child)])?;

@@ -4,31 +4,23 @@ use super::affinity;
 use super::checked_write::{Outcome, write};
 use super::enactor::{Enactor, Left, Managed};
 use super::guardian::Health;
-use super::host::AllowedPus;
-use super::original::effective;
+use super::look::Look;
+use super::nudge::{Nudged, nudge};
 use super::record::Record;
 use super::report::{ApplyReport, Refusal, Wanted};
+use crate::proc::now_ticks;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
-
-/// How a thread is found before it is written.
-enum Look {
-    /// As it was left.
-    Steady,
-    /// The kernel moved its mask, for a cpuset or a PU that went offline or came.
-    Shifted {
-        allowed: PuSet,
-    },
-    /// Somebody else wrote this mask.
-    Changed(PuSet),
-    Gone,
-}
 
 /// What a wish comes to within the original mask and the cpuset.
 #[derive(Debug, PartialEq, Eq)]
 enum Goal {
+    /// The original mask, for good.
     Free,
-    Only(PuSet),
+    /// The original mask, once the thread is on these PUs.
+    Nudge(PuSet),
+    /// A lasting mask.
+    Pin(PuSet),
     NoPuLeft,
 }
 
@@ -70,30 +62,8 @@ impl Enactor {
         }
     }
 
-    /// Tells the kernel's own changes of a mask from those of somebody else.
-    fn look(&self, thread: ThreadId, managed: &Managed) -> Look {
-        let now = match affinity::get(thread.tid) {
-            Ok(now) if now == managed.seen => return Look::Steady,
-            Ok(now) => now,
-            Err(_) => return Look::Gone,
-        };
-        let Some(stat) = self.host.same(thread) else {
-            return Look::Gone;
-        };
-        let allowed = AllowedPus::new(&self.host).of(thread.pid, thread.tid);
-        let moved_cpuset = allowed != managed.allowed && is_shift(managed, &now, &allowed);
-        // An exec by another thread of the program passes that thread's mask,
-        // which Consort wrote, to the leader's number.
-        let moved_exec = stat.start_stack != managed.start_stack
-            && self.ledger.wrote(self.root_of(thread), &now, &allowed);
-        if moved_cpuset || moved_exec {
-            Look::Shifted { allowed }
-        } else {
-            Look::Changed(now)
-        }
-    }
-
-    fn root_of(&self, thread: ThreadId) -> u32 {
+    /// The root of the tree of programs that a thread belongs to.
+    pub(super) fn root_of(&self, thread: ThreadId) -> u32 {
         let program = self.ledger.programs.get(&thread.pid);
         program.map_or(thread.pid, |program| program.root)
     }
@@ -104,11 +74,12 @@ impl Enactor {
         };
         match goal(managed, wanted) {
             Goal::Free if managed.wanted.is_none() && !force => report.unchanged += 1,
-            Goal::Only(pus) if managed.wanted.as_ref() == Some(&pus) && !force => {
+            Goal::Pin(pus) if managed.wanted.as_ref() == Some(&pus) && !force => {
                 report.unchanged += 1;
             }
             Goal::Free => self.set_free(id, report),
-            Goal::Only(pus) => self.restrict(id, pus, report),
+            Goal::Nudge(pus) => self.nudge(id, &pus, report),
+            Goal::Pin(pus) => self.pin(id, pus, report),
             Goal::NoPuLeft => {
                 report.refused.push((id, Refusal::NoPuLeft));
                 if managed.wanted.is_some() {
@@ -118,19 +89,74 @@ impl Enactor {
         }
     }
 
-    fn restrict(&mut self, thread: ThreadId, pus: PuSet, report: &mut ApplyReport) {
+    fn pin(&mut self, thread: ThreadId, pus: PuSet, report: &mut ApplyReport) {
         if let Err(refusal) = self.write_ahead(thread, &pus, &report.guardian) {
             report.refused.push((thread, refusal));
             return;
         }
+        let root = self.root_of(thread);
+        self.narrowings.begin(root, &pus, now_ticks());
         let mask = affinity::Mask::Only(pus.clone());
-        match write(&self.host, thread, &mask) {
+        let outcome = write(&self.host, thread, &mask);
+        if !matches!(outcome, Outcome::Done(..)) {
+            self.narrowings.end(root, &pus, now_ticks());
+        }
+        match outcome {
             // The cpuset has shrunk since it was looked at.
             Outcome::Failed(Errno::EINVAL) => {
                 report.refused.push((thread, Refusal::NoPuLeft));
                 self.set_free(thread, report);
             }
             outcome => self.account(thread, Some(pus), outcome, report),
+        }
+    }
+
+    fn nudge(&mut self, thread: ThreadId, pus: &PuSet, report: &mut ApplyReport) {
+        if let Err(refusal) = self.write_ahead(thread, pus, &report.guardian) {
+            report.refused.push((thread, refusal));
+            return;
+        }
+        let Some(managed) = self.threads.get(&thread) else {
+            return;
+        };
+        let (root, original) = (self.root_of(thread), managed.original.mask());
+        self.narrowings.begin(root, pus, now_ticks());
+        let nudged = nudge(&self.host, thread, pus, &original);
+        if !matches!(nudged, Nudged::Stuck(_)) {
+            self.narrowings.end(root, pus, now_ticks());
+        }
+        self.account_nudge(thread, pus, nudged, report);
+    }
+
+    fn account_nudge(
+        &mut self,
+        thread: ThreadId,
+        pus: &PuSet,
+        nudged: Nudged,
+        report: &mut ApplyReport,
+    ) {
+        match nudged {
+            Nudged::Done(now, stat) => {
+                report.nudged.push(thread);
+                self.account(thread, None, Outcome::Done(now, stat), report);
+            }
+            Nudged::Gone => {
+                self.note_exec(thread, pus);
+                self.count_gone(thread, report);
+            }
+            Nudged::Changed(now) => {
+                self.let_go(thread);
+                report.released.push((thread, now));
+            }
+            Nudged::Refused(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
+            Nudged::Stuck(errno) => {
+                self.end_pin(thread);
+                if let Some(managed) = self.threads.get_mut(&thread) {
+                    managed.wanted = Some(pus.clone());
+                    managed.seen = affinity::get(thread.tid).unwrap_or_default();
+                }
+                report.refused.push((thread, Refusal::Kernel(errno)));
+            }
         }
     }
 
@@ -184,6 +210,7 @@ impl Enactor {
             Outcome::Gone => self.count_gone(thread, report),
             Outcome::Failed(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
             Outcome::Done(now, stat) => {
+                self.end_pin(thread);
                 if let Some(managed) = self.threads.get_mut(&thread) {
                     managed.wanted = wanted;
                     managed.seen = now.clone();
@@ -200,7 +227,7 @@ impl Enactor {
     }
 
     fn let_go(&mut self, thread: ThreadId) {
-        self.threads.remove(&thread);
+        self.forget(thread);
         self.left.insert(thread, Left::Released);
         if let Err(error) = self.record(&[Record::Leave(thread)]) {
             tracing::warn!(%thread, %error, "a thread that was let go may yet be restored");
@@ -208,43 +235,38 @@ impl Enactor {
     }
 }
 
-/// Whether the kernel alone can have made this mask of the one left behind:
-/// it intersects with a new cpuset what was asked for (since Linux 6.2), or
-/// gives the whole cpuset (before, and where nothing is common).
-fn is_shift(managed: &Managed, now: &PuSet, allowed: &PuSet) -> bool {
-    let kept = match &managed.wanted {
-        Some(wanted) => effective(wanted, allowed),
-        None => managed.original.target(allowed),
-    };
-    *now == kept || now == allowed
-}
-
 fn goal(managed: &Managed, wanted: &Wanted) -> Goal {
-    let Wanted::Only(wanted) = wanted else {
-        return Goal::Free;
+    let (pus, goal): (_, fn(PuSet) -> Goal) = match wanted {
+        Wanted::Unrestricted => return Goal::Free,
+        Wanted::Nudge(pus) => (pus, Goal::Nudge),
+        Wanted::Only(pus) => (pus, Goal::Pin),
     };
-    let within = managed.original.within(wanted);
+    let within = managed.original.within(pus);
     if within.intersection(&managed.allowed).is_empty() {
         Goal::NoPuLeft
     } else if managed.original.target(&managed.allowed).is_subset(&within) {
         Goal::Free
     } else {
-        Goal::Only(within)
+        goal(within)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::original::Original;
     use super::*;
     use consort_core::PuId;
     use proptest::prelude::*;
 
-    fn set(text: &str) -> PuSet {
+    pub(in super::super) fn set(text: &str) -> PuSet {
         text.parse().unwrap()
     }
 
-    fn managed(original: &str, allowed: &str, wanted: Option<&str>) -> Managed {
+    pub(in super::super) fn managed(
+        original: &str,
+        allowed: &str,
+        wanted: Option<&str>,
+    ) -> Managed {
         let allowed = set(allowed);
         let original = Original::new(set(original), &allowed);
         Managed {
@@ -263,23 +285,12 @@ mod tests {
 
     #[test]
     fn a_goal_lies_within_original_and_cpuset() {
-        check_goal("0-3", "0-3", "2", &Goal::Only(set("2")));
-        check_goal("0-1", "0-3", "1-2", &Goal::Only(set("1")));
+        check_goal("0-3", "0-3", "2", &Goal::Pin(set("2")));
+        check_goal("0-1", "0-3", "1-2", &Goal::Pin(set("1")));
         check_goal("0-1", "0-3", "2-3", &Goal::NoPuLeft);
         check_goal("0-3", "0-3", "0-7", &Goal::Free);
         check_goal("0-1", "0-3", "0-1", &Goal::Free);
         check_goal("0-3", "0-3", "", &Goal::NoPuLeft);
-    }
-
-    #[test]
-    fn the_kernels_own_changes_are_told_from_others() {
-        let thread = managed("0-3", "0-3", Some("0-1"));
-        assert!(is_shift(&thread, &set("0"), &set("0,2")));
-        assert!(is_shift(&thread, &set("0,2"), &set("0,2")));
-        assert!(!is_shift(&thread, &set("2"), &set("0,2")));
-        let free = managed("0-1", "0-3", None);
-        assert!(is_shift(&free, &set("1"), &set("1-3")));
-        assert!(!is_shift(&free, &set("2"), &set("1-3")));
     }
 
     proptest! {
@@ -295,7 +306,7 @@ mod tests {
                 &pus(allowed).to_string(),
                 None,
             );
-            if let Goal::Only(pus) = goal(&thread, &Wanted::Only(pus(wanted))) {
+            if let Goal::Pin(pus) = goal(&thread, &Wanted::Only(pus(wanted))) {
                 let mask = pus.intersection(&thread.allowed);
                 prop_assert!(!mask.is_empty());
                 prop_assert!(mask.is_subset(&thread.original.target(&thread.allowed)));

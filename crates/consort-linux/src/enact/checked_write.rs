@@ -51,7 +51,7 @@ fn write_while(
 }
 
 /// Takes a mask away from a thread that got it through a reused tid.
-fn give_back_to_stranger(host: &Host, tid: u32) {
+pub(crate) fn give_back_to_stranger(host: &Host, tid: u32) {
     let Some((group, parent)) = host.group_and_parent(tid) else {
         return;
     };

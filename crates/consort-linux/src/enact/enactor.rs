@@ -5,11 +5,13 @@ use super::guardian::{Guardian, GuardianError, GuardianSpec, Health};
 use super::host::Host;
 use super::journal::{Journal, JournalError};
 use super::ledger::Ledger;
+use super::narrowings::Narrowings;
 use super::original::Original;
 use super::record::{Program, Record};
 use super::report::RestoreReport;
-use super::restore::restore;
+use super::restore::{Seen, restore};
 use super::runtime_dir::RuntimeDir;
+use crate::proc::now_ticks;
 use consort_core::{PuSet, ThreadId};
 use nix::sys::signal::killpg;
 use nix::unistd::Pid;
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A journal below this size is not worth rewriting.
-const LEAST_REWRITE_BYTES: u64 = 1 << 20;
+const LEAST_REWRITE_BYTES: u64 = 1 << 17;
 
 /// What a run needs to know before it may touch a thread.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct EnactConfig {
     pub guardian_args: Vec<OsString>,
     /// Folders for the journal, best first; usually [`runtime_dirs`](super::runtime_dirs).
     pub runtime_dirs: Vec<PathBuf>,
+    /// Whether nothing will be changed, so that a run needs no folder for its journal.
+    pub changes_nothing: bool,
 }
 
 /// Why nothing can be managed.
@@ -49,7 +53,7 @@ pub enum ThreadState {
     Unmanaged,
     /// Managed, with its original mask.
     Free,
-    /// Managed, with a mask that Consort wrote.
+    /// Managed, with a lasting mask that Consort wrote.
     Restricted,
     /// Not managed: somebody had set its mask on purpose before Consort came.
     Foreign,
@@ -68,7 +72,7 @@ pub(crate) enum Left {
 #[derive(Clone, Debug)]
 pub(crate) struct Managed {
     pub original: Original,
-    /// What Consort wrote last; none when the thread is free.
+    /// The lasting mask that Consort wrote; none when the thread is free.
     pub wanted: Option<PuSet>,
     /// The mask that was read back then.
     pub seen: PuSet,
@@ -86,6 +90,11 @@ pub struct Enactor {
     pub(crate) journal: Journal,
     pub(crate) threads: BTreeMap<ThreadId, Managed>,
     pub(crate) left: BTreeMap<ThreadId, Left>,
+    /// Which masks were in force when: whoever was born then may have inherited them.
+    pub(crate) narrowings: Narrowings,
+    /// By process, the last mask of Consort's on a thread that went and was not the leader: it may
+    /// have become the leader by `exec`.
+    pub(crate) narrowed_last: BTreeMap<u32, PuSet>,
     guardian: Guardian,
     guardian_args: Vec<OsString>,
     own_mask: PuSet,
@@ -100,8 +109,11 @@ impl Enactor {
     /// be restricted.
     pub fn start(config: &EnactConfig) -> Result<Self, EnactError> {
         let host = Host::real();
-        let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from)?;
-        let journal = Journal::create(&host, dir)?;
+        let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from);
+        let journal = match dir.and_then(|dir| Journal::create(&host, dir)) {
+            Err(_) if config.changes_nothing => Journal::in_memory(&host)?,
+            made => made?,
+        };
         let own_mask = affinity::get(std::process::id()).unwrap_or_default();
         let guardian = spawn_guardian(&journal, &journal.path(), &config.guardian_args, &own_mask)
             .inspect_err(|_| journal.unlink())?;
@@ -111,6 +123,8 @@ impl Enactor {
             journal,
             threads: BTreeMap::new(),
             left: BTreeMap::new(),
+            narrowings: Narrowings::default(),
+            narrowed_last: BTreeMap::new(),
             guardian,
             guardian_args: config.guardian_args.clone(),
             own_mask,
@@ -157,8 +171,29 @@ impl Enactor {
 
     /// Forgets a thread that is known to have exited.
     pub fn forget(&mut self, thread: ThreadId) {
+        if let Some(mask) = self.end_pin(thread) {
+            self.note_exec(thread, &mask);
+        }
+        if thread.tid == thread.pid {
+            self.narrowed_last.remove(&thread.pid);
+        }
         self.threads.remove(&thread);
         self.left.remove(&thread);
+    }
+
+    /// Notes that a thread's lasting mask is in force no more, and tells that mask.
+    pub(super) fn end_pin(&mut self, thread: ThreadId) -> Option<PuSet> {
+        let root = self.root_of(thread);
+        let mask = self.threads.get_mut(&thread)?.wanted.take()?;
+        self.narrowings.end(root, &mask, now_ticks());
+        Some(mask)
+    }
+
+    /// Notes the mask of a thread that is gone, in case it has become the leader.
+    pub(super) fn note_exec(&mut self, thread: ThreadId, mask: &PuSet) {
+        if thread.tid != thread.pid {
+            self.narrowed_last.insert(thread.pid, mask.clone());
+        }
     }
 
     /// Replaces the guardian if it has died.
@@ -201,12 +236,13 @@ impl Enactor {
     /// mask, back to its original mask, and checks that it is so. Threads stay
     /// managed.
     pub fn restore_all(&mut self) -> RestoreReport {
-        let report = restore(&self.host, &self.ledger, &self.journal.header().run);
-        let host = &self.host;
-        self.threads
-            .retain(|&thread, _| host.same(thread).is_some());
+        let ours = |mask: &Seen<'_>| {
+            let tick = mask.born.unwrap_or_else(now_ticks);
+            (self.narrowings).covers(mask.root, mask.pus, mask.allowed, tick)
+        };
+        let report = restore(&self.host, &self.ledger, &self.journal.header().run, &ours);
+        self.forget_gone();
         for (thread, managed) in &mut self.threads {
-            managed.wanted = None;
             managed.seen = affinity::get(thread.tid).unwrap_or_default();
         }
         let paused = self.ledger.paused.iter();
@@ -219,6 +255,16 @@ impl Enactor {
             tracing::warn!(%error, "continued programs may be continued once more");
         }
         report
+    }
+
+    /// Drops threads that have exited, and the pins of all others, which are undone.
+    fn forget_gone(&mut self) {
+        for thread in self.threads.keys().copied().collect::<Vec<_>>() {
+            self.end_pin(thread);
+            if self.host.same(thread).is_none() {
+                self.forget(thread);
+            }
+        }
     }
 
     /// Restores everything and ends the run. If that is incomplete, the
@@ -250,6 +296,8 @@ impl Enactor {
         let host = &self.host;
         self.ledger
             .retain(|thread| host.same(thread).is_some(), |p| is_needed(host, p));
+        let masks = &self.ledger.masks;
+        self.narrowings.retain(|root| masks.contains_key(&root));
         if let Err(error) = self.rewrite() {
             tracing::warn!(%error, "the journal cannot be rewritten and keeps growing");
         }

@@ -13,11 +13,12 @@ use super::guardian::{DONE, READY};
 use super::host::Host;
 use super::journal::{self, Journal};
 use super::ledger::Ledger;
-use super::restore::restore;
+use super::restore::{Seen, restore};
 use super::runtime_dir::RuntimeDir;
+use crate::group::sweep;
 use consort_core::PuSet;
 use nix::libc;
-use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::setsid;
 use std::error::Error;
 use std::ffi::OsString;
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 
 /// Signals that end or stop a process and that a terminal, a session or a
 /// service manager may send to all around the owner.
-const IGNORED: [Signal; 10] = [
+const BLOCKED: [Signal; 10] = [
     Signal::SIGHUP,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -67,16 +68,17 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     if owner_is_done(&mut owner) {
         return Ok(());
     }
-    restore_from(journal, &PathBuf::from(path))
+    let path = PathBuf::from(path);
+    let restored = restore_from(journal, &path);
+    // The owner may have led a group.
+    path.parent().into_iter().for_each(sweep);
+    restored
 }
 
 /// Cuts every tie by which the guardian could die with its owner, or hold open
 /// what is not its own.
 fn stand_apart() -> Result<(), Box<dyn Error>> {
-    for ignored in IGNORED {
-        // SAFETY: ignoring a signal installs no handler that could run code.
-        unsafe { signal(ignored, SigHandler::SigIgn) }?;
-    }
+    BLOCKED.into_iter().collect::<SigSet>().thread_block()?;
     // Fails only for a group leader, which a freshly forked process is not.
     setsid()?;
     std::env::set_current_dir("/")?;
@@ -121,7 +123,9 @@ fn owner_is_done(owner: &mut UnixStream) -> bool {
 /// Restores from the open file, even if somebody has deleted its folder meanwhile.
 fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
     let (header, records) = journal::read(&journal)?;
-    let report = restore(&Host::real(), &Ledger::new(records), &header.run);
+    let ledger = Ledger::new(records);
+    let ours = |seen: &Seen<'_>| ledger.wrote(seen);
+    let report = restore(&Host::real(), &ledger, &header.run, &ours);
     if !report.complete {
         return Err("some threads could not be put back".into());
     }

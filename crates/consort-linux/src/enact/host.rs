@@ -3,7 +3,7 @@
 
 use super::affinity;
 use crate::cgroup::Hierarchies;
-use crate::proc::{Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
+use crate::proc::{ProcessHandle, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -52,6 +52,11 @@ impl Host {
     pub(crate) fn process(&self, pid: u32, start_ticks: u64) -> Option<Process> {
         let stat = self.stat(pid, pid)?;
         (stat.start_ticks == start_ticks).then_some(Process { pid, stat })
+    }
+
+    /// The same process, held so that nobody else is taken for it.
+    pub(crate) fn handle(&self, pid: u32, start_ticks: u64) -> Option<ProcessHandle> {
+        ProcessHandle::open(&self.root, pid, start_ticks)
     }
 
     /// The identity of a thread.

@@ -11,14 +11,16 @@
 use super::host::Host;
 use super::record::{Header, Record, RecordError};
 use super::runtime_dir::{RuntimeDir, RuntimeDirError};
-use nix::fcntl::{OFlag, openat, renameat};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl, openat, renameat};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
@@ -54,7 +56,8 @@ pub enum JournalError {
 /// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    dir: RuntimeDir,
+    /// Its folder; none for one that is in memory only.
+    dir: Option<RuntimeDir>,
     name: String,
     file: File,
     header: Header,
@@ -64,28 +67,32 @@ pub(crate) struct Journal {
 impl Journal {
     /// Makes the journal of a new run of this process.
     pub(crate) fn create(host: &Host, dir: RuntimeDir) -> Result<Self, JournalError> {
-        static RUNS: AtomicU32 = AtomicU32::new(0);
-        let header = own_header(host, RUNS.fetch_add(1, Ordering::Relaxed))?;
-        let mut journal = Self::unnamed(dir, header, &[])?;
+        let header = own_header(host)?;
+        let mut journal = Self::unnamed(Some(dir), header, &[])?;
         journal.publish().inspect_err(|_| journal.unlink())?;
         Ok(journal)
+    }
+
+    /// A journal that ends with its holders: for a run that changes nothing, where there is no
+    /// folder for another.
+    pub(crate) fn in_memory(host: &Host) -> Result<Self, JournalError> {
+        Self::unnamed(None, own_header(host)?, &[])
     }
 
     /// A journal of the same run with only these records, to take this one's
     /// place by [`Journal::publish`].
     pub(crate) fn rewritten(&self, records: &[Record]) -> Result<Self, JournalError> {
-        let handle = self.dir.handle.try_clone();
-        let dir = RuntimeDir {
-            path: self.dir.path.clone(),
-            handle: handle.map_err(|e| self.error("share the folder of", e))?,
-        };
+        let dir = self.dir.as_ref().map(RuntimeDir::try_clone).transpose();
+        let dir = dir.map_err(|e| self.error("share the folder of", e))?;
         Self::unnamed(dir, self.header.clone(), records)
     }
 
     /// Gives a new or rewritten journal its final name.
     pub(crate) fn publish(&mut self) -> Result<(), JournalError> {
+        let Some(RuntimeDir { handle: dir, .. }) = &self.dir else {
+            return Ok(());
+        };
         let name = format!("{}{SUFFIX}", self.header.run);
-        let dir = &self.dir.handle;
         renameat(dir, self.name.as_str(), dir, name.as_str())
             .map_err(|e| self.error("name", e.into()))?;
         self.name = name;
@@ -93,10 +100,17 @@ impl Journal {
     }
 
     /// A journal with header, lock and records, still under its first name.
-    fn unnamed(dir: RuntimeDir, header: Header, records: &[Record]) -> Result<Self, JournalError> {
+    fn unnamed(
+        dir: Option<RuntimeDir>,
+        header: Header,
+        records: &[Record],
+    ) -> Result<Self, JournalError> {
         let name = format!("{}{NEW_SUFFIX}", header.run);
         let create = OFlag::O_CREAT | OFlag::O_EXCL;
-        let file = open_at(&dir, &name, create)?;
+        let file = match &dir {
+            Some(dir) => open_at(dir, &name, create)?,
+            None => in_memory(&name)?,
+        };
         let mut journal = Self {
             file,
             dir,
@@ -127,7 +141,7 @@ impl Journal {
         let len_bytes = file.metadata().map_err(failed)?.len();
         Ok(Self {
             name: name.to_owned(),
-            dir,
+            dir: Some(dir),
             file,
             header,
             len_bytes,
@@ -182,7 +196,9 @@ impl Journal {
 
     /// Deletes the file, unless another one has taken its name.
     pub(crate) fn unlink(&self) {
-        let dir = &self.dir.handle;
+        let Some(RuntimeDir { handle: dir, .. }) = &self.dir else {
+            return;
+        };
         let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
         let named = fstatat(dir, self.name.as_str(), flags);
         let own = fstat(self.file.as_fd());
@@ -197,8 +213,10 @@ impl Journal {
         &self.file
     }
 
+    /// Where it is; a path to nothing for one in memory.
     pub(crate) fn path(&self) -> PathBuf {
-        self.dir.path.join(&self.name)
+        let dir = self.dir.as_ref().map_or(Path::new(""), |dir| &dir.path);
+        dir.join(&self.name)
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -232,6 +250,15 @@ fn open_at(dir: &RuntimeDir, name: &str, more: OFlag) -> Result<File, JournalErr
         .map_err(|e| file_error(action, dir.path.join(name), e.into()))
 }
 
+/// A file without a name, for appending.
+fn in_memory(name: &str) -> Result<File, JournalError> {
+    let failed = |errno: Errno| file_error("create", PathBuf::from(name), errno.into());
+    let file = memfd_create(name, MFdFlags::MFD_CLOEXEC).map_err(failed)?;
+    let flags = FcntlArg::F_SETFL(OFlag::O_APPEND);
+    fcntl(&file, flags).map_err(failed)?;
+    Ok(file.into())
+}
+
 /// Reads header and whole records of an open journal, skipping damaged lines.
 pub(crate) fn read(file: &File) -> io::Result<(Header, Vec<Record>)> {
     let mut bytes = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(0)];
@@ -253,7 +280,9 @@ fn parse(bytes: &[u8]) -> Result<(Header, Vec<Record>), RecordError> {
     Ok((header, records.collect()))
 }
 
-fn own_header(host: &Host, run: u32) -> Result<Header, JournalError> {
+fn own_header(host: &Host) -> Result<Header, JournalError> {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let pid = std::process::id();
     // In the `/proc` of another PID namespace the same number is somebody else.
     let is_here = host.own_pid() == Some(pid);
@@ -273,7 +302,6 @@ mod tests {
     use super::super::record::tests::record;
     use super::*;
     use proptest::prelude::*;
-    use std::path::Path;
 
     fn journal_in(dir: &Path) -> Journal {
         Journal::create(&Host::real(), RuntimeDir::open(dir).unwrap()).unwrap()
@@ -308,6 +336,18 @@ mod tests {
         assert!(open().is_none());
         drop(shared);
         assert!(open().is_some());
+    }
+
+    #[test]
+    fn a_journal_in_memory_is_like_any_other_but_for_its_name() {
+        let mut journal = Journal::in_memory(&Host::real()).unwrap();
+        journal.append(&[paused(4)]).unwrap();
+        journal.publish().unwrap();
+        journal.unlink();
+        assert_eq!(journal.records().unwrap(), [paused(4)]);
+        let new = journal.rewritten(&[paused(5)]).unwrap();
+        assert_eq!(new.records().unwrap(), [paused(5)]);
+        assert!(!new.path().exists());
     }
 
     #[test]

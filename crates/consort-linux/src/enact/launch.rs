@@ -13,7 +13,6 @@
 
 use super::wait::{ChildEvent, next_event};
 use nix::errno::Errno;
-use nix::libc;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsString;
@@ -146,21 +145,20 @@ fn held_pid(ours: &mut UnixStream) -> Option<u32> {
 
 fn hold_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) {
     let hold = move || {
-        // SAFETY: in the child this is a copy that nobody uses; with it open,
-        // the child would not notice the parent's death.
-        unsafe { libc::close(ours) };
+        // In the child this is a copy that nobody uses; with it open, the child would not notice
+        // the parent's death.
+        nix::unistd::close(ours)?;
         theirs.write_all(&std::process::id().to_ne_bytes())?;
         let mut go = [0];
         if theirs.read_exact(&mut go).is_err() {
-            // The caller is dead, and an error could be told to nobody.
-            // SAFETY: ends this process without running anybody's exit handlers.
-            unsafe { libc::_exit(1) };
+            // The caller is dead, and an error could be told to nobody. No exit handlers run.
+            kill(Pid::this(), Signal::SIGKILL)?;
         }
         // The caller reads its signals; the program shall receive its own.
         Ok(SigSet::empty().thread_set_mask()?)
     };
     // SAFETY: between fork and exec the hook only closes, writes and reads
-    // descriptors, asks for the pid and sets the signal mask, all of which are
+    // descriptors, asks for the pid, kills itself and sets the signal mask, all of which are
     // async-signal-safe, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(hold) };
 }

@@ -5,6 +5,7 @@
 
 use super::original::{Original, effective};
 use super::record::{Program, Record};
+use super::restore::Seen;
 use crate::pause::FreezerCgroup;
 use consort_core::{PuSet, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,12 +110,13 @@ impl Ledger {
     }
 
     /// Whether a mask is what some written mask of a tree looks like under the
-    /// PUs that are allowed now.
-    pub(crate) fn wrote(&self, root: u32, seen: &PuSet, allowed: &PuSet) -> bool {
-        let masks = self.masks.get(&root).into_iter().flatten();
+    /// PUs that are allowed now. A journal does not tell when masks were in force, so this may take
+    /// a thread's own choice for Consort's.
+    pub(crate) fn wrote(&self, seen: &Seen<'_>) -> bool {
+        let masks = self.masks.get(&seen.root).into_iter().flatten();
         masks
             .into_iter()
-            .any(|mask| effective(mask, allowed) == *seen)
+            .any(|mask| effective(mask, seen.allowed) == *seen.pus)
     }
 
     /// Whether this very mask was announced for a tree.
@@ -157,10 +159,18 @@ mod tests {
             root: 1,
             pus: set("2-3"),
         }]);
-        assert!(ledger.wrote(1, &set("2"), &set("0-2")));
-        assert!(ledger.wrote(1, &set("0-1"), &set("0-1")));
-        assert!(!ledger.wrote(1, &set("0"), &set("0-2")));
-        assert!(!ledger.wrote(9, &set("2"), &set("0-2")));
+        let wrote = |root, pus: &str, allowed: &str| {
+            ledger.wrote(&Seen {
+                root,
+                pus: &set(pus),
+                allowed: &set(allowed),
+                born: None,
+            })
+        };
+        assert!(wrote(1, "2", "0-2"));
+        assert!(wrote(1, "0-1", "0-1"));
+        assert!(!wrote(1, "0", "0-2"));
+        assert!(!wrote(9, "2", "0-2"));
     }
 
     proptest! {

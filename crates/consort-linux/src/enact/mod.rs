@@ -16,18 +16,21 @@
 //! | from | event | to |
 //! |---|---|---|
 //! | unmanaged | `adopt`, or `adopt_child` with the program's original mask | free |
-//! | unmanaged | `adopt_child` with a mask that Consort wrote: reset to the original | free |
+//! | unmanaged | `adopt_child` with a mask of Consort's that was in force at its birth: reset | free |
 //! | unmanaged | `adopt_child` with any other mask | foreign |
 //! | foreign | `adopt` (the override) | free |
-//! | free | `apply` with a narrower set of PUs, journalled first | restricted |
-//! | restricted | `apply` unrestricted, or `restore_all` | free |
+//! | free | `apply` with a nudge, journalled first: narrowed and widened again | free |
+//! | free | `apply` with a lasting mask, journalled first | restricted |
+//! | restricted | `apply` unrestricted or with a nudge, or `restore_all` | free |
 //! | free, restricted | the mask was changed by somebody else | released |
 //! | restricted | a cpuset or hotplug change moved the mask: asserted again | restricted |
 //! | any | the thread exits, or `forget` | unmanaged |
 //!
-//! Pitfalls: two parties that write the same mask cannot be told apart. A
-//! thread that pins itself, between two quanta, to a mask that Consort has
-//! written somewhere in its program's tree is taken for an heir of that mask.
+//! Pitfalls: two parties that write the same mask cannot be told apart. A thread that has been
+//! born within a clock tick (10 ms) of a nudge in its tree, and pins itself to the very PUs of that
+//! nudge before it is found, is taken for an heir; so is, under lasting masks, one that pins itself
+//! to a mask that some thread of its tree has then. After a SIGKILL of owner and all, any mask that
+//! was ever written in a tree counts.
 
 mod adopt;
 mod affinity;
@@ -42,6 +45,9 @@ mod host;
 mod journal;
 mod launch;
 mod ledger;
+mod look;
+mod narrowings;
+mod nudge;
 mod original;
 mod path_field;
 mod record;
@@ -50,6 +56,7 @@ mod report;
 mod restore;
 mod runtime_dir;
 mod signals;
+mod spare_dir;
 mod wait;
 mod witness;
 

@@ -6,6 +6,7 @@ use super::ledger::Ledger;
 use super::report::RestoreReport;
 use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
+use crate::group::sweep;
 use std::path::{Path, PathBuf};
 
 /// What was found in the folders for journals.
@@ -24,7 +25,8 @@ pub struct RecoverReport {
     pub errors: Vec<JournalError>,
 }
 
-/// Restores what abandoned journals in these folders tell, and deletes them.
+/// Restores what abandoned journals in these folders tell, and deletes them, with what killed
+/// leaders of groups have left.
 /// Call it before a run starts; it is cheap when there is nothing to do.
 pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
     let mut report = RecoverReport::default();
@@ -35,6 +37,7 @@ pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
                 report.errors.push(error);
             }
         }
+        sweep(dir);
     }
     report
 }
@@ -78,7 +81,7 @@ fn recover_from(
         report.elsewhere += 1;
     } else {
         let ledger = Ledger::new(journal.records()?);
-        let restored = restore(host, &ledger, &header.run);
+        let restored = restore(host, &ledger, &header.run, &|seen| ledger.wrote(seen));
         if restored.complete {
             journal.unlink();
         }

@@ -10,8 +10,10 @@ use std::path::PathBuf;
 pub enum Wanted {
     /// The original mask.
     Unrestricted,
-    /// These PUs, as far as the original mask and the cpuset have them.
+    /// A lasting mask of these PUs, as far as the original mask and the cpuset have them.
     Only(PuSet),
+    /// To be on these PUs now, with the original mask: moved there if it can run, not kept there.
+    Nudge(PuSet),
 }
 
 /// Why a thread did not get what was wanted. It keeps, or goes back to, a mask
@@ -37,6 +39,8 @@ pub enum Refusal {
 pub struct ApplyReport {
     /// Threads whose mask was written, with the mask that they have now.
     pub written: Vec<(ThreadId, PuSet)>,
+    /// Threads that were nudged; they are among the written ones, with their original masks.
+    pub nudged: Vec<ThreadId>,
     /// Number of threads that had what was wanted.
     pub unchanged: usize,
     /// Number of threads that have exited and were forgotten.

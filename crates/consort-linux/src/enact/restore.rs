@@ -13,8 +13,7 @@ use super::original::Original;
 use super::report::RestoreReport;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,9 +23,27 @@ const SETTLE_STEPS: u32 = 8;
 /// Passes after which a fight with somebody else is given up.
 const MAX_PASSES: u32 = 2_000;
 
-/// Restores everything that a ledger knows.
-pub(crate) fn restore(host: &Host, ledger: &Ledger, run: &str) -> RestoreReport {
-    let mut work = Restoration::new(host, ledger, run);
+/// A mask as it is found on a thread of a tree.
+pub(crate) struct Seen<'a> {
+    /// The root of the tree.
+    pub root: u32,
+    /// The mask.
+    pub pus: &'a PuSet,
+    /// PUs that the cpuset allows.
+    pub allowed: &'a PuSet,
+    /// When the thread was born, clock ticks since boot; none for one that had its original mask
+    /// when it was taken in.
+    pub born: Option<u64>,
+}
+
+/// Restores everything that a ledger knows; `ours` tells whether a mask can be Consort's doing.
+pub(crate) fn restore(
+    host: &Host,
+    ledger: &Ledger,
+    run: &str,
+    ours: &dyn Fn(&Seen<'_>) -> bool,
+) -> RestoreReport {
+    let mut work = Restoration::new(host, ledger, run, ours);
     let thawed = work.thaw();
     let continued = work.continue_paused();
     let converged = work.passes();
@@ -47,6 +64,7 @@ struct Restoration<'a> {
     host: &'a Host,
     ledger: &'a Ledger,
     run: &'a str,
+    ours: &'a dyn Fn(&Seen<'_>) -> bool,
     /// Threads that were written, with what was read back then.
     done: BTreeMap<ThreadId, PuSet>,
     restored: BTreeSet<ThreadId>,
@@ -56,11 +74,17 @@ struct Restoration<'a> {
 }
 
 impl<'a> Restoration<'a> {
-    fn new(host: &'a Host, ledger: &'a Ledger, run: &'a str) -> Self {
+    fn new(
+        host: &'a Host,
+        ledger: &'a Ledger,
+        run: &'a str,
+        ours: &'a dyn Fn(&Seen<'_>) -> bool,
+    ) -> Self {
         Self {
             host,
             ledger,
             run,
+            ours,
             done: BTreeMap::new(),
             restored: BTreeSet::new(),
             released: BTreeSet::new(),
@@ -83,9 +107,9 @@ impl<'a> Restoration<'a> {
 
     fn continue_paused(&self) -> usize {
         let paused = self.ledger.paused.iter();
-        let there = paused.filter(|&&(pid, start)| self.host.process(pid, start).is_some());
-        let pids = there.filter_map(|&(pid, _)| i32::try_from(pid).ok());
-        pids.filter(|&pid| kill(Pid::from_raw(pid), Signal::SIGCONT).is_ok())
+        let there = paused.filter_map(|&(pid, start)| self.host.handle(pid, start));
+        there
+            .filter(|process| process.send(Signal::SIGCONT) == Ok(true))
             .count()
     }
 
@@ -141,7 +165,12 @@ impl<'a> Restoration<'a> {
         let original = journalled.unwrap_or(&program.original);
         let allowed = allowed.of(pid, tid);
         let back = original.target(&allowed) == now;
-        let ours = self.ledger.wrote(program.root, &now, &allowed);
+        let ours = (self.ours)(&Seen {
+            root: program.root,
+            pus: &now,
+            allowed: &allowed,
+            born: journalled.is_none().then_some(thread.start_ticks),
+        });
         match (back, ours, journalled.is_some()) {
             // Written once even if it looks right: the kernel may remember a
             // narrower mask that the cpuset hides.

@@ -1,5 +1,6 @@
 //! The folder for journals: short-lived, private, and not to be tampered with.
 
+use super::spare_dir::with_spare;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::Uid;
@@ -37,10 +38,13 @@ pub enum RuntimeDirError {
 }
 
 /// Where journals may lie, best first: `$XDG_RUNTIME_DIR/consort`, then
-/// `/run/consort` for root or `/tmp/consort-<uid>` for others.
+/// `/run/consort` for root or `/tmp/consort-<uid>` for others. Where none of these can be used,
+/// since somebody else has taken the name or nothing may be written there, a fresh private folder
+/// `/tmp/consort-<uid>.XXXXXX` is made. Later runs find it by its name and owner.
 pub fn runtime_dirs() -> Vec<PathBuf> {
     let xdg = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    candidates(xdg, Uid::effective())
+    let uid = Uid::effective();
+    with_spare(candidates(xdg, uid), Path::new("/tmp"), uid)
 }
 
 fn candidates(xdg: Option<PathBuf>, uid: Uid) -> Vec<PathBuf> {
@@ -73,6 +77,14 @@ impl RuntimeDir {
             }
         }
         result
+    }
+
+    /// The same folder once more.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            path: self.path.clone(),
+            handle: self.handle.try_clone()?,
+        })
     }
 
     fn create(path: &Path) -> Result<Self, RuntimeDirError> {

@@ -3,9 +3,10 @@
 use super::error::GroupError;
 use super::line::Lines;
 use super::lock::Folder;
-use super::message::{Answer, Demands, Joining, MAX_LINE_BYTES, Request, Terms, line_of};
+use super::message::{Answer, Demands, Joining, MAX_LINE_BYTES, Open, Request, Terms, line_of};
 use super::name::GroupName;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -20,7 +21,20 @@ pub struct Member {
     group: GroupName,
     stream: UnixStream,
     lines: Lines,
+    /// Lines that were not looked at yet.
+    heard: VecDeque<Vec<u8>>,
     terms: Terms,
+}
+
+/// What a leader says of its own accord.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing.
+    Nothing,
+    /// Other [terms](Member::terms) hold.
+    Terms,
+    /// It is gone.
+    Gone,
 }
 
 /// What came of a greeting.
@@ -42,6 +56,7 @@ impl Member {
             group,
             stream,
             lines: Lines::default(),
+            heard: VecDeque::new(),
             terms: nobody_s(),
         };
         match conversation.ask(&Request::Hello(demands.clone()))? {
@@ -77,31 +92,38 @@ impl Member {
         let _ = self.say(&Request::Wake);
     }
 
-    /// Whether the leader is gone; does not wait.
-    pub fn is_abandoned(&self) -> bool {
+    /// What the leader has said since; does not wait.
+    pub fn hear(&mut self) -> Heard {
         let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
-        if !matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1)) {
-            return false;
+        let speaks = matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1));
+        if speaks && !matches!(self.read(), Ok(true)) {
+            return Heard::Gone;
         }
-        // A leader says nothing of its own accord: what can be read is its end.
-        let mut piece = [0; MAX_LINE_BYTES];
-        !matches!((&self.stream).read(&mut piece), Ok(1..))
+        let before = self.terms.clone();
+        match self.take_in() {
+            Ok(None) if self.terms == before => Heard::Nothing,
+            Ok(None) => Heard::Terms,
+            // It was asked nothing, or cannot be understood.
+            Ok(Some(_)) | Err(_) => Heard::Gone,
+        }
     }
 
     fn ask(&mut self, request: &Request) -> Result<Option<Answer>, GroupError> {
         if self.say(request).is_err() {
             return Ok(None);
         }
-        match self.listen() {
-            Ok(Some(line)) => Answer::parse(&line).map(Some).map_err(|source| {
-                let group = self.group.to_string();
-                GroupError::Foreign { group, source }
-            }),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let group = self.group.to_string();
-                Err(GroupError::Silent { group })
+        loop {
+            if let Some(answer) = self.take_in()? {
+                return Ok(Some(answer));
             }
-            Ok(None) | Err(_) => Ok(None),
+            match self.read() {
+                Ok(true) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let group = self.group.to_string();
+                    return Err(GroupError::Silent { group });
+                }
+                Ok(false) | Err(_) => return Ok(None),
+            }
         }
     }
 
@@ -111,18 +133,32 @@ impl Member {
         self.stream.write_all(&line)
     }
 
-    /// The next line; none when the leader is gone.
-    fn listen(&mut self) -> io::Result<Option<Vec<u8>>> {
+    /// The first answer among the lines that were read; terms are taken in on the way.
+    fn take_in(&mut self) -> Result<Option<Answer>, GroupError> {
+        while let Some(line) = self.heard.pop_front() {
+            match Answer::parse(&line) {
+                Ok(Answer::Terms(terms)) => self.terms = terms,
+                Ok(answer) => return Ok(Some(answer)),
+                Err(source) => {
+                    let group = self.group.to_string();
+                    return Err(GroupError::Foreign { group, source });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what comes next; false when the leader is gone.
+    fn read(&mut self) -> io::Result<bool> {
         self.stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         let mut piece = [0; MAX_LINE_BYTES];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return Ok(None),
+                Ok(0) => return Ok(false),
                 Ok(n) => {
                     let whole = self.lines.push(&piece[..n]).map_err(io::Error::other)?;
-                    if let Some(line) = whole.into_iter().next() {
-                        return Ok(Some(line));
-                    }
+                    self.heard.extend(whole);
+                    return Ok(true);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -133,7 +169,9 @@ impl Member {
     fn refusal(&self, answer: Answer) -> GroupError {
         let why = match answer {
             Answer::Refused(why) => why,
-            Answer::Welcome(_) | Answer::Taken => "its leader answers another question".to_owned(),
+            Answer::Welcome(_) | Answer::Taken | Answer::Terms(_) => {
+                "its leader answers another question".to_owned()
+            }
         };
         let group = self.group.to_string();
         GroupError::Refused { group, why }
@@ -156,5 +194,6 @@ fn nobody_s() -> Terms {
         interval_ms: 0,
         dry_run: false,
         profile: None,
+        open: Open::default(),
     }
 }

@@ -3,18 +3,22 @@
 use super::line::Lines;
 use super::message::{Answer, Demands, Joining, MAX_LINE_BYTES, MessageError, Request, line_of};
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How long a peer may take until it has said what it wants.
-const GREETING_LIMIT: Duration = Duration::from_secs(10);
+/// How long a peer may take for each thing that it has to say, until it is managed: one that says
+/// no more keeps a place that others need. A member that was only slow notices and comes again.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How far a conversation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Nothing was said yet.
     New,
+    /// It waits for terms to be settled.
+    Proposes,
     /// The terms were told; the peer may start its command.
     Welcomed,
     /// This program is managed for it.
@@ -52,16 +56,27 @@ impl Conversation {
         })
     }
 
-    /// Whether the peer has been given enough time to say hello.
+    /// Goes on to the next stage.
+    pub(super) fn enter(&mut self, stage: Stage, now: Instant) {
+        (self.stage, self.since) = (stage, now);
+    }
+
+    /// Whether the peer has been given enough time to say what comes next.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
-        self.stage == Stage::New && now.duration_since(self.since) > GREETING_LIMIT
+        let is_its_turn = matches!(self.stage, Stage::New | Stage::Welcomed);
+        is_its_turn && now.saturating_duration_since(self.since) > PATIENCE
+    }
+
+    /// Whether the peer was told the terms.
+    pub(super) fn is_member(&self) -> bool {
+        matches!(self.stage, Stage::Welcomed | Stage::Managed(_))
     }
 
     /// The program that is managed for the peer.
     pub(super) fn program(&self) -> Option<u32> {
         match self.stage {
             Stage::Managed(pid) => Some(pid),
-            Stage::New | Stage::Welcomed => None,
+            Stage::New | Stage::Proposes | Stage::Welcomed => None,
         }
     }
 
@@ -97,8 +112,14 @@ impl Conversation {
 
     /// Answers; false when the peer does not take it.
     pub(super) fn answer(&mut self, answer: &Answer) -> bool {
-        // The peer waits for this one line, so there is room for it unless the peer is hostile.
+        // A peer reads what it is told, so there is room for it unless the peer is hostile.
         line_of(answer).is_ok_and(|line| self.stream.write_all(&line).is_ok())
+    }
+
+    /// Ends the conversation; whatever follows from that comes when it is heard next.
+    pub(super) fn hang_up(&self) {
+        // It fails only where the peer has gone already.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 

@@ -5,6 +5,7 @@ use super::error::GroupError;
 use super::lock::Lock;
 use super::message::{Answer, Demands, Joining, Terms};
 use super::name::GroupName;
+use super::verdict::{Verdict, verdict};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Uid;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub struct Leader {
     listener: UnixListener,
     conversations: BTreeMap<u64, Conversation>,
     next: u64,
+    /// The conversation that waits for terms to be settled, and what it asks for.
+    proposal: Option<(u64, Demands)>,
     most_programs: usize,
     // Last, so that the socket is closed before the lock is free.
     lock: Lock,
@@ -78,6 +81,7 @@ impl Candidate {
             listener,
             conversations: BTreeMap::new(),
             next: 0,
+            proposal: None,
             most_programs: 1,
             lock: self.lock,
         })
@@ -132,6 +136,56 @@ impl Leader {
         }
     }
 
+    /// What a member asks for that concerns open terms; [`Leader::settle`] it soon, as nobody new
+    /// is heard before.
+    pub fn proposal(&self) -> Option<&Demands> {
+        self.proposal.as_ref().map(|(_, demands)| demands)
+    }
+
+    /// Answers a [proposal](Leader::proposal): these terms hold for all from now on, or why they
+    /// cannot.
+    pub fn settle(&mut self, settled: Result<Terms, String>, now: Instant) {
+        let Some((id, _)) = self.proposal.take() else {
+            return;
+        };
+        match settled {
+            Ok(terms) => {
+                self.terms = terms;
+                self.tell_terms();
+                self.welcome(id, now);
+            }
+            Err(why) => self.refuse(id, why),
+        }
+    }
+
+    /// Tells members on which terms to lead on.
+    fn tell_terms(&mut self) {
+        let answer = Answer::Terms(self.terms.clone());
+        let peers = self.conversations.values_mut();
+        for peer in peers.filter(|peer| peer.is_member()) {
+            if !peer.answer(&answer) {
+                peer.hang_up();
+            }
+        }
+    }
+
+    fn welcome(&mut self, id: u64, now: Instant) {
+        let answer = Answer::Welcome(self.terms.clone());
+        let Some(peer) = self.conversations.get_mut(&id) else {
+            return;
+        };
+        peer.enter(Stage::Welcomed, now);
+        if !peer.answer(&answer) {
+            self.conversations.remove(&id);
+        }
+    }
+
+    fn refuse(&mut self, id: u64, why: String) {
+        if let Some(mut peer) = self.conversations.remove(&id) {
+            peer.answer(&Answer::Refused(why));
+        }
+    }
+
     fn let_in(&mut self, now: Instant) {
         while let Ok((stream, _)) = self.listener.accept() {
             let refusal = self.refusal(&stream);
@@ -172,38 +226,52 @@ impl Leader {
             self.conversations.remove(&id);
             return Vec::new();
         }
+        if peer.stage == Stage::New && self.proposal.is_some() {
+            // On what terms it could join is not known yet.
+            return Vec::new();
+        }
         match peer.hear() {
             Ok(wishes) => {
                 let wishes = wishes.into_iter();
-                wishes.filter_map(|wish| self.grant(id, wish)).collect()
+                wishes
+                    .filter_map(|wish| self.grant(id, wish, now))
+                    .collect()
             }
             Err(end) => self.end(id, &end).into_iter().collect(),
         }
     }
 
-    fn grant(&mut self, id: u64, wish: Wish) -> Option<Attended> {
-        let peer = self.conversations.get_mut(&id)?;
+    fn grant(&mut self, id: u64, wish: Wish, now: Instant) -> Option<Attended> {
         match wish {
             Wish::Terms(demands) => {
-                let answer = answer_to(&self.terms, &demands);
-                let welcome = matches!(answer, Answer::Welcome(_));
-                peer.stage = Stage::Welcomed;
-                if !peer.answer(&answer) || !welcome {
-                    self.conversations.remove(&id);
-                }
+                self.judge(id, demands, now);
                 None
             }
             Wish::Take(program) => Some(Attended::Asks {
                 conversation: id,
-                peer: peer.peer,
+                peer: self.conversations.get(&id)?.peer,
                 program,
             }),
             Wish::Wake(program) => Some(Attended::Wakes(program)),
         }
     }
 
+    fn judge(&mut self, id: u64, demands: Demands, now: Instant) {
+        match verdict(&self.terms, &demands) {
+            Verdict::Welcome => self.welcome(id, now),
+            Verdict::Refused(why) => self.refuse(id, why),
+            Verdict::Settles => {
+                if let Some(peer) = self.conversations.get_mut(&id) {
+                    peer.enter(Stage::Proposes, now);
+                    self.proposal = Some((id, demands));
+                }
+            }
+        }
+    }
+
     fn end(&mut self, id: u64, end: &End) -> Option<Attended> {
         let mut peer = self.conversations.remove(&id)?;
+        self.proposal = self.proposal.take().filter(|(of, _)| *of != id);
         if !matches!(end, End::Gone) {
             // One that talks nonsense may still read why it is left alone.
             peer.answer(&Answer::Refused(end.to_string()));
@@ -216,48 +284,6 @@ impl Leader {
 fn peer_of(stream: &UnixStream) -> io::Result<(u32, u32)> {
     let peer = getsockopt(stream, PeerCredentials)?;
     Ok((peer.uid(), peer.pid().cast_unsigned()))
-}
-
-/// Whether a member may join: what it asks for must be what holds.
-fn answer_to(terms: &Terms, demands: &Demands) -> Answer {
-    let conflict = |what: &str, theirs: &dyn std::fmt::Display, ours: &dyn std::fmt::Display| {
-        Answer::Refused(format!(
-            "it runs with {what} {ours}, and {what} {theirs} was asked for; \
-             ask for the same, leave it out, or use another group"
-        ))
-    };
-    match demands {
-        Demands {
-            policy: Some(policy),
-            ..
-        } if *policy != terms.policy => conflict("policy", policy, &terms.policy),
-        Demands {
-            interval_ms: Some(interval),
-            ..
-        } if *interval != terms.interval_ms => conflict(
-            "an interval of",
-            &format_args!("{interval} ms"),
-            &format_args!("{} ms", terms.interval_ms),
-        ),
-        Demands {
-            profile: Some(profile),
-            ..
-        } if Some(profile) != terms.profile.as_ref() => {
-            let ours = terms
-                .profile
-                .as_ref()
-                .map(|path| path.display().to_string());
-            conflict(
-                "profile",
-                &profile.display(),
-                &ours.as_deref().unwrap_or("none"),
-            )
-        }
-        Demands { dry_run, .. } if *dry_run != terms.dry_run => {
-            conflict("--dry-run", dry_run, &terms.dry_run)
-        }
-        _ => Answer::Welcome(terms.clone()),
-    }
 }
 
 #[cfg(test)]

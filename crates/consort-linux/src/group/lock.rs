@@ -28,12 +28,20 @@ pub(super) struct Lock {
     _file: File,
 }
 
+/// The group that a file belongs to, by its name.
+pub(super) fn group_of(file: &str) -> Option<String> {
+    let rest = file.strip_prefix("group-")?;
+    let group = rest.strip_suffix(".lock").or(rest.strip_suffix(".socket"));
+    group.map(str::to_owned)
+}
+
 impl Folder {
     pub(super) fn new(dirs: &[PathBuf], name: &GroupName) -> Result<Self, GroupError> {
-        Ok(Self {
-            dir: RuntimeDir::first_usable(dirs)?,
-            name: name.clone(),
-        })
+        Ok(Self::at(RuntimeDir::first_usable(dirs)?, name.clone()))
+    }
+
+    pub(super) fn at(dir: RuntimeDir, name: GroupName) -> Self {
+        Self { dir, name }
     }
 
     pub(super) fn group(&self) -> &GroupName {

@@ -3,17 +3,19 @@
 //! One JSON document per line, at most [`MAX_LINE_BYTES`] long, with the version of the language:
 //!
 //! ```json
-//! {"version":1,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
-//! {"version":1,"message":{"welcome":{"leader":4711,"run":"4711-88-0","journal":"/run/...","policy":"gang","interval_ms":2000,"dry_run":false,"profile":null}}}
-//! {"version":1,"message":{"program":{"pid":4720,"start_ticks":8812,"name":"xz"}}}
-//! {"version":1,"message":"taken"}
-//! {"version":1,"message":"wake"}
+//! {"version":2,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
+//! {"version":2,"message":{"welcome":{"leader":4711,"run":"4711-88-0","journal":"/run/...","policy":"gang","interval_ms":2000,"dry_run":false,"profile":null,"open":{"policy":false,"interval":true}}}}
+//! {"version":2,"message":{"program":{"pid":4720,"start_ticks":8812,"name":"xz"}}}
+//! {"version":2,"message":"taken"}
+//! {"version":2,"message":"wake"}
+//! {"version":2,"message":{"terms":{"leader":4711,...}}}
 //! ```
 //!
 //! A member says `hello` before it starts its command, `program` when it has, and `wake` whenever
 //! its command is sent a signal, so that a paused one can receive it. The answer to the first two
-//! is `welcome`, `taken` or `refused` with the reason. The end of the connection is the end of the
-//! membership, for either side.
+//! is `welcome`, `taken` or `refused` with the reason. Between them a leader says `terms` whenever
+//! these change, so that each member can lead on by them. The end of the connection is the end of
+//! the membership, for either side.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 /// The version of the language.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// No line is longer, its end included.
 pub const MAX_LINE_BYTES: usize = 4_096;
 
@@ -47,6 +49,8 @@ pub enum Answer {
     Taken,
     /// It cannot be, for this reason.
     Refused(String),
+    /// The terms that hold from now on.
+    Terms(Terms),
 }
 
 /// The terms that a member asks for; those that it leaves open are the leader's.
@@ -79,6 +83,29 @@ pub struct Terms {
     pub dry_run: bool,
     /// Recording of the measures that are not counted, where there is one.
     pub profile: Option<PathBuf>,
+    /// Terms that nobody has asked for so far.
+    pub open: Open,
+}
+
+/// Terms that the leader has chosen itself: the first member that asks for others settles them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// The policy, and with it the recording.
+    pub policy: bool,
+    /// The quantum.
+    pub interval: bool,
+}
+
+impl Terms {
+    /// What a run asks for that is to lead or to join on these terms: those that are open stay so.
+    pub fn demands(&self) -> Demands {
+        Demands {
+            policy: (!self.open.policy).then(|| self.policy.clone()),
+            interval_ms: (!self.open.interval).then_some(self.interval_ms),
+            dry_run: self.dry_run,
+            profile: self.profile.clone(),
+        }
+    }
 }
 
 /// A command that joins.
@@ -185,20 +212,20 @@ mod tests {
     #[test]
     fn the_lines_are_those_of_the_module_s_head() {
         let wake = line_of(&Request::Wake).unwrap();
-        assert_eq!(wake, b"{\"version\":1,\"message\":\"wake\"}\n");
+        assert_eq!(wake, b"{\"version\":2,\"message\":\"wake\"}\n");
         let hello = Request::Hello(Demands {
             policy: Some("gang".to_owned()),
             ..Demands::default()
         });
-        let text = "{\"version\":1,\"message\":{\"hello\":\
+        let text = "{\"version\":2,\"message\":{\"hello\":\
              {\"policy\":\"gang\",\"interval_ms\":null,\"dry_run\":false,\"profile\":null}}}";
         assert_eq!(Request::parse(text.as_bytes()).unwrap(), hello);
     }
 
     #[test]
     fn another_version_is_named_whatever_it_says() {
-        let error = Request::parse(br#"{"version":2,"message":{"dance":1}}"#).unwrap_err();
-        assert!(error.to_string().contains("speaks version 2"), "{error}");
+        let error = Request::parse(br#"{"version":1,"message":{"dance":1}}"#).unwrap_err();
+        assert!(error.to_string().contains("speaks version 1"), "{error}");
     }
 
     #[test]

@@ -6,11 +6,15 @@
 //! whatever reason, its enactor or guardian puts every mask back, and a member that gets the lock
 //! leads from then on.
 //!
-//! Usage: [`enter`] gives the place in a group; [`Leader::attend`] tells who comes and goes;
-//! [`Member`] speaks with the leader.
+//! Who comes first is chance where runs are started at once. So terms that the leader was not asked
+//! for are open: the first member that asks for a policy or a quantum settles it for all.
+//!
+//! Usage: [`enter`] gives the place in a group; [`Leader::attend`] tells who comes and goes, and
+//! [`Leader::proposal`] who asks for terms that are open; [`Member`] speaks with the leader.
 //!
 //! What is on disk lies in the folder for journals, which is private to its user:
-//! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`. Peers are
+//! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`; what a killed
+//! leader leaves there its guardian deletes, or else the next run. Peers are
 //! checked all the same (`SO_PEERCRED`, `unix(7)`): the same effective user, and only processes
 //! that the peer has started itself.
 //!
@@ -26,13 +30,16 @@ mod lock;
 mod message;
 mod name;
 mod place;
+mod sweep;
+mod verdict;
 
-pub use client::Member;
+pub use client::{Heard, Member};
 pub use error::GroupError;
 pub use leader::{Attended, Candidate, Leader};
 pub use line::Lines;
 pub use message::{
-    Answer, Demands, Joining, MAX_LINE_BYTES, MessageError, Request, Terms, VERSION,
+    Answer, Demands, Joining, MAX_LINE_BYTES, MessageError, Open, Request, Terms, VERSION,
 };
 pub use name::{GroupName, NameError};
 pub use place::{Place, enter, try_enter};
+pub(crate) use sweep::sweep;

@@ -4,9 +4,9 @@ use super::join::{GroupSpec, GroupSummary};
 use super::launch::{LiveError, Settings, program_name};
 use super::relay::children_cpu_s;
 use super::succession::hand_over;
-use super::{Finished, Host, Live, SampleCounts};
+use super::{Finished, Held, Host, Live, SampleCounts};
 use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, launch, relay};
-use crate::group::{Candidate, Demands, Member, Terms};
+use crate::group::{Candidate, Heard, Member, Terms};
 use consort_core::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -64,10 +64,10 @@ impl Follower {
         mut member: Member,
     ) -> Result<Self, LiveError> {
         let signals = Signals::take().map_err(LiveError::Wait)?;
-        let terms = member.terms().clone();
+        let run = member.terms().run.clone();
         let name = program_name(&command);
         let mut handed = Ok(true);
-        let child = launch(command, &terms.run, |pid| {
+        let child = launch(command, &run, |pid| {
             handed = hand_over(&host.root, &mut member, pid, &name);
             if handed.is_err() {
                 // It is held before its first instruction, and is not to run at all.
@@ -81,23 +81,27 @@ impl Follower {
             child.next_event(true).map_err(LiveError::Wait)?;
             return Err(error.into());
         }
-        let standing = Standing::Follows(member);
-        let interval = Duration::from_millis(terms.interval_ms);
-        Ok(Self {
+        let mut follower = Self {
             host,
-            settings: Settings {
-                interval,
-                ..settings
-            },
-            group: with_terms(group, &terms),
+            settings,
+            group,
             command: name,
             child,
             signals,
-            standing,
-            terms,
+            terms: member.terms().clone(),
+            standing: Standing::Follows(member),
             start: Instant::now(),
             warnings: BTreeSet::new(),
-        })
+        };
+        follower.keep_to_terms();
+        Ok(follower)
+    }
+
+    /// Whatever the user left open is what the group has, should this run lead or join again.
+    pub(super) fn keep_to_terms(&mut self) {
+        self.settings.interval = Duration::from_millis(self.terms.interval_ms);
+        self.group.demands = self.terms.demands();
+        self.group.policy.clone_from(&self.terms.policy);
     }
 
     /// The terms that hold.
@@ -111,12 +115,8 @@ impl Follower {
     /// When waiting fails, or threads cannot be watched.
     pub fn follow(mut self) -> Result<Followed, LiveError> {
         loop {
-            self.wait()?;
-            if let Some(exit_code) = self.take_signals()? {
-                return Ok(Followed::Ended(Box::new(self.finished(exit_code))));
-            }
             self.standing = match std::mem::replace(&mut self.standing, Standing::Alone) {
-                Standing::Follows(member) if member.is_abandoned() => Standing::Seeks,
+                Standing::Follows(member) => self.heed(member),
                 Standing::Seeks => self.seek(),
                 Standing::Elected(candidate, end) => {
                     if self.is_restored() || Instant::now() > end {
@@ -124,9 +124,26 @@ impl Follower {
                     }
                     Standing::Elected(candidate, end)
                 }
-                same => same,
+                Standing::Alone => Standing::Alone,
             };
+            self.wait()?;
+            if let Some(exit_code) = self.take_signals()? {
+                return Ok(Followed::Ended(Box::new(self.finished(exit_code))));
+            }
         }
+    }
+
+    /// Hears what the leader says of its own accord.
+    fn heed(&mut self, mut member: Member) -> Standing {
+        match member.hear() {
+            Heard::Gone => return Standing::Seeks,
+            Heard::Nothing => {}
+            Heard::Terms => {
+                self.terms = member.terms().clone();
+                self.keep_to_terms();
+            }
+        }
+        Standing::Follows(member)
     }
 
     fn wait(&self) -> Result<(), LiveError> {
@@ -208,6 +225,7 @@ impl Follower {
             samples: SampleCounts::default(),
             restored: true,
             pauses: 0,
+            held: Held::default(),
             quantum_ms: None,
             group: Some(GroupSummary {
                 name: self.group.name.to_string(),
@@ -219,20 +237,5 @@ impl Follower {
             programs: Vec::new(),
             warnings: self.warnings.into_iter().collect(),
         }
-    }
-}
-
-/// Whatever the user left open is what held when the group was entered first.
-fn with_terms(group: GroupSpec, terms: &Terms) -> GroupSpec {
-    let demands = Demands {
-        policy: Some(terms.policy.clone()),
-        interval_ms: Some(terms.interval_ms),
-        dry_run: terms.dry_run,
-        profile: terms.profile.clone(),
-    };
-    GroupSpec {
-        demands,
-        policy: terms.policy.clone(),
-        ..group
     }
 }

@@ -3,6 +3,7 @@
 use super::energy::TIER;
 use crate::counters::{TierStatus, probe};
 use crate::energy::{self, EnergyStatus};
+use crate::enforce::{EnactorStatus, enactors};
 use crate::events::{EventFile, event_file_for};
 use crate::pause::{Availability, mechanisms};
 use crate::sampling::ESTIMATED_STACK;
@@ -24,6 +25,8 @@ pub struct Host {
     pub tiers: Vec<TierStatus>,
     /// Whether it tells what energy it spends.
     pub energy: EnergyStatus,
+    /// What can keep threads in their places.
+    pub enactors: Vec<EnactorStatus>,
     /// How programs can be paused, best first.
     pub pausing: Vec<Availability>,
     /// What a file tells of sharing instead of the kernel.
@@ -56,6 +59,7 @@ impl Host {
             discovery,
             tiers,
             energy: energy::probe(root),
+            enactors: enactors(root),
             pausing: mechanisms(root),
             sharing: None,
             large: None,

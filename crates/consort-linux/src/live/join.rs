@@ -4,16 +4,17 @@ use super::follower::Follower;
 use super::launch::{LaunchSpec, LiveError, Settings};
 use super::{Host, Live};
 use crate::enact::Enactor;
-use crate::group::{Demands, GroupName, Leader, Place, Terms, enter};
+use crate::group::{Demands, GroupName, Leader, Open, Place, Terms, enter};
+use std::time::Duration;
 
 /// The group that a command is to join.
 #[derive(Clone, Debug)]
 pub struct GroupSpec {
     /// Its name.
     pub name: GroupName,
-    /// What the user asks for; a leader that holds other terms refuses.
+    /// What the user asks for; a leader that was asked for other terms refuses.
     pub demands: Demands,
-    /// The policy that holds if this run leads, as text.
+    /// The policy that holds if this run leads and nobody asks for another, as text.
     pub policy: String,
 }
 
@@ -54,7 +55,7 @@ impl Live {
         match enter(dirs, &group.name, &group.demands)? {
             Place::Leads(candidate) => {
                 let lead = |enactor: &Enactor| {
-                    let terms = terms(enactor, &settings, &group.policy);
+                    let terms = terms(enactor, &settings, &group);
                     Ok(Some(candidate.lead(terms)?))
                 };
                 let live = Self::begin(host, command, &settings, lead)?;
@@ -69,16 +70,25 @@ impl Live {
 }
 
 /// The terms on which a run leads.
-pub(super) fn terms(enactor: &Enactor, settings: &Settings, policy: &str) -> Terms {
+pub(super) fn terms(enactor: &Enactor, settings: &Settings, group: &GroupSpec) -> Terms {
     Terms {
         leader: std::process::id(),
         run: enactor.run_id().to_owned(),
         journal: enactor.journal_path(),
-        policy: policy.to_owned(),
-        interval_ms: u64::try_from(settings.interval.as_millis()).unwrap_or(u64::MAX),
+        policy: group.policy.clone(),
+        interval_ms: millis(settings.interval),
         dry_run: settings.dry_run,
         profile: settings.recorded.as_ref().map(|r| r.origin().to_owned()),
+        open: Open {
+            policy: group.demands.policy.is_none(),
+            interval: group.demands.interval_ms.is_none(),
+        },
     }
+}
+
+/// Whole milliseconds, as terms have them.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl GroupSummary {

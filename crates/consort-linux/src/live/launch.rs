@@ -9,12 +9,13 @@ use super::pausing::Pausing;
 use super::recorded::Recorded;
 use super::sampled::{SamplingWish, accept};
 use super::trees::Trees;
-use super::urgency::be_on_time;
+use super::urgency::Urgency;
 use super::{Clock, Host, Live, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
 };
+use crate::enforce::{EnactChoice, Enforcement};
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
 use crate::sampling::Sampler;
@@ -38,6 +39,8 @@ pub struct LaunchSpec {
     pub dry_run: bool,
     /// Whether threads are managed whose affinity somebody has set on purpose.
     pub override_affinity: bool,
+    /// What keeps threads in their places.
+    pub enactors: EnactChoice,
     /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
     /// host does not have are passed over.
     pub pausing: Vec<PauseKind>,
@@ -81,6 +84,7 @@ impl LaunchSpec {
             interval: self.interval,
             dry_run: self.dry_run,
             override_affinity: self.override_affinity,
+            enactors: self.enactors,
             pausing: self.pausing,
             recorded: self.recorded,
             enact: self.enact,
@@ -95,6 +99,7 @@ pub(super) struct Settings {
     pub(super) interval: Duration,
     pub(super) dry_run: bool,
     pub(super) override_affinity: bool,
+    pub(super) enactors: EnactChoice,
     pub(super) pausing: Vec<PauseKind>,
     pub(super) recorded: Option<Recorded>,
     pub(super) enact: EnactConfig,
@@ -186,7 +191,6 @@ impl Live {
         mut running: Running,
         sampling: Option<Sampling>,
     ) -> Result<Self, LiveError> {
-        be_on_time(settings.interval);
         let mut offers = offers(&host, sampling.is_some());
         if let Some(recorded) = &settings.recorded {
             running.warnings.insert(recorded.offer(&mut offers));
@@ -218,6 +222,8 @@ impl Live {
                 own_cpu_ns: own_cpu_ns(),
             },
             enactor: running.enactor,
+            enforcement: Enforcement::new(settings.enactors),
+            urgency: Urgency::take(),
             trees: Trees::new(running.child.pid(), running.name),
             child: running.child,
             signals: running.signals,

@@ -8,6 +8,7 @@
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
 
+mod carry_out;
 mod counting;
 mod descriptors;
 mod energy;
@@ -26,6 +27,7 @@ mod programs;
 mod recorded;
 mod relay;
 mod sampled;
+mod settle;
 mod succession;
 mod threads;
 mod trees;
@@ -36,9 +38,11 @@ pub use host::{Host, HostError};
 pub use join::{Begun, GroupSpec, GroupSummary};
 pub use launch::{LaunchSpec, LiveError, program_name};
 pub use recorded::{Recorded, RecordedError};
+pub use settle::Settled;
 
 use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};
+use crate::enforce::{EnactorKind, Enforcement};
 use crate::group::Leader;
 use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
@@ -54,6 +58,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use threads::{Parted, Threads};
 use trees::Trees;
+use urgency::Urgency;
 
 /// A command and everything that it starts, on this host.
 pub struct Live {
@@ -75,6 +80,8 @@ pub struct Live {
     discovery: Discovery,
     reader: ProcReader,
     enactor: Enactor,
+    enforcement: Enforcement,
+    urgency: Urgency,
     pausing: Pausing,
     child: Launched,
     signals: Signals,
@@ -156,6 +163,8 @@ pub struct Finished {
     pub restored: bool,
     /// How often programs were paused.
     pub pauses: u64,
+    /// How plans were held.
+    pub held: Held,
     /// Mean length of the quanta, ms; none when the first was not over.
     pub quantum_ms: Option<f64>,
     /// Programs that were managed, by the pid at the root of each, with their names.
@@ -164,6 +173,21 @@ pub struct Finished {
     pub group: Option<GroupSummary>,
     /// What went not as planned, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// How plans were held on threads over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// The enactor that was used first; none where nothing was to be changed.
+    pub enactor: Option<EnactorKind>,
+    /// Share of the running time of threads with a place that they spent there, 0 to 1; none where
+    /// no thread had a place.
+    pub adherence: Option<f64>,
+    /// Share of the running time of threads that were to have a core together in which they had,
+    /// 0 to 1, at least; none where there were no such threads.
+    pub pair_adherence: Option<f64>,
+    /// Nudges that were made.
+    pub nudges: u64,
 }
 
 impl Machine for Live {
@@ -203,7 +227,9 @@ impl Live {
     /// Puts every mask back, resumes what is paused and tells how the run ended.
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start.elapsed().as_secs_f64();
+        self.urgency.give_up();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
+        let held = self.held();
         let restoration = self.enactor.close();
         for (thread, errno) in &restoration.failed {
             let text = format!("the mask of thread {thread} could not be put back: {errno}");
@@ -227,6 +253,7 @@ impl Live {
             samples: counts,
             restored: restoration.complete,
             pauses: self.pausing.count,
+            held,
             quantum_ms: self.pace.mean_ms(),
             group: self.group.as_ref().map(GroupSummary::led),
             programs: self.trees.names(),

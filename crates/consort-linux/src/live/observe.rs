@@ -4,6 +4,7 @@ use super::Live;
 use super::threads::{Parted, Thread};
 use crate::counters::Sleeps;
 use crate::discovery::RunState;
+use crate::enforce::Enforcement;
 use crate::sampling::ThreadProfile;
 use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
 use nix::time::{ClockId, clock_gettime};
@@ -38,6 +39,10 @@ impl Live {
         let events = self.discovery.apply(&batch);
         sampling.sampler.follow(&events);
         self.follow(events);
+        let discovery = &self.discovery;
+        let id_of = |tid| discovery.id_of(tid);
+        let freed = self.enforcement.note(&batch, id_of, Instant::now());
+        self.let_free(&freed);
     }
 
     /// Compares with `/proc`: at every quantum where there are no records, unless that would take
@@ -69,7 +74,7 @@ impl Live {
         let interval = now - self.clock.quantum;
         // A quantum that the policy chose, or that the end of the command cut, was not asked for.
         if self.clock.next.take().is_none() && self.ending.is_none() {
-            self.pace.quantum_was(interval);
+            self.warnings.extend(self.pace.quantum_was(interval));
         }
         let interval_ns = nanos(interval);
         self.clock.quantum = now;
@@ -82,6 +87,7 @@ impl Live {
             .collect();
         let programs = self.programs();
         let exited = self.last_looks(interval_ns, &profiles);
+        self.enforcement.settle_pairs();
         let notices = self.counting.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
@@ -91,6 +97,7 @@ impl Live {
             threads,
             exited,
             programs,
+            self_placed: self.self_placed(),
             ..Observation::default()
         };
         self.add_energy(&mut seen);
@@ -151,6 +158,13 @@ impl Live {
             let root = self.trees.root_of(id.pid).unwrap_or(id.pid);
             recorded.fill(self.trees.name(root), &mut sample, moment.interval_ns);
         }
+        settle(
+            &mut self.enforcement,
+            id,
+            last_pu,
+            moment.interval_ns,
+            &mut sample,
+        );
         Some(observed(id, thread, sample, last_pu))
     }
 
@@ -203,9 +217,27 @@ impl Live {
             if let Some(recorded) = &self.recorded {
                 recorded.fill(self.trees.name(program.0), &mut sample, interval_ns);
             }
+            settle(&mut self.enforcement, id, None, interval_ns, &mut sample);
+            self.enforcement.forget(id);
             observed(id, &thread, sample, None)
         });
         last.collect()
+    }
+}
+
+/// Adds the time that a thread spent where the plan had it.
+fn settle(
+    enforcement: &mut Enforcement,
+    id: ThreadId,
+    last_pu: Option<PuId>,
+    interval_ns: u64,
+    sample: &mut Sample,
+) {
+    let cpu = sample.reading(Signal::CpuTime);
+    let planned_ns = enforcement.settle(id, sample.cpu_time_ns(), last_pu);
+    if let (Some(cpu), Some(planned_ns)) = (cpu, planned_ns) {
+        let reading = Reading::whole(planned_ns, cpu.tier, interval_ns);
+        sample.set(Signal::PlannedTime, reading);
     }
 }
 

@@ -14,6 +14,8 @@ const MEMORY: u32 = 16;
 const WARM_UP: u64 = 16;
 /// Quanta whose mean is longer than this many times the quantum are late.
 const LATE: f64 = 2.0;
+/// Less than this is no lateness of one turn.
+const LATE_BY: Duration = Duration::from_millis(100);
 
 /// Keeps the length of the quantum.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +28,7 @@ pub(super) struct Pace {
     stretched: Option<Duration>,
     spent: Duration,
     quanta: u32,
+    told_late: bool,
 }
 
 impl Pace {
@@ -38,7 +41,13 @@ impl Pace {
             stretched: None,
             spent: Duration::ZERO,
             quanta: 0,
+            told_late: false,
         }
+    }
+
+    /// Asks for another length from now on.
+    pub(super) fn ask(&mut self, length: Duration) {
+        self.asked = length;
     }
 
     /// How long the next quantum is to be.
@@ -70,10 +79,23 @@ impl Pace {
         })
     }
 
-    /// Takes in how long a quantum was.
-    pub(super) fn quantum_was(&mut self, length: Duration) {
+    /// Takes in how long a quantum was; what the user should know, once: from the first one on
+    /// that was much longer than planned, plans are older than they should be.
+    pub(super) fn quantum_was(&mut self, length: Duration) -> Option<String> {
         self.spent += length;
         self.quanta += 1;
+        let planned = self.quantum();
+        let is_late =
+            length > planned + LATE_BY && length.as_secs_f64() > LATE * planned.as_secs_f64();
+        if !is_late || self.told_late {
+            return None;
+        }
+        self.told_late = true;
+        Some(format!(
+            "a turn came after {:.0} ms instead of {:.0} ms: this host is too busy to keep to quanta",
+            millis(length),
+            millis(planned)
+        ))
     }
 
     /// Mean length of the quanta, ms; none before the first.
@@ -138,14 +160,26 @@ mod tests {
     #[test]
     fn a_busy_host_is_told_of() {
         let (mut pace, _) = after(20, MS / 10);
-        (0..20).for_each(|_| pace.quantum_was(7 * MS));
+        (0..20).for_each(|_| assert_eq!(pace.quantum_was(7 * MS), None));
         assert_eq!(pace.lateness(), None);
-        (0..20).for_each(|_| pace.quantum_was(13 * MS));
+        (0..20).for_each(|_| assert_eq!(pace.quantum_was(13 * MS), None));
         assert_eq!(
             pace.lateness().as_deref(),
             Some(
                 "quanta took 10.0 ms on average instead of 4.0 ms: this host is too busy to keep to them"
             )
         );
+    }
+
+    #[test]
+    fn the_first_late_turn_is_told_of_and_no_other() {
+        let mut pace = Pace::new(500 * MS);
+        assert_eq!(pace.quantum_was(600 * MS), None);
+        let told = pace.quantum_was(6000 * MS).unwrap();
+        assert!(
+            told.starts_with("a turn came after 6000 ms instead of 500 ms"),
+            "{told}"
+        );
+        assert_eq!(pace.quantum_was(6000 * MS), None);
     }
 }

@@ -7,7 +7,7 @@
 use super::Live;
 use crate::enact::SignalEvent;
 use crate::pause::{PauseError, PauseKind, Pauser, mechanisms};
-use consort_core::{Plan, ProgramId};
+use consort_core::{Plan, ProgramId, ThreadId};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,6 +25,8 @@ pub(super) struct Pausing {
     pauser: Option<Pauser>,
     /// Programs that no mechanism can pause.
     refused: BTreeSet<ProgramId>,
+    /// Programs of which it was said what is not managed.
+    told: BTreeSet<ProgramId>,
     /// Programs that were paused when the quantum began.
     pub(super) in_quantum: BTreeSet<ProgramId>,
     /// Until when a signal keeps everything running.
@@ -105,6 +107,7 @@ impl Live {
         match pauser.pause(&mut self.enactor, program, &pids) {
             Ok(pause) => {
                 self.pausing.count += u64::from(new);
+                self.tell_self_placed(program);
                 if let Some(why) = pause.unsettled {
                     let text = format!("program {program} does not stand still at once: {why}");
                     self.warnings.insert(text);
@@ -117,6 +120,33 @@ impl Live {
                 }
                 self.warnings.insert(error.to_string());
             }
+        }
+    }
+
+    /// From now on a thread is let alone for its affinity only.
+    pub(super) fn keep_affinity(&mut self, id: ThreadId) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.self_placed = true;
+        }
+    }
+
+    /// Threads that may be paused, but not placed.
+    pub(super) fn self_placed(&self) -> BTreeSet<ThreadId> {
+        let placed = self.threads.iter().filter(|(_, thread)| thread.self_placed);
+        placed.map(|(&id, _)| id).collect()
+    }
+
+    /// Says what of a paused program is not managed.
+    fn tell_self_placed(&mut self, program: ProgramId) {
+        let placed = self.self_placed().into_iter();
+        let its = placed.filter(|id| self.program_of(id.pid) == program);
+        let count = its.count();
+        if count > 0 && self.pausing.told.insert(program) {
+            let text = format!(
+                "program {program} takes turns as a whole, but {count} of its threads keep their \
+                 own affinity and are not given cores"
+            );
+            self.warnings.insert(text);
         }
     }
 

@@ -1,13 +1,14 @@
-//! Taking threads under management, and carrying plans out.
+//! Taking threads under management.
 
 use super::Live;
 use super::threads::{Parted, Thread};
 use crate::discovery::ThreadEvent;
-use crate::enact::{AdoptError, ChildStatus, Refusal, Wanted, current_mask};
+use crate::enact::{AdoptError, ChildStatus, current_mask};
 use crate::proc::parent_of;
-use consort_core::{Enacted, Placement, Plan, PuSet, Sample, ThreadId};
+use consort_core::{PuSet, Sample, ThreadId};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 impl Live {
     /// Takes in what discovery has found since the last time.
@@ -73,6 +74,7 @@ impl Live {
             name,
             original: Arc::new(original),
             managed,
+            self_placed: false,
             last: None,
             read: None,
             sleeps: None,
@@ -87,6 +89,7 @@ impl Live {
             Some(parent) => self.enactor.adopt_child(id, parent),
             None => self.adopt_root(id),
         };
+        self.note_starter(id, parent);
         match adopted {
             Ok(ChildStatus::Foreign(mask)) => self.meet_foreign(id, name, mask),
             Ok(_) => {
@@ -137,55 +140,25 @@ impl Live {
         );
         self.warnings.insert(text);
         self.enter(id, name, mask, false);
+        self.keep_affinity(id);
     }
 
-    /// Pauses and resumes programs and writes the masks that a plan changes.
-    pub(super) fn carry_out(&mut self, plan: &Plan) -> Enacted {
-        if self.dry_run {
-            return Enacted::default();
+    /// Where no records tell who starts threads, whoever may have started this one counts.
+    fn note_starter(&mut self, id: ThreadId, parent: Option<u32>) {
+        if parent.is_some() {
+            return;
         }
-        let wanted: Vec<(ThreadId, Wanted)> = plan
-            .placements
-            .iter()
-            .map(|(&id, placement)| (id, wanted(placement)))
+        let starter = self.parent_of(id, None);
+        let pid = starter.map_or(id.pid, |starter| starter.pid);
+        let of_process = self.threads.keys().filter(|other| other.pid == pid);
+        let now = Instant::now();
+        let freed: Vec<ThreadId> = of_process
+            .copied()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .filter_map(|other| self.enforcement.cloned(other, now))
             .collect();
-        self.pause_as_planned(plan);
-        let report = self.enactor.apply(&wanted);
-        self.resume_as_planned(plan);
-        let mut enacted = Enacted {
-            moved: report.written.iter().map(|(id, _)| *id).collect(),
-            ..Enacted::default()
-        };
-        for (id, mask) in report.released {
-            self.release(id, &mask, &mut enacted);
-        }
-        for (id, refusal) in report.refused {
-            enacted.warnings.push(self.refusal(id, &refusal));
-        }
-        enacted
-    }
-
-    fn release(&mut self, id: ThreadId, mask: &PuSet, enacted: &mut Enacted) {
-        let mut name = "?".into();
-        if let Some(thread) = self.threads.get_mut(&id) {
-            thread.managed = false;
-            name = thread.name.clone();
-        }
-        enacted.released.push(id);
-        let text = format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}");
-        enacted.warnings.push(text);
-    }
-
-    fn refusal(&self, id: ThreadId, refusal: &Refusal) -> String {
-        let name = self.threads.get(&id).map_or("?", |thread| &thread.name);
-        format!("thread {id} ({name}) was not moved: {refusal}")
-    }
-}
-
-fn wanted(placement: &Placement) -> Wanted {
-    match placement {
-        Placement::Unrestricted => Wanted::Unrestricted,
-        Placement::Restricted(pus) => Wanted::Only(pus.clone()),
+        self.let_free(&freed);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Signals and the command's end, while a quantum passes.
 
 use super::observe::own_cpu_ns;
+use super::urgency::Urgency;
 use super::{Live, LiveError};
 use crate::enact::{ChildEvent, Relay, exit_code, relay};
 use crate::group::Leader;
@@ -24,8 +25,8 @@ pub(super) struct Ending {
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
 impl Live {
-    /// Waits until the quantum is over or the command has ended, reading rings and relaying
-    /// signals meanwhile.
+    /// Waits until the quantum is over, the command has ended or a member asks for open terms,
+    /// reading rings and relaying signals meanwhile.
     pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
         self.account_for_turn();
         let length = self.clock.next.unwrap_or_else(|| self.pace.quantum());
@@ -37,9 +38,10 @@ impl Live {
             self.take_signals()?;
             self.take_records();
             self.attend_group();
-            if self.ending.is_some() || Instant::now() >= end {
+            if self.ending.is_some() || self.proposal().is_some() || Instant::now() >= end {
                 return Ok(());
             }
+            self.chase();
         }
     }
 
@@ -89,11 +91,22 @@ impl Live {
         }
     }
 
+    /// Asks for the command's state without real-time priority: the kernel spins in the call until
+    /// the last thread has left its PU, which is this one's now and then.
     fn take_child_events(&mut self) -> Result<(), LiveError> {
         // Once its end was told there is nothing to ask: the signal is of another child.
         if self.ending.is_some() {
             return Ok(());
         }
+        self.urgency.give_up();
+        self.read_child_events()?;
+        if self.ending.is_none() {
+            self.urgency = Urgency::take();
+        }
+        Ok(())
+    }
+
+    fn read_child_events(&mut self) -> Result<(), LiveError> {
         while let Some(event) = self.child.next_event(false).map_err(LiveError::Wait)? {
             if let Some(exit_code) = exit_code(event) {
                 self.ending = Some(Ending { exit_code });

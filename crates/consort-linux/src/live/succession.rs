@@ -26,6 +26,7 @@ impl Follower {
                 let (root, pid) = (&self.host.root, self.child.pid());
                 let there = hand_over(root, &mut member, pid, &self.command)?;
                 self.terms = member.terms().clone();
+                self.keep_to_terms();
                 Ok(if there {
                     Standing::Follows(member)
                 } else {
@@ -61,7 +62,7 @@ impl Follower {
         self.settings.recorded = self.recorded();
         let led = Enactor::start(&self.settings.enact).map_err(LiveError::from);
         let led = led.and_then(|enactor| {
-            let terms = terms(&enactor, &self.settings, &self.terms.policy);
+            let terms = terms(&enactor, &self.settings, &self.group);
             match candidate.lead(terms.clone()) {
                 Ok(leader) => Ok((enactor, leader, terms)),
                 Err(error) => {

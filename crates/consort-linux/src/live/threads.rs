@@ -15,6 +15,8 @@ pub(super) struct Thread {
     pub(super) original: Arc<PuSet>,
     /// Whether it may be placed.
     pub(super) managed: bool,
+    /// Whether it is let alone for its affinity only, so that it may be paused.
+    pub(super) self_placed: bool,
     /// What `/proc` told of it last; nothing was consumed before it was found.
     pub(super) last: Option<ProcSample>,
     /// When that was.

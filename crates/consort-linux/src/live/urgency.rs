@@ -1,41 +1,166 @@
-//! Being on time at quanta of a few milliseconds.
+//! Being on time, although threads that fill every PU are what Consort is for.
 //!
-//! Threads that fill every PU are what Consort is for, and a fair scheduler lets whoever wakes up
-//! wait for its share: with 16 busy threads on 2 PUs turns came after 60 ms instead of 4 (Linux
-//! 6.18). So for short quanta Consort takes the lowest real-time priority where it may
-//! (`sched(7)`, "SCHED_FIFO"; root or CAP_SYS_NICE). How long it can keep others waiting is bounded
-//! by the pace: turns take at most a fifth of one PU.
+//! A fair scheduler lets whoever wakes up wait for its share: with 16 busy threads on 2 PUs turns
+//! came after 60 ms instead of 4, with 1,000 after 6 s instead of 0.5 (Linux 6.18). And between
+//! the two writes of a nudge nobody else should run, since only then can a program see the mask.
+//! So Consort's own thread takes, whichever it may first:
 //!
-//! Pitfall: to be called when the command has been launched, and with `SCHED_RESET_ON_FORK`, so
-//! that nobody inherits the priority.
+//! | what | who may |
+//! |---|---|
+//! | the lowest real-time priority (`sched(7)`, "SCHED_FIFO") | root, CAP_SYS_NICE, RLIMIT_RTPRIO |
+//! | the highest weight (nice -20) and the shortest slice | RLIMIT_NICE |
+//! | the shortest slice, 0.1 ms: it preempts those with longer ones, and has no greater share (`sched_attr::sched_runtime` of fair threads, since Linux 6.12) | everybody |
+//!
+//! How long real-time priority can keep others waiting is bounded by the pace, as turns take at
+//! most a fifth of one PU, and by the kernel, which keeps a twentieth of each second for others.
+//! Where that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is not
+//! taken. It is given up before anything that has to wait for others: the command's end,
+//! restoration.
+//!
+//! Pitfall: to be taken when the command has been launched, and with `SCHED_FLAG_RESET_ON_FORK`,
+//! so that nobody inherits it.
 
 use nix::errno::Errno;
 use nix::libc;
-use std::time::Duration;
+use std::path::Path;
 
-/// Quanta from this length on can bear some lateness.
-const SHORT: Duration = Duration::from_millis(50);
+/// `SCHED_FLAG_RESET_ON_FORK` of `sched_setattr(2)`.
+const RESET_ON_FORK: u64 = 1;
 /// The lowest: whoever else is real-time goes first.
-const PRIORITY: libc::c_int = 1;
+const PRIORITY: u32 = 1;
+/// The shortest slice that the kernel gives, ns.
+const SLICE_NS: u64 = 100_000;
 
-/// Lets this thread run when it wakes up, if quanta are short and it may.
-pub(super) fn be_on_time(quantum: Duration) {
-    if quantum >= SHORT {
-        return;
+/// The urgency of the calling thread, from when it is taken until it is given up or dropped.
+#[derive(Debug)]
+pub(super) struct Urgency {
+    before: Option<libc::sched_attr>,
+}
+
+impl Urgency {
+    /// Takes as much as the caller may.
+    pub(super) fn take() -> Self {
+        let before = attributes().ok();
+        let bounded = is_bounded(Path::new("/"));
+        let ways = ways().into_iter().skip(usize::from(!bounded));
+        let taken = ways.into_iter().find(|way| set(way).is_ok());
+        // Not an error: the report tells when quanta were late.
+        if taken.is_none() {
+            tracing::debug!("consort runs with the urgency that it was started with");
+        }
+        Self {
+            before: before.filter(|_| taken.is_some()),
+        }
     }
-    if let Err(errno) = take_priority() {
-        // Not an error: the report tells how long quanta were.
-        tracing::debug!("no real-time priority for quanta of {quantum:?}: {errno}");
+
+    /// Goes back to the urgency that the thread was started with.
+    pub(super) fn give_up(&mut self) {
+        if let Some(before) = self.before.take()
+            && let Err(errno) = set(&before)
+        {
+            tracing::warn!(%errno, "consort keeps its real-time priority");
+        }
     }
 }
 
-fn take_priority() -> Result<(), Errno> {
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    let parameters = libc::sched_param {
-        sched_priority: PRIORITY,
+impl Drop for Urgency {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+/// What may be had, best first.
+fn ways() -> [libc::sched_attr; 3] {
+    let fair = |nice| libc::sched_attr {
+        sched_nice: nice,
+        sched_runtime: SLICE_NS,
+        ..empty()
     };
-    // SAFETY: the kernel reads the parameters through a pointer that is valid for the call; 0 is
+    let real_time = libc::sched_attr {
+        sched_policy: libc::SCHED_FIFO.cast_unsigned(),
+        sched_priority: PRIORITY,
+        ..empty()
+    };
+    let own = attributes().map_or(0, |own| own.sched_nice);
+    [real_time, fair(-20), fair(own)]
+}
+
+/// Whether the kernel keeps some time from real-time threads; not told is taken for yes, as it is
+/// unless somebody changes it.
+fn is_bounded(root: &Path) -> bool {
+    let told = std::fs::read_to_string(root.join("proc/sys/kernel/sched_rt_runtime_us"));
+    told.map_or(true, |text| text.trim() != "-1")
+}
+
+fn empty() -> libc::sched_attr {
+    libc::sched_attr {
+        size: SIZE,
+        sched_policy: libc::SCHED_OTHER.cast_unsigned(),
+        sched_flags: RESET_ON_FORK,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: 0,
+        sched_deadline: 0,
+        sched_period: 0,
+    }
+}
+
+const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+
+/// The calling thread's own.
+fn attributes() -> Result<libc::sched_attr, Errno> {
+    let mut attributes = empty();
+    // SAFETY: the kernel writes at most SIZE bytes through a pointer that is valid for the call; 0
+    // is the calling thread.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0u32) };
+    Errno::result(answer).map(|_| attributes)
+}
+
+fn set(attributes: &libc::sched_attr) -> Result<(), Errno> {
+    // SAFETY: the kernel reads the attributes through a pointer that is valid for the call; 0 is
     // the calling thread.
-    let answer = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0u32) };
     Errno::result(answer).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_this_thread() -> (u32, i32, u32) {
+        let own = attributes().unwrap();
+        (own.sched_policy, own.sched_nice, own.sched_priority)
+    }
+
+    #[test]
+    fn time_that_is_kept_from_real_time_threads_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let kernel = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&kernel).unwrap();
+        assert!(is_bounded(root.path()));
+        for (text, bounded) in [("950000\n", true), ("-1\n", false)] {
+            std::fs::write(kernel.join("sched_rt_runtime_us"), text).unwrap();
+            assert_eq!(is_bounded(root.path()), bounded);
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_given_back_and_not_inherited() {
+        let checked = std::thread::spawn(|| {
+            let before = of_this_thread();
+            let mut urgency = Urgency::take();
+            let taken = of_this_thread();
+            let child = std::thread::spawn(of_this_thread).join().unwrap();
+            urgency.give_up();
+            assert_eq!(of_this_thread(), before);
+            (taken, child)
+        });
+        let (taken, (policy, nice, _)) = checked.join().unwrap();
+        assert!(policy == libc::SCHED_OTHER.cast_unsigned() && nice >= 0);
+        if nix::unistd::geteuid().is_root() {
+            let fifo = libc::SCHED_FIFO.cast_unsigned();
+            assert_eq!(taken.0 == fifo, is_bounded(Path::new("/")));
+        }
+    }
 }

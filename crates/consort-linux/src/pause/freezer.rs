@@ -4,11 +4,13 @@
 //! cgroup only, it tells where each of them, and each child born in it, has to go back to.
 
 use super::frozen::Files;
+use super::moves::move_to;
 use super::{freezer_v1, freezer_v2};
 use crate::cgroup::CgroupVersion;
+use crate::proc::ProcessHandle;
 use nix::errno::Errno;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How the names of all of them begin.
@@ -49,9 +51,9 @@ impl FreezerCgroup {
         }
     }
 
-    /// Moves a process into it, with all threads.
-    pub(super) fn take(&self, pid: u32) -> io::Result<()> {
-        std::fs::write(self.dir().join("cgroup.procs"), pid.to_string())
+    /// Moves a process into it, with all threads; whether it was there to be moved.
+    pub(super) fn take(&self, root: &Path, process: &ProcessHandle) -> io::Result<bool> {
+        move_to(root, self.version, &self.dir(), process)
     }
 
     pub(super) fn freeze(&self) -> io::Result<()> {
@@ -79,12 +81,16 @@ impl FreezerCgroup {
     /// When it cannot be thawed, or processes cannot be moved. That it cannot be removed, because
     /// one of its processes has made cgroups of its own in it, is no error: nothing is paused then.
     pub(crate) fn give_back(&self) -> io::Result<()> {
+        self.give_back_on(Path::new("/"))
+    }
+
+    fn give_back_on(&self, root: &Path) -> io::Result<()> {
         if !self.dir().exists() {
             return Ok(());
         }
         self.thaw()?;
         for _ in 0..MOST_MOVES {
-            if self.move_all_back()? == 0 {
+            if self.move_all_back(root)? == 0 {
                 self.remove();
                 return Ok(());
             }
@@ -93,20 +99,25 @@ impl FreezerCgroup {
     }
 
     /// How many processes were found in it.
-    fn move_all_back(&self) -> io::Result<usize> {
+    fn move_all_back(&self, root: &Path) -> io::Result<usize> {
         let procs = match std::fs::read_to_string(self.dir().join("cgroup.procs")) {
             Err(error) if is_gone(&error) => return Ok(0),
             text => text?,
         };
-        for pid in procs.lines() {
-            match std::fs::write(self.home.join("cgroup.procs"), pid) {
-                Err(error) if error.raw_os_error() != Some(Errno::ESRCH as i32) => {
-                    return Err(error);
-                }
-                _ => {}
-            }
+        let pids = procs.lines().filter_map(|line| line.parse().ok());
+        let processes = pids.filter_map(|pid| ProcessHandle::of(root, pid));
+        // A number that was given to a stranger meanwhile is not in here.
+        for process in processes.filter(|process| self.has(process)) {
+            move_to(root, self.version, &self.home, &process)?;
         }
         Ok(procs.lines().count())
+    }
+
+    /// Whether a process is in it, by what the process itself tells.
+    fn has(&self, process: &ProcessHandle) -> bool {
+        let text = process.read("cgroup").unwrap_or_default();
+        let mut paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        paths.any(|path| path.ends_with(&format!("/{}", self.name)))
     }
 
     fn remove(&self) {
@@ -134,6 +145,7 @@ fn is_gone(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::process;
     use std::fs;
 
     fn cgroup(version: CgroupVersion) -> (tempfile::TempDir, FreezerCgroup) {
@@ -198,8 +210,14 @@ mod tests {
     #[test]
     fn processes_go_back_to_where_they_came_from() {
         let (dir, cgroup) = cgroup(CgroupVersion::V2);
-        fs::write(cgroup.dir().join("cgroup.procs"), "41\n42\n").unwrap();
-        let error = cgroup.give_back().unwrap_err();
+        for (pid, of) in [(41, "/consort-1-2"), (42, "/consort-1-2"), (43, "/other")] {
+            process(dir.path(), pid, 1, &[(pid, "x", 1)]);
+            let file = dir.path().join(format!("proc/{pid}/cgroup"));
+            fs::write(file, format!("0::{of}\n")).unwrap();
+        }
+        // 43 is a number that a stranger has by now, 44 nobody's.
+        fs::write(cgroup.dir().join("cgroup.procs"), "41\n42\n43\n44\n").unwrap();
+        let error = cgroup.give_back_on(dir.path()).unwrap_err();
         assert!(error.to_string().contains("without end"), "{error}");
         assert_eq!(content(&cgroup, "cgroup.freeze"), "0");
         assert_eq!(

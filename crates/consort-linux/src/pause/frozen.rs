@@ -11,10 +11,9 @@ use super::mechanism::Mechanism;
 use super::tree::Members;
 use crate::cgroup::{CgroupVersion, Hierarchy};
 use crate::enact::Record;
-use crate::proc::{numbers_in, thread_dir};
+use crate::proc::{ProcessHandle, numbers_in, thread_dir};
 use crate::read;
 use consort_core::ProgramId;
-use nix::errno::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,8 +64,16 @@ impl Frozen {
         }
     }
 
-    /// Moves one process; whether it was outside and is there.
-    fn take(&mut self, journal: &mut dyn PauseJournal, pid: u32) -> Result<bool, HoldError> {
+    /// Moves one process; whether it is there.
+    fn take(
+        &mut self,
+        journal: &mut dyn PauseJournal,
+        pid: u32,
+        start_ticks: u64,
+    ) -> Result<bool, HoldError> {
+        let Some(process) = ProcessHandle::open(&self.root, pid, start_ticks) else {
+            return Ok(false);
+        };
         let Some(home) = self.home_of(pid)? else {
             return Ok(false);
         };
@@ -80,11 +87,8 @@ impl Frozen {
             cgroup.make().map_err(|e| failed("make", &cgroup, &e))?;
             self.frozen = false;
         }
-        match cgroup.take(pid) {
-            Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(false),
-            Err(error) => Err(failed("move processes to", &cgroup, &error)),
-            Ok(()) => Ok(true),
-        }
+        let taken = cgroup.take(&self.root, &process);
+        taken.map_err(|error| failed("move processes to", &cgroup, &error))
     }
 
     /// The directory of a process' cgroup; none when the process is gone.
@@ -143,8 +147,9 @@ impl Mechanism for Frozen {
     ) -> Result<usize, HoldError> {
         let mut taken = 0;
         for (&pid, stat) in members {
-            if self.inside.get(&pid) != Some(&stat.start_ticks) && self.take(journal, pid)? {
-                self.inside.insert(pid, stat.start_ticks);
+            let start = stat.start_ticks;
+            if self.inside.get(&pid) != Some(&start) && self.take(journal, pid, start)? {
+                self.inside.insert(pid, start);
                 taken += 1;
             }
         }

@@ -38,6 +38,7 @@ mod frozen;
 mod journalled;
 mod kind;
 mod mechanism;
+mod moves;
 mod pauser;
 mod signals;
 mod tree;

@@ -13,10 +13,9 @@ use super::journalled::PauseJournal;
 use super::mechanism::Mechanism;
 use super::tree::Members;
 use crate::enact::Record;
-use crate::proc::{RunState, read_stat, threads_of};
+use crate::proc::{ProcessHandle, RunState, read_stat, threads_of};
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -67,13 +66,9 @@ impl Stopped {
 
     /// Sends a signal to a process that is still the one meant; whether it is.
     fn send(&self, pid: u32, start_ticks: u64, signal: Signal) -> Result<bool, Errno> {
-        let same = read_stat(&self.root, pid, pid).is_ok_and(|s| s.start_ticks == start_ticks);
-        if !same {
-            return Ok(false);
-        }
-        match kill(Pid::from_raw(pid.cast_signed()), signal) {
-            Err(Errno::ESRCH) => Ok(false),
-            result => result.map(|()| true),
+        match ProcessHandle::open(&self.root, pid, start_ticks) {
+            Some(process) => process.send(signal),
+            None => Ok(false),
         }
     }
 }

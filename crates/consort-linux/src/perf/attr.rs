@@ -30,6 +30,14 @@ pub(crate) enum Follow {
 pub(crate) const SAMPLE_FIELDS: u64 =
     (b::PERF_SAMPLE_IP | b::PERF_SAMPLE_TID | b::PERF_SAMPLE_TIME | b::PERF_SAMPLE_CPU) as u64;
 
+/// The general registers in the order of the kernel's bits, rax to rsp and r8 to r15
+/// (`PERF_REG_X86_*` of `asm/perf_regs.h`); none where we cannot tell addresses by them.
+const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
+    0xff_00ff
+} else {
+    0
+};
+
 /// A CPU-clock sampler of user-mode instruction pointers at `rate_hz` samples
 /// per second of CPU time. The reader is woken when `wakeup_bytes` are waiting.
 pub(crate) fn cpu_clock(
@@ -41,7 +49,8 @@ pub(crate) fn cpu_clock(
     let mut attr = b::perf_event_attr {
         type_: b::PERF_TYPE_SOFTWARE,
         config: u64::from(b::PERF_COUNT_SW_CPU_CLOCK),
-        sample_type: SAMPLE_FIELDS,
+        sample_type: SAMPLE_FIELDS | register_field(),
+        sample_regs_user: REGISTERS,
         clockid: nix::libc::CLOCK_MONOTONIC,
         ..Default::default()
     };
@@ -58,6 +67,13 @@ pub(crate) fn cpu_clock(
         set_tasks(&mut attr);
     }
     attr
+}
+
+const fn register_field() -> u64 {
+    match REGISTERS {
+        0 => 0,
+        _ => b::PERF_SAMPLE_REGS_USER as u64,
+    }
 }
 
 fn set_follow(attr: &mut b::perf_event_attr, follow: Follow) {

@@ -1,10 +1,11 @@
 //! Records of a perf ring buffer, parsed from bytes.
 //!
 //! Layouts are those of `perf_event_open(2)`, "MMAP layout", for events with
-//! `sample_id_all` and the sample fields IP, TID, TIME and CPU (module `attr`).
+//! `sample_id_all` and the sample fields IP, TID, TIME, CPU and REGS_USER (module `attr`).
 //! Pure: any bytes are accepted, and what cannot be read is an error, never a
 //! panic.
 
+use consort_isa::{GENERAL_REGISTERS, RegisterValues};
 use thiserror::Error;
 
 /// Bytes of a record's header: type (4), flags (2), size (2).
@@ -49,6 +50,8 @@ pub struct Mapping {
     pub len: u64,
     /// Offset of the first byte in the file, bytes.
     pub file_offset: u64,
+    /// Major and minor number of the file's device; 0 and 0 for anonymous memory.
+    pub device: (u32, u32),
     /// Inode number of the file; 0 for anonymous memory.
     pub inode: u64,
     /// `PROT_*` bits.
@@ -66,6 +69,8 @@ pub enum Record {
     Sample {
         /// The address of the instruction that had not retired.
         ip: u64,
+        /// The general registers of a 64-bit program, where the kernel tells them.
+        registers: Option<Box<RegisterValues>>,
         /// Who ran where and when.
         stamp: Stamp,
     },
@@ -225,8 +230,30 @@ fn sample(body: Fields<'_>) -> Option<Record> {
         time_ns: body.u64(16)?,
         pu: body.u32(24)?,
     };
-    let ip = body.u64(0)?;
-    Some(Record::Sample { ip, stamp })
+    Some(Record::Sample {
+        ip: body.u64(0)?,
+        registers: registers(body, 32).map(Box::new),
+        stamp,
+    })
+}
+
+/// `PERF_SAMPLE_REGS_ABI_64` of `perf_event_open(2)`.
+const ABI_64: u64 = 2;
+/// Where the kernel writes the register of each hardware number: its order is a, b, c, d, si, di,
+/// bp, sp, r8 to r15.
+const KERNEL_POSITION: [usize; GENERAL_REGISTERS] =
+    [0, 2, 3, 1, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// The registers at `at`, behind a word that tells the mode that the program runs in.
+fn registers(body: Fields<'_>, at: usize) -> Option<RegisterValues> {
+    if body.u64(at)? != ABI_64 {
+        return None;
+    }
+    let mut values = [0; GENERAL_REGISTERS];
+    for (value, position) in values.iter_mut().zip(KERNEL_POSITION) {
+        *value = body.u64(at + 8 * (1 + position))?;
+    }
+    Some(RegisterValues(values))
 }
 
 fn task(body: Fields<'_>) -> Option<Task> {
@@ -255,6 +282,7 @@ fn mapping(body: Fields<'_>) -> Option<Mapping> {
         start: body.u64(8)?,
         len: body.u64(16)?,
         file_offset: body.u64(24)?,
+        device: (body.u32(32)?, body.u32(36)?),
         inode: body.u64(40)?,
         prot: body.u32(56)?,
         path: body.text(64)?,

@@ -7,6 +7,7 @@
 //! answer like any other.
 
 mod error;
+mod handle;
 mod list;
 mod stat;
 mod status;
@@ -18,8 +19,9 @@ pub(crate) use list::tests::process;
 pub(crate) use stat::tests::line_of;
 
 pub use error::ProcError;
+pub(crate) use handle::ProcessHandle;
 pub use list::{children_of, threads_of};
 pub(crate) use list::{numbers_in, parent_of, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use status::Status;
-pub(crate) use tick::tick_ns;
+pub(crate) use tick::{now_ticks, tick_ns};

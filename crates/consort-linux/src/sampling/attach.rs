@@ -162,7 +162,7 @@ impl Sampler {
         if feeds.len() >= self.config.fd_budget {
             return Err(error(PerfError::NoFds));
         }
-        let bytes = 2 * page_bytes();
+        let bytes = 4 * page_bytes();
         let target = Target::Thread { tid };
         let feed = Feed::open(target, Follow::Thread, self.config.rate_hz, bytes);
         feeds.insert(tid, feed.map_err(error)?);

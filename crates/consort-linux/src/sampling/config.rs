@@ -39,8 +39,8 @@ impl Default for SamplerConfig {
 /// Largest ring of one PU, bytes: the unprivileged allowance of
 /// `kernel.perf_event_mlock_kb` (516 per PU) leaves room for other tools.
 const MAX_RING_BYTES: usize = 128 << 10;
-/// Smallest ring of one PU to ask for, bytes: half a second of samples.
-const MIN_RING_BYTES: usize = 16 << 10;
+/// Smallest ring of one PU to ask for, bytes: a third of a second of samples of 176 bytes.
+const MIN_RING_BYTES: usize = 32 << 10;
 /// PUs up to which a burst is worth its price: every event per PU makes each
 /// thread start 1.2 to 2.6 microseconds dearer (measured, see `Sampler`).
 const MAX_BURST_PUS: usize = 32;
@@ -103,6 +103,6 @@ mod tests {
     fn rings_shrink_as_pus_grow() {
         let config = SamplerConfig::default();
         let sizes = [1, 2, 64, 512].map(|pus| config.ring_bytes_per_pu(pus) >> 10);
-        assert_eq!(sizes, [128, 128, 64, 16]);
+        assert_eq!(sizes, [128, 128, 64, 32]);
     }
 }

@@ -20,6 +20,7 @@ mod config;
 mod error;
 mod feed;
 mod feeds;
+mod processor;
 mod profile;
 mod profiler;
 mod sampler;

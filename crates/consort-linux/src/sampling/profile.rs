@@ -1,6 +1,6 @@
 //! What is known of a thread from its samples.
 
-use consort_core::{CycleStack, Mix, Reading, Sample, Signal, Tier};
+use consort_core::{CycleStack, MemoryLimit, Mix, Reading, Sample, Signal, Tier};
 use consort_isa::Estimate;
 
 /// How many samples there were, and what became of them.
@@ -44,6 +44,12 @@ impl ThreadProfile {
         Some(Mix::from_array(self.estimate?.mix.shares()))
     }
 
+    /// What the thread is limited by, if it mainly waits for memory.
+    pub fn memory_limit(&self) -> Option<MemoryLimit> {
+        let estimate = self.estimate?;
+        MemoryLimit::of(estimate.memory_stall_share, estimate.bandwidth_share)
+    }
+
     /// Estimated cycle stack: base, unit, memory, front end.
     pub fn stack(&self) -> Option<CycleStack> {
         let stack = self.estimate?.stack;
@@ -68,6 +74,7 @@ impl ThreadProfile {
             sample.set(signal, Reading::whole(value, Tier::Sampling, interval_ns));
         }
         sample.mix = self.mix();
+        sample.memory_limit = self.memory_limit();
         let counted = |tier: Tier| tier > Tier::Sampling;
         if !sample
             .stack
@@ -104,6 +111,7 @@ mod tests {
             mix_at_address: Default::default(),
             stack: Default::default(),
             memory_stall_share: 0.25,
+            bandwidth_share: 0.125,
             memory_bounds: Default::default(),
             samples: 10,
             decoded_share: 1.0,

@@ -3,11 +3,12 @@
 use super::Batch;
 use super::blocks::Blocks;
 use super::code::{CodeAddress, CodeCounts};
+use super::processor;
 use super::profile::{Counts, ProfiledThread, ThreadProfile};
 use super::total::Total;
 use super::window::Window;
 use crate::perf::record::{Record, Stamp};
-use consort_isa::Estimate;
+use consort_isa::{Estimate, Host, RegisterValues, SamplePoint};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -21,6 +22,7 @@ pub struct Profiler {
     threads: BTreeMap<u32, Thread>,
     /// Threads that have ended in this interval, by tid.
     ended: Vec<(u32, Thread)>,
+    host: Host,
 }
 
 /// One thread's samples.
@@ -40,6 +42,7 @@ impl Profiler {
             blocks: Blocks::new(root),
             threads: BTreeMap::new(),
             ended: Vec::new(),
+            host: processor::look(root),
         }
     }
 
@@ -58,10 +61,10 @@ impl Profiler {
     pub fn interval(&mut self) -> Vec<ProfiledThread> {
         let mut profiled = Vec::new();
         for (tid, mut thread) in std::mem::take(&mut self.ended) {
-            profiled.push(thread.end_interval(tid, true));
+            profiled.push(thread.end_interval(tid, true, self.host));
         }
         for (&tid, thread) in &mut self.threads {
-            profiled.push(thread.end_interval(tid, false));
+            profiled.push(thread.end_interval(tid, false, self.host));
         }
         profiled.sort_by_key(|p| p.tid);
         profiled
@@ -83,23 +86,35 @@ impl Profiler {
 
     fn take(&mut self, record: &Record, sample_ns: u64) {
         match record {
-            Record::Sample { ip, stamp } => self.sample(*ip, *stamp, sample_ns),
+            Record::Sample {
+                ip,
+                registers,
+                stamp,
+            } => self.sample((*ip, registers.as_deref()), *stamp, sample_ns),
             Record::Fork(task) | Record::Exit(task) => self.end(task.tid),
             Record::Comm {
                 tid, exec: true, ..
             } => {
                 // Another program: what the old one did tells nothing of it.
                 if let Some(thread) = self.threads.get_mut(tid) {
-                    thread.end_interval_early();
+                    thread.end_interval_early(self.host);
                 }
             }
             _ => {}
         }
     }
 
-    fn sample(&mut self, ip: u64, stamp: Stamp, sample_ns: u64) {
+    fn sample(
+        &mut self,
+        (ip, registers): (u64, Option<&RegisterValues>),
+        stamp: Stamp,
+        sample_ns: u64,
+    ) {
         let Stamp {
-            pid, tid, time_ns, ..
+            pid,
+            tid,
+            time_ns,
+            pu,
         } = stamp;
         let at = CodeAddress {
             pid,
@@ -115,7 +130,14 @@ impl Profiler {
             decoded: u64::from(block.is_some()),
             sampled_ns: sample_ns,
         });
-        thread.window.add(block, ip, sample_ns as f64);
+        let accessed = block.as_ref().zip(registers);
+        let at = SamplePoint {
+            address: ip,
+            accessed: accessed.and_then(|(block, registers)| block.accessed(ip, registers)),
+            pu,
+            weight: sample_ns as f64,
+        };
+        thread.window.add(block, at);
     }
 
     fn end(&mut self, tid: u32) {
@@ -126,8 +148,8 @@ impl Profiler {
 }
 
 impl Thread {
-    fn end_interval(&mut self, tid: u32, ended: bool) -> ProfiledThread {
-        let counts = self.close();
+    fn end_interval(&mut self, tid: u32, ended: bool, host: Host) -> ProfiledThread {
+        let counts = self.close(host);
         let window = self.window.len();
         self.window.next_interval();
         ProfiledThread {
@@ -144,17 +166,17 @@ impl Thread {
     }
 
     /// Adds the interval so far to the total, and starts afresh.
-    fn end_interval_early(&mut self) {
-        self.close();
+    fn end_interval_early(&mut self, host: Host) {
+        self.close(host);
         self.window.clear();
         self.latest = None;
     }
 
     /// Judges the window if it has changed, and takes the interval's counts.
-    fn close(&mut self) -> Counts {
+    fn close(&mut self, host: Host) -> Counts {
         let counts = std::mem::take(&mut self.interval);
         if counts.samples > 0 {
-            self.latest = self.window.estimate();
+            self.latest = self.window.estimate(host);
             self.total.add(counts, self.latest);
         }
         counts

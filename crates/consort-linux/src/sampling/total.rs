@@ -55,6 +55,7 @@ fn blend(old: Estimate, new: Estimate, share: f64) -> Estimate {
             front_end: mean(old.stack.front_end, new.stack.front_end),
         },
         memory_stall_share: mean(old.memory_stall_share, new.memory_stall_share),
+        bandwidth_share: mean(old.bandwidth_share, new.bandwidth_share),
         memory_bounds: Bounds {
             low: mean(old.memory_bounds.low, new.memory_bounds.low),
             high: mean(old.memory_bounds.high, new.memory_bounds.high),
@@ -100,6 +101,7 @@ mod tests {
             mix_at_address: mix,
             stack: CycleStack::default(),
             memory_stall_share: fp,
+            bandwidth_share: 0.0,
             memory_bounds: Bounds::default(),
             samples: 1,
             decoded_share: 1.0,

@@ -9,7 +9,7 @@
 //! did last. The standard error of a share is then at most 0.5 / sqrt(200) =
 //! 3.5 percent.
 
-use consort_isa::{BlockFacts, Estimate, Estimator};
+use consort_isa::{BlockFacts, Estimate, Estimator, Host, SamplePoint};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -18,12 +18,11 @@ pub(super) const WINDOW_SAMPLES: usize = 200;
 /// Most samples that a window holds; the latest stand for the others.
 const MAX_SAMPLES: usize = 4_096;
 
-/// One sample: its block, if that could be decoded, and its address.
+/// One sample, and its block if that could be decoded. Weights are in ns.
 #[derive(Clone, Debug)]
 struct Point {
     block: Option<Arc<BlockFacts>>,
-    ip: u64,
-    weight_ns: f64,
+    at: SamplePoint,
 }
 
 /// The latest samples of one thread.
@@ -35,12 +34,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn add(&mut self, block: Option<Arc<BlockFacts>>, ip: u64, weight_ns: f64) {
-        let point = Point {
-            block,
-            ip,
-            weight_ns,
-        };
+    pub(super) fn add(&mut self, block: Option<Arc<BlockFacts>>, at: SamplePoint) {
+        let point = Point { block, at };
         self.points.push_back(point);
         self.fresh = (self.fresh + 1).min(MAX_SAMPLES);
         self.shrink_to(WINDOW_SAMPLES.max(self.fresh));
@@ -62,14 +57,14 @@ impl Window {
     }
 
     /// What the samples say; `None` when none could be decoded.
-    pub(super) fn estimate(&self) -> Option<Estimate> {
-        let mut estimator = Estimator::new();
+    pub(super) fn estimate(&self, host: Host) -> Option<Estimate> {
+        let mut estimator = Estimator::of_host(host);
         for point in &self.points {
             match &point.block {
                 Some(block) => {
-                    estimator.add(block, point.ip, point.weight_ns);
+                    estimator.add_at(block, point.at);
                 }
-                None => estimator.add_undecoded(point.weight_ns),
+                None => estimator.add_undecoded(point.at.weight),
             }
         }
         estimator.finish()
@@ -86,6 +81,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const AT: SamplePoint = SamplePoint {
+        address: 0,
+        accessed: None,
+        pu: 0,
+        weight: 1.0,
+    };
+
     proptest! {
         #[test]
         fn it_holds_the_interval_and_reaches_back_for_the_rest(
@@ -97,7 +99,7 @@ mod tests {
                 if at > 0 {
                     window.next_interval();
                 }
-                (0..samples).for_each(|_| window.add(None, 0, 1.0));
+                (0..samples).for_each(|_| window.add(None, AT));
                 seen += samples;
                 prop_assert_eq!(window.len(), seen.min(samples.max(WINDOW_SAMPLES)));
             }
@@ -107,7 +109,7 @@ mod tests {
     #[test]
     fn it_is_bounded() {
         let mut window = Window::default();
-        (0..3 * MAX_SAMPLES).for_each(|_| window.add(None, 0, 1.0));
+        (0..3 * MAX_SAMPLES).for_each(|_| window.add(None, AT));
         assert_eq!(window.len(), MAX_SAMPLES);
     }
 }

@@ -28,6 +28,7 @@ mod watch;
 
 pub use crate::cgroup::CgroupVersion;
 pub use allowed::{Allowed, allowed};
+pub(crate) use caches::caches;
 pub use caches::{Cache, CacheKind};
 pub use core_types::CoreTypeSource;
 pub use discover::{Discovery, TopologyError, core_type_members, discover, discover_with};

@@ -20,6 +20,12 @@ pub fn trials() -> Vec<Trial> {
             "cpusets::restoration_follows_the_cpuset",
             restore_in_smaller,
         ),
+        // Not mended yet: what a look finds is kept only if something is written after it.
+        Trial::test(
+            "cpusets::a_free_thread_in_a_smaller_one_was_changed_by_nobody",
+            free_in_smaller,
+        )
+        .with_ignored_flag(true),
     ]
 }
 
@@ -95,6 +101,28 @@ fn shrink_and_grow() -> Result<(), Failed> {
     assert_eq!(report.written, [(thread, only(b))], "{report:?}");
     assert!(enactor.close().complete);
     assert_eq!(program.mask(), own_pus());
+    Ok(())
+}
+
+fn free_in_smaller() -> Result<(), Failed> {
+    let Some(set) = cpuset("consort-free") else {
+        return Ok(());
+    };
+    let (dir, program, [a, b]) = (tempfile::tempdir()?, sleeper(), first_two());
+    set.write("tasks", &program.pid().to_string())
+        .ok_or("cannot join")?;
+    let (mut enactor, thread) = (start(dir.path()), program.thread());
+    enactor.adopt(thread, own_pus())?;
+    let plan = [(thread, Wanted::Only(only(b)))];
+    set.allow(&a.to_string()).ok_or("cannot shrink")?;
+    for quantum in 0..3 {
+        let report = enactor.apply(&plan);
+        assert_eq!(report.released, [], "quantum {quantum}");
+        assert_eq!(report.refused, [(thread, Refusal::NoPuLeft)]);
+    }
+    set.allow(&own_pus().to_string()).ok_or("cannot grow")?;
+    assert_eq!(enactor.apply(&plan).written, [(thread, only(b))]);
+    assert!(enactor.close().complete);
     Ok(())
 }
 

@@ -26,6 +26,8 @@ mod letting_go;
 #[cfg(test)]
 mod live_pausing;
 #[cfg(test)]
+mod nudging;
+#[cfg(test)]
 mod parts;
 #[cfg(test)]
 mod pausing;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         launching::trials(),
         letting_go::trials(),
         live_pausing::trials(),
+        nudging::trials(),
         pausing::trials(),
     ]
     .into_iter()

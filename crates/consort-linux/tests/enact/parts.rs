@@ -20,11 +20,13 @@ pub fn play() -> Option<ExitCode> {
     let args: Vec<OsString> = args.collect();
     Some(match part.as_str() {
         "guardian" => consort_linux::enact::guardian_main(args),
-        "busy" => busy::busy(),
+        "busy" => busy::busy(&args),
         "pin" => busy::pin_and_sleep(&args),
         "exec" => busy::exec_from_thread(),
         "fds" => busy::list_descriptors(&args),
         "owner" => owner::owner(&args),
+        "nudger" => owner::nudger(&args),
+        "spin" => busy::spin(),
         "pauser" => pauser::pauser(&args),
         "full" => owner::full(&args),
         "live" => live::live(&args, false),

@@ -125,35 +125,49 @@ fn letters(pid: u32) -> String {
     letters.filter(|letter| !"ZX".contains(*letter)).collect()
 }
 
-/// CPU time of a process as the kernel has it, and its switches: they do not change while it is
-/// paused.
-fn account(pid: u32) -> String {
-    let of = |tid: u32| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"));
-    let accounts = tasks(pid).into_iter().filter_map(|t| of(t.tid).ok());
-    accounts.collect()
+/// What the threads of a busy program have counted.
+fn counted(dir: &Path) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(dir).unwrap().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let files = paths.iter().map(std::fs::read);
+    files.map(Result::unwrap).collect()
+}
+
+/// Pauses a program until it stands still: on a crowded host its threads may have to wait for a PU
+/// longer than a pause waits for them.
+fn pause_for_certain(bench: &mut Bench) -> Result<(), Failed> {
+    let first = bench.pause()?;
+    if first.unsettled.is_some() {
+        wait_for("a program that stands still", || {
+            bench.pause().is_ok_and(|pause| pause.unsettled.is_none())
+        });
+    }
+    Ok(())
 }
 
 fn stands_still(kind: PauseKind) -> Result<(), Failed> {
-    let mut bench = Bench::new(kind, busy());
+    let done = tempfile::tempdir()?;
+    let program = spawn(apart(&mut part("busy", &[done.path().as_os_str()])));
+    wait_for("work that is done", || counted(done.path()).len() == 4);
+    let mut bench = Bench::new(kind, program);
     for _ in 0..20 {
-        let pause = bench.pause()?;
-        assert_eq!(pause.unsettled, None);
-        let pids = family(bench.program.pid());
-        let accounts = || -> Vec<String> { pids.iter().map(|&pid| account(pid)).collect() };
-        let before = accounts();
-        std::thread::sleep(Duration::from_millis(3));
-        assert_eq!(accounts(), before);
-        assert_eq!(
-            family(bench.program.pid()),
-            pids,
-            "it has started processes"
-        );
+        pause_for_certain(&mut bench)?;
+        let before = (counted(done.path()), family(bench.program.pid()));
+        std::thread::sleep(Duration::from_millis(10));
+        assert_eq!(counted(done.path()), before.0, "it has worked");
+        // One that was ending goes on to end, and its children change their parent.
+        let after = family(bench.program.pid());
+        assert!(after.is_subset(&before.1), "it has started processes");
         assert!(bench.resume());
-        std::thread::sleep(Duration::from_millis(3));
+        wait_for("work that goes on", || counted(done.path()) != before.0);
     }
     let report = bench.enactor.close();
     assert!(report.complete, "{report:?}");
-    assert!(is_as_before(&bench.program, &bench.homes));
+    // Processes that are ending are seen here and there until they have ended.
+    wait_for("all as before", || {
+        is_as_before(&bench.program, &bench.homes)
+    });
     Ok(())
 }
 

@@ -20,6 +20,7 @@ pub fn config(dir: &Path) -> EnactConfig {
     EnactConfig {
         guardian_args: vec!["part:guardian".into()],
         runtime_dirs: vec![dir.to_owned()],
+        changes_nothing: false,
     }
 }
 

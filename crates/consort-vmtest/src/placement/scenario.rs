@@ -19,6 +19,13 @@ pub enum Story {
     Placement,
     /// `during` a run, and `after` it.
     Brief,
+    /// A run of so many seconds of the guest, of which only the report tells.
+    Held {
+        /// How long.
+        seconds: u32,
+        /// Busy threads beside it that Consort does not manage.
+        foreign: u32,
+    },
     /// `inside` a cpuset; then the cpuset has `shrunk`; `after` the run it is `lifted`.
     Cpuset {
         /// The PUs of the cpuset.
@@ -44,6 +51,10 @@ pub struct Scenario {
     pub fp: u32,
     /// Threads that do not.
     pub int: u32,
+    /// Threads that mostly sleep.
+    pub sleepers: u32,
+    /// What keeps threads in their places; masks are seen only where it is `pin`.
+    pub enact: &'static str,
     /// Whether all threads of a kind are one program's, rather than a program each.
     pub one_program_per_kind: bool,
     /// Percentage of a PU that each thread gets; one host thread emulates all PUs, so busy ones
@@ -69,6 +80,8 @@ impl Scenario {
             policy,
             fp,
             int,
+            sleepers: 0,
+            enact: "pin",
             one_program_per_kind: false,
             quota_percent: 10,
             interval_ms: 1000,
@@ -98,12 +111,14 @@ impl Scenario {
             policy,
             fp,
             int,
+            sleepers,
+            enact,
             quota_percent,
             interval_ms,
             ..
         } = self;
         format!(
-            "export NAME={name} POLICY={policy} FP={fp} INT={int} SHAPE={shape} \
+            "export NAME={name} POLICY={policy} ENACT={enact} FP={fp} INT={int} SLEEPERS={sleepers} SHAPE={shape} \
              QUOTA={quota_percent} INTERVAL={interval_ms}ms POLL={poll_s} STABLE={STABLE_POLLS} LIMIT={LIMIT_POLLS}\n\
              {}sh /scenario/{file}\n",
             self.story.variables()
@@ -116,6 +131,7 @@ impl Story {
         match self {
             Self::Placement => ("placement.sh", include_str!("../../scenarios/placement.sh")),
             Self::Brief => ("brief.sh", include_str!("../../scenarios/brief.sh")),
+            Self::Held { .. } => ("held.sh", include_str!("../../scenarios/held.sh")),
             Self::Cpuset { .. } => ("cpuset.sh", include_str!("../../scenarios/cpuset.sh")),
             Self::Offline => ("offline.sh", include_str!("../../scenarios/offline.sh")),
         }
@@ -124,6 +140,9 @@ impl Story {
     fn variables(self) -> String {
         match self {
             Self::Cpuset { pus, shrunk } => format!("export CPUSET={pus} SHRUNK={shrunk}\n"),
+            Self::Held { seconds, foreign } => {
+                format!("export HOLD={seconds} FOREIGN={foreign}\n")
+            }
             _ => String::new(),
         }
     }

@@ -8,6 +8,7 @@
 mod endings;
 mod four_by_two;
 mod four_ways;
+mod held;
 mod nodes;
 mod spread;
 mod support;

@@ -3,14 +3,20 @@
 use super::values;
 use super::{Format, parse_interval};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::PuSet;
+use consort_linux::enforce::EnactChoice;
 use consort_linux::group::GroupName;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
+    PossibleValuesParser::new(EnactChoice::NAMES).try_map(|name| name.parse::<EnactChoice>())
+}
+
 /// Arguments of `run`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
     /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
     #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
@@ -26,6 +32,10 @@ pub(crate) struct RunArgs {
     /// policy, which pauses them in turn and gives them sets of cores
     #[arg(short, long, value_name = "NAME")]
     pub(crate) group: Option<GroupName>,
+    /// What keeps threads in their places: nudge, whose masks no program sees; pin, lasting masks;
+    /// ext, a scheduler in the kernel; auto nudges, and pins workers that nudges do not keep
+    #[arg(long, value_name = "HOW", value_parser = enact_choices())]
+    pub(crate) enact: Option<EnactChoice>,
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -5,6 +5,7 @@ use consort_core::{
     Class, CycleStack, Mix, Placement, Sample, Signal, ThreadObservation, Tier, Traits, classify,
     stack_source,
 };
+use consort_linux::enforce::EnactorKind;
 use std::collections::BTreeMap;
 
 /// A mean weighted by CPU time.
@@ -30,6 +31,9 @@ impl Mean {
 pub(super) struct Account {
     pub(super) name: String,
     pub(super) cpu_ns: f64,
+    /// Part of the CPU time that is estimated from samples.
+    pub(super) estimated_ns: f64,
+    wait_ns: Option<f64>,
     lifetime_ns: u64,
     fp_usage: Mean,
     memory_stall: Mean,
@@ -39,6 +43,9 @@ pub(super) struct Account {
     futex_returns: Option<u64>,
     blocking_returns: Option<u64>,
     pub(super) moves: u64,
+    enactor: Option<EnactorKind>,
+    nudges: u64,
+    adherence: Mean,
     cpus: String,
     reason: String,
 }
@@ -49,6 +56,16 @@ impl Account {
         let cpu_ns = seen.sample.cpu_time_ns();
         seen.name.as_ref().clone_into(&mut self.name);
         self.cpu_ns += cpu_ns;
+        let tier = seen
+            .sample
+            .reading(Signal::CpuTime)
+            .map(|reading| reading.tier);
+        if tier == Some(Tier::Sampling) {
+            self.estimated_ns += cpu_ns;
+        }
+        if let Some(wait_ns) = seen.sample.get(Signal::WaitTime) {
+            *self.wait_ns.get_or_insert(0.0) += wait_ns;
+        }
         self.lifetime_ns += interval_ns;
         self.add_shares(&seen.sample, cpu_ns);
         add_count(&mut self.futex_returns, &seen.sample, Signal::FutexReturns);
@@ -63,6 +80,9 @@ impl Account {
     }
 
     fn add_shares(&mut self, sample: &Sample, weight: f64) {
+        if let Some(planned_ns) = sample.get(Signal::PlannedTime).filter(|_| weight > 0.0) {
+            self.adherence.add(planned_ns / weight, weight);
+        }
         if let Some(usage) = sample.get(Signal::FpUsage) {
             self.fp_usage.add(usage, weight);
         }
@@ -84,6 +104,17 @@ impl Account {
         }
     }
 
+    /// It was nudged.
+    pub(super) fn nudged(&mut self) {
+        self.nudges += 1;
+        self.enactor = Some(EnactorKind::Nudge);
+    }
+
+    /// A lasting mask keeps it in place.
+    pub(super) fn pinned(&mut self) {
+        self.enactor = Some(EnactorKind::Pin);
+    }
+
     /// Notes where a plan put the thread.
     pub(super) fn place(&mut self, seen: &ThreadObservation, placement: &Placement, why: &str) {
         self.cpus = match placement {
@@ -99,7 +130,7 @@ impl Account {
 
     pub(super) fn class(&self) -> Class {
         classify(Traits {
-            cpu_share: self.cpu_ns / self.lifetime_ns.max(1) as f64,
+            cpu_share: (self.cpu_ns + self.wait_ns.unwrap_or(0.0)) / self.lifetime_ns.max(1) as f64,
             mix: self.mix(),
             memory_stall: self.memory_stall.value(),
         })
@@ -113,6 +144,7 @@ impl Account {
             tid,
             name: self.name.clone(),
             cpu_s: self.cpu_ns / 1e9,
+            wait_s: self.wait_ns.map(|ns| ns / 1e9),
             class: self.class(),
             fp_usage: self.fp_usage.value(),
             mix: self.mix(),
@@ -127,6 +159,9 @@ impl Account {
             futex_returns: self.futex_returns,
             blocking_returns: self.blocking_returns,
             moves: self.moves,
+            enactor: self.enactor,
+            adherence: self.adherence.value(),
+            nudges: self.nudges,
             cpus: self.cpus.clone(),
             reason: self.reason.clone(),
         }

@@ -4,6 +4,7 @@ use super::account::Account;
 use super::programs::Programs;
 use super::{Asymmetry, Group, Others, Overhead, Quantum, RunReport, SamplingCounts};
 use consort_core::{Observation, ThreadId, ThreadObservation, Tier, Turn};
+use consort_linux::live::Held;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads that a report lists one by one; the rest is counted.
@@ -11,7 +12,7 @@ pub(super) const LISTED: usize = 1_000;
 
 /// Accounts that are kept while threads come and go; the smallest of those that
 /// have ended are folded into [`Others`] beyond it.
-const KEPT: usize = 4 * LISTED;
+const KEPT: usize = LISTED + LISTED / 2;
 
 /// Everything that a report needs of the turns of a run.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +39,8 @@ pub(crate) struct Ending {
     pub(crate) asymmetry: Option<Asymmetry>,
     pub(crate) group: Option<Group>,
     pub(crate) exit_code: i32,
-    /// Threads that came and went unseen, with their CPU time where it is known.
-    pub(crate) unseen: Others,
+    /// Number of threads that came and went unseen.
+    pub(crate) unseen: u64,
     /// CPU time of Consort and its guardian, s.
     pub(crate) own_cpu_s: f64,
     /// What taking samples cost the managed threads, s of CPU time; estimated.
@@ -51,7 +52,9 @@ pub(crate) struct Ending {
     /// Programs by the pid at the root of each, with their names.
     pub(crate) programs: Vec<(u32, String)>,
     pub(crate) pauses: u64,
+    pub(crate) held: Held,
     pub(crate) undone: u64,
+    pub(crate) not_held: u64,
     pub(crate) restored: bool,
     pub(crate) warnings: Vec<String>,
 }
@@ -64,6 +67,12 @@ impl Ledger {
         self.moves += turn.enacted.moved.len() as u64;
         for thread in &turn.enacted.moved {
             self.accounts.entry(*thread).or_default().moves += 1;
+        }
+        for thread in &turn.enacted.nudged {
+            self.accounts.entry(*thread).or_default().nudged();
+        }
+        for thread in &turn.enacted.pinned {
+            self.accounts.entry(*thread).or_default().pinned();
         }
         for finding in &turn.findings {
             self.warn(format!("plan {}: {finding}", turn.plan.generation));
@@ -125,7 +134,7 @@ impl Ledger {
             .filter_map(|id| Some((self.accounts.get(id)?.cpu_ns, *id)))
             .collect();
         ended.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (cpu_ns, id) in ended.into_iter().take(KEPT / 2) {
+        for (cpu_ns, id) in ended.into_iter().take(KEPT - LISTED) {
             self.accounts.remove(&id);
             self.ended.remove(&id);
             self.others.count += 1;
@@ -133,9 +142,27 @@ impl Ledger {
         }
     }
 
+    /// What a thread used after it was last looked at is estimated from samples, each of which
+    /// stands for a whole period. Where that makes more than the kernel has counted in all, the
+    /// estimates give way.
+    fn fit_estimates(&mut self, counted_s: f64) {
+        let (all_ns, estimated_ns) = self.accounts.values().fold((0.0, 0.0), |sum, account| {
+            (sum.0 + account.cpu_ns, sum.1 + account.estimated_ns)
+        });
+        let excess_ns = all_ns + 1e9 * self.others.cpu_s - 1e9 * counted_s;
+        if excess_ns <= 0.0 || estimated_ns <= 0.0 {
+            return;
+        }
+        let too_much = (excess_ns / estimated_ns).min(1.0);
+        for account in self.accounts.values_mut() {
+            account.cpu_ns -= too_much * account.estimated_ns;
+        }
+    }
+
     /// The report of the run.
     pub(crate) fn report(mut self, ending: Ending) -> RunReport {
         ending.warnings.into_iter().for_each(|w| self.warn(w));
+        self.fit_estimates(ending.managed_cpu_s);
         let mut rows: Vec<_> = self
             .accounts
             .iter()
@@ -143,11 +170,12 @@ impl Ledger {
             .collect();
         rows.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then(a.tid.cmp(&b.tid)));
         let beyond = rows.split_off(rows.len().min(LISTED));
+        // Threads that came and went unseen are among the rest of what the kernel has counted.
+        let listed_s: f64 = rows.iter().map(|row| row.cpu_s).sum();
+        let known_s = self.others.cpu_s + beyond.iter().map(|row| row.cpu_s).sum::<f64>();
         let others = Others {
-            count: self.others.count + ending.unseen.count + beyond.len() as u64,
-            cpu_s: self.others.cpu_s
-                + ending.unseen.cpu_s
-                + beyond.iter().map(|row| row.cpu_s).sum::<f64>(),
+            count: self.others.count + ending.unseen + beyond.len() as u64,
+            cpu_s: known_s.max(ending.managed_cpu_s - listed_s),
         };
         RunReport {
             tier: ending.tier.to_string(),
@@ -160,11 +188,17 @@ impl Ledger {
             asymmetry: ending.asymmetry,
             group: ending.group,
             exit_code: ending.exit_code,
+            cpu_s: ending.managed_cpu_s.max(listed_s + others.cpu_s),
             threads: rows,
             others,
             programs: self.programs.rows(ending.programs),
             plans: self.plans,
             moves: self.moves,
+            enactor: ending.held.enactor,
+            adherence: ending.held.adherence,
+            pair_adherence: ending.held.pair_adherence,
+            nudges: ending.held.nudges,
+            not_held: ending.not_held,
             pauses: ending.pauses,
             undone: ending.undone,
             overhead: Overhead {
@@ -235,7 +269,7 @@ mod tests {
             asymmetry: None,
             group: None,
             exit_code: 0,
-            unseen: Others::default(),
+            unseen: 0,
             own_cpu_s: 0.01,
             sampling_s: 0.005,
             managed_cpu_s: 1.5,
@@ -243,7 +277,9 @@ mod tests {
             sampling: SamplingCounts::default(),
             programs: Vec::new(),
             pauses: 0,
+            held: Held::default(),
             undone: 0,
+            not_held: 0,
             restored: true,
             warnings: vec!["once".to_owned(), "once".to_owned()],
         }
@@ -284,6 +320,27 @@ mod tests {
         assert_eq!(report.others.count, 19_000);
         let total = report.others.cpu_s + report.threads.iter().map(|t| t.cpu_s).sum::<f64>();
         assert!((total - 20.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn cpu_time_adds_up_to_what_the_kernel_counted() {
+        let mut ledger = Ledger::default();
+        ledger.observe(&seen(vec![], vec![thread(1, SECOND_NS, 0.0)]));
+        let short = ledger.clone().report(Ending {
+            managed_cpu_s: 0.8,
+            ..ending()
+        });
+        assert!(
+            (short.threads[0].cpu_s - 0.8).abs() < 1e-9,
+            "an estimate gives way"
+        );
+        assert_eq!((short.others.cpu_s, short.cpu_s), (0.0, 0.8));
+        let more = ledger.report(Ending {
+            managed_cpu_s: 3.0,
+            unseen: 7,
+            ..ending()
+        });
+        assert_eq!((more.others.count, more.others.cpu_s), (7, 2.0));
     }
 
     #[test]

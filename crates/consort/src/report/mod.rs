@@ -16,6 +16,7 @@ pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 
 use consort_core::{Class, Mix};
+use consort_linux::enforce::EnactorKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -42,6 +43,8 @@ pub(crate) struct RunReport {
     pub(crate) group: Option<Group>,
     /// The command's exit code; 128 + n when signal n ended it.
     pub(crate) exit_code: i32,
+    /// CPU time of the command and all that it started, as the kernel counted it, s.
+    pub(crate) cpu_s: f64,
     /// Threads by CPU time, at most [`ledger::LISTED`].
     pub(crate) threads: Vec<ThreadRow>,
     /// Threads that are not listed one by one.
@@ -50,8 +53,19 @@ pub(crate) struct RunReport {
     pub(crate) programs: Vec<ProgramRow>,
     /// Plans that were made.
     pub(crate) plans: u64,
-    /// Masks that were written to move a thread.
+    /// How often threads were sent to another place.
     pub(crate) moves: u64,
+    /// What kept threads in their places first; none where nothing was to be changed.
+    pub(crate) enactor: Option<EnactorKind>,
+    /// Share of the running time of threads with a place that they spent there, 0 to 1; none where
+    /// no thread had a place.
+    pub(crate) adherence: Option<f64>,
+    /// The same for threads that were to have a core together, at least.
+    pub(crate) pair_adherence: Option<f64>,
+    /// Nudges: those that sent threads to another place, and those after they had drifted.
+    pub(crate) nudges: u64,
+    /// Plans of which nothing could be concluded because threads did not stay in place.
+    pub(crate) not_held: u64,
     /// How often programs were paused.
     pub(crate) pauses: u64,
     /// Plans that were undone because progress fell.
@@ -74,6 +88,8 @@ pub(crate) struct ThreadRow {
     pub(crate) name: String,
     /// CPU time, s.
     pub(crate) cpu_s: f64,
+    /// Time in which it could run and had no PU, s; none where it is not told.
+    pub(crate) wait_s: Option<f64>,
     pub(crate) class: Class,
     /// Use of the floating-point units, 0 to 1; none where it could not be told.
     pub(crate) fp_usage: Option<f64>,
@@ -89,8 +105,14 @@ pub(crate) struct ThreadRow {
     pub(crate) futex_returns: Option<u64>,
     /// Returns from other blocking calls; none where they are not counted.
     pub(crate) blocking_returns: Option<u64>,
-    /// How often its mask was written to move it.
+    /// How often it was sent to another place.
     pub(crate) moves: u64,
+    /// What kept it in its place last; none if it never had one.
+    pub(crate) enactor: Option<EnactorKind>,
+    /// Share of its running time with a place that it spent there, 0 to 1.
+    pub(crate) adherence: Option<f64>,
+    /// How often it was nudged.
+    pub(crate) nudges: u64,
     /// Where it could run at last, as a CPU list.
     pub(crate) cpus: String,
     /// Why it was there.
@@ -111,7 +133,7 @@ pub(crate) struct Quantum {
 pub(crate) struct Others {
     /// How many.
     pub(crate) count: u64,
-    /// Their CPU time, s, as far as it is known.
+    /// Their CPU time, s: what the kernel counted beyond that of the listed ones.
     pub(crate) cpu_s: f64,
 }
 

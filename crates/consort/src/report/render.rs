@@ -3,6 +3,7 @@
 use super::{RunReport, ThreadRow};
 use crate::output::{self, Column, extra, number};
 use consort_core::visible;
+use consort_linux::enforce::EnactorKind;
 use std::fmt::Write;
 
 fn percent(share: f64) -> String {
@@ -26,6 +27,7 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
     extra("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
     extra("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
+    number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
     output::text("PUs", |t| t.cpus.clone()),
     output::text("why there", |t| t.reason.clone()),
@@ -92,6 +94,21 @@ fn hidden(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
+/// From this share on of the time that a thread could run, waiting for a PU is starving.
+const STARVED_FROM: f64 = 0.5;
+
+/// Threads that hardly got a PU although they could run, in words.
+fn starved(report: &RunReport) -> Option<String> {
+    let is_starved = |t: &&ThreadRow| {
+        let wait_s = t.wait_s.unwrap_or(0.0);
+        wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > STARVED_FROM * report.duration_s
+    };
+    let count = report.threads.iter().filter(is_starved).count();
+    (count > 0).then(|| {
+        format!("{count} threads were starved: they waited for a PU more than they ran, for most of the run")
+    })
+}
+
 /// What policies for large and small cores go by.
 fn returns(out: &mut String, report: &RunReport) {
     let sum =
@@ -105,6 +122,31 @@ fn returns(out: &mut String, report: &RunReport) {
         "quanta of {asked_ms} ms{mean}; returns from the kernel: {futex} from futex calls, \
          {others} from others that blocked"
     );
+}
+
+/// What kept threads in their places, and how well.
+fn held(enactor: EnactorKind, report: &RunReport) -> String {
+    let nudges = match report.nudges {
+        0 => String::new(),
+        n => format!(", {n} nudges"),
+    };
+    let Some(adherence) = report.adherence else {
+        return format!("enactor {enactor}{nudges}; no thread was given a place");
+    };
+    let pairs = report.pair_adherence.map_or_else(String::new, |share| {
+        format!(
+            ", pairs shared a core at least {} percent of theirs",
+            percent(share)
+        )
+    });
+    let not_held = match report.not_held {
+        0 => String::new(),
+        n => format!("; {n} plans were not judged because threads did not stay in place"),
+    };
+    format!(
+        "enactor {enactor}{nudges}: threads spent {} percent of their running time in place{pairs}{not_held}",
+        percent(adherence)
+    )
 }
 
 fn foot(out: &mut String, report: &RunReport) {
@@ -127,6 +169,9 @@ fn foot(out: &mut String, report: &RunReport) {
         report.duration_s,
         if report.restored { "yes" } else { "NO" }
     );
+    if let Some(enactor) = report.enactor {
+        let _ = writeln!(out, "{}", held(enactor, report));
+    }
     let _ = writeln!(
         out,
         "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples: \
@@ -136,6 +181,9 @@ fn foot(out: &mut String, report: &RunReport) {
         100.0 * report.overhead.share_of_managed,
         report.overhead.peak_rss_kib
     );
+    if let Some(starved) = starved(report) {
+        let _ = writeln!(out, "{starved}");
+    }
     for warning in &report.warnings {
         let _ = writeln!(out, "warning: {}", visible(warning));
     }

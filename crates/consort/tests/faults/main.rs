@@ -8,6 +8,7 @@ mod common;
 #[path = "../common/compiled.rs"]
 mod compiled;
 mod crowds;
+mod folders;
 mod limits;
 mod namespaces;
 mod outputs;

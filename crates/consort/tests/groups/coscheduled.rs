@@ -110,6 +110,39 @@ fn three_programs_paused_again_and_again_do_what_they_do_alone() {
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
 
+/// Two busy threads, one of which chooses where it runs.
+const PINNED: &str = "
+import os, threading
+def work(pinned):
+    if pinned:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    while True:
+        pass
+threads = [threading.Thread(target=work, args=(n,)) for n in (True, False)]
+[t.start() for t in threads]
+";
+
+#[test]
+fn a_program_with_a_thread_that_placed_itself_takes_turns_all_the_same() {
+    if !have("python3") || super::common::pus() < 2 {
+        return skipped("python3 and two PUs are needed");
+    }
+    let scene = Scene::new();
+    let leader = scene.demo("a", &GANG, &["int", "--threads", "2", "--seconds", "6"]);
+    leader.command("consort-demo");
+    let member = scene.start("b", &GANG, &["python3", "-c", PINNED], b"");
+    let command = member.command("python3");
+    wait_for("a thread that placed itself", || {
+        member.is_restricted(command).then_some(())
+    });
+    wait_for("a paused program", || is_held(command).then_some(()));
+    wait_for_progress(command);
+    let led = leader.finish();
+    let warnings = led.report["warnings"].to_string();
+    let expected = "takes turns as a whole, but 1 of its threads keep their own affinity";
+    assert!(warnings.contains(expected), "{warnings}");
+}
+
 #[test]
 fn nothing_stays_paused_when_every_consort_is_killed() {
     let scene = Scene::new();
@@ -148,7 +181,12 @@ fn when_the_leader_is_killed_the_others_take_turns_on_and_its_own_command_goes_o
     wait_for_progress(orphan);
     let ended = members.map(Run::finish);
     let mut leaders = ended.iter().filter(|e| role(&e.report) == "leader");
-    assert!(leaders.any(|e| e.report["pauses"].as_u64().unwrap() > 0));
+    let pauses = |e: &super::scene::Ended| e.report["pauses"].as_u64().unwrap();
+    assert!(
+        leaders.any(|e| pauses(e) > 0),
+        "{:#?}",
+        ended.each_ref().map(|e| &e.report)
+    );
     for member in &ended {
         assert_eq!(member.code, 0, "{}", member.stderr);
         assert_eq!(member.stdout.matches(" ok").count(), 2, "{}", member.stdout);

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod at_once;
 mod coscheduled;
 mod refusals;
 mod scene;

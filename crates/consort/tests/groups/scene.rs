@@ -28,16 +28,8 @@ pub struct Ended {
     pub report: Value,
 }
 
-/// What every run of the tests asks for.
-const USUAL: [&str; 7] = [
-    "run",
-    "--group",
-    "g",
-    "--interval",
-    "20ms",
-    "--no-back-off",
-    "--report",
-];
+/// What most runs of the tests ask for.
+const USUAL: [&str; 5] = ["--interval", "20ms", "--no-back-off", "--enact", "pin"];
 
 impl Scene {
     pub fn new() -> Self {
@@ -86,14 +78,28 @@ impl Scene {
         words: &[&str],
         more: impl FnOnce(&mut Command),
     ) -> Run {
+        let mut all = USUAL.to_vec();
+        if !args.contains(&"--policy") {
+            all.extend(["--policy", "spread:active=0"]);
+        }
+        all.extend(args);
+        self.start_as_asked(name, &all, words, more)
+    }
+
+    /// `consort run` in the group with these arguments only, in a session of its own.
+    pub fn start_as_asked(
+        &self,
+        name: &str,
+        args: &[&str],
+        words: &[&str],
+        more: impl FnOnce(&mut Command),
+    ) -> Run {
         let out = self.folder.path().join(name);
         std::fs::create_dir(&out).unwrap();
         let file = |name: &str| std::fs::File::create(out.join(name)).unwrap();
         let mut command = consort();
-        command.args(USUAL).arg(out.join("report.json"));
-        if !args.contains(&"--policy") {
-            command.args(["--policy", "spread:active=0"]);
-        }
+        command.args(["run", "--group", "g", "--report"]);
+        command.arg(out.join("report.json"));
         command.args(args).arg("--").args(words);
         command
             .env("XDG_RUNTIME_DIR", self.runtime())
@@ -112,6 +118,11 @@ impl Scene {
 impl Run {
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Waits for the command that has this name.

@@ -1,6 +1,6 @@
 //! Leaders come and go.
 
-use super::common::wait_for;
+use super::common::{consort, run, stderr, wait_for};
 use super::scene::{Scene, role};
 
 #[test]
@@ -51,5 +51,32 @@ fn when_the_leader_is_killed_its_masks_are_put_back_and_a_member_leads_on() {
             );
         }
     }
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+#[test]
+fn a_killed_leader_that_nobody_follows_leaves_no_files() {
+    let scene = Scene::new();
+    let mut leader = scene.lead(&["int", "--threads", "1", "--seconds", "60"]);
+    assert!(!scene.leftovers().is_empty());
+    leader.kill();
+    wait_for("an empty folder", || {
+        scene.leftovers().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn what_a_leader_leaves_whose_guardian_was_killed_as_well_the_next_run_deletes() {
+    let scene = Scene::new();
+    let mut leader = scene.lead(&["int", "--threads", "1", "--seconds", "60"]);
+    let guardian = leader.command("consort-guard");
+    let guardian = nix::unistd::Pid::from_raw(guardian.cast_signed());
+    nix::sys::signal::kill(guardian, nix::sys::signal::Signal::SIGKILL).unwrap();
+    leader.kill();
+    assert!(!scene.leftovers().is_empty());
+    let mut other = consort();
+    let other = other.args(["run", "-q", "--", "true"]);
+    let other = run(other.env("XDG_RUNTIME_DIR", scene.runtime()));
+    assert!(other.status.success(), "{}", stderr(&other));
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }

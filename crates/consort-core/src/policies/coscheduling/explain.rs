@@ -57,6 +57,19 @@ impl Driver {
             let names = listed(&roster.let_alone, ", ", Member::name);
             notes.push(format!("threads of theirs must be let alone: {names}"));
         }
+        let placed: Vec<&Member<'_>> = roster
+            .members
+            .iter()
+            .filter(|m| m.self_placed > 0)
+            .collect();
+        if !placed.is_empty() {
+            let names = listed(&placed, ", ", |member| {
+                format!("{} of {}", member.self_placed, member.name())
+            });
+            notes.push(format!(
+                "threads that keep their own affinity take turns and are not placed: {names}"
+            ));
+        }
         notes
     }
 
@@ -154,7 +167,8 @@ fn listed<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String
 }
 
 impl Member<'_> {
-    /// Restricts every thread to what it may use of some PUs.
+    /// Restricts every thread to what it may use of some PUs, but for those that keep their own
+    /// affinity.
     pub(super) fn place(
         &self,
         pus: &PuSet,
@@ -162,7 +176,7 @@ impl Member<'_> {
         reason: &Reason,
         decision: &mut Decision,
     ) {
-        for thread in &self.threads {
+        for thread in self.threads.iter().filter(|thread| thread.managed) {
             let own = thread.original.intersection(pus);
             let whole = own.is_empty() || pus == topology.pus();
             let placement = if whole {
@@ -176,7 +190,7 @@ impl Member<'_> {
 
     /// Leaves every thread where it is.
     pub(super) fn pause(&self, reason: &Reason, decision: &mut Decision) {
-        for thread in &self.threads {
+        for thread in self.threads.iter().filter(|thread| thread.managed) {
             decision.place(thread.id, Placement::Unrestricted, reason.clone());
         }
     }

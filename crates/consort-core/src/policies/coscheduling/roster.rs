@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct Member<'a> {
     pub(super) id: ProgramId,
     pub(super) threads: Vec<&'a ThreadObservation>,
+    /// How many of these keep an affinity of their own: they take turns and are not placed.
+    pub(super) self_placed: usize,
 }
 
 impl Member<'_> {
@@ -36,8 +38,20 @@ impl<'a> Roster<'a> {
             let program = seen.program_of(thread.id);
             programs.entry(program).or_default().push(thread);
         }
-        let member = |(id, threads)| Member { id, threads };
-        let takes_turns = |member: &Member<'_>| member.threads.iter().all(|t| t.managed);
+        let is_self_placed =
+            |t: &&ThreadObservation| !t.managed && seen.self_placed.contains(&t.id);
+        let member = |(id, threads): (ProgramId, Vec<&'a ThreadObservation>)| {
+            let self_placed = threads.iter().copied().filter(is_self_placed).count();
+            Member {
+                id,
+                threads,
+                self_placed,
+            }
+        };
+        let takes_turns = |member: &Member<'_>| {
+            let managed = member.threads.iter().filter(|t| t.managed).count();
+            managed + member.self_placed == member.threads.len()
+        };
         let (members, let_alone) = programs.into_iter().map(member).partition(takes_turns);
         Self { members, let_alone }
     }

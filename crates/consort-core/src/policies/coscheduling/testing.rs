@@ -76,6 +76,8 @@ pub(super) struct World {
     pub(super) missing: Vec<Signal>,
     /// Programs of which the second thread must be let alone.
     pub(super) let_alone: Vec<u32>,
+    /// Whether those are let alone for their affinity only.
+    pub(super) self_placed: bool,
     /// Work of each program, instructions.
     pub(super) done: BTreeMap<u32, f64>,
 }
@@ -97,6 +99,7 @@ impl World {
             plan: Decision::default(),
             missing: Vec::new(),
             let_alone: Vec::new(),
+            self_placed: false,
             done: BTreeMap::new(),
         }
     }
@@ -138,7 +141,12 @@ impl World {
                 ));
             }
         }
-        seen(threads)
+        let self_placed = threads.iter().filter(|t| !t.managed && self.self_placed);
+        let self_placed = self_placed.map(|thread| thread.id).collect();
+        Observation {
+            self_placed,
+            ..seen(threads)
+        }
     }
 
     fn thread(

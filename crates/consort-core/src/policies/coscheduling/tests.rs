@@ -166,6 +166,22 @@ fn a_program_of_which_a_thread_must_be_let_alone_is_neither_paused_nor_placed() 
     }
 }
 
+#[test]
+fn a_program_of_which_a_thread_keeps_its_own_affinity_takes_turns_and_that_thread_is_not_placed() {
+    let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
+    (world.let_alone, world.self_placed) = (vec![2], true);
+    let mut turns = [0, 0];
+    for _ in 0..12 {
+        world.turn();
+        let is_paused = world.plan.paused.contains(&ProgramId(2));
+        turns[usize::from(is_paused)] += 1;
+        assert!(world.plan.placements.keys().all(|thread| thread.tid != 22));
+        let expected = "keep their own affinity take turns and are not placed: 1 of worker (2)";
+        assert!(notes(&world).contains(expected), "{}", notes(&world));
+    }
+    assert!(turns[0] > 0 && turns[1] > turns[0], "{turns:?}");
+}
+
 /// What is done to the world between two intervals.
 #[derive(Clone, Debug)]
 enum Event {

@@ -66,7 +66,7 @@ fn reason_to_leave(
     active: f64,
 ) -> Option<&'static str> {
     let usable = thread.original.intersection(view.topology.pus());
-    if view.observation.cpu_share(thread) < active {
+    if view.observation.wanted_share(thread) < active {
         Some("it is hardly active")
     } else if usable.is_empty() {
         Some("it may not run on any PU that is online")

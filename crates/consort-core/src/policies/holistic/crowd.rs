@@ -1,6 +1,5 @@
 //! Who takes part: the threads that want to run, program by program.
 
-use super::ground::wanted_share;
 use crate::ids::{ProgramId, ThreadId};
 use crate::policy::View;
 use crate::sample::ThreadObservation;
@@ -97,7 +96,7 @@ impl Members {
         if !view.topology.pus().is_subset(&thread.original) {
             return Some("it may not run on every PU, and mappings use all");
         }
-        let wants = wanted_share(view.observation, thread) >= JOINS_FROM;
+        let wants = view.observation.wanted_share(thread) >= JOINS_FROM;
         if wants {
             self.idle.insert(thread.id, 0);
             return None;

@@ -108,17 +108,7 @@ impl Families {
 
 /// Whether a thread ran or waited for a PU for a noticeable part of the interval.
 fn wants(observation: &Observation, thread: &ThreadObservation) -> bool {
-    wanted_share(observation, thread) >= ACTIVE_SHARE
-}
-
-/// The share of the interval in which a thread ran or waited for a PU.
-pub(super) fn wanted_share(observation: &Observation, thread: &ThreadObservation) -> f64 {
-    if observation.interval_ns == 0 {
-        return 0.0;
-    }
-    let wait = thread.sample.get(crate::signal::Signal::WaitTime);
-    let wanted_ns = thread.sample.cpu_time_ns() + wait.unwrap_or(0.0);
-    wanted_ns / observation.interval_ns as f64
+    observation.wanted_share(thread) >= ACTIVE_SHARE
 }
 
 #[cfg(test)]

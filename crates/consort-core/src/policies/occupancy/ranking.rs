@@ -74,7 +74,7 @@ impl<'a> Ranking<'a> {
                 rank: 0,
                 ranked: 0,
             };
-            if candidate.cpu_share < active {
+            if view.observation.wanted_share(thread) < active {
                 left.push((candidate, "hardly active"));
             } else if usage.is_none() {
                 left.push((candidate, "its FPU usage is not known yet"));

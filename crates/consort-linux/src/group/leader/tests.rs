@@ -1,6 +1,6 @@
 use super::*;
 use crate::group::message::{MAX_LINE_BYTES, Request, line_of};
-use crate::group::{Member, Place, enter, try_enter};
+use crate::group::{Heard, Member, Open, Place, enter, try_enter};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -15,6 +15,19 @@ fn terms() -> Terms {
         interval_ms: 2_000,
         dry_run: false,
         profile: None,
+        open: Open::default(),
+    }
+}
+
+/// Terms of a leader that was asked for nothing.
+fn open_terms() -> Terms {
+    Terms {
+        policy: "auto".to_owned(),
+        open: Open {
+            policy: true,
+            interval: true,
+        },
+        ..terms()
     }
 }
 
@@ -35,8 +48,12 @@ impl Scene {
     }
 
     fn leader(&self) -> Leader {
+        self.leader_on(terms())
+    }
+
+    fn leader_on(&self, terms: Terms) -> Leader {
         match self.place(&Demands::default()) {
-            Ok(Some(Place::Leads(candidate))) => candidate.lead(terms()).unwrap(),
+            Ok(Some(Place::Leads(candidate))) => candidate.lead(terms).unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -202,10 +219,10 @@ fn the_same_terms_are_welcome() {
 fn a_leader_that_goes_is_noticed_and_the_next_one_leads() {
     let scene = Scene::new();
     let mut leader = scene.leader();
-    let member = member(&scene, &mut leader);
-    assert!(!member.is_abandoned());
+    let mut member = member(&scene, &mut leader);
+    assert_eq!(member.hear(), Heard::Nothing);
     drop(leader);
-    assert!(member.is_abandoned());
+    assert_eq!(member.hear(), Heard::Gone);
     scene.leader();
     assert_eq!(std::fs::read_dir(scene.0.path()).unwrap().count(), 0);
 }
@@ -252,6 +269,135 @@ fn a_slow_caller_keeps_nobody_waiting_and_is_hung_up_on() {
     let later = Instant::now() + Duration::from_secs(60);
     leader.attend(later);
     assert_eq!(told(&mut leader, &mut slow), "");
+}
+
+#[test]
+fn a_caller_that_says_hello_and_nothing_more_loses_its_place() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let idle = member(&scene, &mut leader);
+    leader.attend(Instant::now());
+    assert_eq!(leader.conversations.len(), 1);
+    leader.attend(Instant::now() + Duration::from_secs(60));
+    assert_eq!(leader.conversations.len(), 0);
+    drop(idle);
+}
+
+#[test]
+fn a_member_whose_command_runs_has_nothing_to_say_and_stays() {
+    let scene = Scene::new();
+    let mut leader = scene.leader();
+    let mut member = member(&scene, &mut leader);
+    std::thread::scope(|scope| {
+        let handing = scope.spawn(|| member.hand_over(joining(77)));
+        let Attended::Asks { conversation, .. } = next(&mut leader) else {
+            panic!("no program");
+        };
+        leader.answer(conversation, 77, &Answer::Taken);
+        assert!(handing.join().unwrap().unwrap());
+    });
+    leader.attend(Instant::now() + Duration::from_secs(6_000));
+    assert_eq!(member.hear(), Heard::Nothing);
+}
+
+/// Lets a member enter that asks for open terms, and answers it.
+fn proposing(
+    scene: &Scene,
+    leader: &mut Leader,
+    demands: &Demands,
+    answer: impl Fn(&Demands) -> Result<Terms, String>,
+) -> Result<Place, GroupError> {
+    std::thread::scope(|scope| {
+        let group = "g".parse().unwrap();
+        let entering = scope.spawn(move || enter(&scene.dirs(), &group, demands));
+        while !entering.is_finished() {
+            leader.attend(Instant::now());
+            let answer = leader.proposal().map(&answer);
+            answer
+                .into_iter()
+                .for_each(|a| leader.settle(a, Instant::now()));
+        }
+        entering.join().unwrap()
+    })
+}
+
+fn asking_for(policy: &str) -> Demands {
+    Demands {
+        policy: Some(policy.to_owned()),
+        ..Demands::default()
+    }
+}
+
+#[test]
+fn open_terms_are_settled_once_and_every_member_is_told() {
+    let scene = Scene::new();
+    let mut leader = scene.leader_on(open_terms());
+    let mut first = member(&scene, &mut leader);
+    assert_eq!(first.terms().policy, "auto");
+    let settle = |demands: &Demands| {
+        assert_eq!(*demands, asking_for("gang"));
+        Ok(terms())
+    };
+    let second = proposing(&scene, &mut leader, &asking_for("gang"), settle);
+    let Ok(Place::Follows(second)) = second else {
+        panic!("{second:?}");
+    };
+    assert_eq!(*second.terms(), terms());
+    assert_eq!(first.hear(), Heard::Terms);
+    assert_eq!(*first.terms(), terms());
+    let refused = entering(&scene, &mut leader, &asking_for("fair-com")).unwrap_err();
+    assert!(refused.to_string().contains("policy gang"), "{refused}");
+    assert!(entering(&scene, &mut leader, &asking_for("gang")).is_ok());
+}
+
+#[test]
+fn terms_that_cannot_hold_are_refused_and_stay_open() {
+    let scene = Scene::new();
+    let mut leader = scene.leader_on(open_terms());
+    let refuse = |_: &Demands| Err("not here".to_owned());
+    let refused = proposing(&scene, &mut leader, &asking_for("x"), refuse).unwrap_err();
+    assert_eq!(refused.to_string(), "group g: not here");
+    assert_eq!(*leader.terms(), open_terms());
+    assert!(proposing(&scene, &mut leader, &asking_for("gang"), |_| Ok(terms())).is_ok());
+}
+
+#[test]
+fn a_proposal_ends_with_its_caller_and_others_wait_for_it() {
+    let scene = Scene::new();
+    let mut leader = scene.leader_on(open_terms());
+    let mut caller = scene.caller();
+    let hello = line_of(&Request::Hello(asking_for("gang"))).unwrap();
+    caller.write_all(&hello).unwrap();
+    while leader.proposal().is_none() {
+        leader.attend(Instant::now());
+    }
+    let mut other = scene.caller();
+    let hello = line_of(&Request::Hello(asking_for("fair-com"))).unwrap();
+    other.write_all(&hello).unwrap();
+    leader.attend(Instant::now());
+    assert_eq!(leader.proposal(), Some(&asking_for("gang")));
+    drop(caller);
+    while leader.proposal() != Some(&asking_for("fair-com")) {
+        leader.attend(Instant::now());
+    }
+}
+
+#[test]
+fn terms_that_come_before_an_answer_are_not_taken_for_it() {
+    let scene = Scene::new();
+    let mut leader = scene.leader_on(open_terms());
+    let mut member = member(&scene, &mut leader);
+    std::thread::scope(|scope| {
+        let handing = scope.spawn(|| member.hand_over(joining(77)));
+        let Attended::Asks { conversation, .. } = next(&mut leader) else {
+            panic!("no program");
+        };
+        (leader.terms, leader.proposal) = (terms(), None);
+        leader.tell_terms();
+        leader.answer(conversation, 77, &Answer::Taken);
+        assert!(handing.join().unwrap().unwrap());
+    });
+    assert_eq!(*member.terms(), terms());
 }
 
 #[test]

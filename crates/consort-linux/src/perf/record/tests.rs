@@ -42,8 +42,31 @@ proptest! {
         body.extend(time_ns.to_ne_bytes());
         body.extend(words(&[pu, 0]));
         let stamp = Stamp { pid, tid, time_ns, pu };
-        prop_assert_eq!(Record::parse(&record(SAMPLE, 2, &body)), Ok(Record::Sample { ip, stamp }));
+        let registers = None;
+        let expect = Record::Sample { ip, registers, stamp };
+        prop_assert_eq!(Record::parse(&record(SAMPLE, 2, &body)), Ok(expect));
     }
+}
+
+/// A sample with registers, each of which holds the kernel's number of itself.
+fn with_registers(abi: u64) -> Option<Box<RegisterValues>> {
+    let mut body = vec![0; 32];
+    for word in std::iter::once(abi).chain(0..16) {
+        body.extend(word.to_ne_bytes());
+    }
+    match Record::parse(&record(SAMPLE, 2, &body)) {
+        Ok(Record::Sample { registers, .. }) => registers,
+        other => panic!("not a sample: {other:?}"),
+    }
+}
+
+#[test]
+fn registers_are_put_into_hardware_order() {
+    let registers = with_registers(ABI_64).expect("a 64-bit program");
+    // rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi
+    assert_eq!(registers.0[..8], [0, 2, 3, 1, 7, 6, 4, 5]);
+    assert_eq!(registers.0[8..], [8, 9, 10, 11, 12, 13, 14, 15]);
+    assert_eq!(with_registers(1), None);
 }
 
 #[test]
@@ -96,7 +119,11 @@ fn names_end_at_their_zero_and_tell_execs() {
 #[test]
 fn mappings_tell_file_and_place() {
     let mut body = words(&[10, 11]);
-    for word in [0x1000u64, 0x2000, 0x3000, 0, 99, 0] {
+    for word in [0x1000u64, 0x2000, 0x3000] {
+        body.extend(word.to_ne_bytes());
+    }
+    body.extend(words(&[8, 1]));
+    for word in [99u64, 0] {
         body.extend(word.to_ne_bytes());
     }
     body.extend(words(&[5, 2]));
@@ -107,6 +134,7 @@ fn mappings_tell_file_and_place() {
     };
     let seen = (mapping.start, mapping.len, mapping.file_offset);
     assert_eq!(seen, (0x1000, 0x2000, 0x3000));
-    assert_eq!((mapping.inode, mapping.prot), (99, 5));
+    let file = (mapping.device, mapping.inode, mapping.prot);
+    assert_eq!(file, ((8, 1), 99, 5));
     assert_eq!((mapping.path.as_str(), mapping.time_ns), ("/bin/x", 77));
 }

@@ -4,7 +4,6 @@
 use consort_isa::Arch;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 const MAGIC: &[u8] = b"\x7fELF";
 /// Offset of `EI_DATA`; 1 is little-endian.
@@ -16,9 +15,9 @@ const HEAD_BYTES: usize = 20;
 
 /// The instruction set of a file; `None` inside when it cannot be decoded,
 /// `None` outside when the file cannot be read.
-pub(super) fn arch_of_file(path: &Path) -> Option<Option<Arch>> {
+pub(super) fn arch_of_file(mut file: File) -> Option<Option<Arch>> {
     let mut head = [0; HEAD_BYTES];
-    File::open(path).ok()?.read_exact(&mut head).ok()?;
+    file.read_exact(&mut head).ok()?;
     Some(arch_of_head(&head))
 }
 
@@ -74,7 +73,7 @@ mod tests {
 
     #[test]
     fn this_test_is_of_the_host() {
-        let arch = arch_of_file(Path::new("/proc/self/exe"));
+        let arch = arch_of_file(File::open("/proc/self/exe").unwrap());
         assert_eq!(arch, Some(host_arch()));
     }
 }

@@ -2,12 +2,13 @@
 
 use super::Miss;
 use super::images::Image;
+use super::opening::open;
 use super::pages::Page;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io::IoSliceMut;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// What is to be read.
@@ -82,13 +83,7 @@ fn mem_read(root: &Path, pid: u32, start: u64, len: usize) -> Option<Vec<u8>> {
 
 /// The page as the file has it; the last page of a file may be short.
 fn from_file(root: &Path, image: &Image, start: u64, len: usize) -> Option<Vec<u8>> {
-    if !image.is_file() {
-        return None;
-    }
-    let file = File::open(root.join(image.path.trim_start_matches('/'))).ok()?;
-    if file.metadata().ok()?.ino() != image.inode {
-        return None;
-    }
+    let file = open(root, image)?;
     let offset = image
         .file_offset
         .checked_add(start.checked_sub(image.start)?)?;

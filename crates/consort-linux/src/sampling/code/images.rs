@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Most mappings kept of one process. A browser has some hundreds; a program that maps and unmaps
+/// code at ever new addresses would have as many as it likes, since unmapping leaves no record.
+pub(crate) const MAX_IMAGES: usize = 8_192;
+
 /// `PROT_WRITE` of `mmap(2)`.
 const PROT_WRITE: u32 = 2;
 
@@ -15,6 +19,8 @@ pub(crate) struct Image {
     pub(crate) end: u64,
     /// Offset of `start` in the file, bytes.
     pub(crate) file_offset: u64,
+    /// Major and minor number of the file's device.
+    pub(crate) device: (u32, u32),
     pub(crate) inode: u64,
     /// `PROT_*` bits.
     pub(crate) prot: u32,
@@ -27,6 +33,7 @@ impl Image {
             start: mapping.start,
             end: mapping.start.saturating_add(mapping.len),
             file_offset: mapping.file_offset,
+            device: mapping.device,
             inode: mapping.inode,
             prot: mapping.prot,
             path: mapping.path.as_str().into(),
@@ -70,6 +77,11 @@ impl Images {
         let below = self.0.range(..range.end).map(|(_, image)| image);
         let overlapping = below.rev().take_while(|image| image.end > range.start);
         overlapping.into_iter().any(|image| !image.is_changeable())
+    }
+
+    /// Whether there are more than are to be kept.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.0.len() > MAX_IMAGES
     }
 
     /// The first mapping with a file.
@@ -125,6 +137,7 @@ mod tests {
             start,
             end,
             file_offset: start,
+            device: (8, 1),
             inode,
             prot: 5,
             path: "/x".into(),

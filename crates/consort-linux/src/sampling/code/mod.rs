@@ -3,7 +3,9 @@
 //! Memory is asked first, since it is right for everything: static and
 //! stripped programs, the vDSO, code made at run time. For a process that has
 //! ended or has executed another program meanwhile, the file that was mapped
-//! there must do, found by its path and held to be the same when the inode is.
+//! there must do, found by its path and held to be the same when device and
+//! inode are (see `opening`: the path is the program's word, and may lead
+//! anywhere by now).
 //!
 //! Pages are kept (see `pages`) under the name of their address space, which
 //! changes with an `exec`, with a mapping over fixed code and after lost
@@ -12,13 +14,15 @@
 //!
 //! Known limits: the vDSO and run-time code of a process that is gone are lost;
 //! a file that was overwritten in place keeps its inode; code that is rewritten
-//! within a round is decoded as it is at the round's end.
+//! within a round is decoded as it is at the round's end; code on a file system
+//! of the user's own making (FUSE) is read at the speed of its server.
 
 mod elf;
 mod fetch;
 mod generations;
 mod images;
 mod maps;
+mod opening;
 mod pages;
 mod space;
 
@@ -36,9 +40,9 @@ pub(crate) use images::Image;
 pub use space::SpaceId;
 
 /// Bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
-const BEFORE_BYTES: u64 = 128;
+const BEFORE_BYTES: u64 = 1024;
 /// Bytes of code asked for from an address on.
-const FROM_BYTES: u64 = 512;
+const FROM_BYTES: u64 = 1280;
 
 /// Where a sample fell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

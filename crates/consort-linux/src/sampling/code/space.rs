@@ -3,10 +3,12 @@
 use super::elf::{arch_of_file, host_arch};
 use super::images::{Image, Images};
 use super::maps::executable_images;
+use super::opening::open;
 use crate::perf::record::Record;
 use crate::sampling::Batch;
 use consort_isa::Arch;
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A name for one address space; never used again.
@@ -100,17 +102,22 @@ impl Spaces {
     }
 
     /// Maps an image. Where it covers code that was held to be fixed, nothing
-    /// read so far is sure any more, and the space gets another name.
+    /// read so far is sure any more, and the space gets another name. Where there are too many,
+    /// what is mapped no longer is forgotten.
     pub(super) fn map(&mut self, pid: u32, image: Image) {
         let covers_fixed = self.of(pid).images.has_fixed_in(image.start..image.end);
         if covers_fixed {
             self.next_id += 1;
         }
         let newest = SpaceId(self.next_id);
+        let root = self.root.clone();
         let space = self.of(pid);
         space.images.insert(image);
         if covers_fixed {
             space.id = newest;
+        }
+        if space.images.are_too_many() {
+            space.images = executable_images(&root, pid).into_iter().collect();
         }
     }
 
@@ -119,11 +126,9 @@ impl Spaces {
         let root = self.root.clone();
         let space = self.of(pid);
         *space.arch.get_or_insert_with(|| {
-            let exe = arch_of_file(&root.join(format!("proc/{pid}/exe")));
-            let file = || {
-                let path = space.images.first_file()?.path.clone();
-                arch_of_file(&root.join(path.trim_start_matches('/')))
-            };
+            let exe = File::open(root.join(format!("proc/{pid}/exe")));
+            let exe = exe.ok().and_then(arch_of_file);
+            let file = || arch_of_file(open(&root, space.images.first_file()?)?);
             exe.or_else(file).unwrap_or_else(host_arch)
         })
     }

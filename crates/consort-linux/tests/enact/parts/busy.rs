@@ -3,7 +3,10 @@
 use super::super::support::{descriptors_that, ever, only, set_mask};
 use nix::unistd::{ForkResult, fork};
 use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,11 +15,18 @@ const BEAT: Duration = Duration::from_millis(3);
 /// How long a grandchild lives whose parent is dead.
 const ORPHAN_LIFE: Duration = Duration::from_millis(1500);
 
-/// Creates threads and processes without end; every process leaves an orphan.
-pub fn busy() -> ExitCode {
-    for _ in 0..3 {
-        std::thread::spawn(|| {
+/// Creates threads and processes without end; every process leaves an orphan. What its threads get
+/// done is counted in files of a folder, if one is given; one of them then never rests.
+pub fn busy(args: &[OsString]) -> ExitCode {
+    if let Some(dir) = args.first() {
+        let count = counter(dir, "spin");
+        std::thread::spawn(move || (0..u64::MAX).for_each(count));
+    }
+    for at in 0..3 {
+        let count = args.first().map(|dir| counter(dir, &at.to_string()));
+        std::thread::spawn(move || {
             for beat in 0u64.. {
+                count.iter().for_each(|count| count(beat));
                 std::thread::spawn(|| sleep(7 * BEAT));
                 if beat % 8 == 0 {
                     leave_orphan();
@@ -26,6 +36,12 @@ pub fn busy() -> ExitCode {
         });
     }
     ever()
+}
+
+/// Writes a number to a file of its own.
+fn counter(dir: &OsString, name: &str) -> impl Fn(u64) + Send + use<> {
+    let file = File::create(Path::new(dir).join(name)).unwrap();
+    move |number| file.write_all_at(&number.to_ne_bytes(), 0).unwrap()
 }
 
 fn leave_orphan() {
@@ -42,6 +58,13 @@ fn leave_orphan() {
     }
     // SAFETY: ends the process without running anybody's exit handlers.
     unsafe { nix::libc::_exit(0) }
+}
+
+/// Never rests.
+pub fn spin() -> ExitCode {
+    loop {
+        std::hint::spin_loop();
+    }
 }
 
 /// Has a thread that pins itself to the given PU, and sleeps.

@@ -4,6 +4,7 @@ use super::super::pausing::kind_named;
 use super::super::support::config;
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
+use consort_linux::enforce::EnactChoice;
 use consort_linux::live::{Host, LaunchSpec, Live};
 use std::ffi::OsString;
 use std::path::Path;
@@ -43,6 +44,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
         dry_run,
         override_affinity: false,
         recorded: None,
+        enactors: EnactChoice::Auto,
         pausing: vec![kind],
         enact: config(Path::new(&args[0])),
     };

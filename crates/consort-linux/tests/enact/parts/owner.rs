@@ -55,6 +55,24 @@ fn random_plan(enactor: &Enactor, turn: u32) -> Vec<(ThreadId, Wanted)> {
     enactor.threads().map(|t| (t, wanted(t))).collect()
 }
 
+/// Nudges the threads of a program about, once its input has ended.
+pub fn nudger(args: &[OsString]) -> ExitCode {
+    let (dir, pid) = (PathBuf::from(&args[0]), arg(&args[1]));
+    let mut enactor = start(&dir);
+    let leader = consort_linux::enact::identify("/".as_ref(), pid, pid).unwrap();
+    enactor.adopt(leader, all_pus()).unwrap();
+    take_in_new(&mut enactor, leader);
+    say("ready");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    for pu in first_two().into_iter().cycle() {
+        let threads: Vec<ThreadId> = enactor.threads().collect();
+        for thread in threads {
+            enactor.apply(&[(thread, Wanted::Nudge(only(pu)))]);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 /// Runs out of space between the first restriction and the second.
 pub fn full(args: &[OsString]) -> ExitCode {
     let (dir, pids) = (PathBuf::from(&args[0]), [arg(&args[1]), arg(&args[2])]);

@@ -9,6 +9,7 @@ use crate::output;
 use anyhow::Result;
 use consort_core::{Offers, Tier};
 use consort_linux::energy::EnergyStatus;
+use consort_linux::enforce::{EnactorKind, EnactorStatus};
 use consort_linux::pause::{Availability, PauseKind};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
@@ -93,6 +94,11 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
             available: true,
             reason: "simulated: from the power of its description".to_owned(),
         },
+        enactors: vec![EnactorStatus {
+            name: EnactorKind::Pin,
+            available: true,
+            reason: "simulated: threads stay where they are put".to_owned(),
+        }],
         pausing: vec![Availability {
             kind: PauseKind::FreezerV2,
             available: true,

@@ -9,6 +9,7 @@ use crate::output;
 use anyhow::Result;
 use consort_core::topology::Domain;
 use consort_linux::counters::TierStatus;
+use consort_linux::enforce::EnactChoice;
 use consort_linux::live::Host;
 use consort_linux::topology::draw;
 use std::process::ExitCode;
@@ -60,7 +61,19 @@ fn facilities(host: &Host) -> Vec<FacilityRow> {
         available: mechanism.available,
         reason: mechanism.reason.clone(),
     });
-    std::iter::once(energy).chain(pausing).collect()
+    let default = EnactChoice::default().first();
+    let enactors = host.enactors.iter().map(|enactor| FacilityRow {
+        name: format!("enactor: {}", enactor.name),
+        available: enactor.available,
+        reason: match enactor.name == default {
+            true => format!("used by default; {}", enactor.reason),
+            false => enactor.reason.clone(),
+        },
+    });
+    std::iter::once(energy)
+        .chain(enactors)
+        .chain(pausing)
+        .collect()
 }
 
 fn report(host: &Host) -> MachineReport {
@@ -85,6 +98,7 @@ fn report(host: &Host) -> MachineReport {
         allowed_pus: topology.pus().clone(),
         notes: host.discovery.notes.clone(),
         energy: host.energy.clone(),
+        enactors: host.enactors.clone(),
         pausing: host.pausing.clone(),
     }
 }

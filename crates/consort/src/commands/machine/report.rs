@@ -4,6 +4,7 @@ use crate::output::{Column, number, text};
 use consort_core::topology::PuFacts;
 use consort_core::{PuSet, Topology};
 use consort_linux::energy::EnergyStatus;
+use consort_linux::enforce::EnactorStatus;
 use consort_linux::pause::Availability;
 use consort_linux::topology::core_type_members;
 use serde::Serialize;
@@ -27,6 +28,8 @@ pub(super) struct MachineReport {
     pub(super) notes: Vec<String>,
     /// Whether it tells what energy it spends.
     pub(super) energy: EnergyStatus,
+    /// What can keep threads in their places.
+    pub(super) enactors: Vec<EnactorStatus>,
     /// How programs can be paused, best first.
     pub(super) pausing: Vec<Availability>,
 }

@@ -1,22 +1,23 @@
 //! A run from its start to its report: alone, leading a group, or following the leader of one.
 
-use super::setup::Setup;
+use super::setup::{AUTO, Setup};
 use super::{launch_spec, refused};
 use crate::cli::{Format, RunArgs};
 use crate::config::RunConfig;
 use crate::own_cost::Cost;
 use crate::progress::{Line, Progress};
-use crate::report::{Asymmetry, Ending, Group, Ledger, Others, Quantum, RunReport, SamplingCounts};
+use crate::report::{Asymmetry, Ending, Group, Ledger, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
 use consort_core::{ControlLoop, Machine};
+use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupName, Terms};
 use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, Live, Recorded};
 use std::time::Duration;
 
 /// What holds for the whole run.
-struct Run<'a> {
-    args: &'a RunArgs,
-    config: &'a RunConfig,
+pub(super) struct Run<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) config: &'a RunConfig,
 }
 
 /// Runs the command to its end.
@@ -25,12 +26,12 @@ pub(super) fn run(
     config: &RunConfig,
     setup: Setup,
     host: Host,
-    recorded: Option<Recorded>,
+    (recorded, enact): (Option<Recorded>, EnactChoice),
 ) -> Result<RunReport> {
     let run = Run { args, config };
     let group = args.group.as_ref();
     let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
-    let spec = launch_spec(args, setup.interval, recorded)?;
+    let spec = launch_spec(args, &setup, recorded, enact)?;
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
         return run.manage(setup.with_what_is_left(&machine)?, machine);
@@ -51,7 +52,8 @@ fn group_spec(
     GroupSpec {
         name: name.clone(),
         demands: Demands {
-            policy: args.policy.clone(),
+            // Which policy is best is for whoever leads to find out.
+            policy: args.policy.clone().filter(|policy| policy != AUTO),
             interval_ms: args.interval.map(millis),
             dry_run: args.dry_run,
             profile: recorded.map(|recorded| recorded.origin().to_owned()),
@@ -87,25 +89,31 @@ impl Run<'_> {
     }
 
     fn manage(&self, setup: Setup, machine: Live) -> Result<RunReport> {
+        let mut chosen = setup.chosen();
         let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
         let mut ledger = Ledger::default();
-        let mut progress = self.progress(&setup.spec.name);
+        let mut progress = self.progress(&chosen.policy);
         while let Some(turn) = wheel.turn()? {
             ledger.add(&turn);
             progress.show(&turn);
+            if let Some(other) = self.settle_terms(&mut wheel, &chosen) {
+                progress.of_policy(&other.policy);
+                chosen = other;
+            }
         }
         progress.end();
-        let undone = wheel.undone();
+        let (undone, not_held) = (wheel.undone(), wheel.not_held());
         let own = Cost::so_far(Some(wheel.machine().guardian_pid()));
         let asymmetry = self.asymmetry(wheel.machine());
         let finished = wheel.into_machine().finish();
         Ok(ledger.report(Ending {
-            policy: setup.spec.name,
-            policy_requested: setup.requested,
-            policy_reason: setup.why,
+            policy: chosen.policy,
+            policy_requested: chosen.requested,
+            policy_reason: chosen.why,
             asymmetry,
             undone,
-            ..self.ending(finished, setup.interval, &own)
+            not_held,
+            ..self.ending(finished, chosen.interval, &own)
         }))
     }
 
@@ -140,10 +148,7 @@ impl Run<'_> {
             asymmetry: None,
             group,
             exit_code: i32::from(finished.exit_code),
-            unseen: Others {
-                count: finished.short_lived,
-                cpu_s: 0.0,
-            },
+            unseen: finished.short_lived,
             own_cpu_s: own.cpu_s,
             sampling_s: finished.sampling_s,
             managed_cpu_s: finished.managed_cpu_s,
@@ -155,7 +160,9 @@ impl Run<'_> {
             },
             programs: finished.programs,
             pauses: finished.pauses,
+            held: finished.held,
             undone: 0,
+            not_held: 0,
             restored: finished.restored,
             warnings,
         }

@@ -2,6 +2,7 @@
 
 mod live;
 mod models;
+mod settle;
 mod setup;
 
 use crate::cli::{Format, RunArgs};
@@ -13,6 +14,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::hint;
 use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
+use consort_linux::enforce::EnactChoice;
 use consort_linux::group::GroupError;
 use consort_linux::live::{Host, LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
@@ -20,10 +22,12 @@ use setup::Setup;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 /// Hidden first argument of the process that becomes a guardian.
 pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// The policy that changes nothing.
+const NONE: &str = "none";
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
@@ -36,9 +40,10 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     if let Some(recorded) = &recorded {
         recorded.offer(&mut offers);
     }
+    let enact = enactors(args, &config.run, &host)?;
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = live::run(args, &config.run, setup, host, recorded)?;
+    let report = live::run(args, &config.run, setup, host, (recorded, enact))?;
     // The command has ended and its status stands, whatever becomes of what is told about it.
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
     for told in [written, show(args, &report)] {
@@ -73,6 +78,20 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
+/// The enactors to use; one that is not there is refused before anything is started.
+fn enactors(args: &RunArgs, config: &RunConfig, host: &Host) -> Result<EnactChoice> {
+    let choice = args.enact.or(config.enact).unwrap_or_default();
+    let first = choice.first();
+    let statuses = host.enactors.iter();
+    match statuses.clone().find(|status| status.name == first) {
+        Some(status) if !status.available => Err(bad_input(format!(
+            "--enact {first}: {}; `consort machine` lists what there is",
+            status.reason
+        ))),
+        _ => Ok(choice),
+    }
+}
+
 /// Measures from a file; all groups know it by its whole path.
 fn recorded(path: &Path, args: &RunArgs) -> Result<Recorded> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -94,8 +113,9 @@ fn command(args: &RunArgs) -> Result<Command> {
 
 fn launch_spec(
     args: &RunArgs,
-    interval: Duration,
+    setup: &Setup,
     recorded: Option<Recorded>,
+    enactors: EnactChoice,
 ) -> Result<LaunchSpec> {
     let mut command = command(args)?;
     if args.format != Format::Table {
@@ -103,16 +123,20 @@ fn launch_spec(
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
         command.stdout(stderr);
     }
+    // A group may yet settle another policy.
+    let changes_nothing = args.dry_run || (setup.spec.name == NONE && args.group.is_none());
     Ok(LaunchSpec {
         command,
-        interval,
+        interval: setup.interval,
         dry_run: args.dry_run,
         override_affinity: args.override_affinity,
+        enactors,
         pausing: PauseKind::ALL.to_vec(),
         recorded,
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
+            changes_nothing,
         },
     })
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name that stands for the best policy that can be fed.
-const AUTO: &str = "auto";
+pub(super) const AUTO: &str = "auto";
 
 /// A fall of progress below this share of what it was is put down to the plan.
 const TOLERATED_FALL: f64 = 0.05;
@@ -22,7 +22,7 @@ pub(super) struct Setup {
     pub(super) spec: PolicySpec,
     pub(super) requested: String,
     /// The model that was named beside the policy.
-    model: Option<PathBuf>,
+    pub(super) model: Option<PathBuf>,
     pub(super) why: String,
     pub(super) interval: Duration,
     pub(super) seed: u64,
@@ -30,7 +30,26 @@ pub(super) struct Setup {
     pub(super) policy: Box<dyn Policy>,
 }
 
+/// What was decided, as a report tells it.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub(super) policy: String,
+    pub(super) requested: String,
+    pub(super) why: String,
+    pub(super) interval: Duration,
+}
+
 impl Setup {
+    /// What was decided, as a report tells it.
+    pub(super) fn chosen(&self) -> Chosen {
+        Chosen {
+            policy: self.spec.name.clone(),
+            requested: self.requested.clone(),
+            why: self.why.clone(),
+            interval: self.interval,
+        }
+    }
+
     pub(super) fn new(
         args: &RunArgs,
         config: &RunConfig,
@@ -59,7 +78,7 @@ impl Setup {
         Ok(Self { interval, ..setup })
     }
 
-    fn on_request(
+    pub(super) fn on_request(
         args: &RunArgs,
         config: &RunConfig,
         requested: String,

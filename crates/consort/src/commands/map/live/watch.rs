@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use consort_core::policy::PolicySpec;
 use consort_core::{Backoff, ControlLoop, Observation, Signal, Tier, policies};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
+use consort_linux::enforce::EnactChoice;
 use consort_linux::live::{Host, LaunchSpec, Live};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -63,12 +64,24 @@ pub(super) fn run(host: &Host, plan: &Plan, mapping: &Asked) -> Result<Run> {
     if !finished.restored {
         warnings.push("not every mask could be put back".to_owned());
     }
+    warnings.extend(astray(finished.held.adherence));
     Ok(Run {
         deeds: deeds(told)?,
         seen,
         tier: finished.tier,
         warnings,
     })
+}
+
+/// Below this share of time in place, what was measured is not the mapping's.
+const HELD: f64 = 0.9;
+
+fn astray(adherence: Option<f64>) -> Option<String> {
+    let share = adherence.filter(|share| *share < HELD)?;
+    Some(format!(
+        "threads spent only {:.0} percent of their running time where the mapping has them",
+        100.0 * share
+    ))
 }
 
 fn policy(mapping: &Asked) -> Result<PolicySpec> {
@@ -89,11 +102,13 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         interval: INTERVAL,
         dry_run: false,
         override_affinity: false,
+        enactors: EnactChoice::Auto,
         pausing: Vec::new(),
         recorded: None,
         enact: EnactConfig {
             guardian_args: vec![GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
+            changes_nothing: false,
         },
     })
 }

@@ -6,6 +6,7 @@ use crate::progress;
 use anyhow::{Context, Result, bail};
 use consort_core::{Machine, Observation, Tier, stack_source};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
+use consort_linux::enforce::{EnactChoice, EnactorKind};
 use consort_linux::live::{Host, LaunchSpec, Live};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -63,11 +64,14 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         interval: INTERVAL,
         dry_run: true,
         override_affinity: false,
+        // Our own kernels do not look at their masks.
+        enactors: EnactChoice::Only(EnactorKind::Pin),
         pausing: Vec::new(),
         recorded: None,
         enact: EnactConfig {
             guardian_args: vec![crate::commands::run::GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
+            changes_nothing: false,
         },
     })
 }

@@ -1,0 +1,244 @@
+//! How much memory the code of a block works on, and how fast it moves through it, told from the
+//! addresses that it accesses at its samples.
+//!
+//! Samples are spread over time, so the addresses accessed at them are drawn from those that the
+//! thread spends its time on. Draws from a small set repeat, draws from a large one do not.
+
+use super::SamplePoint;
+use crate::{Access, Host, Stride};
+use std::collections::HashMap;
+
+/// Bytes of a cache line on all supported processors.
+const LINE_BYTES: u64 = 64;
+/// Bytes of the smallest page on all supported processors.
+const PAGE_BYTES: u64 = 4096;
+/// Above this share of addresses whose line was drawn once, the draws are too few to tell how many
+/// lines there are (Good, "The Population Frequencies of Species", 1953: it is the chance that the
+/// next draw is of a line not drawn yet).
+const UNTOLD: f64 = 0.5;
+
+/// Where the data of a block are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Not known.
+    Unknown,
+    /// In the first-level cache.
+    First,
+    /// In the second-level cache.
+    Second,
+    /// In a shared cache or in memory.
+    Beyond,
+}
+
+/// One access at a sample.
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    access: Access,
+    pu: u32,
+    /// The number of the sample in the thread.
+    sequence: u64,
+    weight: f64,
+}
+
+/// The accesses at the samples of one block, in the order of the samples.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reach {
+    draws: Vec<Draw>,
+}
+
+impl Reach {
+    /// Takes in what a sample tells, if anything.
+    pub(super) fn add(&mut self, at: SamplePoint, sequence: u64) {
+        self.draws.extend(at.accessed.map(|access| Draw {
+            access,
+            pu: at.pu,
+            sequence,
+            weight: at.weight,
+        }));
+    }
+
+    /// Takes the accesses of another block in.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.draws.extend(&other.draws);
+    }
+
+    /// Where the data are. They are held to be no further away than they need to be.
+    pub(super) fn level(&self, host: Host) -> Level {
+        let (Some(l1), Some(l2)) = (host.l1_bytes, host.l2_bytes) else {
+            return Level::Unknown;
+        };
+        let bytes = self.bytes();
+        if self.draws.is_empty() {
+            Level::Unknown
+        } else if bytes <= l1 as f64 {
+            Level::First
+        } else if bytes <= l2 as f64 {
+            Level::Second
+        } else {
+            Level::Beyond
+        }
+    }
+
+    /// Bytes of distinct memory: lines, as if each were used alone, or pages, as if each were used
+    /// whole, where the draws do not tell how many lines there are or the pages are fewer bytes.
+    fn bytes(&self) -> f64 {
+        let lines = Distinct::of(&self.draws, LINE_BYTES);
+        let pages = Distinct::of(&self.draws, PAGE_BYTES).bytes();
+        if lines.once > UNTOLD * self.draws.len() as f64 {
+            pages
+        } else {
+            pages.min(lines.bytes())
+        }
+    }
+
+    /// Bytes per nanosecond by which an operand moves in the direction of its stride, while the
+    /// block has `share` of the thread's time: the median over samples that follow each other.
+    /// None if it does not, or by no one speed.
+    pub(super) fn bytes_per_ns(&self, stride: Stride, share: f64) -> Option<f64> {
+        let of_operand = |d: &&Draw| d.access.operand.is_beside(stride.operand);
+        let draws: Vec<&Draw> = self.draws.iter().filter(of_operand).collect();
+        let pairs = draws
+            .windows(2)
+            .filter_map(|pair| speed(pair[0], pair[1], share));
+        let along = |speed: f64| speed * stride.bytes.signum() as f64;
+        let mut speeds: Vec<f64> = pairs.map(along).collect();
+        let all = speeds.len();
+        // The way back to the start of the data is the other way.
+        speeds.retain(|&speed| speed > 0.0);
+        let mostly_along = 2 * speeds.len() >= all;
+        (speeds.len() >= LEAST_PAIRS && mostly_along).then_some(())?;
+        speeds.sort_by(f64::total_cmp);
+        let quantile = |quarters: usize| speeds[speeds.len() * quarters / 4];
+        // Jumps about in memory have any speed.
+        let alike = quantile(3) - quantile(1) <= quantile(2);
+        alike.then(|| quantile(2))
+    }
+}
+
+/// Pairs of samples from which a speed is told: the median of eight is within the middle half
+/// with a chance of 0.99.
+const LEAST_PAIRS: usize = 8;
+
+/// Samples further apart than this have too much else in between.
+const MOST_APART: u64 = 4;
+
+/// Bytes per nanosecond from one draw to another. Timers run per PU, with the thread's CPU time
+/// there, so on one PU samples are their weight apart, however often the thread was interrupted.
+fn speed(first: &Draw, second: &Draw, share: f64) -> Option<f64> {
+    let apart = second.sequence.checked_sub(first.sequence)?;
+    let ns = apart as f64 * second.weight * share;
+    let near = first.pu == second.pu && apart <= MOST_APART && ns > 0.0;
+    let bytes = second.access.address.wrapping_sub(first.access.address);
+    near.then(|| bytes.cast_signed() as f64 / ns)
+}
+
+/// How many distinct units there are.
+struct Distinct {
+    unit: u64,
+    seen: f64,
+    once: f64,
+    twice: f64,
+}
+
+impl Distinct {
+    fn of(draws: &[Draw], unit: u64) -> Self {
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for draw in draws {
+            *counts.entry(draw.access.address / unit).or_default() += 1;
+        }
+        let exactly = |n| counts.values().filter(|&&count| count == n).count() as f64;
+        Self {
+            unit,
+            seen: counts.len() as f64,
+            once: exactly(1),
+            twice: exactly(2),
+        }
+    }
+
+    /// Chao ("Nonparametric Estimation of the Number of Classes in a Population", 1984),
+    /// bias-corrected: a lower bound in expectation.
+    fn bytes(&self) -> f64 {
+        let unseen = self.once * (self.once - 1.0).max(0.0) / (2.0 * (self.twice + 1.0));
+        (self.seen + unseen) * self.unit as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operand;
+
+    const HOST: Host = Host {
+        l1_bytes: Some(32 << 10),
+        l2_bytes: Some(1 << 20),
+        cycles_per_ns: Some(3.0),
+    };
+    const OPERAND: Operand = Operand {
+        base: Some(1),
+        index: None,
+        scale: 1,
+        displacement: 0,
+    };
+    const STRIDE: Stride = Stride {
+        operand: OPERAND,
+        bytes: 8,
+    };
+
+    fn reach(addresses: impl IntoIterator<Item = u64>) -> Reach {
+        let mut reach = Reach::default();
+        for (sequence, address) in addresses.into_iter().enumerate() {
+            let access = Access {
+                operand: OPERAND,
+                address,
+            };
+            let at = SamplePoint {
+                address: 0,
+                accessed: Some(access),
+                pu: 0,
+                weight: 1_000.0,
+            };
+            reach.add(at, sequence as u64);
+        }
+        reach
+    }
+
+    /// Places in so many bytes, as if drawn at random (a multiplicative sequence).
+    fn spread(bytes: u64) -> impl Iterator<Item = u64> {
+        (1..200_u64).map(move |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % bytes)
+    }
+
+    #[test]
+    fn data_are_as_near_as_their_size_allows() {
+        assert_eq!(reach([]).level(HOST), Level::Unknown);
+        assert_eq!(reach([4096; 50]).level(HOST), Level::First);
+        assert_eq!(reach(spread(16 << 10)).level(HOST), Level::First);
+        assert_eq!(reach(spread(512 << 10)).level(HOST), Level::Second);
+        assert_eq!(reach(spread(256 << 20)).level(HOST), Level::Beyond);
+        assert_eq!(
+            reach(spread(256 << 20)).level(Host::default()),
+            Level::Unknown
+        );
+    }
+
+    #[test]
+    fn few_samples_of_much_memory_prove_nothing() {
+        let few = spread(256 << 20).take(5);
+        assert_ne!(reach(few).level(HOST), Level::Beyond);
+    }
+
+    #[test]
+    fn a_stream_that_begins_anew_now_and_then_has_its_speed() {
+        // 4,000 bytes in each 1,000 ns.
+        let stream = reach((0..40_u64).map(|n| n % 8 * 4_000));
+        assert_eq!(stream.bytes_per_ns(STRIDE, 1.0), Some(4.0));
+        // Half of the thread's time is spent elsewhere.
+        assert_eq!(stream.bytes_per_ns(STRIDE, 0.5), Some(8.0));
+    }
+
+    #[test]
+    fn jumps_have_no_speed() {
+        assert_eq!(reach(spread(256 << 20)).bytes_per_ns(STRIDE, 1.0), None);
+        let back = reach((0..40_u64).rev().map(|n| n * 4_000));
+        assert_eq!(back.bytes_per_ns(STRIDE, 1.0), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! What the sampling tier says of one program, for `tests/truth/stalls.py`.
+//!
+//! `stalls SECONDS CMD ARGS...` runs the command, samples it for so many seconds of CPU time or to
+//! its end, and prints class and estimate of the thread that ran most, as JSON.
+
+use consort_core::{PuSet, Sample, Traits, classify};
+use consort_linux::sampling::{ProfiledThread, Profiler, Sampler, SamplerConfig};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let seconds = args.first().and_then(|text| text.parse::<f64>().ok());
+    let (Some(seconds), Some(command)) = (seconds, args.get(1..).filter(|c| !c.is_empty())) else {
+        eprintln!("usage: stalls SECONDS CMD ARGS...");
+        return ExitCode::from(2);
+    };
+    let mut child = held(command);
+    let sampler = Sampler::attach_launch(child.id(), &online(), SamplerConfig::default());
+    let most = match sampler {
+        Ok(sampler) => follow(&mut child, sampler, (seconds * 1e9) as u64),
+        Err(error) => {
+            println!("skipped: {error}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    // It may have ended.
+    let _ = child.kill();
+    let _ = child.wait();
+    println!("{}", described(&most.expect("the program ran")));
+    ExitCode::SUCCESS
+}
+
+/// A child that executes the command when it is told to.
+fn held(command: &[String]) -> Child {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "read go; exec \"$0\" \"$@\" </dev/null"]);
+    shell
+        .args(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
+    shell.spawn().expect("a shell")
+}
+
+fn online() -> PuSet {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online");
+    online
+        .unwrap_or_default()
+        .trim()
+        .parse()
+        .unwrap_or_default()
+}
+
+/// The thread that ran most, followed until the programs have had so much CPU time.
+fn follow(child: &mut Child, mut sampler: Sampler, limit_ns: u64) -> Option<ProfiledThread> {
+    let mut profiler = Profiler::new(Path::new("/"));
+    let mut totals = BTreeMap::new();
+    let mut gate = child.stdin.take()?;
+    gate.write_all(b"go\n").ok()?;
+    loop {
+        std::thread::sleep(Duration::from_millis(250));
+        let over = child.try_wait().ok()?.is_some();
+        let batch = match over {
+            true => sampler.drain_all(),
+            false => sampler.drain(),
+        };
+        profiler.apply(&batch);
+        totals.extend(profiler.interval().into_iter().map(|t| (t.tid, t)));
+        if over || sampler.cpu_time_ns() > limit_ns {
+            break;
+        }
+    }
+    totals
+        .into_values()
+        .max_by_key(|t| t.total.counts.sampled_ns)
+}
+
+fn described(thread: &ProfiledThread) -> serde_json::Value {
+    let mut sample = Sample::default();
+    thread.total.fill(&mut sample, 1);
+    let stall = thread.total.estimate.map(|e| e.memory_stall_share);
+    let traits = Traits {
+        cpu_share: 1.0,
+        mix: sample.mix,
+        memory_stall: stall,
+    };
+    serde_json::json!({
+        "class": classify(traits),
+        "memory_stall": stall,
+        "memory_limit": sample.memory_limit,
+        "fp_usage": thread.total.estimate.map(|e| e.fp_usage()),
+        "estimate": thread.total.estimate,
+    })
+}

@@ -1,0 +1,125 @@
+//! A folder for journals where none of the usual ones can be used.
+//!
+//! Its name is chosen at random (`mkdtemp(3)`), so nobody can be there first, and begins with the
+//! user's number, so that later runs find it: journals that it holds are recovered, and runs of one
+//! group meet in it. One that is there is used again, whether or not a usual folder has become
+//! usable meanwhile; it is never deleted.
+
+use super::runtime_dir::RuntimeDir;
+use nix::unistd::{Uid, mkdtemp};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Attempts to lock the folder above, 10 ms apart. Whoever holds it for longer means no good; then
+/// two runs that start at once may make a folder each, and are two groups.
+const ATTEMPTS: u32 = 50;
+
+/// Folders, with the spare ones of this user in `parent`; one is made if none can be used.
+pub(super) fn with_spare(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec<PathBuf> {
+    let usual = dirs.len();
+    dirs.extend(spares(parent, uid));
+    if dirs.len() > usual || RuntimeDir::first_usable(&dirs).is_ok() {
+        return dirs;
+    }
+    let lock = locked(parent);
+    dirs.extend(spares(parent, uid));
+    if dirs.len() == usual {
+        let name = parent.join(format!("{}XXXXXX", prefix(uid)));
+        // That there is no folder is told by whoever needs one.
+        dirs.extend(mkdtemp(&name));
+    }
+    drop(lock);
+    dirs
+}
+
+fn prefix(uid: Uid) -> String {
+    format!("consort-{uid}.")
+}
+
+/// Private folders of this user that earlier runs have made.
+fn spares(parent: &Path, uid: Uid) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    let is_named = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(&prefix(uid)))
+    };
+    let named = entries.map(|entry| entry.path()).filter(is_named);
+    let mut spares: Vec<PathBuf> = named
+        .filter(|path| RuntimeDir::open(path).is_ok())
+        .collect();
+    spares.sort();
+    spares
+}
+
+/// The folder above, locked so that one makes a folder and the others find it.
+fn locked(parent: &Path) -> Option<File> {
+    let file = File::open(parent).ok()?;
+    for _ in 0..ATTEMPTS {
+        if file.try_lock().is_ok() {
+            return Some(file);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A parent, and a usual folder in it that others may write.
+    fn taken() -> (tempfile::TempDir, Vec<PathBuf>) {
+        let parent = tempfile::tempdir().unwrap();
+        let usual = parent.path().join("consort-7");
+        std::fs::create_dir(&usual).unwrap();
+        std::fs::set_permissions(&usual, PermissionsExt::from_mode(0o777)).unwrap();
+        (parent, vec![usual])
+    }
+
+    fn dirs(parent: &tempfile::TempDir, usual: &[PathBuf]) -> Vec<PathBuf> {
+        with_spare(usual.to_vec(), parent.path(), Uid::from_raw(7))
+    }
+
+    #[test]
+    fn a_spare_folder_is_private_and_found_again() {
+        let (parent, usual) = taken();
+        let first = dirs(&parent, &usual);
+        assert_eq!(first.len(), 2, "{first:?}");
+        let mode = first[1].metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        assert_eq!(dirs(&parent, &usual), first);
+        assert_eq!(RuntimeDir::first_usable(&first).unwrap().path, first[1]);
+    }
+
+    #[test]
+    fn none_is_made_where_a_usual_one_can_be_used() {
+        let parent = tempfile::tempdir().unwrap();
+        let usual = vec![parent.path().join("consort-7")];
+        assert_eq!(dirs(&parent, &usual), usual);
+        assert!(usual[0].exists());
+    }
+
+    #[test]
+    fn one_that_others_may_write_is_not_used() {
+        let (parent, usual) = taken();
+        let foreign = parent.path().join("consort-7.aaaaaa");
+        std::fs::create_dir(&foreign).unwrap();
+        std::fs::set_permissions(&foreign, PermissionsExt::from_mode(0o777)).unwrap();
+        let dirs = dirs(&parent, &usual);
+        assert!(dirs.len() == 2 && dirs[1] != foreign, "{dirs:?}");
+    }
+
+    #[test]
+    fn runs_that_start_at_once_meet_in_one() {
+        let (parent, usual) = taken();
+        let found: Vec<Vec<PathBuf>> = std::thread::scope(|scope| {
+            let runs: Vec<_> = (0..16)
+                .map(|_| scope.spawn(|| dirs(&parent, &usual)))
+                .collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|dirs| *dirs == found[0]), "{found:?}");
+    }
+}

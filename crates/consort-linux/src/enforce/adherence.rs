@@ -1,0 +1,157 @@
+//! Adherence: the share of running time that a thread spent where the plan had it.
+//!
+//! Where instruction addresses are sampled, each sample tells the PU that it was taken on and
+//! stands for a stretch of CPU time, so the share is that of the samples. Elsewhere the PU at the
+//! end of an interval stands for the whole interval.
+
+use consort_core::{PuId, PuSet};
+use std::collections::VecDeque;
+
+/// Intervals that are remembered of a thread.
+pub(super) const MEMORY: usize = 16;
+/// A thread holds its place if it spends at least this share of its time there. Below it a
+/// placement is worth less than the moves it costs.
+const HOLDS: f64 = 0.75;
+
+/// Running time, and the part of it in place, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Time in place.
+    pub held_ns: f64,
+    /// Time in all.
+    pub ran_ns: f64,
+}
+
+impl Tally {
+    /// Adds time of which a share was in place.
+    pub(crate) fn add(&mut self, ran_ns: f64, share: f64) {
+        self.held_ns += ran_ns * share;
+        self.ran_ns += ran_ns;
+    }
+
+    /// The share of time in place, 0 to 1; none before anything ran.
+    pub fn share(self) -> Option<f64> {
+        (self.ran_ns > 0.0).then(|| self.held_ns / self.ran_ns)
+    }
+}
+
+/// A thread's place, and how it was held.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// Where the plan has it.
+    pub(crate) pus: PuSet,
+    /// Since when, `CLOCK_MONOTONIC`, ns; none while the thread is still to be sent there. Samples
+    /// from before are those of an earlier place.
+    since_ns: Option<u64>,
+    /// Samples of the current interval, and those of them in place.
+    samples: u32,
+    samples_held: u32,
+    /// Shares of the latest intervals in which it ran under nudges, the oldest first.
+    recent: VecDeque<f64>,
+}
+
+impl Place {
+    /// A place to be taken.
+    pub(crate) fn new(pus: PuSet) -> Self {
+        Self {
+            pus,
+            since_ns: None,
+            samples: 0,
+            samples_held: 0,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// The thread is sent elsewhere; how well it held its places so far is remembered.
+    pub(crate) fn change(&mut self, pus: PuSet) {
+        if self.pus != pus {
+            self.pus = pus;
+            self.since_ns = None;
+            (self.samples, self.samples_held) = (0, 0);
+        }
+    }
+
+    /// The thread has been sent there.
+    pub(crate) fn taken(&mut self, now_ns: u64) {
+        self.since_ns.get_or_insert(now_ns);
+    }
+
+    /// A sample was taken on this PU.
+    pub(crate) fn sampled(&mut self, pu: PuId, time_ns: u64) {
+        if self.since_ns.is_some_and(|since_ns| time_ns >= since_ns) {
+            self.samples += 1;
+            self.samples_held += u32::from(self.pus.contains(pu));
+        }
+    }
+
+    /// Ends an interval: the share of its running time that the thread spent in place, if
+    /// anything tells.
+    pub(crate) fn settle(&mut self, last_pu: Option<PuId>) -> Option<f64> {
+        let (all, held) = (self.samples, self.samples_held);
+        (self.samples, self.samples_held) = (0, 0);
+        if all > 0 {
+            return Some(f64::from(held) / f64::from(all));
+        }
+        last_pu.map(|pu| f64::from(u8::from(self.pus.contains(pu))))
+    }
+
+    /// Remembers a share that was reached by nudges.
+    pub(crate) fn remember(&mut self, share: f64) {
+        self.recent.push_back(share);
+        if self.recent.len() > MEMORY {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Whether nudges do not keep the thread in place.
+    pub(crate) fn drifts(&self) -> bool {
+        let mean = self.recent.iter().sum::<f64>() / self.recent.len().max(1) as f64;
+        self.recent.len() == MEMORY && mean < HOLDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        let mut place = Place::new("0-1".parse().unwrap());
+        place.taken(100);
+        place
+    }
+
+    #[test]
+    fn samples_tell_the_share_and_only_those_of_this_place_count() {
+        let mut place = place();
+        place.sampled(PuId(3), 99);
+        for pu in [0, 1, 2, 0] {
+            place.sampled(PuId(pu), 100);
+        }
+        assert_eq!(place.settle(Some(PuId(3))), Some(0.75));
+        assert_eq!(place.settle(Some(PuId(3))), Some(0.0));
+        assert_eq!(place.settle(Some(PuId(1))), Some(1.0));
+        assert_eq!(place.settle(None), None);
+    }
+
+    #[test]
+    fn a_thread_drifts_when_several_intervals_were_bad() {
+        let mut place = place();
+        for _ in 0..MEMORY - 1 {
+            place.remember(0.0);
+        }
+        assert!(!place.drifts());
+        place.remember(0.0);
+        assert!(place.drifts());
+        (0..MEMORY).for_each(|_| place.remember(0.9));
+        assert!(!place.drifts());
+    }
+
+    #[test]
+    fn a_tally_is_weighted_by_time() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.share(), None);
+        tally.add(3.0, 1.0);
+        tally.add(1.0, 0.0);
+        assert_eq!(tally.share(), Some(0.75));
+    }
+}

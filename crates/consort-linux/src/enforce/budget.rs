@@ -1,0 +1,56 @@
+//! A bound on nudges per second.
+
+use std::time::Instant;
+
+/// A nudge takes some ten microseconds of Consort's time and stops its thread for as long, so this
+/// many are two percent of one PU.
+pub(crate) const NUDGES_PER_S: f64 = 2_000.0;
+
+/// Nudges that may be made now; refilled over time, never more than those of one second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    left: f64,
+    filled: Instant,
+}
+
+impl Budget {
+    /// A full one.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            left: NUDGES_PER_S,
+            filled: now,
+        }
+    }
+
+    /// Takes one nudge out; false when there is none left.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let since = now.saturating_duration_since(self.filled);
+        self.left = NUDGES_PER_S.min(self.left + NUDGES_PER_S * since.as_secs_f64());
+        self.filled = now;
+        let there = self.left >= 1.0;
+        if there {
+            self.left -= 1.0;
+        }
+        there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn no_second_has_more_nudges_than_the_bound_beyond_the_first() {
+        let start = Instant::now();
+        let mut budget = Budget::new(start);
+        let made = |budget: &mut Budget, ms: u64| {
+            let now = start + Duration::from_millis(ms);
+            (0..10_000).filter(|_| budget.take(now)).count()
+        };
+        assert_eq!(made(&mut budget, 0), 2_000);
+        assert_eq!(made(&mut budget, 0), 0);
+        assert_eq!(made(&mut budget, 250), 500);
+        assert_eq!(made(&mut budget, 60_000), 2_000);
+    }
+}

@@ -1,0 +1,398 @@
+//! What is done with each thread so that it is where the plan has it.
+
+use super::adherence::{Place, Tally};
+use super::budget::Budget;
+use super::kind::{EnactChoice, EnactorKind};
+use super::pairs::Pairs;
+use super::starters::{QUIET, Starters};
+use crate::enact::Wanted;
+use crate::perf::record::Record;
+use crate::sampling::Batch;
+use consort_core::{Placement, Plan, PuId, PuSet, ThreadId, Topology};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+/// Threads that are looked at between two plans at a time: a fifth of a millisecond.
+const CHASED: usize = 64;
+
+/// Where a thread is, and since when its process lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whereabouts {
+    /// The PU that it is on, waits for or was on last.
+    pub(crate) pu: PuId,
+    /// Whether it is on it or waits for it; only then does a nudge move it.
+    pub(crate) runnable: bool,
+    /// How long its process has lived.
+    pub(crate) process_age: Duration,
+    /// Whether it is the first thread of a process that has others.
+    pub(crate) leads_others: bool,
+}
+
+/// Holds plans on threads.
+#[derive(Debug)]
+pub(crate) struct Enforcement {
+    choice: EnactChoice,
+    budget: Budget,
+    starters: Starters,
+    places: BTreeMap<ThreadId, Place>,
+    /// Threads with places by kernel thread id, as samples name them.
+    by_tid: BTreeMap<u32, ThreadId>,
+    pinned: BTreeSet<ThreadId>,
+    /// Threads that were not in place, or asleep, when they were last looked at.
+    strays: BTreeSet<ThreadId>,
+    /// The last of the strays that were looked at between plans.
+    chased: Option<ThreadId>,
+    pairs: Pairs,
+    /// Running time and share in place over the interval that ends.
+    settled: BTreeMap<ThreadId, (f64, f64)>,
+    /// All threads with places over the run.
+    pub(crate) adherence: Tally,
+    /// All pairs over the run; a lower bound.
+    pub(crate) pair_adherence: Tally,
+    /// Nudges that were made.
+    pub(crate) nudges: u64,
+    /// Nudges that the bound per second has put off.
+    pub(crate) put_off: u64,
+}
+
+impl Enforcement {
+    /// With the enactors that the user wants.
+    pub(crate) fn new(choice: EnactChoice) -> Self {
+        Self {
+            choice,
+            budget: Budget::new(Instant::now()),
+            starters: Starters::default(),
+            places: BTreeMap::new(),
+            by_tid: BTreeMap::new(),
+            pinned: BTreeSet::new(),
+            strays: BTreeSet::new(),
+            chased: None,
+            pairs: Pairs::default(),
+            settled: BTreeMap::new(),
+            adherence: Tally::default(),
+            pair_adherence: Tally::default(),
+            nudges: 0,
+            put_off: 0,
+        }
+    }
+
+    /// The enactor that is used first.
+    pub(crate) fn kind(&self) -> EnactorKind {
+        self.choice.first()
+    }
+
+    /// Threads that are pinned.
+    pub(crate) fn pinned(&self) -> &BTreeSet<ThreadId> {
+        &self.pinned
+    }
+
+    /// Gives every thread of a plan its place; threads whose place is another than before.
+    pub(crate) fn assign(&mut self, plan: &Plan, topology: &Topology) -> BTreeSet<ThreadId> {
+        let mut changed = BTreeSet::new();
+        for (&id, placement) in &plan.placements {
+            let differs = match placement {
+                Placement::Unrestricted => self.places.remove(&id).is_some(),
+                Placement::Restricted(pus) => self.place(id, pus),
+            };
+            if differs {
+                changed.insert(id);
+            }
+        }
+        self.by_tid = self.places.keys().map(|id| (id.tid, *id)).collect();
+        let places = self.places.iter().map(|(&id, place)| (id, &place.pus));
+        self.pairs = Pairs::of(topology, places);
+        changed
+    }
+
+    /// The plan has been carried out, at `now_ns` (`CLOCK_MONOTONIC`): from now on threads are to
+    /// be in their places.
+    pub(crate) fn carried_out(&mut self, now_ns: u64) {
+        let places = self.places.values_mut();
+        places.for_each(|place| place.taken(now_ns));
+    }
+
+    fn place(&mut self, id: ThreadId, pus: &PuSet) -> bool {
+        match self.places.get_mut(&id) {
+            Some(place) if place.pus == *pus => false,
+            Some(place) => {
+                place.change(pus.clone());
+                true
+            }
+            None => {
+                self.places.insert(id, Place::new(pus.clone()));
+                true
+            }
+        }
+    }
+
+    /// What is to be done with a thread now.
+    pub(crate) fn order(&mut self, id: ThreadId, at: Option<Whereabouts>, now: Instant) -> Wanted {
+        let Some(place) = self.places.get(&id) else {
+            self.pinned.remove(&id);
+            self.strays.remove(&id);
+            return Wanted::Unrestricted;
+        };
+        if self.may_pin(id, place, at, now) {
+            let pus = place.pus.clone();
+            self.pinned.insert(id);
+            self.strays.remove(&id);
+            return Wanted::Only(pus);
+        }
+        self.pinned.remove(&id);
+        let correction = self.correction(id, at, now);
+        correction.unwrap_or(Wanted::Unrestricted)
+    }
+
+    /// The nudge that a thread needs now, if any.
+    pub(crate) fn correction(
+        &mut self,
+        id: ThreadId,
+        at: Option<Whereabouts>,
+        now: Instant,
+    ) -> Option<Wanted> {
+        let pus = &self.places.get(&id)?.pus;
+        let is_in_place = at.is_some_and(|at| pus.contains(at.pu));
+        let can_move = at.is_some_and(|at| at.runnable);
+        if can_move && is_in_place {
+            self.strays.remove(&id);
+            return None;
+        }
+        let pus = pus.clone();
+        self.strays.insert(id);
+        (can_move && !is_in_place).then(|| self.nudge(pus, now))
+    }
+
+    /// Threads that may be out of place, so many at a time, each in its turn.
+    pub(crate) fn strays(&mut self) -> Vec<ThreadId> {
+        let after = self.chased.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.strays.range((after, Bound::Unbounded));
+        let next: Vec<ThreadId> = rest.take(CHASED).copied().collect();
+        self.chased = next.last().copied().filter(|_| next.len() == CHASED);
+        next
+    }
+
+    fn nudge(&mut self, pus: PuSet, now: Instant) -> Wanted {
+        if self.budget.take(now) {
+            return Wanted::Nudge(pus);
+        }
+        self.put_off += 1;
+        Wanted::Unrestricted
+    }
+
+    fn may_pin(&self, id: ThreadId, place: &Place, at: Option<Whereabouts>, now: Instant) -> bool {
+        match self.choice {
+            EnactChoice::Only(EnactorKind::Pin) => self.starters.starts_none(id, now),
+            EnactChoice::Only(_) => false,
+            EnactChoice::Auto => {
+                let drifts = self.pinned.contains(&id) || place.drifts();
+                // What asks for the mask of a process is told that of its first thread.
+                let fits = |at: Whereabouts| at.process_age >= QUIET && !at.leads_others;
+                drifts && at.is_some_and(fits) && self.starters.is_worker(id, now)
+            }
+        }
+    }
+
+    /// Takes records in: where threads with places ran, and which threads start others. Pinned
+    /// threads among the latter are told, to be let free at once.
+    pub(crate) fn note(
+        &mut self,
+        batch: &Batch,
+        id_of: impl Fn(u32) -> Option<ThreadId>,
+        now: Instant,
+    ) -> Vec<ThreadId> {
+        let mut freed = Vec::new();
+        for record in &batch.records {
+            match record {
+                Record::Sample { stamp, .. } => {
+                    self.sampled(stamp.tid, PuId(stamp.pu), stamp.time_ns);
+                }
+                Record::Fork(task) => {
+                    freed.extend(id_of(task.parent_tid).and_then(|id| self.cloned(id, now)));
+                }
+                Record::Comm { tid, exec, .. } if *exec => {
+                    freed.extend(id_of(*tid).and_then(|id| self.executed(id, now)));
+                }
+                _ => {}
+            }
+        }
+        freed
+    }
+
+    /// A thread has cloned or forked; the thread again if it was pinned, to be let free.
+    pub(crate) fn cloned(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
+        let was_pinned = self.pinned.remove(&id);
+        self.starters.cloned(id, was_pinned, now);
+        was_pinned.then_some(id)
+    }
+
+    /// A thread has become another program. It is let free unless pins are what the user wants.
+    fn executed(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
+        self.starters.executed(id, now);
+        let may_stay = self.choice == EnactChoice::Only(EnactorKind::Pin);
+        (!may_stay && self.pinned.remove(&id)).then_some(id)
+    }
+
+    fn sampled(&mut self, tid: u32, pu: PuId, time_ns: u64) {
+        let id = self.by_tid.get(&tid);
+        if let Some(place) = id.and_then(|id| self.places.get_mut(id)) {
+            place.sampled(pu, time_ns);
+        }
+    }
+
+    /// Ends an interval of one thread that ran for `cpu_ns`: the time that it spent in place, ns.
+    /// None for a thread without a place, or where nothing tells.
+    pub(crate) fn settle(
+        &mut self,
+        id: ThreadId,
+        cpu_ns: f64,
+        last_pu: Option<PuId>,
+    ) -> Option<f64> {
+        let place = self.places.get_mut(&id)?;
+        let share = place.settle(last_pu).filter(|_| cpu_ns > 0.0)?;
+        if !self.pinned.contains(&id) {
+            place.remember(share);
+        }
+        self.adherence.add(cpu_ns, share);
+        self.settled.insert(id, (cpu_ns, share));
+        Some(cpu_ns * share)
+    }
+
+    /// Ends an interval of all threads.
+    pub(crate) fn settle_pairs(&mut self) {
+        let settled = std::mem::take(&mut self.settled);
+        let of = |id| settled.get(&id).copied();
+        self.pairs.settle(of, &mut self.pair_adherence);
+    }
+
+    /// Forgets a thread that has exited or was let go.
+    pub(crate) fn forget(&mut self, id: ThreadId) {
+        self.places.remove(&id);
+        self.pinned.remove(&id);
+        self.strays.remove(&id);
+        self.starters.forget(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::adherence::MEMORY;
+    use super::*;
+
+    const THREAD: ThreadId = ThreadId {
+        pid: 7,
+        tid: 8,
+        start_ticks: 1,
+    };
+
+    fn enforcement(choice: EnactChoice, pus: &str) -> Enforcement {
+        let mut enforcement = Enforcement::new(choice);
+        let placement = Placement::Restricted(pus.parse().unwrap());
+        let plan = Plan {
+            placements: BTreeMap::from([(THREAD, placement)]),
+            ..Plan::default()
+        };
+        let topology = Topology::uniform(2, 2).unwrap();
+        let changed = enforcement.assign(&plan, &topology);
+        assert!(changed.contains(&THREAD));
+        enforcement.carried_out(0);
+        assert!(enforcement.assign(&plan, &topology).is_empty());
+        enforcement
+    }
+
+    fn at(pu: u32, runnable: bool, age: Duration) -> Option<Whereabouts> {
+        Some(Whereabouts {
+            pu: PuId(pu),
+            runnable,
+            process_age: age,
+            leads_others: false,
+        })
+    }
+
+    /// Lets it run out of place for so many intervals.
+    fn astray(enforcement: &mut Enforcement, intervals: usize) {
+        for _ in 0..intervals {
+            assert_eq!(enforcement.settle(THREAD, 10.0, Some(PuId(3))), Some(0.0));
+        }
+    }
+
+    fn is_pin(wanted: &Wanted) -> bool {
+        matches!(wanted, Wanted::Only(_))
+    }
+
+    #[test]
+    fn only_a_runnable_thread_that_is_elsewhere_is_nudged() {
+        let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
+        let now = Instant::now();
+        let mut order = |pu, runnable| enforcement.order(THREAD, at(pu, runnable, QUIET), now);
+        assert_eq!(order(2, true), Wanted::Nudge("0-1".parse().unwrap()));
+        assert_eq!(order(1, true), Wanted::Unrestricted);
+        assert_eq!(order(2, false), Wanted::Unrestricted);
+    }
+
+    #[test]
+    fn a_worker_that_drifts_is_pinned_until_it_starts_something() {
+        let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
+        let now = Instant::now();
+        astray(&mut enforcement, MEMORY);
+        assert!(!is_pin(&enforcement.order(
+            THREAD,
+            at(2, true, QUIET / 2),
+            now
+        )));
+        assert!(is_pin(&enforcement.order(THREAD, at(2, true, QUIET), now)));
+        assert!(is_pin(&enforcement.order(THREAD, at(0, false, QUIET), now)));
+        assert_eq!(enforcement.cloned(THREAD, now), Some(THREAD));
+        let later = now + 3 * QUIET;
+        astray(&mut enforcement, MEMORY);
+        assert!(!is_pin(&enforcement.order(
+            THREAD,
+            at(2, true, QUIET),
+            later
+        )));
+    }
+
+    #[test]
+    fn a_thread_that_starts_others_is_not_pinned() {
+        let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
+        let now = Instant::now();
+        enforcement.cloned(THREAD, now);
+        astray(&mut enforcement, MEMORY);
+        assert!(!is_pin(&enforcement.order(THREAD, at(2, true, QUIET), now)));
+        assert!(is_pin(&enforcement.order(
+            THREAD,
+            at(2, true, QUIET),
+            now + QUIET
+        )));
+    }
+
+    #[test]
+    fn the_first_thread_of_several_is_not_pinned() {
+        let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
+        astray(&mut enforcement, MEMORY);
+        let mut leader = at(2, true, QUIET);
+        leader.as_mut().unwrap().leads_others = true;
+        assert!(!is_pin(&enforcement.order(THREAD, leader, Instant::now())));
+    }
+
+    #[test]
+    fn nothing_is_pinned_where_only_nudges_are_wanted_and_all_where_pins_are() {
+        let now = Instant::now();
+        let mut nudges = enforcement(EnactChoice::Only(EnactorKind::Nudge), "0-1");
+        astray(&mut nudges, MEMORY);
+        assert!(!is_pin(&nudges.order(THREAD, at(2, true, QUIET), now)));
+        let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
+        assert!(is_pin(&pins.order(THREAD, None, now)));
+        assert!(pins.pinned().contains(&THREAD));
+    }
+
+    #[test]
+    fn the_bound_on_nudges_puts_some_off() {
+        let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
+        let now = Instant::now();
+        let orders = (0..5_000).map(|_| enforcement.order(THREAD, at(2, true, QUIET), now));
+        let made = orders.filter(|w| matches!(w, Wanted::Nudge(_))).count();
+        assert!(made <= 2_000 + 1, "{made}");
+        assert_eq!(made as u64 + enforcement.put_off, 5_000);
+    }
+}

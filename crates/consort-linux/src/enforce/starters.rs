@@ -1,0 +1,90 @@
+//! Which threads start others.
+//!
+//! What a thread starts inherits its mask, and a thread that starts others may ask how many to
+//! start: such a thread is never pinned. A *worker* is a thread that has not cloned, forked or
+//! executed anything for a time, in a process that is older than that.
+
+use consort_core::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// How long a thread must have started nothing, and its process have lived, to be a worker. Pools
+/// that grow with the load do so within seconds.
+pub(crate) const QUIET: Duration = Duration::from_secs(30);
+
+/// When threads last started others, or became other programs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Starters {
+    cloned: BTreeMap<ThreadId, Instant>,
+    executed: BTreeMap<ThreadId, Instant>,
+    /// Threads that started others while they were pinned: they are not pinned again.
+    barred: BTreeSet<ThreadId>,
+}
+
+impl Starters {
+    /// A thread has cloned or forked, while it was pinned or not.
+    pub(crate) fn cloned(&mut self, thread: ThreadId, pinned: bool, now: Instant) {
+        self.cloned.insert(thread, now);
+        if pinned {
+            self.barred.insert(thread);
+        }
+    }
+
+    /// A thread has become another program.
+    pub(crate) fn executed(&mut self, thread: ThreadId, now: Instant) {
+        self.executed.insert(thread, now);
+    }
+
+    /// Whether a thread has started no others of late, nor ever while it was pinned.
+    pub(crate) fn starts_none(&self, thread: ThreadId, now: Instant) -> bool {
+        !self.barred.contains(&thread) && !is_recent(self.cloned.get(&thread), now)
+    }
+
+    /// Whether it has not become another program of late either.
+    pub(crate) fn is_worker(&self, thread: ThreadId, now: Instant) -> bool {
+        self.starts_none(thread, now) && !is_recent(self.executed.get(&thread), now)
+    }
+
+    /// Forgets a thread that has exited.
+    pub(crate) fn forget(&mut self, thread: ThreadId) {
+        self.cloned.remove(&thread);
+        self.executed.remove(&thread);
+        self.barred.remove(&thread);
+    }
+}
+
+fn is_recent(last: Option<&Instant>, now: Instant) -> bool {
+    last.is_some_and(|&last| now.saturating_duration_since(last) < QUIET)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: ThreadId = ThreadId {
+        pid: 1,
+        tid: 2,
+        start_ticks: 3,
+    };
+
+    #[test]
+    fn who_has_cloned_is_no_worker_for_a_time_and_for_ever_if_it_was_pinned() {
+        let (mut starters, start) = (Starters::default(), Instant::now());
+        assert!(starters.is_worker(THREAD, start));
+        starters.cloned(THREAD, false, start);
+        assert!(!starters.starts_none(THREAD, start + QUIET / 2));
+        assert!(starters.is_worker(THREAD, start + QUIET));
+        starters.cloned(THREAD, true, start);
+        assert!(!starters.starts_none(THREAD, start + 2 * QUIET));
+        starters.forget(THREAD);
+        assert!(starters.is_worker(THREAD, start));
+    }
+
+    #[test]
+    fn who_has_become_another_program_is_no_worker_for_a_time() {
+        let (mut starters, start) = (Starters::default(), Instant::now());
+        starters.executed(THREAD, start);
+        assert!(starters.starts_none(THREAD, start) && !starters.is_worker(THREAD, start));
+        assert!(starters.is_worker(THREAD, start + QUIET));
+    }
+}

@@ -1,0 +1,164 @@
+//! Carrying plans out: who is sent where, who has drifted, and how well places are held.
+
+use super::{Held, Live};
+use crate::discovery::RunState;
+use crate::enact::{Refusal, Wanted};
+use crate::enforce::Whereabouts;
+use crate::proc::{now_ticks, tick_ns};
+use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
+use nix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// What `/proc` told longer ago is asked again before a thread is nudged: the scheduler may have
+/// moved it meanwhile.
+const FRESH: Duration = Duration::from_millis(2);
+
+impl Live {
+    /// Pauses and resumes programs and puts threads where a plan has them.
+    pub(super) fn carry_out(&mut self, plan: &Plan) -> Enacted {
+        if self.dry_run {
+            return Enacted::default();
+        }
+        self.pause_as_planned(plan);
+        let sent = self.enforcement.assign(plan, &self.topology);
+        let orders = self.orders(plan);
+        let report = self.enactor.apply(&orders);
+        self.enforcement.carried_out(monotonic_ns());
+        self.resume_as_planned(plan);
+        self.enforcement.nudges += report.nudged.len() as u64;
+        let mut enacted = Enacted {
+            moved: report
+                .written
+                .iter()
+                .map(|(id, _)| *id)
+                .filter(|id| sent.contains(id))
+                .collect(),
+            pinned: self.enforcement.pinned().iter().copied().collect(),
+            nudged: report.nudged,
+            ..Enacted::default()
+        };
+        for (id, mask) in report.released {
+            self.release(id, &mask, &mut enacted);
+        }
+        for (id, refusal) in report.refused {
+            enacted.warnings.push(self.refusal(id, &refusal));
+        }
+        enacted
+    }
+
+    fn orders(&mut self, plan: &Plan) -> Vec<(ThreadId, Wanted)> {
+        let now = Instant::now();
+        let mut orders = Vec::with_capacity(plan.placements.len());
+        for (&id, placement) in &plan.placements {
+            let has_place = matches!(placement, Placement::Restricted(_));
+            let at = has_place.then(|| self.whereabouts(id, now)).flatten();
+            orders.push((id, self.enforcement.order(id, at, now)));
+        }
+        orders
+    }
+
+    /// Where a thread is now, as far as `/proc` tells.
+    fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
+        let thread = self.threads.get(&id)?;
+        let fresh = thread.read.filter(|read| now - *read < FRESH);
+        let told = match thread.last.filter(|_| fresh.is_some()) {
+            Some(told) => told,
+            None => self.reader.sample(id).ok()?,
+        };
+        Some(Whereabouts {
+            pu: told.last_pu,
+            runnable: told.state == RunState::Runnable,
+            process_age: self.process_age(id),
+            leads_others: self.leads_others(id),
+        })
+    }
+
+    fn leads_others(&self, id: ThreadId) -> bool {
+        let mut next = self.threads.range(id..).skip(1);
+        id.tid == id.pid && next.next().is_some_and(|(other, _)| other.pid == id.pid)
+    }
+
+    /// How long a thread's process has lived; how long itself, where its leader is not known.
+    fn process_age(&self, id: ThreadId) -> Duration {
+        let first = ThreadId {
+            pid: id.pid,
+            tid: id.pid,
+            start_ticks: 0,
+        };
+        let leader = self.threads.range(first..).next();
+        let leader = leader.filter(|(leader, _)| leader.tid == id.pid);
+        let since = leader.map_or(id.start_ticks, |(leader, _)| leader.start_ticks);
+        Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
+    }
+
+    /// Nudges threads back that have drifted or slept when they were to be moved, between plans.
+    pub(super) fn chase(&mut self) {
+        let now = Instant::now();
+        let mut orders = Vec::new();
+        for id in self.enforcement.strays() {
+            let at = self.whereabouts(id, now);
+            orders.extend(self.enforcement.correction(id, at, now).map(|w| (id, w)));
+        }
+        if orders.is_empty() {
+            return;
+        }
+        let report = self.enactor.apply(&orders);
+        self.enforcement.nudges += report.nudged.len() as u64;
+        for (id, mask) in report.released {
+            let mut enacted = Enacted::default();
+            self.release(id, &mask, &mut enacted);
+            self.warnings.extend(enacted.warnings);
+        }
+    }
+
+    /// Gives threads their original masks at once.
+    pub(super) fn let_free(&mut self, threads: &[ThreadId]) {
+        if threads.is_empty() || self.dry_run {
+            return;
+        }
+        let free: Vec<_> = threads
+            .iter()
+            .map(|&id| (id, Wanted::Unrestricted))
+            .collect();
+        let report = self.enactor.apply(&free);
+        for (id, refusal) in &report.refused {
+            let text = self.refusal(*id, refusal);
+            self.warnings.insert(text);
+        }
+    }
+
+    /// How plans were held so far.
+    pub(super) fn held(&self) -> Held {
+        let enforcement = &self.enforcement;
+        Held {
+            enactor: (!self.dry_run).then(|| enforcement.kind()),
+            adherence: enforcement.adherence.share(),
+            pair_adherence: enforcement.pair_adherence.share(),
+            nudges: enforcement.nudges,
+        }
+    }
+
+    fn release(&mut self, id: ThreadId, mask: &PuSet, enacted: &mut Enacted) {
+        let mut name = "?".into();
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.managed = false;
+            name = thread.name.clone();
+        }
+        self.keep_affinity(id);
+        self.enforcement.forget(id);
+        enacted.released.push(id);
+        let text = format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}");
+        enacted.warnings.push(text);
+    }
+
+    fn refusal(&self, id: ThreadId, refusal: &Refusal) -> String {
+        let name = self.threads.get(&id).map_or("?", |thread| &thread.name);
+        format!("thread {id} ({name}) was not moved: {refusal}")
+    }
+}
+
+/// `CLOCK_MONOTONIC`, the clock of samples, ns.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
+    now.map_or(0, |now| super::observe::nanos(Duration::from(now)))
+}

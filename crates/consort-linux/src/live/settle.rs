@@ -1,0 +1,85 @@
+//! Terms of a group that were open, and that a member settles while its leader runs.
+//!
+//! The control loop and its policy are the caller's: it asks for the [`Live::proposal`] after each
+//! turn, makes the policy that was asked for, and says by [`Live::settle`] what came of it. Until
+//! then the member waits, with nothing started.
+
+use super::join::millis;
+use super::{Live, Recorded};
+use crate::group::{Demands, Leader, Open, Terms};
+use consort_core::Offers;
+use std::time::{Duration, Instant};
+
+/// What holds for a group from now on.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// The policy, as it was asked for.
+    pub policy: String,
+    /// Its quantum.
+    pub interval: Duration,
+    /// Measures that this host cannot count, where the member brings some.
+    pub recorded: Option<Recorded>,
+}
+
+impl Live {
+    /// What a member asks for that concerns open terms.
+    pub fn proposal(&self) -> Option<&Demands> {
+        self.group.as_ref().and_then(Leader::proposal)
+    }
+
+    /// The terms of the group that this run leads, if any.
+    pub fn terms(&self) -> Option<&Terms> {
+        self.group.as_ref().map(Leader::terms)
+    }
+
+    /// What would be offered with these measures.
+    ///
+    /// # Errors
+    /// A program of the group that is not among them.
+    pub fn offers_with(&self, recorded: &Recorded) -> Result<Offers, String> {
+        for (_, name) in self.trees.names() {
+            recorded.check(&name).map_err(|error| error.to_string())?;
+        }
+        let mut offers = self.offers.clone();
+        recorded.offer(&mut offers);
+        Ok(offers)
+    }
+
+    /// Answers the [proposal](Live::proposal): what holds from now on, or why it cannot.
+    pub fn settle(&mut self, settled: Result<Settled, String>) {
+        let terms = settled.and_then(|settled| {
+            let terms = self.new_terms(&settled).ok_or("nothing was asked for")?;
+            self.adopt_terms(settled);
+            Ok(terms)
+        });
+        if let Some(leader) = &mut self.group {
+            leader.settle(terms, Instant::now());
+        }
+    }
+
+    /// The terms with what the proposal settles.
+    fn new_terms(&self, settled: &Settled) -> Option<Terms> {
+        let demands = self.proposal()?;
+        let terms = self.terms()?;
+        let profile = settled.recorded.as_ref().map(|r| r.origin().to_owned());
+        let names_policy = demands.policy.is_some() || profile.is_some();
+        Some(Terms {
+            policy: settled.policy.clone(),
+            interval_ms: millis(settled.interval),
+            profile: profile.or_else(|| terms.profile.clone()),
+            open: Open {
+                policy: terms.open.policy && !names_policy,
+                interval: terms.open.interval && demands.interval_ms.is_none(),
+            },
+            ..terms.clone()
+        })
+    }
+
+    fn adopt_terms(&mut self, settled: Settled) {
+        self.pace.ask(settled.interval);
+        if let Some(recorded) = settled.recorded {
+            self.warnings.insert(recorded.offer(&mut self.offers));
+            self.recorded = Some(recorded);
+        }
+    }
+}

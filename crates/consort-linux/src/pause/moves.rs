@@ -1,0 +1,107 @@
+//! Moving a process to another cgroup, and nobody else.
+//!
+//! `cgroup.procs` takes numbers only. So the process is held by its directory in `/proc` and looked
+//! at again when its number was written: if it has ended meanwhile, the number may have been a
+//! stranger's already. One that is found there goes to its parent's cgroup, where it was born.
+
+use super::frozen::controller;
+use crate::cgroup::{CgroupVersion, Hierarchy};
+use crate::proc::{ProcessHandle, parent_of};
+use crate::read;
+use nix::errno::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Moves a process with all threads to the cgroup of this directory; whether it was there.
+pub(super) fn move_to(
+    root: &Path,
+    version: CgroupVersion,
+    dir: &Path,
+    process: &ProcessHandle,
+) -> io::Result<bool> {
+    if !process.is_there() {
+        return Ok(false);
+    }
+    match std::fs::write(dir.join("cgroup.procs"), process.pid().to_string()) {
+        Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => return Ok(false),
+        result => result?,
+    }
+    if process.is_there() {
+        return Ok(true);
+    }
+    send_home(root, version, dir, process.pid());
+    Ok(false)
+}
+
+/// Puts whoever has this number now back, if it is in the cgroup of this directory.
+fn send_home(root: &Path, version: CgroupVersion, dir: &Path, pid: u32) {
+    let Some(stranger) = ProcessHandle::of(root, pid) else {
+        return;
+    };
+    let hierarchy = Hierarchy::find(root, controller(version));
+    let cgroup_of = |pid: u32| {
+        let text = read::text(&root.join(format!("proc/{pid}/cgroup")))?;
+        hierarchy.as_ref()?.dir_of(&text)
+    };
+    if cgroup_of(pid).as_deref() != Some(dir) {
+        return;
+    }
+    let birthplace: Option<PathBuf> = parent_of(root, pid).and_then(cgroup_of);
+    let moved = birthplace.map(|home| std::fs::write(home.join("cgroup.procs"), pid.to_string()));
+    if !matches!(moved, Some(Ok(()))) && stranger.is_there() {
+        tracing::warn!(
+            pid,
+            ?dir,
+            "a process that was given a number anew is in a wrong cgroup"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::process;
+    use std::fs;
+
+    const MOUNTS: &str = "2 1 0:2 / /cg rw - cgroup2 cgroup2 rw\n";
+
+    /// A host with a parent 5 in `/home` and its child 7 in `/job`.
+    fn host() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+        fs::write(dir.path().join("proc/self/mountinfo"), MOUNTS).unwrap();
+        for (pid, parent, cgroup) in [(5, 1, "/home"), (7, 5, "/job")] {
+            process(dir.path(), pid, parent, &[(pid, "x", 1)]);
+            let file = dir.path().join(format!("proc/{pid}/cgroup"));
+            fs::write(file, format!("0::{cgroup}\n")).unwrap();
+            fs::create_dir_all(dir.path().join(format!("cg{cgroup}"))).unwrap();
+        }
+        dir
+    }
+
+    fn moved(dir: &tempfile::TempDir, cgroup: &str) -> Option<String> {
+        fs::read_to_string(dir.path().join(format!("cg{cgroup}/cgroup.procs"))).ok()
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_not_moved_and_neither_is_its_number() {
+        let dir = host();
+        let gone = ProcessHandle::of(dir.path(), 7).unwrap();
+        fs::remove_dir_all(dir.path().join("proc/7")).unwrap();
+        process(dir.path(), 7, 5, &[(7, "y", 2)]);
+        let job = dir.path().join("cg/job");
+        assert!(!move_to(dir.path(), CgroupVersion::V2, &job, &gone).unwrap());
+        assert_eq!(moved(&dir, "/job"), None);
+    }
+
+    #[test]
+    fn a_stranger_that_was_moved_goes_to_its_parent_s_cgroup() {
+        let dir = host();
+        let job = dir.path().join("cg/job");
+        send_home(dir.path(), CgroupVersion::V2, &job, 7);
+        assert_eq!(moved(&dir, "/home").as_deref(), Some("7"));
+        // One that is elsewhere stays there.
+        send_home(dir.path(), CgroupVersion::V2, &job, 5);
+        assert_eq!(moved(&dir, "/home").as_deref(), Some("7"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Folders for journals that somebody else has taken, or that cannot be written.
+
+use super::common::{skipped, stderr};
+use super::compiled::have;
+use super::under::scene;
+
+/// User and group `nobody`.
+const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+
+/// A `/tmp` of its own that anybody may write.
+const OWN_TMP: &str = "mount -t tmpfs -o mode=1777 none /tmp";
+
+/// Whether this test may mount, and be somebody else; says so if not.
+fn may_play() -> bool {
+    let tools = have("unshare") && have("setpriv") && have("mount");
+    let script = format!("unshare -m sh -c '{OWN_TMP} && {NOBODY} \"$C\" --version'");
+    let works = tools && scene(&script, "").status.success();
+    if !works {
+        skipped("nothing may be mounted here, or the binary is not for everybody");
+    }
+    works
+}
+
+/// Runs a script within mounts of its own.
+fn within(script: &str) -> std::process::Output {
+    let script = format!("unset XDG_RUNTIME_DIR; unshare -m sh -c '{OWN_TMP}; {script}'");
+    scene(&script, "")
+}
+
+#[test]
+fn the_folder_of_a_user_that_another_one_has_made_stops_no_run() {
+    if !may_play() {
+        return;
+    }
+    for args in ["", "--policy none", "--dry-run", "--group g"] {
+        let script = format!(
+            "mkdir -m 755 /tmp/consort-65534; \
+             {NOBODY} \"$C\" run -q {args} -- echo started; code=$?; \
+             {NOBODY} \"$C\" run -q {args} -- echo again; \
+             ls -d /tmp/consort-65534* | wc -l; ls /tmp/consort-65534.*; exit $code"
+        );
+        let output = within(&script);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args}: {}", stderr(&output));
+        // One folder beside the foreign one, used by both runs, and nothing left in it.
+        assert_eq!(said, "started\nagain\n2\n", "{args}");
+    }
+}
+
+#[test]
+fn masks_that_a_killed_run_left_are_put_back_from_the_spare_folder() {
+    if !may_play() || super::common::pus() < 2 {
+        return;
+    }
+    let run = "run -q --interval 20ms --policy spread:active=0 --no-back-off --enact pin";
+    let script = format!(
+        "mkdir -m 755 /tmp/consort-65534; echo \"while :; do :; done\" > /tmp/busy; \
+         {NOBODY} \"$C\" {run} -- sh /tmp/busy & run=$!; \
+         until pid=$(pgrep -P $run -x sh); do sleep 0.1; done; \
+         list() {{ grep Cpus_allowed_list /proc/$pid/status; }}; \
+         own=$(grep Cpus_allowed_list /proc/self/status); \
+         until [ \"$(list)\" != \"$own\" ]; do sleep 0.1; done; \
+         guard=$(pgrep -P $run -x consort-guard); kill -9 $guard $run; \
+         [ \"$(list)\" != \"$own\" ] && echo left; \
+         {NOBODY} \"$C\" {run} -- true; \
+         [ \"$(list)\" = \"$own\" ] && echo back; kill -9 $pid"
+    );
+    let output = within(&script);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, "left\nback\n", "{}", stderr(&output));
+}
+
+#[test]
+fn root_of_a_user_namespace_that_may_not_write_run_needs_no_run() {
+    let works = "unshare --user --map-root-user true";
+    if !have("unshare") || !scene(works, "").status.success() || !may_play() {
+        return skipped("no user namespace may be made here");
+    }
+    // Root outside owns /run; root of the namespace is nobody outside.
+    let script = format!(
+        "mkdir -m 755 /tmp/run; mount --bind /tmp/run /run; \
+         {NOBODY} unshare --user --map-root-user \"$C\" run -q -- echo started"
+    );
+    let output = within(&script);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(output.stdout, b"started\n", "{}", stderr(&output));
+}
+
+#[test]
+fn without_any_folder_a_run_that_changes_nothing_goes_on_and_others_say_why_not() {
+    if !may_play() {
+        return;
+    }
+    let read_only = "mount -t tmpfs -o ro none /run; mount -o remount,ro /tmp";
+    for args in ["--policy none", "--dry-run"] {
+        let script = format!("{read_only}; \"$C\" run -q {args} -- echo started");
+        let output = within(&script);
+        assert!(output.status.success(), "{args}: {}", stderr(&output));
+        assert_eq!(output.stdout, b"started\n", "{args}: {}", stderr(&output));
+    }
+    let script = format!("{read_only}; \"$C\" run -q --policy spread -- echo started");
+    let output = within(&script);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(output.stdout, b"");
+    assert!(
+        stderr(&output).contains("no journal"),
+        "{}",
+        stderr(&output)
+    );
+}
