@@ -32,6 +32,7 @@ mod suggest;
 #[cfg(test)]
 mod testing;
 pub mod topology;
+mod visible;
 
 pub use backoff::{Backoff, Verdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};
@@ -50,3 +51,4 @@ pub use signal::{Offers, Signal, Tier};
 pub use stack::{Component, CycleStack, stack_source};
 pub use suggest::hint;
 pub use topology::Topology;
+pub use visible::{is_visible, visible, visible_lines};

@@ -69,6 +69,9 @@ struct Body {
     report: StudyReport,
 }
 
+/// A study's result is smaller, bytes.
+const LARGEST: u64 = 256 << 20;
+
 impl Store {
     /// Opens a folder, which is made if it is not there, and tries whether it can
     /// be written to, so that nothing is run whose result could not be kept.
@@ -98,7 +101,7 @@ impl Store {
     /// When the file cannot be read or is not a result.
     pub fn load(&self, key: &StoreKey) -> Result<Option<StudyReport>, StoreError> {
         let path = self.folder.join(file_name(key));
-        let text = match std::fs::read_to_string(&path) {
+        let text = match consort_input::text_within(LARGEST, &path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => {

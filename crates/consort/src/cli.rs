@@ -9,6 +9,7 @@ mod run;
 mod simulated;
 mod time;
 mod train;
+mod values;
 
 pub(crate) use jobs::Jobs;
 pub(crate) use lab::{BenchArgs, ReproduceArgs, ValidateArgs};
@@ -21,6 +22,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use simulated::{CompareArgs, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
+pub(crate) use values::COMPLETE;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -29,13 +31,17 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "consort", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
+    /// Print tables as wide as what is in them, however narrow the terminal is
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input. \
-`consort run` exits with its command's status.\n\
+`consort run` exits with its command's status, or 127 where that is not found and 126 where it \
+cannot be executed.\n\
 Set CONSORT_LOG=debug for a log on stderr.";
 
 const REPRODUCE_HELP: &str = "Example: consort reproduce list\n\
@@ -124,6 +130,6 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Folder to write to; must exist
+    /// Folder to write to; made if it is not there
     pub(crate) folder: PathBuf,
 }

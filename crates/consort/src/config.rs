@@ -11,6 +11,7 @@
 //! ```
 
 use crate::cli::parse_interval;
+use crate::failure::{bad_input, told};
 use anyhow::{Context, Result};
 use consort_linux::enforce::EnactChoice;
 use serde::{Deserialize, Deserializer};
@@ -44,6 +45,20 @@ pub(crate) struct RunConfig {
     pub(crate) enact: Option<EnactChoice>,
     /// Whether plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
+    /// The file that all this is from.
+    #[serde(skip)]
+    origin: PathBuf,
+}
+
+impl RunConfig {
+    /// The error with the file and the key that brought it about.
+    pub(crate) fn blame(&self, key: &str, error: &anyhow::Error) -> anyhow::Error {
+        let origin = self.origin.display();
+        bad_input(format!(
+            "configuration {origin}, run.{key}: {}",
+            told(error)
+        ))
+    }
 }
 
 fn enact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<EnactChoice>, D::Error> {
@@ -86,9 +101,11 @@ pub(crate) fn folders() -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<Config> {
-    let text = std::fs::read_to_string(path)
+    let text = consort_input::text(path)
         .with_context(|| format!("cannot read configuration {}", path.display()))?;
-    parse(&text).with_context(|| format!("configuration {}", path.display()))
+    let mut config = parse(&text).with_context(|| format!("configuration {}", path.display()))?;
+    config.run.origin = path.to_owned();
+    Ok(config)
 }
 
 /// Errors are one line: the line number, and what is wrong there.

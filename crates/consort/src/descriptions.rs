@@ -160,7 +160,7 @@ impl ProgramSource for Programs {
 
 fn read(path: &Path) -> Result<String, LoadError> {
     let told = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
-    std::fs::read_to_string(path).map_err(told)
+    consort_input::text(path).map_err(told)
 }
 
 fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {

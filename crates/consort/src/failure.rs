@@ -3,48 +3,79 @@
 use crate::cli::Cli;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use consort_core::visible;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// What `consort` alone says.
 const NO_VERB: &str = "a verb is required, for example: consort run -- CMD; see --help";
 
-/// Marks an error as the caller's: exit code 2 instead of 1.
-#[derive(Debug)]
-struct BadInput(String);
+/// Exit code for bad usage and bad input.
+const BAD_INPUT: u8 = 2;
 
-impl fmt::Display for BadInput {
+/// An error with an exit code of its own instead of 1.
+#[derive(Debug)]
+struct Coded {
+    code: u8,
+    message: String,
+}
+
+impl fmt::Display for Coded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for BadInput {}
+impl std::error::Error for Coded {}
 
 /// An error that names what was wrong with the input, where, and what would be right.
 pub(crate) fn bad_input(message: impl fmt::Display) -> anyhow::Error {
-    BadInput(message.to_string()).into()
+    with_code(BAD_INPUT, message)
+}
+
+/// An error that ends the program with this exit code.
+pub(crate) fn with_code(code: u8, message: impl fmt::Display) -> anyhow::Error {
+    let message = message.to_string();
+    Coded { code, message }.into()
 }
 
 /// The same error, marked as the caller's, with its whole chain as one line.
 pub(crate) fn as_bad_input(error: &anyhow::Error) -> anyhow::Error {
-    bad_input(format!("{error:#}"))
+    bad_input(told(error))
+}
+
+/// The chain of an error as one text. A cause that its effect has told of already is left out.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Prints an error as one line and gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    say(&one_line(&format!("{error:#}")));
-    let is_input = error.downcast_ref::<BadInput>().is_some();
-    ExitCode::from(if is_input { 2 } else { 1 })
+    say(&one_line(&told(error)));
+    let coded = error.downcast_ref::<Coded>();
+    coded.map_or(ExitCode::FAILURE, |coded| ExitCode::from(coded.code))
+}
+
+/// Prints an error that changes nothing about the exit code.
+pub(crate) fn warn(error: &anyhow::Error) {
+    say(&one_line(&format!("warning: {}", told(error))));
 }
 
 /// Prints what clap found wrong as one line; help and version go to stdout as they are.
 pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
         };
     }
     let line = match error.kind() {
@@ -53,12 +84,12 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
         _ => usage_line(&error.to_string()),
     };
     say(&line);
-    ExitCode::from(2)
+    ExitCode::from(BAD_INPUT)
 }
 
 /// Where nobody can be told, as on a full disk, the exit code must do.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "consort: {line}");
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "consort: {}", visible(line));
 }
 
 fn unknown_verb(error: &clap::Error) -> String {

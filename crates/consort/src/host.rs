@@ -30,7 +30,7 @@ pub(crate) fn emulating(host: Host, large: Option<&PuSet>) -> Result<Host> {
 
 fn read(path: &Path) -> Result<SharingMap> {
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path)
+    let text = consort_input::text(path)
         .with_context(|| format!("cannot read topology {origin}"))
         .map_err(|error| as_bad_input(&error))?;
     SharingMap::parse(&text, &origin).map_err(bad_input)

@@ -13,7 +13,8 @@ mod own_thread;
 mod progress;
 mod report;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 use cli::{Cli, Verb};
 use std::process::ExitCode;
 
@@ -37,11 +38,17 @@ fn main() -> ExitCode {
     {
         return commands::map::work();
     }
+    CompleteEnv::with_factory(Cli::command)
+        .var(cli::COMPLETE)
+        .complete();
     start_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return failure::report_usage(&error),
     };
+    if cli.wide {
+        output::page::be_wide();
+    }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),

@@ -1,11 +1,21 @@
-//! The calling thread: where it runs, and how long it has.
+//! Threads of this process: starting one, where the calling one runs, and how long it has.
 
 use anyhow::{Context, Result};
 use consort_core::PuId;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
+
+/// Starts a thread; an error where the user may have no more of them.
+pub(crate) fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    let started = Builder::new().spawn_scoped(scope, work);
+    started.context("cannot start a thread")
+}
 
 /// Binds the calling thread to one PU.
 pub(crate) fn pin(pu: PuId) -> Result<()> {

@@ -2,8 +2,10 @@
 
 use consort_core::{Class, Signal, Traits, Turn, classify};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nix::sys::termios::{LocalFlags, tcgetattr};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
 
 /// One line on stderr that is redrawn each quantum.
 pub(crate) struct Progress {
@@ -12,13 +14,37 @@ pub(crate) struct Progress {
     moves: usize,
 }
 
+/// Whether the line of progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Never.
+    Never,
+    /// Where the command neither reads nor writes the terminal, which it could not share.
+    Unshared,
+    /// Wherever stderr is a terminal.
+    Asked,
+}
+
+impl Line {
+    /// `stdout_taken` says that the command's output goes to stderr.
+    fn is_shown(self, stdout_taken: bool) -> bool {
+        let shared = || io::stdin().is_terminal() || stdout_taken || io::stdout().is_terminal();
+        match self {
+            Self::Never => false,
+            Self::Unshared => !shared(),
+            Self::Asked => true,
+        }
+    }
+}
+
 impl Progress {
-    /// Hidden when asked to be quiet, and by itself where stderr is no terminal.
-    pub(crate) fn new(quiet: bool, policy: &str) -> Self {
-        let target = if quiet {
-            ProgressDrawTarget::hidden()
-        } else {
+    /// Hidden by itself where stderr is no terminal. `stdout_taken` says that the command's output
+    /// goes to stderr.
+    pub(crate) fn new(line: Line, stdout_taken: bool, policy: &str) -> Self {
+        let target = if line.is_shown(stdout_taken) {
             ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("consort {elapsed} {msg}") {
@@ -42,6 +68,11 @@ impl Progress {
         if self.bar.is_hidden() {
             return;
         }
+        if terminal_is_taken() {
+            // For good, and without a trace: the screen belongs to somebody else.
+            self.bar.set_draw_target(ProgressDrawTarget::hidden());
+            return;
+        }
         let line = format!(
             "{}: {} threads ({}), {} moves",
             self.policy,
@@ -56,6 +87,13 @@ impl Progress {
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Whether a program has switched the terminal to reading keys one by one or unseen, as those do
+/// that fill the screen, edit lines or ask for passwords.
+fn terminal_is_taken() -> bool {
+    let usual = LocalFlags::ICANON | LocalFlags::ECHO;
+    tcgetattr(io::stderr()).is_ok_and(|terminal| !terminal.local_flags.contains(usual))
 }
 
 /// A bar for a known number of like things, on a terminal only.

@@ -14,24 +14,29 @@ use std::process::Command;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
     ("consort-ext", &["consort-core"]),
+    ("consort-input", &[]),
     ("consort-isa", &[]),
     ("consort-kernels", &[]),
-    ("consort-lab", &["consort-core", "consort-sim"]),
+    (
+        "consort-lab",
+        &["consort-core", "consort-input", "consort-sim"],
+    ),
     (
         "consort-linux",
-        &["consort-core", "consort-ext", "consort-isa"],
+        &["consort-core", "consort-ext", "consort-input", "consort-isa"],
     ),
     (
         "consort",
         &[
             "consort-core",
+            "consort-input",
             "consort-kernels",
             "consort-lab",
             "consort-linux",
             "consort-sim",
         ],
     ),
-    ("consort-sim", &["consort-core"]),
+    ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-vmtest", &["consort-core"]),
 ];
 

@@ -77,12 +77,6 @@ fn bad_input_is_one_line_and_exit_code_2() {
         &["from 1ms to 1h"],
     );
     check_refused(
-        &["run", "--", "/no/such/command"],
-        &["not found", "/no/such/command"],
-    );
-    check_refused(&["run", "--", "no-such-command-here"], &["not found"]);
-    check_refused(&["run", "--", "/etc/passwd"], &["not executable"]);
-    check_refused(
         &["run", "--report", "/no/such/folder/r.json", "--", "true"],
         &["report"],
     );
@@ -96,7 +90,111 @@ fn bad_input_is_one_line_and_exit_code_2() {
     );
     check_refused(&["policies", "--format", "yaml"], &["yaml", "json"]);
     check_refused(&["completions", "tcsh"], &["tcsh", "bash"]);
-    check_refused(&["man", "/no/such/folder"], &["/no/such/folder"]);
+    check_refused(&["man", "/dev/null/man"], &["/dev/null/man"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_started_has_the_status_that_shells_give_it() {
+    let folder = folder();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "true").unwrap();
+    let check = |command: &str, code: i32, part: &str| {
+        let output = run(consort().args(["run", "--", command]));
+        let line = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{command}: {line}");
+        assert_eq!(line.lines().count(), 1, "{command}: {line}");
+        assert!(line.contains(part) && line.contains(command), "{line}");
+        assert!(output.stdout.is_empty(), "{command}");
+    };
+    check("/no/such/command", 127, "not found");
+    check("no-such-command-here", 127, "not found");
+    check("/etc/passwd", 126, "not executable");
+    check("/", 126, "not executable");
+    check(plain.to_str().unwrap(), 126, "not executable");
+}
+
+#[test]
+fn files_that_do_not_end_are_refused_at_once() {
+    for option in ["--config", "--topology", "--profile"] {
+        check_refused(
+            &["run", option, "/dev/zero", "--", "true"],
+            &["/dev/zero", "it is a device, not a file or a pipe"],
+        );
+        check_refused(&["run", option, "/", "--", "true"], &["it is a folder"]);
+    }
+    let folder = folder();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (zero, endless) = (file("zero.toml"), file("endless.toml"));
+    std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+    let sparse = std::fs::File::create(&endless).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    for (file, part) in [(&zero, "it is a device"), (&endless, "larger than 16 MiB")] {
+        check_refused(&["machine", "--machine", file], &[part]);
+        check_refused(&["programs", file], &[part]);
+        check_refused(&["run", "--model", file, "--", "true"], &[part]);
+        check_refused(
+            &[
+                "run",
+                "--policy",
+                &format!("symbiotic:model={file}"),
+                "--",
+                "true",
+            ],
+            &[part],
+        );
+        let reference = ["reproduce", "W1", "--quick", "--reference", file];
+        check_refused(&reference, &[part]);
+    }
+    assert!(
+        run(consort().args(["run", "-q", "--config", "/dev/null", "--", "true"]))
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn a_bad_value_from_a_configuration_names_the_file_and_the_key() {
+    let folder = folder();
+    let config = folder.path().join("config.toml");
+    let check = |content: &str, parts: &[&str]| {
+        std::fs::write(&config, content).unwrap();
+        let args = ["run", "--config", config.to_str().unwrap(), "--", "true"];
+        check_refused(&args, &[parts, &["config.toml"]].concat());
+    };
+    check(
+        "[run]\npolicy = \"workovr\"\n",
+        &["run.policy", "did you mean 'workover'"],
+    );
+    check(
+        "[run]\npolicy = \"none:x=1\"\n",
+        &["run.policy", "no option 'x'"],
+    );
+    check(
+        "[run]\ntopology = \"/no/file\"\n",
+        &["run.topology", "/no/file"],
+    );
+}
+
+#[test]
+fn no_error_says_the_same_thing_twice() {
+    let bad: [&[&str]; 6] = [
+        &["run", "--config", "/no/file", "--", "true"],
+        &["run", "--profile", "/no/file", "--", "true"],
+        &["run", "--", "/etc/passwd"],
+        &["machine", "--machine", "/no/file.toml"],
+        &["reproduce", "W1", "--reference", "/no/file"],
+        &["man", "/dev/null/man"],
+    ];
+    for args in bad {
+        let line = stderr(&run(consort().args(args)));
+        for part in line.split(": ").map(str::trim) {
+            assert_eq!(
+                line.matches(part).count(),
+                1,
+                "{args:?}: '{part}' in {line}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -198,17 +296,16 @@ fn machine_as_csv_has_a_row_per_pu() {
 
 #[test]
 fn completions_and_man_pages_know_every_verb() {
-    let output = run(consort().args(["completions", "bash"]));
+    let output = run(consort()
+        .args(["--", "consort", ""])
+        .envs([("CONSORT_COMPLETE", "bash"), ("_CLAP_COMPLETE_INDEX", "1")]));
     let script = String::from_utf8(output.stdout).unwrap();
     let folder = folder();
-    assert!(
-        run(consort().arg("man").arg(folder.path()))
-            .status
-            .success()
-    );
+    let folder = folder.path().join("made/here");
+    assert!(run(consort().arg("man").arg(&folder)).status.success());
     for verb in verbs() {
         assert!(script.contains(&verb), "{verb} is not completed");
-        assert!(folder.path().join(format!("consort-{verb}.1")).is_file());
+        assert!(folder.join(format!("consort-{verb}.1")).is_file());
     }
 }
 

@@ -84,7 +84,13 @@ fn all_mappings_are_those_that_differ() {
 
 #[test]
 fn the_table_is_for_people_and_csv_has_a_line_per_value() {
-    let people = String::from_utf8(map(&[]).stdout).unwrap();
+    let output = map(&[]);
+    assert!(
+        stderr(&output).contains("will take about"),
+        "{}",
+        stderr(&output)
+    );
+    let people = String::from_utf8(output.stdout).unwrap();
     for part in ["Key resources", "most important resource", "L2MP", "spr"] {
         assert!(people.contains(part), "'{part}' is missing in: {people}");
     }
@@ -178,10 +184,19 @@ fn two_foreign_programs_are_mapped_here_and_what_cannot_be_told_is_said() {
     assert_eq!(found["workload"], "xz+sh");
     let programs = rows(table(&found, "programs"));
     assert_eq!(programs.len(), 8);
+    let counted = found["tier"] == "counters";
     for row in programs {
         assert!(row["time"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["utilisation"].as_f64().unwrap() > 0.0, "{row}");
+        // What is not counted is absent, with its reason, whatever else might stand for it.
+        assert_eq!(row["cycles"].is_number(), counted, "{row}");
+        assert!(counted || row["cycles"]["missing"].is_string(), "{row}");
     }
+    let told = stderr(&output);
+    assert!(
+        told.contains("4 mappings") && told.contains("will take about"),
+        "{told}"
+    );
     for question in found["questions"].as_array().unwrap() {
         let answered = question["answered"] == true;
         assert!(answered || question["reason"].is_string(), "{question}");

@@ -120,7 +120,8 @@ fn of_one_core(core: &Verdict) -> Verdict {
     }
 }
 
-/// Apart where no stress is slowed, else unclear; the least sure of them decides.
+/// Apart where no stress is slowed, else unclear; the least sure of them decides. What ran clearly
+/// faster together than alone was disturbed, and tells nothing.
 fn apart(pair: &PairEvidence, stresses: &[Stress]) -> Verdict {
     let mut least: Option<(f64, String)> = None;
     for &stress in stresses {
@@ -128,6 +129,11 @@ fn apart(pair: &PairEvidence, stresses: &[Stress]) -> Verdict {
             return Verdict::unclear(format!("{stress} was not measured"));
         };
         let why = told(stress, slowdown);
+        if let Side::Below(_) = side_of_ratio(slowdown, 1.0 / SLOWED) {
+            return Verdict::unclear(format!(
+                "{why}: no PU makes another faster, so something else did, and it was measured in vain"
+            ));
+        }
         match side_of_ratio(slowdown, SLOWED) {
             Side::Below(confidence) => {
                 if least.as_ref().is_none_or(|(least, _)| confidence < *least) {

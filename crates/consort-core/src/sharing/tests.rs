@@ -153,6 +153,23 @@ fn noise_is_not_taken_for_an_answer() {
 }
 
 #[test]
+fn what_ran_faster_together_than_alone_tells_nothing() {
+    let truth = Truth::new(2, 1, 2);
+    let mut evidence = truth.evidence(0.03);
+    assert_eq!(
+        infer(&truth.pus(), &evidence).pairs[0].core.sharing,
+        Sharing::Apart
+    );
+    for effect in &mut evidence[0].effects {
+        effect.slowdown = ratio(0.5, 1.02);
+    }
+    let pair = &infer(&truth.pus(), &evidence).pairs[0];
+    assert_eq!(pair.core.sharing, Sharing::Unclear, "{pair:?}");
+    assert_eq!(pair.l2.sharing, Sharing::Unclear, "{pair:?}");
+    assert!(pair.core.why.contains("0.50"), "{pair:?}");
+}
+
+#[test]
 fn one_pu_is_one_core_and_no_pu_is_none() {
     let one = infer(&"5".parse().unwrap(), &[]);
     assert_eq!(texts(&one.cores), ["5"]);

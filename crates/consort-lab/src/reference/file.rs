@@ -51,7 +51,7 @@ pub enum ReferenceError {
 /// # Errors
 /// When it cannot be read or a line is malformed.
 pub fn read(path: &Path) -> Result<Vec<ReferenceLine>, ReferenceError> {
-    match std::fs::read_to_string(path) {
+    match consort_input::text(path) {
         Ok(text) => parse(&path.display().to_string(), &text),
         Err(cause) => Err(ReferenceError::Io {
             path: path.to_owned(),

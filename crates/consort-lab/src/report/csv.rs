@@ -6,6 +6,7 @@
 
 use super::cell::Cell;
 use super::table::{SUFFIXES, Table};
+use consort_core::visible;
 use std::io::Write;
 use thiserror::Error;
 
@@ -37,7 +38,8 @@ fn write_records(out: &mut dyn Write, table: &Table) -> Result<(), csv::Error> {
     writer.write_record(header(table, &wide))?;
     for row in table.rows() {
         let fields = row.cells.iter().zip(&wide).flat_map(|(c, w)| fields(c, *w));
-        writer.write_record(std::iter::once(row.key.clone()).chain(fields))?;
+        let key = visible(&row.key).into_owned();
+        writer.write_record(std::iter::once(key).chain(fields))?;
     }
     writer.flush()?;
     Ok(())
@@ -64,7 +66,7 @@ fn header(table: &Table, wide: &[bool]) -> Vec<String> {
 
 fn fields(cell: &Cell, wide: bool) -> Vec<String> {
     let value = match cell {
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) => visible(text).into_owned(),
         Cell::Count(count) => count.to_string(),
         other => plain(other.value()),
     };

@@ -1,14 +1,14 @@
 //! Studies as HTML pages that open from disk: an index, and a page per study.
 //!
 //! Everything is inside: style, figures as SVG, no script, nothing from a
-//! network. Light or dark follows the reader's setting; figures stay light, as
-//! they are files of their own too.
+//! network. Light or dark follows the reader's setting, in figures as well.
 
 use super::cell::Cell;
 use super::figure::Figure;
 use super::svg::{SvgError, draw};
 use super::table::{Column, Row, Table};
 use crate::study::StudyReport;
+use consort_core::visible;
 
 const STYLE: &str = include_str!("page.css");
 /// The index's file name.
@@ -60,10 +60,10 @@ fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// Text that is nothing but text in HTML, inside and outside of quotes.
+/// Text that is nothing but text in HTML, inside and outside of quotes, all of it visible.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in visible(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -154,7 +154,7 @@ fn table(table: &Table) -> String {
     let rows: String = rows.collect();
     let n = common.map_or_else(String::new, |n| format!(" <small>n={n}</small>"));
     format!(
-        "<div class=\"wide\"><table>\n<caption>{}{n}</caption>\n\
+        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>{}{n}</caption>\n\
          <thead><tr><th></th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(table.title())
     )

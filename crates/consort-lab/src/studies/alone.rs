@@ -207,7 +207,8 @@ impl Totals {
 
     fn per_copy(self, copies: f64) -> Told {
         Told {
-            fpu_usage: self.fpu_cycles / self.cycles,
+            // Read noise may take a counter of empty cycles beyond the cycles.
+            fpu_usage: (self.fpu_cycles / self.cycles).clamp(0.0, 1.0),
             l2_misses: 100.0 * self.l2_misses / self.cycles,
             gcycles: self.cycles / copies / GIGA,
             ginstr: self.instructions / copies / GIGA,

@@ -21,6 +21,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::thread;
 use thiserror::Error;
 
 /// The environment variable that tells a run's programs from others.
@@ -32,10 +33,15 @@ pub enum LaunchError {
     /// There is no such command.
     #[error("command not found: {}", .0.display())]
     NotFound(OsString),
-    /// It may not be executed.
-    #[error("command not executable: {}", .0.display())]
-    NotExecutable(OsString),
-    /// Anything else.
+    /// It cannot be executed.
+    #[error("command not executable: {}: {source}", .command.display())]
+    NotExecutable {
+        /// The command.
+        command: OsString,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Anything else, as when no process can be made.
     #[error("cannot start {}: {source}", .command.display())]
     Failed {
         /// The command.
@@ -46,11 +52,11 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    fn new(command: OsString, source: io::Error) -> Self {
+    /// Of a process that was there and could not execute the command.
+    fn exec(command: OsString, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::NotFound => Self::NotFound(command),
-            io::ErrorKind::PermissionDenied => Self::NotExecutable(command),
-            _ => Self::Failed { command, source },
+            _ => Self::NotExecutable { command, source },
         }
     }
 }
@@ -102,24 +108,32 @@ pub fn launch(
     before_exec: impl FnOnce(u32),
 ) -> Result<Launched, LaunchError> {
     let name = command.get_program().to_owned();
-    let (mut ours, theirs) =
-        UnixStream::pair().map_err(|source| LaunchError::new(name.clone(), source))?;
+    let failed = |source| LaunchError::Failed {
+        command: name.clone(),
+        source,
+    };
+    let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
     command.env(RUN_MARKER, run_id);
     hold_before_exec(&mut command, theirs, ours.as_raw_fd());
-    let spawned = std::thread::scope(|scope| {
+    let mut held = None;
+    let spawned = thread::scope(|scope| {
         // The command is dropped after the attempt, and with it the child's end
         // of the pair: a fork that fails ends the wait below.
-        let spawning = scope.spawn(move || command.spawn());
-        if let Some(pid) = held_pid(&mut ours) {
+        let spawning = thread::Builder::new().spawn_scoped(scope, move || command.spawn())?;
+        held = held_pid(&mut ours);
+        if let Some(pid) = held {
             before_exec(pid);
             // Fails when the child was killed meanwhile; waiting for it tells.
             let _ = ours.write_all(&[0]);
         }
-        spawning.join()
+        let ended = spawning.join();
+        ended.unwrap_or_else(|_| Err(io::Error::other("the launching thread panicked")))
     });
-    let result = spawned.unwrap_or_else(|_| Err(io::Error::other("the launching thread panicked")));
-    let child = result.map_err(|source| LaunchError::new(name, source))?;
-    Ok(Launched { child })
+    match spawned {
+        Ok(child) => Ok(Launched { child }),
+        Err(source) if held.is_some() => Err(LaunchError::exec(name, source)),
+        Err(source) => Err(failed(source)),
+    }
 }
 
 /// The pid that the child sends; none when there is no child.

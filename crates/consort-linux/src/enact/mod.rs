@@ -58,6 +58,7 @@ mod runtime_dir;
 mod signals;
 mod spare_dir;
 mod wait;
+mod witness;
 
 pub use adopt::{AdoptError, ChildStatus};
 pub use enactor::{EnactConfig, EnactError, Enactor, ThreadState};

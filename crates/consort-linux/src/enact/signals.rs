@@ -2,21 +2,22 @@
 //!
 //! The program shares the caller's process group, so what the terminal sends
 //! (Ctrl-C, Ctrl-\, Ctrl-Z, a hang-up) reaches it without help; such signals
-//! come from the kernel. What another process sends to the caller alone is
-//! passed on. Pitfall: a signal that another process sends to the whole group
-//! reaches the program twice.
+//! come from the kernel. So does what another process sends to the whole group,
+//! which a [`Witness`] tells. What is sent to the caller alone is passed on.
 //!
 //! Usage: make [`Signals`] before any other thread exists, as these inherit the
 //! blocked signals; poll its descriptor; do what [`relay`] says of each event.
 
+use super::witness::Witness;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, raise, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Signals that are taken over, SIGCHLD among them.
-const TAKEN: [Signal; 9] = [
+const TAKEN: [Signal; 10] = [
     Signal::SIGINT,
     Signal::SIGQUIT,
     Signal::SIGTERM,
@@ -25,6 +26,7 @@ const TAKEN: [Signal; 9] = [
     Signal::SIGUSR2,
     Signal::SIGTSTP,
     Signal::SIGCONT,
+    Signal::SIGALRM,
     Signal::SIGCHLD,
 ];
 
@@ -39,6 +41,8 @@ pub struct SignalEvent {
     pub signal: Signal,
     /// Whether the kernel sent it by itself, as for keys on the terminal.
     pub from_kernel: bool,
+    /// Whether a process sent it to the whole process group.
+    pub to_group: bool,
     /// Pid of the sender, where a process sent it.
     pub sender: u32,
 }
@@ -58,7 +62,10 @@ pub enum Relay {
 pub fn relay(event: SignalEvent, child: u32) -> Relay {
     match event.signal {
         Signal::SIGCHLD => Relay::AskChild,
-        _ if event.from_kernel || event.sender == child => Relay::Nothing,
+        _ if event.to_group || event.sender == child => Relay::Nothing,
+        // A timer that was set before this program began: the kernel sends that here alone.
+        Signal::SIGALRM => Relay::Forward(Signal::SIGALRM),
+        _ if event.from_kernel => Relay::Nothing,
         signal => Relay::Forward(signal),
     }
 }
@@ -67,6 +74,8 @@ pub fn relay(event: SignalEvent, child: u32) -> Relay {
 #[derive(Debug)]
 pub struct Signals {
     fd: SignalFd,
+    /// None where no process could be made for it.
+    witness: Option<RefCell<Witness>>,
 }
 
 impl Signals {
@@ -79,7 +88,8 @@ impl Signals {
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         set.thread_block()?;
         SigSet::from_iter([UNREAD]).thread_block()?;
-        Ok(Self { fd })
+        let witness = Witness::start().ok().map(RefCell::new);
+        Ok(Self { fd, witness })
     }
 
     /// The next signal that has come, if any.
@@ -88,14 +98,25 @@ impl Signals {
     /// What the kernel answers.
     pub fn next(&self) -> Result<Option<SignalEvent>, Errno> {
         let Some(info) = self.fd.read_signal()? else {
+            self.witness(Witness::rest);
             return Ok(None);
         };
-        let signal = Signal::try_from(info.ssi_signo.cast_signed())?;
-        Ok(Some(SignalEvent {
-            signal,
+        let mut event = SignalEvent {
+            signal: Signal::try_from(info.ssi_signo.cast_signed())?,
             from_kernel: info.ssi_code == libc::SI_KERNEL,
+            to_group: false,
             sender: info.ssi_pid,
-        }))
+        };
+        if event.signal != Signal::SIGCHLD {
+            let saw = self.witness(|witness| witness.saw(event.signal));
+            event.to_group = saw == Some(true) && !event.from_kernel;
+        }
+        Ok(Some(event))
+    }
+
+    fn witness<T>(&self, ask: impl FnOnce(&mut Witness) -> T) -> Option<T> {
+        let witness = self.witness.as_ref()?;
+        Some(ask(&mut witness.borrow_mut()))
     }
 
     /// Stops this process by the signal that stopped the program, so that the
@@ -128,9 +149,19 @@ mod tests {
         let event = SignalEvent {
             signal,
             from_kernel,
+            to_group: false,
             sender,
         };
         assert_eq!(relay(event, 42), expect);
+        let to_group = SignalEvent {
+            to_group: true,
+            ..event
+        };
+        let already = match signal {
+            Signal::SIGCHLD => Relay::AskChild,
+            _ => Relay::Nothing,
+        };
+        assert_eq!(relay(to_group, 42), already);
     }
 
     #[test]
@@ -141,6 +172,7 @@ mod tests {
         check(Signal::SIGTERM, false, 7, Relay::Forward(Signal::SIGTERM));
         check(Signal::SIGTERM, false, 42, Relay::Nothing);
         check(Signal::SIGCHLD, false, 42, Relay::AskChild);
+        check(Signal::SIGALRM, true, 0, Relay::Forward(Signal::SIGALRM));
     }
 
     #[test]

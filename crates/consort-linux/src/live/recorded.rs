@@ -88,7 +88,7 @@ impl Recorded {
     /// A file that is not there, not of the form, or without measures.
     pub fn read(path: &Path) -> Result<Self, RecordedError> {
         let origin = path.to_owned();
-        match std::fs::read_to_string(path) {
+        match consort_input::text(path) {
             Ok(text) => Self::parse(&text, origin),
             Err(source) => Err(RecordedError::Read { origin, source }),
         }

@@ -74,7 +74,7 @@ impl Live {
                     self.forward(signal);
                 }
                 Relay::AskChild => self.take_child_events()?,
-                Relay::Nothing if event.from_kernel => {
+                Relay::Nothing if event.from_kernel || event.to_group => {
                     if self.wake_for(event) {
                         self.forward(event.signal);
                     }

@@ -259,7 +259,7 @@ impl MachineRef {
 }
 
 fn read(path: &Path) -> Result<MachineSpec, MachineError> {
-    let text = std::fs::read_to_string(path).map_err(|error| MachineError::Read {
+    let text = consort_input::text(path).map_err(|error| MachineError::Read {
         path: path.to_owned(),
         error,
     })?;

@@ -1,5 +1,6 @@
 //! Arguments of the verbs that repeat, measure and check: studies, benches, validation.
 
+use super::values;
 use super::{Format, Jobs};
 use clap::Args;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// Studies by id, `all` of them, or `list` to list them
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required = true, value_name = "ID", add = values::study_ids())]
     pub(crate) studies: Vec<String>,
     /// The shape of the results in seconds, from fewer and shorter runs
     #[arg(long)]
@@ -34,7 +35,7 @@ pub(crate) struct ReproduceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Benches; all of them if none is given
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = values::benches())]
     pub(crate) names: Vec<String>,
     /// List the benches instead of running them
     #[arg(long)]
@@ -52,7 +53,7 @@ pub(crate) struct BenchArgs {
 pub(crate) struct ValidateArgs {
     /// Only this group of checks; can be given several times. consistency, independent,
     /// conservation, placement or speed
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = values::check_groups())]
     pub(crate) group: Vec<String>,
     /// Fewer and shorter runs
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! Arguments of the verbs that show what there is: machines, policies, programs, formats.
 
+use super::values;
 use super::{Format, ProbeArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_core::PuSet;
@@ -16,7 +17,7 @@ pub(crate) struct MachineArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
     /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE,prefetch=off`; or `live`
-    #[arg(long, value_name = "MACHINE", default_value = LIVE)]
+    #[arg(long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
     /// List the described machines
     #[arg(long, conflicts_with_all = ["machine", "check"])]
@@ -56,9 +57,10 @@ pub(crate) struct PoliciesArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ProgramsArgs {
     /// Describe this program: NAME or FILE.toml
+    #[arg(add = values::programs())]
     pub(crate) name: Option<String>,
     /// Only the programs of this suite
-    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    #[arg(long, value_name = "NAME", conflicts_with = "name", add = values::suites())]
     pub(crate) suite: Option<String>,
     /// How to print; json and csv of one program are its description and its phases
     #[arg(long, value_enum, default_value_t)]

@@ -1,6 +1,7 @@
 //! Arguments of `map`.
 
 use super::time::parse_simulated;
+use super::values;
 use super::{Format, Jobs, LIVE};
 use clap::Args;
 use std::path::PathBuf;
@@ -10,16 +11,16 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(crate) struct MapArgs {
     /// Machine to simulate, NAME or FILE.toml as `consort machine --list` has them; or `live`
-    #[arg(short, long, value_name = "MACHINE", default_value = LIVE)]
+    #[arg(short, long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
     /// Programs on a simulated machine: streamcluster@4+facesim@4
-    #[arg(short, long, value_name = "WORKLOAD", conflicts_with = "command")]
+    #[arg(short, long, value_name = "WORKLOAD", conflicts_with = "command", add = values::workloads())]
     pub(crate) workload: Option<String>,
     /// A program on this machine, with its arguments as a shell would part them; once per program
-    #[arg(short, long, value_name = "CMD")]
+    #[arg(short, long, value_name = "CMD", add = values::command())]
     pub(crate) command: Vec<String>,
     /// Mappings, comma-separated: os, iso, int, spr; or `all` that differ, and os
-    #[arg(long, value_name = "MAPPINGS", default_value = "os,iso,int,spr")]
+    #[arg(long, value_name = "MAPPINGS", default_value = "os,iso,int,spr", add = values::mappings())]
     pub(crate) mappings: String,
     /// Mappings that `all` may make
     #[arg(long, value_name = "N", default_value_t = 100)]

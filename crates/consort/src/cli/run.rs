@@ -1,5 +1,6 @@
 //! Arguments of `run`: what places the threads of a command.
 
+use super::values;
 use super::{Format, parse_interval};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -18,7 +19,7 @@ fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
     /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
-    #[arg(short, long, value_name = "POLICY")]
+    #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
     pub(crate) policy: Option<String>,
     /// Quantum between decisions, for example 200ms or 1s; the policy's own if not given
     #[arg(short, long, value_name = "TIME", value_parser = parse_interval)]
@@ -68,6 +69,9 @@ pub(crate) struct RunArgs {
     /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Show the line of progress even where the command reads or writes the terminal itself
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) progress: bool,
     /// No progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -76,7 +80,6 @@ pub(crate) struct RunArgs {
         required = true,
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        value_name = "CMD"
-    )]
+        value_name = "CMD", add = values::command())]
     pub(crate) command: Vec<OsString>,
 }

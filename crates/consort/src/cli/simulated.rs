@@ -1,6 +1,7 @@
 //! Arguments of the verbs that run a workload on a described machine.
 
 use super::time::parse_simulated;
+use super::values;
 use super::{Format, Jobs};
 use clap::Args;
 use std::path::PathBuf;
@@ -10,10 +11,10 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes alone, :prefetch=off without prefetchers; see `consort machine --list`
-    #[arg(short, long, value_name = "MACHINE")]
+    #[arg(short, long, value_name = "MACHINE", add = values::machines())]
     pub(crate) machine: String,
     /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file
-    #[arg(short, long, value_name = "WORKLOAD")]
+    #[arg(short, long, value_name = "WORKLOAD", add = values::workloads())]
     pub(crate) workload: String,
     /// Model of the operating system beneath the policies
     #[arg(long, value_name = "NAME", default_value = "linux")]
@@ -39,7 +40,7 @@ pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Policy with options as NAME:key=value,key=value, or linux, linux-grouped, linux-itmt, pinned for none
-    #[arg(short, long, value_name = "POLICY", default_value = "linux")]
+    #[arg(short, long, value_name = "POLICY", default_value = "linux", add = values::simulated_policy())]
     pub(crate) policy: String,
     /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE
     #[arg(long, value_name = "FILE")]
@@ -56,10 +57,10 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Policies, comma-separated; one with several options goes into a --policies of its own
-    #[arg(short, long, value_name = "POLICIES", required = true)]
+    #[arg(short, long, value_name = "POLICIES", required = true, add = values::policy_list())]
     pub(crate) policies: Vec<String>,
     /// The policy to which speedups refer; linux if it takes part, else the first
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", add = values::simulated_policy())]
     pub(crate) baseline: Option<String>,
     /// Runs of each policy, with successive seeds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -1,6 +1,7 @@
 //! Arguments of `train`: models from runs of programs together.
 
 use super::time::parse_simulated;
+use super::values;
 use super::{Format, Jobs, LIVE};
 use clap::Args;
 use std::path::PathBuf;
@@ -10,11 +11,11 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
     /// Machine to train on: NAME or FILE.toml for a simulated one, or `live` for this one
-    #[arg(short, long, value_name = "MACHINE", default_value = LIVE)]
+    #[arg(short, long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
     /// Training programs by comma: simulated ones (all of spec2006 if not given), or kernels on
     /// the live machine
-    #[arg(short, long, value_name = "PROGRAMS", value_delimiter = ',')]
+    #[arg(short, long, value_name = "PROGRAMS", value_delimiter = ',', add = values::program_list())]
     pub(crate) programs: Vec<String>,
     /// Threads per core to train for, by comma; 2 and, where a simulated core takes as many, 4
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=8))]

@@ -7,7 +7,6 @@ use crate::progress;
 use anyhow::Result;
 use consort_lab::bench::{self, Bench, BenchError, Effort, Row, run};
 use serde::Serialize;
-use std::io::Write;
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Row>] = &[
@@ -46,10 +45,10 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     let rows = run(&benches, effort, &|done, total| progress.at(done, total));
     progress.finish();
     let rows = rows.map_err(refusal)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     if args.format == Format::Table {
-        out.write_all(footer(effort).as_bytes())?;
+        output::people(&mut out, &footer(effort))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -60,7 +59,7 @@ fn list(benches: &[Box<dyn Bench>], format: Format) -> Result<()> {
         summary: bench.summary(),
     });
     let rows: Vec<Listed> = listed.collect();
-    output::print(&mut std::io::stdout().lock(), format, LIST, &rows, &rows)
+    output::print(&mut output::stdout(), format, LIST, &rows, &rows)
 }
 
 /// A name that is none is the caller's mistake; all else is a failed run.

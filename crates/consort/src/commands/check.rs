@@ -43,7 +43,7 @@ fn count(value: Option<f64>) -> String {
 /// Exit code 1 when an event is wrong: its tier must not be trusted.
 pub(crate) fn execute(args: &MachineArgs, host: &Host) -> Result<ExitCode> {
     let rows = rows(host);
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     let wrong = rows.iter().any(|row| row.verdict == "wrong");
     Ok(ExitCode::from(u8::from(wrong)))

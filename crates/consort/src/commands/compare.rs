@@ -10,7 +10,6 @@ use consort_lab::experiment::{
     Comparison, Contender, Experiment, ExperimentError, Measure, Row, compare,
 };
 use consort_lab::{Context, Progress, Scale};
-use std::io::Write;
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Row>] = &[
@@ -36,7 +35,7 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let compared = compare(&experiment, &contenders, baseline, runs, &context);
     progress.finish();
     let comparison = compared.map_err(refusal)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(
         &mut out,
         args.setup.format,
@@ -46,7 +45,7 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     )?;
     if args.setup.format == crate::cli::Format::Table {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
-        out.write_all(footer(&comparison, &machine).as_bytes())?;
+        output::people(&mut out, &footer(&comparison, &machine))?;
     }
     Ok(ExitCode::SUCCESS)
 }

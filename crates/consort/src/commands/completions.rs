@@ -1,13 +1,26 @@
-//! `consort completions`: a completion script for a shell.
+//! `consort completions`: what a shell needs to complete words.
+//!
+//! The script asks this program for the words, so that they are those that it knows: policies,
+//! machines and programs of the user's own among them.
 
-use crate::cli::{Cli, CompletionsArgs};
+use crate::cli::{COMPLETE, CompletionsArgs};
+use crate::failure::bad_input;
+use crate::output;
 use anyhow::Result;
-use clap::CommandFactory;
+use clap_complete::env::Shells;
+use std::io::Write;
 use std::process::ExitCode;
 
+/// What shells call this program, and find it by.
+const NAME: &str = "consort";
+
 pub(crate) fn execute(args: &CompletionsArgs) -> Result<ExitCode> {
+    let shell = args.shell.to_string();
+    let shells = Shells::builtins();
+    let completer = shells.completer(&shell);
+    let completer = completer.ok_or_else(|| bad_input(format!("unknown shell '{shell}'")))?;
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "consort", &mut script);
-    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+    completer.write_registration(COMPLETE, NAME, NAME, NAME, &mut script)?;
+    output::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,12 +7,10 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 
 pub(crate) fn execute(args: &ManArgs) -> Result<ExitCode> {
-    if !args.folder.is_dir() {
-        return Err(bad_input(format!(
-            "{} is not a folder",
-            args.folder.display()
-        )));
-    }
+    std::fs::create_dir_all(&args.folder).map_err(|error| {
+        let folder = args.folder.display();
+        bad_input(format!("cannot make folder {folder}: {error}"))
+    })?;
     clap_mangen::generate_to(Cli::command(), &args.folder)
         .with_context(|| format!("cannot write man pages into {}", args.folder.display()))?;
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! `consort policies`: the registry as a table.
 
 use crate::cli::PoliciesArgs;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, Column, extra_text, number, text};
 use anyhow::Result;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 const COLUMNS: &[Column<PolicyInfo>] = &[
     text("name", |p| p.name.to_owned()),
-    text("family", |p| p.family.to_owned()),
+    extra_text("family", |p| p.family.to_owned()),
     text("needs", |p| {
         let needs: Vec<&str> = p.needs.iter().map(|signal| signal.name()).collect();
         if needs.is_empty() {
@@ -20,17 +20,17 @@ const COLUMNS: &[Column<PolicyInfo>] = &[
     }),
     text("tier from", |p| p.tier_min.to_string()),
     number("quantum (ms)", |p| p.quantum_ms.to_string()),
-    text("runs on", |p| match (p.live, p.simulated) {
+    extra_text("runs on", |p| match (p.live, p.simulated) {
         (true, true) => "live, simulated".to_owned(),
         (true, false) => "live".to_owned(),
         (false, _) => "simulated".to_owned(),
     }),
     text("summary", |p| p.summary.to_owned()),
-    text("source", |p| p.source.to_owned()),
+    extra_text("source", |p| p.source.to_owned()),
 ];
 
 pub(crate) fn execute(args: &PoliciesArgs) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, REGISTRY, REGISTRY)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,6 @@ pub(crate) fn execute(args: &SchemaArgs) -> Result<ExitCode> {
         SchemaKind::Machine => machine_schema(),
         SchemaKind::Program => program_schema(),
     };
-    output::json(&mut std::io::stdout().lock(), &schema)?;
+    output::json(&mut output::stdout(), &schema)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,6 @@ use consort_lab::experiment::{Contender, Experiment, ProgramResult, RunResult};
 use consort_sim::engine::{Observer, Segment};
 use explain::{Explained, Last};
 use serde::Serialize;
-use std::io::Write;
 use std::process::ExitCode;
 use timeline::Timeline;
 
@@ -64,7 +63,7 @@ fn check_thread(args: &SimulateArgs, experiment: &Experiment) -> Result<()> {
 }
 
 fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     let format = args.setup.format;
     output::print(
         &mut out,
@@ -75,9 +74,9 @@ fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> R
     )?;
     if format == Format::Table {
         let machine = descriptions::label(&args.setup.machine, &run.machine);
-        out.write_all(summary(run, &machine).as_bytes())?;
+        output::people(&mut out, &summary(run, &machine))?;
         if let Some(explained) = explain {
-            out.write_all(explained.table().as_bytes())?;
+            output::people(&mut out, &explained.table())?;
         }
     }
     Ok(())

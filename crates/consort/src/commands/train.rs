@@ -17,7 +17,6 @@ use consort_lab::train::{MIN_PROGRAMS, TrainingSet};
 use document::Document;
 pub(crate) use live::{WORKER, work};
 use outcome::Outcome;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// What training runs gave, wherever they ran.
@@ -52,11 +51,11 @@ pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
 }
 
 fn print(args: &TrainArgs, outcome: &Outcome) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match args.format {
         Format::Json => output::json(&mut out, &Document::new(args, outcome)),
         Format::Csv => output::csv(&mut out, show::CSV_COLUMNS, &show::component_rows(outcome)),
-        Format::Table => Ok(out.write_all(show::report(args, outcome).as_bytes())?),
+        Format::Table => Ok(output::people(&mut out, &show::report(args, outcome))?),
     }
 }
 

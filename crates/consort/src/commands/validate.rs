@@ -1,6 +1,7 @@
 //! `consort validate`: what the simulation gives beside what was published or measured.
 
 use crate::cli::{Format, ValidateArgs};
+use crate::commands::reproduce::heads;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use crate::progress;
@@ -8,7 +9,6 @@ use anyhow::Result;
 use consort_lab::report::Cell;
 use consort_lab::validate::{self, Check, Data, GroupSummary, Inputs, Validation};
 use consort_lab::{Context, Progress, Scale, report};
-use std::io::Write;
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Check>] = &[
@@ -65,9 +65,9 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let result = validate::run(&groups, &inputs);
     progress.finish();
     let validation = result?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match args.format {
-        Format::Table => out.write_all(page(&validation).as_bytes())?,
+        Format::Table => output::people(&mut out, &page(&validation))?,
         Format::Json => output::json(&mut out, &validation)?,
         Format::Csv => output::csv(&mut out, CSV, &validation.checks)?,
     }
@@ -116,21 +116,10 @@ fn section(validation: &Validation, group: &GroupSummary) -> String {
 
 /// A table of the lab, laid out.
 fn plain(table: &report::Table) -> String {
-    let headings = table.columns().iter().map(report::Column::heading);
+    let heads: Vec<output::Head> = heads(table).collect();
     let rows = table.rows().iter();
     let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());
-    let lines: Vec<Vec<String>> = std::iter::once(headings.collect()).chain(rows).collect();
-    let widths: Vec<usize> = (0..table.columns().len())
-        .map(|column| lines.iter().map(|l| l[column].len()).max().unwrap_or(0))
-        .collect();
-    let line = |cells: &Vec<String>| {
-        let padded = cells.iter().zip(&widths);
-        let line: String = padded
-            .map(|(cell, width)| format!("{cell:width$}  "))
-            .collect();
-        format!("{}\n", line.trim_end())
-    };
-    lines.iter().map(line).collect()
+    output::grid(&heads, rows)
 }
 
 fn sources(checks: &[Check]) -> String {

@@ -348,6 +348,6 @@ mod tests {
         let mut ledger = Ledger::default();
         let threads = vec![thread(7, SECOND_NS, 0.6), thread(8, 1_000_000, 0.0)];
         ledger.observe(&seen(threads, vec![]));
-        insta::assert_snapshot!(crate::report::text(&ledger.report(ending())));
+        insta::assert_snapshot!(crate::report::text(&ledger.report(ending()), None));
     }
 }

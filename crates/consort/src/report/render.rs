@@ -1,7 +1,8 @@
 //! The report for people.
 
 use super::{RunReport, ThreadRow};
-use crate::output::{self, Column, number};
+use crate::output::{self, Column, extra, number};
+use consort_core::visible;
 use consort_linux::enforce::EnactorKind;
 use std::fmt::Write;
 
@@ -20,11 +21,11 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
     number("CPU s", |t| format!("{:.2}", t.cpu_s)),
     output::text("class", |t| t.class.to_string()),
     number("fp %", |t| percent_or_dash(t.mix.map(|m| m.fp))),
-    number("vec %", |t| percent_or_dash(t.mix.map(|m| m.vector))),
+    extra("vec %", |t| percent_or_dash(t.mix.map(|m| m.vector))),
     number("int %", |t| percent_or_dash(t.mix.map(|m| m.int))),
-    number("load %", |t| percent_or_dash(t.mix.map(|m| m.load))),
-    number("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
-    number("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
+    extra("load %", |t| percent_or_dash(t.mix.map(|m| m.load))),
+    extra("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
+    extra("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
     number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
@@ -35,13 +36,13 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
 /// Threads that the table shows; the JSON report has more.
 const SHOWN: usize = 24;
 
-/// The whole report as text.
-pub(crate) fn text(report: &RunReport) -> String {
+/// The whole report as text, its table in so many characters.
+pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
     let mut out = String::new();
     head(&mut out, report);
     let shown = &report.threads[..report.threads.len().min(SHOWN)];
     if !shown.is_empty() {
-        out.push_str(&output::table(COLUMNS, shown));
+        out.push_str(&output::table_within(width, COLUMNS, shown));
     }
     hidden(&mut out, report);
     foot(&mut out, report);
@@ -59,7 +60,9 @@ fn head(out: &mut String, report: &RunReport) {
     let _ = writeln!(
         out,
         "\nconsort: policy {} ({}), tier {}{mode}",
-        report.policy, report.policy_reason, report.tier
+        visible(&report.policy),
+        visible(&report.policy_reason),
+        report.tier
     );
     if let Some(asymmetry) = &report.asymmetry {
         let _ = writeln!(out, "{}", asymmetry.sentence());
@@ -182,6 +185,6 @@ fn foot(out: &mut String, report: &RunReport) {
         let _ = writeln!(out, "{starved}");
     }
     for warning in &report.warnings {
-        let _ = writeln!(out, "warning: {warning}");
+        let _ = writeln!(out, "warning: {}", visible(warning));
     }
 }

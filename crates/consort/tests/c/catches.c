@@ -7,7 +7,7 @@ int main(void)
     sigset_t set;
     int got = 0;
     sigemptyset(&set);
-    const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP, SIGCONT};
+    const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGTSTP, SIGCONT, SIGALRM};
     for (unsigned i = 0; i < sizeof watched / sizeof *watched; i++)
         sigaddset(&set, watched[i]);
     sigprocmask(SIG_BLOCK, &set, 0);

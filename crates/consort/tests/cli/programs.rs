@@ -39,7 +39,7 @@ fn a_suite_has_its_programs_only() {
     let rows = document.as_array().unwrap();
     assert!(rows.iter().any(|row| row["name"] == "streamcluster"));
     assert!(rows.iter().all(|row| row["suite"] == "parsec"));
-    let table = text(&["--suite", "parsec"]);
+    let table = text(&["--suite", "parsec", "--wide"]);
     assert_eq!(table.lines().count(), rows.len() + 1, "{table}");
     let csv = text(&["--suite", "parsec", "--format", "csv"]);
     assert!(csv.starts_with("name,suite,threads,phases,length_Ginstr,title,origin\n"));

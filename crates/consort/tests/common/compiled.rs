@@ -1,5 +1,11 @@
 //! Small C programs that do what no tool at hand does.
 
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "each test file uses its own part of this"
+)]
+
 use super::common::skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

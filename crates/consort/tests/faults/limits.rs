@@ -79,3 +79,27 @@ fn the_command_meets_a_limit_on_file_size_as_it_would_alone() {
     let codes: Vec<&str> = said.split_whitespace().collect();
     assert!(codes[0] == codes[1] && codes[0] != "0", "{said}");
 }
+
+#[test]
+fn a_user_who_may_have_no_more_processes_is_told_so() {
+    if !super::compiled::have("setpriv") || !super::under::is_root() {
+        return;
+    }
+    // A user of no other processes; root has no such limit.
+    let user = "setpriv --reuid 61234 --regid 61234 --clear-groups";
+    for most in 1..8 {
+        let script = format!(
+            "cd /; {user} sh -c 'ulimit -u {most}; exec \"$C\" {RUN} -- sh -c \"exit 7\"'; s=$?; \
+             {user} sh -c 'ulimit -u {most}; exec \"$C\" machine probe --quick' >&2; echo $s $?"
+        );
+        let output = scene(&script, "");
+        let said = stderr(&output);
+        assert!(!said.contains("panicked"), "{most}: {said}");
+        let codes = String::from_utf8_lossy(&output.stdout).into_owned();
+        let codes: Vec<&str> = codes.split_whitespace().collect();
+        assert!(
+            matches!(codes[0], "1" | "7") && matches!(codes[1], "0" | "1"),
+            "{most}: {codes:?} {said}"
+        );
+    }
+}

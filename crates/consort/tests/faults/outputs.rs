@@ -4,10 +4,11 @@ use super::common::{folder, stderr};
 use super::under::{RUN, complaints, scene};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
-/// A command that leaves a trace of its own end.
-const COMMAND: &str = "sh -c 'sleep 0.2; touch \"$P\"'";
+/// A command that leaves a trace of its own end, and a status.
+const COMMAND: &str = "sh -c 'sleep 0.2; touch \"$P\"; exit 7'";
 
-/// Runs the scene and checks that the command came to its end all the same.
+/// Runs the scene and checks that the command came to its end all the same, and that its status
+/// stands.
 fn fails_in_one_line(script: &str) {
     let folder = folder();
     let trace = folder.path().join("trace");
@@ -15,20 +16,18 @@ fn fails_in_one_line(script: &str) {
     assert!(trace.exists(), "{script}: {}", stderr(&output));
     assert_eq!(
         output.status.code(),
-        Some(1),
+        Some(7),
         "{script}: {}",
         stderr(&output)
     );
     let complaints = complaints(&output);
-    let lines: Vec<&String> = complaints
-        .iter()
-        .filter(|l| l.contains("cannot write"))
-        .collect();
+    let told = |l: &&String| l.contains("warning: cannot write");
+    let lines: Vec<&String> = complaints.iter().filter(told).collect();
     assert_eq!(lines.len(), 1, "{script}: {}", stderr(&output));
 }
 
 #[test]
-fn a_full_disk_under_the_report_is_told_in_one_line() {
+fn a_full_disk_under_the_report_is_told_in_one_line_and_the_command_s_status_stands() {
     fails_in_one_line(&format!("\"$C\" {RUN} -q --report /dev/full -- {COMMAND}"));
     fails_in_one_line(&format!(
         "\"$C\" {RUN} --format json -- {COMMAND} >/dev/full"
@@ -40,9 +39,11 @@ fn a_full_disk_under_the_report_is_told_in_one_line() {
 }
 
 #[test]
-fn a_full_disk_under_stderr_is_an_exit_code() {
-    let output = scene(&format!("\"$C\" {RUN} -- true 2>/dev/full"), "");
-    assert_eq!(output.status.code(), Some(1));
+fn a_full_disk_under_stderr_leaves_the_command_s_status() {
+    for code in [0, 7] {
+        let script = format!("\"$C\" {RUN} -- sh -c 'exit {code}' 2>/dev/full");
+        assert_eq!(scene(&script, "").status.code(), Some(code));
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::compiled::{Compiled, compiled, have};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A command that says which signals it gets, and what it has said.
@@ -53,6 +54,11 @@ impl Catcher {
     fn send(&self, pid: u32, signal: Signal) {
         kill(Pid::from_raw(pid.cast_signed()), signal).unwrap();
     }
+
+    /// To every process of the group that the run was made the leader of.
+    fn send_to_group(&self, signal: Signal) {
+        kill(Pid::from_raw(-self.run.id().cast_signed()), signal).unwrap();
+    }
 }
 
 impl Drop for Catcher {
@@ -82,12 +88,45 @@ fn signals_from_other_processes_are_passed_on() {
         Signal::SIGUSR1,
         Signal::SIGTSTP,
         Signal::SIGCONT,
+        Signal::SIGALRM,
         Signal::SIGUSR2,
     ];
     for signal in relayed {
         catcher.send(catcher.run.id(), signal);
         catcher.expect(signal);
     }
+    assert_eq!(catcher.run.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn what_goes_to_the_whole_group_reaches_the_command_once() {
+    let in_group = |mut bare: Command| {
+        bare.process_group(0);
+        bare
+    };
+    let Some(mut catcher) = Catcher::start(in_group) else {
+        return;
+    };
+    // A signal that came twice would be told before the next; one that is sent to the run alone
+    // right after one to the group must still come. SIGCONT between them has the highest number, so
+    // that the run has read the other before the third is sent, which would else be merged with it.
+    for _ in 0..20 {
+        for signal in [
+            Signal::SIGHUP,
+            Signal::SIGINT,
+            Signal::SIGALRM,
+            Signal::SIGTERM,
+        ] {
+            catcher.send_to_group(signal);
+            catcher.expect(signal);
+            catcher.send(catcher.run.id(), Signal::SIGCONT);
+            catcher.expect(Signal::SIGCONT);
+            catcher.send(catcher.run.id(), signal);
+            catcher.expect(signal);
+        }
+    }
+    catcher.send_to_group(Signal::SIGUSR2);
+    catcher.expect(Signal::SIGUSR2);
     assert_eq!(catcher.run.wait().unwrap().code(), Some(5));
 }
 

@@ -1,6 +1,6 @@
 //! Running a command under Consort within a shell that sets the scene.
 
-use super::common::{consort, json, run, stderr};
+use super::common::{consort, json, run, skipped, stderr};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -13,6 +13,15 @@ pub fn scene(script: &str, program: &str) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).env("C", binary.get_program());
     run(shell.env("P", program))
+}
+
+/// Whether this is root; says so when it is not.
+pub fn is_root() -> bool {
+    let root = nix::unistd::geteuid().is_root();
+    if !root {
+        skipped("only root can become another user");
+    }
+    root
 }
 
 /// The report on stdout of a scene that went well.

@@ -19,6 +19,9 @@ use plotters::prelude::{IntoDrawingArea, SVGBackend, WHITE};
 use sheet::Sheet;
 use thiserror::Error;
 
+/// Colours for those who read in the dark; elsewhere the figure is as it was drawn.
+const DARK: &str = include_str!("dark.css");
+
 /// A figure could not be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot draw figure '{figure}': {cause}")]
@@ -48,7 +51,8 @@ enum Mark {
     JoinedPoint,
 }
 
-/// Draws a figure as an SVG document, 900 pixels wide, on a white background.
+/// Draws a figure as an SVG document, 900 pixels wide, on a white background, or a dark one
+/// where the reader prefers that.
 ///
 /// # Errors
 /// When the drawing library refuses, which no checked figure makes it do.
@@ -78,11 +82,14 @@ fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> Drawn<()
     sheet.present()
 }
 
-/// Says to those who do not see the figure what it is.
+/// Says to those who do not see the figure what it is, and to those who read in the dark how it
+/// looks there.
 fn with_label(svg: &str, figure: &Figure) -> String {
     let label = super::html::escape(figure.title());
     let opening = format!("<svg role=\"img\" aria-label=\"{label}\" ");
+    let style = format!(">\n<style>\n{DARK}</style>\n");
     svg.replacen("<svg ", &opening, 1)
+        .replacen(">\n", &style, 1)
 }
 
 #[cfg(test)]

@@ -387,3 +387,46 @@ fn each_bar_and_cell_is_drawn_once() {
     // Ground, nine cells, 64 steps of the scale.
     assert_eq!(boxes(&heat(3)), 1 + 9 + 64);
 }
+
+#[test]
+fn a_bar_of_no_height_has_a_label() {
+    let figure = |values: &[f64]| {
+        let bars = Bars {
+            category: "Program".to_owned(),
+            value: Axis::linear("FPU usage", Some("share of cycles")),
+            baseline: 0.0,
+            groups: values.iter().map(|value| format!("at {value}")).collect(),
+            series: vec![BarSeries {
+                name: "one".to_owned(),
+                bars: values
+                    .iter()
+                    .map(|value| Some(Bar::exact(*value)))
+                    .collect(),
+            }],
+        };
+        draw(&Figure::new("flat", "Flat", "", 1, Plot::Bars(bars)).unwrap()).unwrap()
+    };
+    let texts = |svg: &str| svg.matches("<text").count();
+    let (high, flat) = (figure(&[0.5, 1.0, 0.7]), figure(&[0.0, 1.0, 0.000_2]));
+    assert_eq!(texts(&flat), texts(&high) + 2);
+    assert!(
+        flat.contains(">\n0\n</text>") && flat.contains("2.000e-4") || flat.contains("0.000"),
+        "{flat}"
+    );
+}
+
+#[test]
+fn every_colour_of_lines_and_text_has_one_for_the_dark() {
+    let svg = draw(&many_bars()).unwrap();
+    let (style, drawing) = svg.split_once("</style>").unwrap();
+    assert!(style.contains("prefers-color-scheme: dark"));
+    for attribute in ["stroke=\"#222222\"", "fill=\"#222222\"", "fill=\"#555555\""] {
+        assert!(drawing.contains(attribute), "{attribute} is not drawn");
+        assert!(style.contains(attribute), "{attribute} stays as it is");
+    }
+    let first = drawing.split('<').nth(1).unwrap();
+    assert!(
+        first.starts_with("rect") && first.contains("#FFFFFF"),
+        "the ground is {first}"
+    );
+}

@@ -15,7 +15,6 @@ use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
 use consort_sim::pmu::{Request, SimulatedPmu};
 use serde::Serialize;
-use std::io::Write;
 
 /// Bytes per KiB.
 const KIB: f64 = 1024.0;
@@ -32,7 +31,7 @@ struct DescribedReport<'a> {
 pub(super) fn print(text: &str, format: Format) -> Result<()> {
     let chip = descriptions::chip(text)?;
     let offers = offers(chip.spec())?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match format {
         Format::Json => {
             let report = report(&chip, &offers);
@@ -44,7 +43,7 @@ pub(super) fn print(text: &str, format: Format) -> Result<()> {
             output::json(&mut out, &document)
         }
         Format::Csv => output::csv(&mut out, PU_COLUMNS, &chip.topology().facts()),
-        Format::Table => Ok(out.write_all(describe(&chip, &offers).as_bytes())?),
+        Format::Table => Ok(output::people(&mut out, &describe(&chip, &offers))?),
     }
 }
 

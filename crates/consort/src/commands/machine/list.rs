@@ -27,7 +27,7 @@ const COLUMNS: &[Column<Row>] = &[
 pub(super) fn print(format: Format) -> Result<()> {
     let names = descriptions::machines().into_iter();
     let rows: Vec<Row> = names.map(row).collect::<Result<_>>()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(&mut out, format, COLUMNS, &rows, &rows)
 }
 

@@ -12,7 +12,6 @@ use consort_linux::counters::TierStatus;
 use consort_linux::enforce::EnactChoice;
 use consort_linux::live::Host;
 use consort_linux::topology::draw;
-use std::io::Write;
 use std::process::ExitCode;
 
 pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
@@ -21,11 +20,11 @@ pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     if args.check {
         return crate::commands::check::execute(args, &host);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match args.format {
         Format::Json => output::json(&mut out, &report(&host))?,
         Format::Csv => output::csv(&mut out, PU_COLUMNS, &host.discovery.topology.facts())?,
-        Format::Table => out.write_all(describe(&host).as_bytes())?,
+        Format::Table => output::people(&mut out, &describe(&host))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use consort_lab::mapping::{Analysis, Question};
 pub(crate) use live::{CREW, work};
 use serde::Serialize;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What was found out, and where.
 struct Found {
@@ -54,6 +54,15 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     report.seconds = start.elapsed().as_secs_f64();
     print::all(args, &found, &report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is told before the long part begins: how long it is estimated to take.
+fn about(seconds: f64) -> String {
+    let time = Duration::from_secs(seconds.ceil().max(1.0) as u64);
+    let time = humantime::format_duration(time);
+    format!(
+        "map: the mappings will take about {time}, or longer where programs slow each other down"
+    )
 }
 
 fn thresholds(args: &MapArgs) -> Thresholds {

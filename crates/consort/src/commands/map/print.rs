@@ -2,8 +2,8 @@
 
 use super::{Document, Found};
 use crate::cli::{Format, MapArgs};
-use crate::commands::reproduce::{grid, wrap};
-use crate::output;
+use crate::commands::reproduce::grid;
+use crate::output::{self, inert, wrap};
 use anyhow::{Context, Result};
 use consort_lab::StudyReport;
 use consort_lab::report::{self, Cell, Table};
@@ -15,9 +15,9 @@ pub(super) fn all(args: &MapArgs, found: &Found, report: &StudyReport) -> Result
         made.with_context(|| format!("cannot make {}", folder.display()))?;
         report::write(folder, report, None)?;
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match args.format {
-        Format::Table => out.write_all(for_people(args, found, report).as_bytes())?,
+        Format::Table => output::people(&mut out, &for_people(args, found, report))?,
         Format::Csv => csv(&mut out, report)?,
         Format::Json => output::json(&mut out, &document(found, report))?,
     }
@@ -79,7 +79,7 @@ fn csv(out: &mut dyn Write, report: &StudyReport) -> Result<()> {
                 let unit = column.unit.as_deref().unwrap_or_default();
                 let (value, missing) = shown(cell);
                 let record = [table.key(), &row.key, &column.key, &value, unit, &missing];
-                writer.write_record(record)?;
+                writer.write_record(record.map(|field| inert(field.to_owned())))?;
             }
         }
     }

@@ -1,15 +1,17 @@
 //! Mappings on a simulated machine.
 
 use super::mappings::{Asked, asked};
-use super::{Found, misplaced, thresholds};
+use super::{Found, about, misplaced, thresholds};
 use crate::cli::MapArgs;
 use crate::commands::compare::refusal;
+use crate::failure::say;
 use crate::{descriptions, progress};
 use anyhow::Result;
 use consort_lab::experiment::{ExperimentError, NOT_MODELLED};
 use consort_lab::mapping::{Analysis, Held, Sweep, characterise};
 use consort_lab::{Context, Progress, Scale};
 use consort_sim::workload::Workload;
+use std::time::{Duration, Instant};
 
 pub(super) fn find(args: &MapArgs) -> Result<Found> {
     let text = args.workload.as_deref().ok_or_else(|| {
@@ -45,6 +47,13 @@ pub(super) fn find(args: &MapArgs) -> Result<Found> {
     })
 }
 
+/// Time for all mappings on this host, from the time that a program alone has taken, s.
+fn estimate_s(args: &MapArgs, sweep: &Sweep, alone: Duration) -> f64 {
+    let programs = sweep.workloads[0].entries.len() as u32 * sweep.times;
+    let runs = (sweep.held.len() * sweep.runs).div_ceil(args.jobs.workers().get());
+    (alone * programs * runs as u32).as_secs_f64()
+}
+
 fn held(mapping: &Asked, os: &str) -> Result<Held, ExperimentError> {
     match mapping {
         Asked::Os => Held::os(os),
@@ -58,9 +67,15 @@ fn measure(args: &MapArgs, sweep: &Sweep) -> Result<(Analysis, Vec<String>), Exp
     let progress = progress::counted("runs");
     let tell = |at: Progress| progress.at(at.done, at.total);
     let context = Context::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
-    let measured = sweep.measure(&context)?;
     let programs = kinds(&sweep.workloads[0]);
+    let begin = Instant::now();
     let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, &context)?;
+    say(&about(estimate_s(
+        args,
+        sweep,
+        begin.elapsed() / programs.entries.len().max(1) as u32,
+    )));
+    let measured = sweep.measure(&context)?;
     progress.finish();
     let names = programs.entries.iter().map(|entry| entry.name.clone());
     let mappings = sweep.held.iter().map(|held| held.name().to_owned());

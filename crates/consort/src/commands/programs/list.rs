@@ -43,7 +43,7 @@ const COLUMNS: &[Column<Row>] = &[
 
 pub(super) fn print(suite: Option<&str>, format: Format) -> Result<()> {
     let rows = rows(suite)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(&mut out, format, COLUMNS, &rows, &rows)
 }
 

@@ -7,7 +7,6 @@ use crate::output::{self, Column, number};
 use anyhow::Result;
 use consort_sim::program::{Phase, ProgramSpec, ThreadsSpec};
 use consort_sim::workload::{Described, ProgramSource};
-use std::io::Write;
 use std::sync::Arc;
 
 /// Bytes per KiB.
@@ -41,9 +40,9 @@ pub(super) fn print(name: &str, format: Format) -> Result<()> {
     let spec = find(name)?;
     let phases = spec.phases.iter().map(Phase::new);
     let rows: Vec<Row> = (1..).zip(phases).collect();
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match format {
-        Format::Table => out.write_all(describe(&spec, &rows).as_bytes())?,
+        Format::Table => output::people(&mut out, &describe(&spec, &rows))?,
         Format::Csv => output::csv(&mut out, COLUMNS, &rows)?,
         Format::Json => output::json(&mut out, &*spec)?,
     }

@@ -30,7 +30,7 @@ pub(super) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
         )));
     }
     let studies: Vec<StudyInfo> = REGISTRY.list().cloned().collect();
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &studies, &studies)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,6 @@ mod list;
 mod print;
 mod reference;
 mod rows;
-mod wrap;
 
 use crate::cli::{Format, ReproduceArgs};
 use crate::failure::bad_input;
@@ -15,10 +14,9 @@ use consort_lab::runner::{self, Outcome, Settings};
 use consort_lab::studies::REGISTRY;
 use consort_lab::{Progress, Scale, Store, Study, StudyReport, VERSION};
 use print::Printer;
-pub(crate) use print::grid;
+pub(crate) use print::{grid, heads};
 use reference::Reference;
 use std::process::ExitCode;
-pub(crate) use wrap::wrap;
 
 /// The word that asks for the list instead of a run.
 const LIST: &str = "list";

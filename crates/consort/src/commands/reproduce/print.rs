@@ -2,9 +2,8 @@
 
 use super::reference::Compared;
 use super::rows;
-use super::wrap::wrap;
 use crate::cli::Format;
-use crate::output;
+use crate::output::{self, Head, wrap};
 use anyhow::Result;
 use consort_lab::StudyReport;
 use consort_lab::reference::Comparison;
@@ -37,7 +36,7 @@ impl Printer {
     /// Begins the output.
     pub(super) fn begin(format: Format) -> Result<Self> {
         if format == Format::Csv {
-            rows::header(&mut std::io::stdout().lock())?;
+            rows::header(&mut output::stdout())?;
         }
         let finished = Vec::new();
         Ok(Self { format, finished })
@@ -50,9 +49,9 @@ impl Printer {
         compared: Compared,
         resumed: bool,
     ) -> Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = output::stdout();
         match self.format {
-            Format::Table => out.write_all(for_people(&report, &compared, resumed).as_bytes())?,
+            Format::Table => output::people(&mut out, &for_people(&report, &compared, resumed))?,
             Format::Csv => rows::study(&mut out, &report, &compared)?,
             Format::Json => self.finished.push((report, compared)),
         }
@@ -62,7 +61,7 @@ impl Printer {
 
     /// Ends the output: one study is an object, several are an array.
     pub(super) fn finish(self, folder: &Path) -> Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = output::stdout();
         let documents: Vec<Document<'_>> = self.finished.iter().map(document).collect();
         match (self.format, documents.as_slice()) {
             (Format::Table, _) => {
@@ -143,19 +142,30 @@ pub(crate) fn grid(table: &Table) -> String {
 }
 
 fn first_rows(table: &Table, count: usize) -> String {
-    let columns = table.columns().iter().enumerate();
-    let numeric = columns.map(|(index, _)| {
-        let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
-        !cells.any(|cell| matches!(cell, Cell::Text(_)))
-    });
-    let numeric: Vec<bool> = std::iter::once(false).chain(numeric).collect();
-    let headings = table.columns().iter().map(Column::heading);
-    let headings: Vec<String> = std::iter::once(String::new()).chain(headings).collect();
+    let key = Head {
+        text: String::new(),
+        numeric: false,
+        extra: false,
+    };
+    let heads: Vec<Head> = std::iter::once(key).chain(heads(table)).collect();
     let rows = table.rows().iter().take(count).map(|row| {
         let cells = row.cells.iter().map(Cell::text);
         std::iter::once(row.key.clone()).chain(cells).collect()
     });
-    output::grid(&headings, &numeric, rows)
+    output::grid(&heads, rows)
+}
+
+/// The heads of a table's columns; those without any text are of numbers.
+pub(crate) fn heads(table: &Table) -> impl Iterator<Item = Head> {
+    let head = |(index, column): (usize, &Column)| {
+        let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
+        Head {
+            text: column.heading(),
+            numeric: !cells.any(|cell| matches!(cell, Cell::Text(_))),
+            extra: false,
+        }
+    };
+    table.columns().iter().enumerate().map(head)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use anyhow::Result;
 use consort_lab::StudyReport;
 use consort_lab::reference::{self, Comparison, ReferenceLine};
 use consort_lab::report::{Table, TableError};
-use std::io::Write;
 use std::path::Path;
 
 /// The lines of a reference file; none where there is no file.
@@ -42,12 +41,10 @@ impl Reference {
         let gaps = compared.comparison.iter().flat_map(|c| &c.unmatched);
         for gap in gaps {
             let [study, row, column] = &gap.names;
-            let _ = writeln!(
-                std::io::stderr(),
-                "consort: reference line {} ({study}, {row}, {column}): {}",
-                gap.line,
-                gap.reason
-            );
+            crate::failure::say(&format!(
+                "reference line {} ({study}, {row}, {column}): {}",
+                gap.line, gap.reason
+            ));
         }
     }
 }

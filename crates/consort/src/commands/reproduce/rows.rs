@@ -3,6 +3,7 @@
 //! The output can serve as a reference file: rows are `TABLE:ROW`.
 
 use super::reference::Compared;
+use crate::output::inert;
 use anyhow::Result;
 use consort_lab::StudyReport;
 use consort_lab::report::{Cell, Column, Row, Table};
@@ -35,7 +36,8 @@ pub(super) fn study(out: &mut dyn Write, report: &StudyReport, compared: &Compar
             for (column, cell) in table.columns().iter().zip(&row.cells) {
                 if let Some(value) = cell.value() {
                     let place = Place { table, row, column };
-                    writer.write_record(place.record(&report.study, value, cell, compared))?;
+                    let record = place.record(&report.study, value, cell, compared);
+                    writer.write_record(record.map(inert))?;
                 }
             }
         }

@@ -2,10 +2,10 @@
 
 use super::setup::{AUTO, Setup};
 use super::{launch_spec, refused};
-use crate::cli::RunArgs;
+use crate::cli::{Format, RunArgs};
 use crate::config::RunConfig;
 use crate::own_cost::Cost;
-use crate::progress::Progress;
+use crate::progress::{Line, Progress};
 use crate::report::{Asymmetry, Ending, Group, Ledger, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
 use consort_core::{ControlLoop, Machine};
@@ -92,7 +92,7 @@ impl Run<'_> {
         let mut chosen = setup.chosen();
         let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
         let mut ledger = Ledger::default();
-        let mut progress = Progress::new(self.args.quiet, &chosen.policy);
+        let mut progress = self.progress(&chosen.policy);
         while let Some(turn) = wheel.turn()? {
             ledger.add(&turn);
             progress.show(&turn);
@@ -166,6 +166,15 @@ impl Run<'_> {
             restored: finished.restored,
             warnings,
         }
+    }
+
+    fn progress(&self, policy: &str) -> Progress {
+        let line = match (self.args.quiet, self.args.progress) {
+            (true, _) => Line::Never,
+            (_, true) => Line::Asked,
+            (false, false) => Line::Unshared,
+        };
+        Progress::new(line, self.args.format != Format::Table, policy)
     }
 
     fn asymmetry(&self, machine: &Live) -> Option<Asymmetry> {

@@ -6,8 +6,8 @@ mod settle;
 mod setup;
 
 use crate::cli::{Format, RunArgs};
-use crate::config;
-use crate::failure::{as_bad_input, bad_input};
+use crate::config::{self, RunConfig};
+use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::output;
 use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
@@ -19,9 +19,8 @@ use consort_linux::group::GroupError;
 use consort_linux::live::{Host, LaunchSpec, LiveError, Recorded, program_name};
 use consort_linux::pause::PauseKind;
 use setup::Setup;
-use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Hidden first argument of the process that becomes a guardian.
@@ -33,8 +32,7 @@ const NONE: &str = "none";
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let topology = args.topology.as_ref().or(config.run.topology.as_ref());
-    let host = crate::host::look(topology.map(PathBuf::as_path))?;
+    let host = look(args, &config.run)?;
     let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
     let mut offers = host.offers();
     let recorded = args.profile.as_deref().map(|path| recorded(path, args));
@@ -46,11 +44,25 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let report = live::run(args, &config.run, setup, host, (recorded, enact))?;
-    if let Some(file) = report_file {
-        file.write(&report)?;
+    // The command has ended and its status stands, whatever becomes of what is told about it.
+    let written = report_file.map_or(Ok(()), |file| file.write(&report));
+    for told in [written, show(args, &report)] {
+        if let Err(error) = told {
+            warn(&error);
+        }
     }
-    show(args, &report)?;
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+/// This machine, with what its PUs share from the file that was named, if one was.
+fn look(args: &RunArgs, config: &RunConfig) -> Result<Host> {
+    match (&args.topology, &config.topology) {
+        (None, Some(path)) => {
+            let host = crate::host::look(Some(path));
+            host.map_err(|error| config.blame("topology", &error))
+        }
+        (named, _) => crate::host::look(named.as_deref()),
+    }
 }
 
 /// The parser takes whatever it does not know for the command; no command begins with a dash.
@@ -67,7 +79,7 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
 }
 
 /// The enactors to use; one that is not there is refused before anything is started.
-fn enactors(args: &RunArgs, config: &config::RunConfig, host: &Host) -> Result<EnactChoice> {
+fn enactors(args: &RunArgs, config: &RunConfig, host: &Host) -> Result<EnactChoice> {
     let choice = args.enact.or(config.enact).unwrap_or_default();
     let first = choice.first();
     let statuses = host.enactors.iter();
@@ -129,25 +141,26 @@ fn launch_spec(
     })
 }
 
-/// A command that does not exist is the caller's mistake; anything else is a failed run.
+/// A command that cannot be started ends the run with the status that shells and `env` give it.
 fn refused(error: LiveError) -> anyhow::Error {
     match error {
-        LiveError::Launch(LaunchError::NotFound(_) | LaunchError::NotExecutable(_))
-        | LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
+        LiveError::Launch(LaunchError::NotFound(_)) => with_code(127, error),
+        LiveError::Launch(LaunchError::NotExecutable { .. }) => with_code(126, error),
+        LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
         other => other.into(),
     }
 }
 
 fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     let shown = match args.format {
         Format::Json => output::json(&mut out, report),
         Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
         Format::Table if args.quiet => Ok(()),
-        Format::Table => {
-            let text = report::text(report);
-            Ok(std::io::stderr().lock().write_all(text.as_bytes())?)
-        }
+        Format::Table => Ok(output::people_on_stderr(&report::text(
+            report,
+            output::page::width_of_stderr(),
+        ))?),
     };
     shown.context("cannot write the report")
 }

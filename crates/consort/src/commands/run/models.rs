@@ -2,7 +2,7 @@
 //! that fits this machine.
 
 use crate::config;
-use crate::failure::bad_input;
+use crate::failure::{bad_input, told};
 use anyhow::{Context, Result};
 use consort_core::Offers;
 use consort_core::model::Model;
@@ -39,14 +39,14 @@ pub(super) fn find(named: Option<&Path>, offers: &Offers) -> Result<Found> {
                 found.fitting = Some(path);
                 break;
             }
-            Err(error) => found.refused.push(format!("{error:#}")),
+            Err(error) => found.refused.push(told(&error)),
         }
     }
     Ok(found)
 }
 
 fn of_named(path: &Path, offers: &Offers) -> Result<Found> {
-    let model = read(path).map_err(|error| bad_input(format!("--model: {error:#}")))?;
+    let model = read(path).map_err(|error| bad_input(format!("--model: {}", told(&error))))?;
     let misfit = model.fits(offers.machine(), offers.stack()).err();
     Ok(Found {
         fitting: misfit.is_none().then(|| path.to_owned()),
@@ -98,6 +98,6 @@ fn fits(path: &Path, offers: &Offers) -> Result<()> {
 
 fn read(path: &Path) -> Result<Model> {
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {origin}"))?;
+    let text = consort_input::text(path).with_context(|| format!("cannot read {origin}"))?;
     Ok(Model::parse(&text, &origin)?)
 }

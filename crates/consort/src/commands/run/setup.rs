@@ -56,7 +56,11 @@ impl Setup {
         topology: &Topology,
         offers: &Offers,
     ) -> Result<Self> {
-        let requested = args.policy.clone().or_else(|| config.policy.clone());
+        if let (None, Some(policy)) = (&args.policy, &config.policy) {
+            let setup = Self::on_request(args, config, policy.clone(), topology, offers);
+            return setup.map_err(|error| config.blame("policy", &error));
+        }
+        let requested = args.policy.clone();
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
         Self::on_request(args, config, requested, topology, offers)
     }
@@ -159,7 +163,7 @@ fn resolve(
     if let Some(model) = model {
         models::name_in(&mut spec, model)?;
     }
-    spec.attach(|path| std::fs::read_to_string(path))
+    spec.attach(|path| consort_input::text(path.as_ref()))
         .map_err(bad_input)?;
     requested(&spec.name, offers).map_err(unfed)?;
     Ok((spec, "as asked".to_owned()))
@@ -183,7 +187,7 @@ fn automatic(
         Some(path) => models::name_in(&mut spec, &path)?,
         None => why = models::with_refusals(why, &found.refused),
     }
-    spec.attach(|path| std::fs::read_to_string(path))
+    spec.attach(|path| consort_input::text(path.as_ref()))
         .map_err(bad_input)?;
     Ok((spec, why))
 }

@@ -45,7 +45,9 @@ impl Document {
         measured: &Measured,
         file: Option<&Path>,
     ) -> Self {
-        let inference = infer(pus, &measured.evidence);
+        // Of all that may be used, not of the chosen alone: a PU is alone on its core only when it
+        // was compared with every other.
+        let inference = infer(host.discovery.topology.pus(), &measured.evidence);
         let hypervisor = host.discovery.hypervisor.as_ref();
         Self {
             machine: host.offers().machine().to_owned(),
@@ -104,7 +106,7 @@ fn notes(
     let mut notes = Vec::new();
     if pus.len() == 1 {
         notes.push(format!(
-            "PU {pus} is the only one, so there is nothing to compare"
+            "PU {pus} is the only one to be probed, so there is nothing to compare"
         ));
     }
     if budget.kernels < budget.pairs {

@@ -36,9 +36,8 @@ pub(super) fn round_trip_ns(a: PuId, b: PuId) -> Result<Option<Interval>> {
         over: AtomicBool::new(false),
     };
     let runs = thread::scope(|scope| {
-        let answering = scope.spawn(|| answer(b, &court));
-        let serving = scope.spawn(|| serve(a, &court));
-        let runs = joined(serving);
+        let answering = own_thread::start(scope, || answer(b, &court))?;
+        let runs = own_thread::start(scope, || serve(a, &court)).and_then(joined);
         court.over.store(true, Ordering::Relaxed);
         joined(answering).and(runs)
     })?;

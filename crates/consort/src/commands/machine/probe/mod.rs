@@ -19,7 +19,6 @@ use budget::Budget;
 use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
 use document::Document;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -29,6 +28,12 @@ const QUICK: Duration = Duration::from_secs(3);
 pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     let host = crate::host::look(None)?;
     let pus = chosen(args.pus.as_ref(), host.discovery.topology.pus())?;
+    if pus.len() < 2 && args.write.is_some() {
+        return Err(bad_input(format!(
+            "--write: PU {pus} alone cannot be compared with any, so nothing would be measured; \
+             probe at least two"
+        )));
+    }
     // Before anything is run, so that a bad path wastes no time.
     let file = args.write.as_deref();
     let file = file.map(|path| OutFile::create("topology", path, args.force));
@@ -62,10 +67,10 @@ fn chosen(asked: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
 }
 
 fn print(format: Format, document: &Document) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match format {
         Format::Json => output::json(&mut out, document),
         Format::Csv => output::csv(&mut out, show::CSV_COLUMNS, &show::rows(document)),
-        Format::Table => Ok(out.write_all(show::text(document).as_bytes())?),
+        Format::Table => Ok(output::people(&mut out, &show::text(document))?),
     }
 }

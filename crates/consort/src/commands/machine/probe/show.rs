@@ -1,7 +1,7 @@
 //! The probe for people: measurements, groups, what differs from what the kernel tells.
 
 use super::document::Document;
-use crate::output::{self, Column, number, text as words};
+use crate::output::{self, Column, Head, number, text as words};
 use consort_core::PuSet;
 use consort_core::sharing::{Level, PairEvidence, Sharing, Stress, Verdict};
 use consort_core::stats::RatioInterval;
@@ -90,12 +90,14 @@ pub(super) fn text(document: &Document) -> String {
 }
 
 fn table(document: &Document) -> String {
-    let mut headings = vec!["PUs".to_owned()];
-    headings.extend(Stress::ALL.iter().map(ToString::to_string));
-    headings.extend(["line ns", "core", "L2", "LLC"].map(str::to_owned));
-    let numeric = [
-        false, true, true, true, true, true, true, false, false, false,
-    ];
+    let stresses = Stress::ALL.iter().map(ToString::to_string);
+    let numbers = stresses.chain(["line ns".to_owned()]);
+    let numbers = numbers.map(|text| head(text, true));
+    let verdicts = ["core", "L2", "LLC"].map(|text| head(text.to_owned(), false));
+    let heads: Vec<Head> = std::iter::once(head("PUs".to_owned(), false))
+        .chain(numbers)
+        .chain(verdicts)
+        .collect();
     let pairs = document.evidence.iter().zip(&document.inference.pairs);
     let rows = pairs.take(SHOWN).map(|(pair, verdict)| {
         let mut row = vec![format!("{},{}", pair.a, pair.b)];
@@ -106,12 +108,20 @@ fn table(document: &Document) -> String {
         row.extend([&verdict.core, &verdict.l2, &verdict.llc].map(word));
         row
     });
-    let mut text = output::grid(&headings, &numeric, rows);
+    let mut text = output::grid(&heads, rows);
     let more = document.evidence.len().saturating_sub(SHOWN);
     if more > 0 {
         text += &format!("and {more} pairs more; --format csv has all\n");
     }
     text
+}
+
+fn head(text: String, numeric: bool) -> Head {
+    Head {
+        text,
+        numeric,
+        extra: false,
+    }
 }
 
 fn dash() -> String {

@@ -71,12 +71,14 @@ pub(super) fn run(
 ) -> Result<Vec<Runs>> {
     thread::scope(|scope| {
         let mut handles = Vec::new();
-        let workers = [0, 1].map(|slot| {
+        let mut started = |slot: usize| {
             let (orders, receive) = channel();
             let (send, deeds) = channel();
-            handles.push(scope.spawn(move || obey(pus[slot], slot, kernels, &receive, &send)));
-            Worker { orders, deeds }
-        });
+            let work = move || obey(pus[slot], slot, kernels, &receive, &send);
+            handles.push(own_thread::start(scope, work)?);
+            anyhow::Ok(Worker { orders, deeds })
+        };
+        let workers = [started(0)?, started(1)?];
         let all = 0..kernels.len();
         let measured = all.map(|kernel| runs_of(kernel, &workers, runs, slice));
         let measured: Result<Vec<Runs>> = measured.collect();

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const CAUSES: [(&str, Resource); 2] = [("memory", Resource::L2), ("front_end", Resource::L1i)];
 
 /// What a program used per run, by all times that it ended in some runs, on a machine of so many
-/// PUs; none where it never ended. CPU time in ns stands for cycles where these are not counted,
-/// and stall time for the use of what is known by cycle stacks alone.
+/// PUs; none where it never ended. What is not counted is not there: neither is CPU time in place of
+/// cycles, nor stall time in place of misses.
 pub(super) fn usage(runs: &[Run], program: usize, pus: usize) -> Option<Usage> {
     let deeds: Vec<&Deed> = deeds(runs, program).collect();
     let mean = |of: fn(&Deed) -> f64| {
@@ -23,9 +23,11 @@ pub(super) fn usage(runs: &[Run], program: usize, pus: usize) -> Option<Usage> {
     let cycles = counted.sum(Signal::Cycles);
     Some(Usage {
         time_s,
-        cycles: Some(cycles.unwrap_or(1e9 * cpu_s)),
+        cycles,
         utilisation: Some(cpu_s / (pus as f64 * time_s)),
-        amounts: counted.amounts(cycles.map(|cycles| cycles / (1e9 * cpu_s))),
+        amounts: cycles.map_or_else(BTreeMap::new, |cycles| {
+            counted.amounts(cycles / (1e9 * cpu_s))
+        }),
         memory: None,
     })
 }
@@ -82,12 +84,12 @@ impl Counted {
         (!told.is_empty()).then(|| told.iter().sum::<f64>() / told.len() as f64)
     }
 
-    /// `per_ns` cycles are in a ns where cycles are counted; else the unit is ns throughout.
-    fn amounts(&self, per_ns: Option<f64>) -> BTreeMap<Resource, Amount> {
+    /// `per_ns` cycles are in a ns of CPU time.
+    fn amounts(&self, per_ns: f64) -> BTreeMap<Resource, Amount> {
         let mut amounts = BTreeMap::new();
         for (cause, resource) in CAUSES {
             if let Some(ns) = self.stack_ns(cause) {
-                let stall = ns * per_ns.unwrap_or(1.0);
+                let stall = ns * per_ns;
                 amounts.insert(
                     resource,
                     Amount {
@@ -138,9 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn without_counters_cpu_time_stands_for_cycles() {
-        let usage = usage(&[run(Seen::default())], 0, 2).unwrap();
-        assert_eq!((usage.time_s, usage.cycles), (2.0, Some(2e9)));
+    fn without_counters_there_are_times_and_nothing_in_place_of_cycles() {
+        let mut seen = Seen::default();
+        seen.stack_ns.insert("memory".to_owned(), 1e9);
+        let usage = usage(&[run(seen)], 0, 2).unwrap();
+        assert_eq!((usage.time_s, usage.cycles), (2.0, None));
         assert_eq!(usage.utilisation, Some(0.5));
         assert!(usage.amounts.is_empty());
     }

@@ -11,9 +11,9 @@ mod plan;
 mod watch;
 
 use super::mappings::{Asked, asked};
-use super::{Found, misplaced, thresholds};
+use super::{Found, about, misplaced, thresholds};
 use crate::cli::MapArgs;
-use crate::failure::bad_input;
+use crate::failure::{bad_input, say};
 use crate::{host, progress};
 use anyhow::{Result, bail};
 use consort_core::Tier;
@@ -75,26 +75,44 @@ fn threads(args: &MapArgs, commands: usize) -> Result<Vec<usize>> {
 
 impl Session<'_> {
     fn find(&self, count: Option<usize>) -> Result<Found> {
-        let progress = progress::counted("mappings and programs alone");
+        self.tell_how_much();
+        let progress = progress::counted("programs alone and mappings");
         let total = self.mappings.len() + self.commands.len();
+        let mut alone = Vec::new();
+        for (command, name) in self.commands.iter().zip(&self.names) {
+            progress.at(alone.len(), total);
+            let plan = self.plan(vec![command.clone()], 1);
+            let run = watch::run(&self.host, &plan, &Asked::Os)?;
+            alone.push(checked(run, std::slice::from_ref(name), "alone")?);
+        }
+        self.tell_how_long(&alone);
         let mut runs = Vec::new();
         for mapping in &self.mappings {
-            progress.at(runs.len(), total);
+            progress.at(alone.len() + runs.len(), total);
             runs.push(self.under(mapping)?);
-        }
-        let mut alone = Vec::new();
-        for command in &self.commands {
-            progress.at(runs.len() + alone.len(), total);
-            let plan = self.plan(vec![command.clone()], 1);
-            let name = &self.names[alone.len()..=alone.len()];
-            alone.push(checked(
-                watch::run(&self.host, &plan, &Asked::Os)?,
-                name,
-                "alone",
-            )?);
         }
         progress.finish();
         Ok(self.found(count, &runs, &alone))
+    }
+
+    fn tell_how_much(&self) {
+        let (mappings, runs) = (self.mappings.len(), self.args.runs);
+        say(&format!(
+            "map: each of {} programs once alone, then all under {mappings} mappings, {runs} times \
+             each; how long that takes is told when they have run alone",
+            self.commands.len(),
+        ));
+    }
+
+    /// The longest program alone, as often as it will run; beside others it may take longer.
+    fn tell_how_long(&self, alone: &[Run]) {
+        let walls = alone
+            .iter()
+            .flat_map(|run| &run.deeds)
+            .map(|deed| deed.wall_s);
+        let longest_s = walls.fold(0.0, f64::max);
+        let often = self.mappings.len() * (self.args.runs * self.args.times) as usize;
+        say(&about(longest_s * often as f64));
     }
 
     fn found(&self, count: Option<usize>, runs: &[Vec<Run>], alone: &[Run]) -> Found {
@@ -172,18 +190,9 @@ impl Session<'_> {
     }
 
     fn notes(&self, table: &Table, tier: Tier, runs: &[Vec<Run>]) -> Vec<String> {
-        let mut notes = vec![match tier {
-            Tier::Counters => "Cycles are counted in user mode.".to_owned(),
-            _ => "CPU time in ns stands for cycles, as if the frequency were the same under all \
-                  mappings."
-                .to_owned(),
-        }];
-        if tier == Tier::Sampling {
-            notes.push(
-                "Stall time behind loads (l2) and in the front end (l1i) is estimated from sampled \
-                 instructions, and stands for the use of these resources."
-                    .to_owned(),
-            );
+        let mut notes = Vec::new();
+        if tier == Tier::Counters {
+            notes.push("Cycles are counted in user mode.".to_owned());
         }
         let short = |row: &&Row| row.usage.time_s < SHORT * INTERVAL.as_secs_f64();
         notes.extend(table.rows.iter().find(short).map(|row| {

@@ -108,7 +108,8 @@ fn run_pair(
                 cpu_ns: 0,
             };
             let (kernel, pu) = (members[slot], plan.pus[slot]);
-            handles.push(scope.spawn(move || obey(deed, kernel, pu, &receive, &finished)));
+            let work = move || obey(deed, kernel, pu, &receive, &finished);
+            handles.push(own_thread::start(scope, work)?);
         }
         for _ in 0..plan.rounds {
             order(&roles[0..1], slice)?;

@@ -1,0 +1,116 @@
+//! Files that users name, read within bounds.
+//!
+//! A name may lead anywhere: to a device that never ends, a folder, a file larger than memory.
+//! Usage: whatever reads a file named on the command line, in a configuration or by another file
+//! calls [`text`]. Pitfall: a pipe is read until its writer closes it, however long that takes.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+/// Size that no file written by hand or by Consort reaches, bytes.
+pub const LARGEST: u64 = 16 << 20;
+
+/// Device number of `/dev/null`, which is as good as an empty file.
+const NULL: u64 = 0x103;
+
+/// Text of a regular file or a pipe of at most [`LARGEST`] bytes.
+///
+/// # Errors
+/// What the kernel answers; a folder or a device; more bytes; no UTF-8.
+pub fn text(path: &Path) -> io::Result<String> {
+    text_within(LARGEST, path)
+}
+
+/// Text of a regular file or a pipe of at most so many bytes.
+///
+/// # Errors
+/// As of [`text`].
+pub fn text_within(most_bytes: u64, path: &Path) -> io::Result<String> {
+    // Before it is opened, for opening a device may do something already.
+    refuse(&path.metadata()?)?;
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(most_bytes + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most_bytes {
+        let most = most_bytes >> 20;
+        return Err(io::Error::other(format!("it is larger than {most} MiB")));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+fn refuse(there: &Metadata) -> io::Result<()> {
+    let kind = there.file_type();
+    let device = kind.is_char_device() || kind.is_block_device();
+    let problem = match (
+        kind.is_dir(),
+        device && there.rdev() != NULL,
+        kind.is_socket(),
+    ) {
+        (true, ..) => "a folder",
+        (_, true, _) => "a device",
+        (.., true) => "a socket",
+        _ => return Ok(()),
+    };
+    Err(io::Error::other(format!(
+        "it is {problem}, not a file or a pipe"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn told(most_bytes: u64, path: &str) -> String {
+        text_within(most_bytes, Path::new(path))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn what_does_not_end_or_is_no_file_is_refused() {
+        assert_eq!(
+            told(1 << 20, "/dev/zero"),
+            "it is a device, not a file or a pipe"
+        );
+        assert_eq!(told(1 << 20, "/"), "it is a folder, not a file or a pipe");
+        assert_eq!(text(Path::new("/dev/null")).unwrap(), "");
+    }
+
+    #[test]
+    fn a_file_may_be_as_large_as_allowed_and_no_larger() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, vec![b'a'; 1 << 20]).unwrap();
+        assert_eq!(text_within(1 << 20, &path).unwrap().len(), 1 << 20);
+        File::options()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .set_len((1 << 20) + 1)
+            .unwrap();
+        assert_eq!(
+            told(1 << 20, path.to_str().unwrap()),
+            "it is larger than 1 MiB"
+        );
+        // Sparse: larger than memory, and told so at once.
+        File::options()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .set_len(1 << 42)
+            .unwrap();
+        assert_eq!(
+            text(&path).unwrap_err().to_string(),
+            "it is larger than 16 MiB"
+        );
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(
+            told(1 << 20, path.to_str().unwrap()),
+            "it is no text in UTF-8"
+        );
+    }
+}

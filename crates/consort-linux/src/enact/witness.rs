@@ -1,0 +1,137 @@
+//! Telling a signal to the whole process group from a signal to this process alone.
+//!
+//! The kernel does not say which it was. So a process of its own in the same group blocks every
+//! signal and sleeps, and what is pending there has gone to the group: the program in the group has
+//! it already. It need not run for that, so the answer does not depend on the load.
+//!
+//! Pitfall: to take a signal of the group for one of this process makes it come twice; the reverse
+//! would lose it. So whatever is pending without need is thrown away, with the witness.
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, Signal};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Whoever signals every process of a group one by one is given this long to come to the witness.
+/// To the group itself the kernel sends in one go, to the youngest process first.
+const GRACE: Duration = Duration::from_millis(2);
+/// How often what is pending for no reason is looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What sleeps, and for how long, s: until it is killed.
+const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
+
+/// A process that gets what the group gets; it ends with this value, and with the thread that
+/// started it.
+#[derive(Debug)]
+pub(super) struct Witness {
+    process: Child,
+    looked: Instant,
+    /// Held when the last one was ended, and not asked for yet.
+    kept: u64,
+    /// Held at the last look.
+    suspect: u64,
+}
+
+impl Witness {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When no process can be made, or nothing that sleeps is installed.
+    pub(super) fn start() -> io::Result<Self> {
+        Ok(Self {
+            process: sleeper()?,
+            looked: Instant::now(),
+            kept: 0,
+            suspect: 0,
+        })
+    }
+
+    /// Whether a signal that has come here went to the whole group. Asked twice of one, it did not.
+    pub(super) fn saw(&mut self, signal: Signal) -> bool {
+        let mut held = self.held();
+        if held & bit(signal) == 0 {
+            std::thread::sleep(GRACE);
+            held = self.held();
+        }
+        let saw = held & bit(signal) != 0;
+        if saw {
+            // Signals come here by their numbers, not in the order in which they were sent.
+            self.forget(held & !bit(signal));
+        }
+        saw
+    }
+
+    /// Looks now and then, while no signal is left here, for what is held for no reason.
+    pub(super) fn rest(&mut self) {
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            let held = self.held();
+            // What has just come there may be about to come here.
+            if held & self.suspect != 0 {
+                self.forget(held & !self.suspect);
+            }
+            self.suspect = held;
+        }
+    }
+
+    /// Signals to the group that have not been asked for yet.
+    fn held(&self) -> u64 {
+        self.kept | self.pending()
+    }
+
+    /// Signals by number, the first in the lowest bit; none where the witness is gone.
+    fn pending(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.unwrap_or_default();
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+        pending.map_or(0, |bits| u64::from_str_radix(bits.trim(), 16).unwrap_or(0))
+    }
+
+    /// Keeps in mind only these signals, with a fresh witness, which has nothing pending. Where none
+    /// can be made the old one goes all the same: what it holds would be taken for signals to come.
+    fn forget(&mut self, kept: u64) {
+        self.end();
+        self.kept = kept;
+        self.suspect &= kept;
+        if let Ok(fresh) = sleeper() {
+            self.process = fresh;
+        }
+    }
+
+    fn end(&mut self) {
+        // Both fail only where it is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Sleeps in the group of this process with every signal blocked.
+fn sleeper() -> io::Result<Child> {
+    let mut command = Command::new(SLEEPER[0]);
+    command.arg(SLEEPER[1]).env_clear().current_dir("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let hook = || {
+        SigSet::all().thread_set_mask()?;
+        set_pdeathsig(Signal::SIGKILL)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the hook makes two system calls, both async-signal-safe, and
+    // neither allocates nor takes a lock.
+    unsafe { command.pre_exec(hook) };
+    command.spawn()
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn bit(signal: Signal) -> u64 {
+    1 << (signal as u64 - 1)
+}

@@ -1,0 +1,204 @@
+//! What shells offer for words of the command line: names that only the program knows.
+
+use super::LIVE;
+use crate::descriptions::{self, Programs};
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
+use consort_core::mapping::Scheme;
+use consort_core::policies::REGISTRY;
+use consort_core::policy::PolicyInfo;
+use consort_lab::{bench, studies, validate};
+use consort_sim::workload::ProgramSource;
+use nix::unistd::{AccessFlags, access};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// The environment variable by which a shell asks for completions.
+pub(crate) const COMPLETE: &str = "CONSORT_COMPLETE";
+
+/// Names that stand for no policy of our own, in simulations.
+const SYSTEMS: [&str; 4] = ["linux", "linux-grouped", "linux-itmt", "pinned"];
+
+fn plain<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Vec<CompletionCandidate> {
+    let names = names.into_iter().map(Into::into);
+    names.map(CompletionCandidate::new).collect()
+}
+
+fn both(
+    mut names: Vec<CompletionCandidate>,
+    more: Vec<CompletionCandidate>,
+) -> Vec<CompletionCandidate> {
+    names.extend(more);
+    names
+}
+
+fn policies(wanted: fn(&PolicyInfo) -> bool) -> Vec<CompletionCandidate> {
+    let known = REGISTRY.iter().filter(|policy| wanted(policy));
+    let candidate = |policy: &PolicyInfo| {
+        CompletionCandidate::new(policy.name).help(Some(policy.summary.into()))
+    };
+    known.map(candidate).collect()
+}
+
+fn simulated_policies() -> Vec<CompletionCandidate> {
+    both(plain(SYSTEMS), policies(|policy| policy.simulated))
+}
+
+fn program_names() -> Vec<CompletionCandidate> {
+    plain(Programs.programs())
+}
+
+/// Policies of `run`.
+pub(super) fn live_policies() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| both(plain(["auto"]), policies(|policy| policy.live)))
+}
+
+/// A policy of a simulation.
+pub(super) fn simulated_policy() -> ArgValueCandidates {
+    ArgValueCandidates::new(simulated_policies)
+}
+
+/// Policies of simulations, by comma.
+pub(super) fn policy_list() -> ArgValueCompleter {
+    after_last(",", simulated_policies)
+}
+
+/// Described machines, or files.
+pub(super) fn machines() -> ArgValueCompleter {
+    or_files(|| plain(descriptions::machines()))
+}
+
+/// Described machines, this one, or files.
+pub(super) fn machines_and_live() -> ArgValueCompleter {
+    or_files(|| plain([vec![LIVE.to_owned()], descriptions::machines()].concat()))
+}
+
+/// Programs, or files.
+pub(super) fn programs() -> ArgValueCompleter {
+    or_files(program_names)
+}
+
+/// Programs, by comma.
+pub(super) fn program_list() -> ArgValueCompleter {
+    after_last(",", program_names)
+}
+
+/// Programs within an expression such as `4*hmmer+2*povray`.
+pub(super) fn workloads() -> ArgValueCompleter {
+    after_last("*+", program_names)
+}
+
+/// Suites of programs.
+pub(super) fn suites() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| plain(Programs.suites()))
+}
+
+/// Studies, all of them, or their list.
+pub(super) fn study_ids() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let titled = |info: &consort_lab::StudyInfo| {
+            CompletionCandidate::new(info.id).help(Some(info.title.into()))
+        };
+        let ids = studies::REGISTRY.list().map(titled);
+        both(plain(["list", "all"]), ids.collect())
+    })
+}
+
+/// Benches.
+pub(super) fn benches() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| plain(bench::all().iter().map(|bench| bench.name())))
+}
+
+/// Groups of checks.
+pub(super) fn check_groups() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| plain(validate::GROUPS.iter().map(|group| group.name)))
+}
+
+/// Mappings, by comma.
+pub(super) fn mappings() -> ArgValueCompleter {
+    let names = || {
+        let schemes = Scheme::ALL.iter().map(|scheme| scheme.name());
+        plain(["os", "all"].into_iter().chain(schemes))
+    };
+    after_last(",", names)
+}
+
+/// A command and its arguments: programs that can be executed, then files.
+pub(super) fn command() -> ArgValueCompleter {
+    ArgValueCompleter::new(Command)
+}
+
+struct Command;
+
+impl ValueCompleter for Command {
+    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let given = current.to_string_lossy();
+        if given.contains('/') {
+            return files(current);
+        }
+        let mut found = plain(executables(&given));
+        found.extend(files(current));
+        found
+    }
+
+    fn complete_at(&self, word: usize, current: &OsStr) -> Vec<CompletionCandidate> {
+        if word == 0 {
+            self.complete(current)
+        } else {
+            files(current)
+        }
+    }
+}
+
+/// Programs in PATH whose names begin so.
+fn executables(beginning: &str) -> Vec<String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let entries = std::env::split_paths(&folders)
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    let can_run = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            (name.starts_with(beginning) && can_run(&entry.path())).then_some(name)
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn files(current: &OsStr) -> Vec<CompletionCandidate> {
+    PathCompleter::any().complete(current)
+}
+
+fn beginning_so(names: Vec<CompletionCandidate>, beginning: &str) -> Vec<CompletionCandidate> {
+    let fits =
+        |name: &CompletionCandidate| name.get_value().to_string_lossy().starts_with(beginning);
+    names.into_iter().filter(fits).collect()
+}
+
+fn or_files(names: fn() -> Vec<CompletionCandidate>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let mut found = beginning_so(names(), &current.to_string_lossy());
+        found.extend(files(current));
+        found
+    })
+}
+
+/// Names for what follows the last of these separators; what precedes stays.
+fn after_last(
+    separators: &'static str,
+    names: fn() -> Vec<CompletionCandidate>,
+) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let current = current.to_string_lossy();
+        let start = current
+            .rfind(|c| separators.contains(c))
+            .map_or(0, |at| at + 1);
+        let (before, begun) = current.split_at(start);
+        let found = beginning_so(names(), begun).into_iter();
+        found.map(|name| name.add_prefix(before)).collect()
+    })
+}

@@ -1,0 +1,271 @@
+//! Rows for people in columns that fit a page.
+//!
+//! A table that is too wide loses first the blanks of its texts, which are broken between words,
+//! then the columns that can be missed, which is said beneath, and is at last set in several parts,
+//! each with the first column. A number is never broken.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+use consort_core::visible;
+use unicode_width::UnicodeWidthStr;
+
+/// Blanks between columns.
+const GAP: usize = 2;
+/// A text is not made narrower than this while anything else can be done.
+const COMFORTABLE: usize = 18;
+/// Longer words are broken where there is no room.
+const LONG_WORD: usize = 28;
+
+/// The head of a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    /// Its heading.
+    pub(crate) text: String,
+    /// Whether it has numbers, which are aligned right and never broken.
+    pub(crate) numeric: bool,
+    /// Whether it can be missed where there is no room.
+    pub(crate) extra: bool,
+}
+
+/// What is known of a column before it gets its width.
+struct Needs {
+    least: usize,
+    most: usize,
+}
+
+/// Lays texts out under their heads within `width` characters, as far as they can be.
+pub(super) fn lay_out(heads: &[Head], rows: &[Vec<String>], width: Option<usize>) -> String {
+    let rows = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| visible(cell).into_owned()));
+    let rows: Vec<Vec<String>> = rows.map(Iterator::collect).collect();
+    let needs: Vec<Needs> = (0..heads.len()).map(|c| needs(heads, &rows, c)).collect();
+    let all: Vec<usize> = (0..heads.len()).collect();
+    let Some(width) = width else {
+        return draw(heads, &rows, &all, &mosts(&needs, &all));
+    };
+    let (kept, missed) = without_extras(heads, &needs, width);
+    let parts = parts(&needs, &kept, width);
+    let drawn = parts
+        .iter()
+        .map(|part| draw(heads, &rows, part, &fitted(&needs, part, width)));
+    let mut text = drawn.collect::<Vec<_>>().join("\n");
+    if !missed.is_empty() {
+        let missed: Vec<&str> = missed.iter().map(|&c| heads[c].text.as_str()).collect();
+        text += &format!(
+            "left out for want of room: {}; --wide shows all\n",
+            missed.join(", ")
+        );
+    }
+    text
+}
+
+fn needs(heads: &[Head], rows: &[Vec<String>], column: usize) -> Needs {
+    let head = &heads[column];
+    let cells = || rows.iter().filter_map(|row| row.get(column));
+    let widest = cells().map(|cell| cell.width()).max().unwrap_or(0);
+    let most = widest.max(head.text.width());
+    let of_cells = if head.numeric {
+        widest
+    } else {
+        let longest = cells().map(|cell| longest_word(cell)).max().unwrap_or(0);
+        longest.min(LONG_WORD).max(widest.min(COMFORTABLE))
+    };
+    Needs {
+        least: of_cells.max(longest_word(&head.text)),
+        most,
+    }
+}
+
+fn longest_word(text: &str) -> usize {
+    text.split(' ')
+        .map(UnicodeWidthStr::width)
+        .max()
+        .unwrap_or(0)
+}
+
+fn mosts(needs: &[Needs], columns: &[usize]) -> Vec<usize> {
+    columns.iter().map(|&c| needs[c].most).collect()
+}
+
+/// Characters that columns take at least.
+fn least(needs: &[Needs], columns: &[usize]) -> usize {
+    let all: usize = columns.iter().map(|&c| needs[c].least + GAP).sum();
+    all.saturating_sub(GAP)
+}
+
+/// Columns that stay, and those that are left out for the others to fit, the last first.
+fn without_extras(heads: &[Head], needs: &[Needs], width: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut kept: Vec<usize> = (0..heads.len()).collect();
+    let mut missed = Vec::new();
+    while least(needs, &kept) > width {
+        let Some(place) = kept.iter().rposition(|&c| heads[c].extra) else {
+            break;
+        };
+        missed.insert(0, kept.remove(place));
+    }
+    (kept, missed)
+}
+
+/// Columns in parts that fit, each beginning with the first of all.
+fn parts(needs: &[Needs], columns: &[usize], width: usize) -> Vec<Vec<usize>> {
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
+    for &column in columns {
+        let Some(part) = parts.last_mut() else { break };
+        let with = [part.as_slice(), &[column]].concat();
+        if part.len() > 1 && least(needs, &with) > width {
+            parts.push(vec![columns[0], column]);
+        } else {
+            *part = with;
+        }
+    }
+    parts
+}
+
+/// The least widths, and what is left dealt out to those that could use it, the narrowest first.
+fn fitted(needs: &[Needs], part: &[usize], width: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = part.iter().map(|&c| needs[c].least).collect();
+    let mut left = width.saturating_sub(least(needs, part));
+    while left > 0 {
+        let wanting = (0..part.len()).filter(|&i| widths[i] < needs[part[i]].most);
+        let Some(narrowest) = wanting.min_by_key(|&i| widths[i]) else {
+            break;
+        };
+        widths[narrowest] += 1;
+        left -= 1;
+    }
+    widths
+}
+
+fn draw(heads: &[Head], rows: &[Vec<String>], columns: &[usize], widths: &[usize]) -> String {
+    let chosen = |row: &Vec<String>| {
+        columns
+            .iter()
+            .filter_map(|&c| row.get(c))
+            .cloned()
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(chosen).collect();
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::MAX)
+        .set_header(columns.iter().map(|&c| heads[c].text.as_str()))
+        .add_rows(rows);
+    let settings = columns.iter().zip(widths).zip(table.column_iter_mut());
+    for ((&column, &width), cells) in settings {
+        let width = u16::try_from(width + GAP).unwrap_or(u16::MAX);
+        cells.set_padding((0, GAP as u16));
+        cells.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+        if heads[column].numeric {
+            cells.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    trim_lines(&table.to_string())
+}
+
+fn trim_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end);
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn head(text: &str, numeric: bool, extra: bool) -> Head {
+        Head {
+            text: text.to_owned(),
+            numeric,
+            extra,
+        }
+    }
+
+    fn row(cells: &[&str]) -> Vec<String> {
+        cells.iter().map(|&cell| cell.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_fits_stays_on_one_line() {
+        let heads = [head("name", false, false), head("CPU s", true, true)];
+        let text = lay_out(&heads, &[row(&["a b", "1.00"])], Some(40));
+        assert_eq!(text, "name  CPU s\na b    1.00\n");
+    }
+
+    #[test]
+    fn texts_are_broken_between_words_and_numbers_never() {
+        let heads = [
+            head("name", false, false),
+            head("many words", true, false),
+            head("why", false, false),
+        ];
+        let rows = [row(&[
+            "x",
+            "1234567.89",
+            "one two three four five six seven eight",
+        ])];
+        let text = lay_out(&heads, &rows, Some(36));
+        assert!(text.lines().all(|line| line.width() <= 36), "{text}");
+        assert!(
+            text.lines().count() > 2 && text.contains("1234567.89"),
+            "{text}"
+        );
+        assert_eq!(lay_out(&heads, &rows, None).lines().count(), 2);
+    }
+
+    #[test]
+    fn what_can_be_missed_goes_first_and_is_named() {
+        let heads = [
+            head("name", false, false),
+            head("a", true, true),
+            head("b", true, false),
+        ];
+        let rows = [row(&["x", "1234567890", "1234567890"])];
+        let text = lay_out(&heads, &rows, Some(20));
+        assert!(
+            text.contains("left out for want of room: a; --wide"),
+            "{text}"
+        );
+        assert_eq!(text.matches("1234567890").count(), 1);
+    }
+
+    #[test]
+    fn a_table_of_many_numbers_is_set_in_parts_with_their_keys() {
+        let heads: Vec<Head> = (0..5)
+            .map(|i| head(&format!("c{i}"), i > 0, false))
+            .collect();
+        let rows = [row(&[
+            "key",
+            "1234567890",
+            "1234567891",
+            "1234567892",
+            "1234567893",
+        ])];
+        let text = lay_out(&heads, &rows, Some(30));
+        assert!(text.lines().all(|line| line.width() <= 30), "{text}");
+        assert_eq!(text.matches("key").count(), 2);
+        assert!(
+            (0..4).all(|i| text.contains(&format!("123456789{i}"))),
+            "{text}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_stay_whole_at_any_width(
+            numbers in prop::collection::vec(0u64..1_000_000_000, 1..12),
+            words in "[a-z ]{0,60}",
+            width in 20usize..120,
+        ) {
+            let mut heads = vec![head("text", false, false)];
+            heads.extend(numbers.iter().map(|_| head("a number", true, false)));
+            let mut cells = vec![words];
+            cells.extend(numbers.iter().map(u64::to_string));
+            let text = lay_out(&heads, &[cells], Some(width));
+            prop_assert!(text.lines().all(|line| line.width() <= width.max(31)), "{}", text);
+            let shown: Vec<&str> = text.split_whitespace().collect();
+            prop_assert!(numbers.iter().all(|n| shown.contains(&n.to_string().as_str())));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! How wide a page for people is.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use terminal_size::{Width, terminal_size_of};
+
+/// Where nothing tells: a file or a pipe.
+const USUAL: usize = 100;
+
+/// Set once, before any verb begins.
+static WIDE: AtomicBool = AtomicBool::new(false);
+
+/// Lets tables be as wide as what is in them, as `--wide` asks for.
+pub(crate) fn be_wide() {
+    WIDE.store(true, Ordering::Relaxed);
+}
+
+/// Characters in a line of a table on stdout; none where lines may have any length.
+pub(crate) fn width() -> Option<usize> {
+    of_table(told_width())
+}
+
+/// The same on stderr.
+pub(crate) fn width_of_stderr() -> Option<usize> {
+    of_table(told_width_of_stderr())
+}
+
+fn of_table(told: Option<usize>) -> Option<usize> {
+    (!is_wide()).then(|| told.unwrap_or(USUAL))
+}
+
+/// Characters in a line of stdout; none where nothing tells, or lines may have any length.
+pub(super) fn told_width() -> Option<usize> {
+    told(io::stdout())
+}
+
+/// The same for stderr.
+pub(super) fn told_width_of_stderr() -> Option<usize> {
+    told(io::stderr())
+}
+
+fn is_wide() -> bool {
+    WIDE.load(Ordering::Relaxed)
+}
+
+/// COLUMNS wins, as in other tools, then the terminal.
+fn told(stream: impl AsFd) -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok();
+    let asked = asked.and_then(|columns| columns.parse().ok());
+    let of_terminal = || terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns));
+    let told = asked.filter(|&columns| columns > 0).or_else(of_terminal);
+    told.filter(|_| !is_wide())
+}

@@ -1,0 +1,122 @@
+//! Paragraphs for a terminal.
+
+use super::page;
+
+/// Longest line of a paragraph, in characters, however wide the page is.
+const WIDTH: usize = 96;
+
+/// Breaks a text between words; lines after the first begin with as many blanks as `lead` has
+/// characters.
+pub(crate) fn wrap(lead: &str, text: &str) -> String {
+    let width = page::width().unwrap_or(WIDTH).min(WIDTH);
+    wrap_within(width, lead, text)
+}
+
+/// Breaks lines that are longer than `width` between words; what is broken off is indented as the
+/// line is, and a little more.
+pub(super) fn wrap_lines(width: usize, text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| wrap_line(width, line))
+        .collect()
+}
+
+fn wrap_line(width: usize, line: &str) -> String {
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    if line.trim_end().chars().count() <= width || 2 * indent > width {
+        return line.to_owned();
+    }
+    let lead = " ".repeat(indent);
+    let (first, rest) = first_line(width - indent, line.trim());
+    let rest = wrap_within(width, &format!("{lead}  "), rest);
+    format!("{lead}{first}\n{rest}")
+}
+
+/// What of a line fits, up to a blank, and the rest.
+fn first_line(width: usize, line: &str) -> (&str, &str) {
+    let end = line
+        .char_indices()
+        .nth(width)
+        .map_or(line.len(), |(at, _)| at);
+    let fits_whole = line[end..].starts_with(' ');
+    let before = if fits_whole {
+        Some(end)
+    } else {
+        line[..end].rfind(' ')
+    };
+    match before.or_else(|| line.find(' ')) {
+        Some(at) => (line[..at].trim_end(), line[at..].trim_start()),
+        None => (line, ""),
+    }
+}
+
+fn wrap_within(width: usize, lead: &str, text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let indent = " ".repeat(lead.chars().count());
+    let mut lines = vec![lead.to_owned()];
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if !empty && used + 1 + word.chars().count() > width {
+            lines.push(indent.clone());
+            empty = true;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if empty { "" } else { " " });
+            line.push_str(word);
+        }
+        empty = false;
+    }
+    lines
+        .iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_after_the_first_are_indented() {
+        let text = wrap("- ", &"word ".repeat(25));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("- word") && lines[1].starts_with("  word"));
+    }
+
+    #[test]
+    fn only_long_lines_are_broken_and_their_indent_stays() {
+        assert_eq!(wrap_lines(12, "short\n\n  a b\n"), "short\n\n  a b\n");
+        assert_eq!(
+            wrap_lines(12, "  one two three four\n"),
+            "  one two\n    three\n    four\n"
+        );
+        assert_eq!(wrap_lines(5, "indivisible\n"), "indivisible\n");
+    }
+
+    proptest! {
+        #[test]
+        fn broken_lines_fit_and_keep_their_words(
+            words in prop::collection::vec("[a-z±]{1,12}", 1..40),
+            indent in 0usize..8,
+            width in 30usize..90,
+        ) {
+            let line = format!("{}{}\n", " ".repeat(indent), words.join(" "));
+            let text = wrap_lines(width, &line);
+            prop_assert!(text.lines().all(|line| line.chars().count() <= width));
+            let kept: Vec<&str> = text.split_whitespace().collect();
+            prop_assert_eq!(kept, words);
+        }
+
+        #[test]
+        fn no_word_is_lost_and_no_line_is_too_long(words in prop::collection::vec("[a-z]{1,20}", 0..60)) {
+            let text = wrap_within(WIDTH, "Note: ", &format!("{} ", words.join(" ")));
+            let kept: Vec<&str> = text.split_whitespace().skip(1).collect();
+            prop_assert_eq!(kept, words);
+            prop_assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        }
+    }
+}
