@@ -23,7 +23,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     (
         "consort-linux",
-        &["consort-core", "consort-ext", "consort-input", "consort-isa"],
+        &[
+            "consort-core",
+            "consort-ext",
+            "consort-input",
+            "consort-isa",
+        ],
     ),
     (
         "consort",
