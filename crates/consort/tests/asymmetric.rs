@@ -196,8 +196,8 @@ fn masks_are_put_back_after_kill_9_at_quanta_of_milliseconds() {
     let own = own_mask();
     wait_for("changed masks", || {
         let masks = masks_of(command);
-        // The first thread has started the others, so it is not pinned.
-        (masks.iter().filter(|mask| **mask != own).count() == 4).then_some(())
+        // The first thread has started the others, so it is not pinned; others come and go.
+        (masks.iter().filter(|mask| **mask != own).count() >= 2).then_some(())
     });
     if nix::unistd::geteuid().is_root() {
         let policies = (policy_of(consort.id()), policy_of(command));

@@ -20,11 +20,13 @@ struct Teller {
     needs: &'static str,
     file: &'static str,
     source: &'static str,
-    /// Shell words that make and start it.
+    /// Shell words that make it, beforehand and unmanaged.
+    make: &'static str,
+    /// Shell words that start it.
     start: &'static str,
 }
 
-const TELLERS: [Teller; 7] = [
+const TELLERS: [Teller; 8] = [
     Teller {
         name: "python",
         needs: "python3",
@@ -34,6 +36,7 @@ import os, time
 first, end = len(os.sched_getaffinity(0)), time.time() + 10
 while time.time() < end: pass
 print('python', first, len(os.sched_getaffinity(0)))",
+        make: "",
         start: "python3 pool.py",
     },
     Teller {
@@ -56,7 +59,8 @@ int main(void) {
     omp_set_num_threads(omp_get_num_procs());
     printf(\"openmp %d %d\\n\", first, team());
 }",
-        start: "cc -O1 -fopenmp -o pool-c pool.c && ./pool-c",
+        make: "cc -O1 -fopenmp -o pool-c pool.c",
+        start: "./pool-c",
     },
     Teller {
         name: "rust",
@@ -70,7 +74,8 @@ fn main() {
     while start.elapsed() < Duration::from_secs(10) {}
     println!(\"rust {first} {}\", pool());
 }",
-        start: "rustc -O -o pool-rust pool.rs && ./pool-rust",
+        make: "rustc -O -o pool-rust pool.rs",
+        start: "./pool-rust",
     },
     Teller {
         name: "java",
@@ -85,7 +90,8 @@ class Pool {
         System.out.println(\"java \" + first + \" \" + pool());
     }
 }",
-        start: "javac Pool.java && java -XX:-UseContainerSupport Pool",
+        make: "javac Pool.java",
+        start: "java -XX:-UseContainerSupport Pool",
     },
     Teller {
         name: "node",
@@ -96,6 +102,7 @@ const pool = () => require('os').availableParallelism();
 const first = pool(), end = Date.now() + 10000;
 while (Date.now() < end);
 console.log('node', first, pool());",
+        make: "",
         start: "node pool.js",
     },
     Teller {
@@ -106,6 +113,7 @@ console.log('node', first, pool());",
 all: $(shell seq 1 20)
 %:
 \t@nproc >> counted",
+        make: "",
         start: "timeout 10 sh -c 'while :; do :; done'; : > counted; jobs=$(nproc); \
                 make -s -j$jobs; sort -u counted > once; \
                 test $(wc -l < counted) = 20; read seen < once; echo make $jobs $seen",
@@ -117,7 +125,24 @@ all: $(shell seq 1 20)
         source: "
 for i in $(seq 300); do nproc; done | sort -u > forked
 while read seen; do echo forks $seen $seen; done < forked",
+        make: "",
         start: "sh forks.sh",
+    },
+    Teller {
+        name: "go",
+        needs: "go",
+        file: "pool.go",
+        source: "
+package main
+import (\"fmt\"; \"runtime\"; \"time\")
+func main() {
+    first, start := runtime.GOMAXPROCS(0), time.Now()
+    for time.Since(start) < 10*time.Second {
+    }
+    fmt.Println(\"go\", first, runtime.GOMAXPROCS(0))
+}",
+        make: "go build -o pool-go pool.go",
+        start: "./pool-go",
     },
 ];
 
@@ -159,6 +184,9 @@ fn pools_are_as_large_as_without() {
     let there: Vec<&Teller> = there.collect();
     for teller in &there {
         std::fs::write(folder.path().join(teller.file), teller.source).unwrap();
+        let mut make = Command::new("sh");
+        let made = run(make.args(["-ec", teller.make]).current_dir(folder.path()));
+        assert!(made.status.success(), "{}: {}", teller.name, stderr(&made));
     }
     let starts: Vec<String> = there.iter().map(|t| format!("({}) &", t.start)).collect();
     let script = format!("cd {:?}; {} wait", folder.path(), starts.join("\n"));

@@ -257,7 +257,9 @@ impl<'a> Seats<'a> {
 mod tests {
     use super::*;
     use crate::ids::PuId;
-    use crate::testing::{observation, observation_with_activity, thread_id};
+    use crate::sample::{Observation, Reading};
+    use crate::signal::{Signal, Tier};
+    use crate::testing::{INTERVAL_NS, observation, observation_with_activity, thread_id};
     use proptest::prelude::*;
     use rand::SeedableRng;
 
@@ -291,6 +293,24 @@ mod tests {
             }
         }
         loads
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_pu_is_active() {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let mut seen = observation_with_activity(&topology, &[(1, 0.0, 0.01)]);
+        let mut placed = |seen: &Observation| {
+            let view = View {
+                topology: &topology,
+                observation: seen,
+            };
+            let decision = spread().decide(view, &mut PolicyRng::seed_from_u64(0));
+            decision.placements[&thread_id(1)] != Placement::Unrestricted
+        };
+        assert!(!placed(&seen));
+        let waited = Reading::whole(0.9 * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
+        seen.threads[0].sample.set(Signal::WaitTime, waited);
+        assert!(placed(&seen));
     }
 
     #[test]

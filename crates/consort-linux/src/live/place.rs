@@ -6,6 +6,7 @@ use crate::discovery::ThreadEvent;
 use crate::enact::{AdoptError, ChildStatus, current_mask};
 use crate::proc::parent_of;
 use consort_core::{PuSet, Sample, ThreadId};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +14,7 @@ use std::time::Instant;
 impl Live {
     /// Takes in what discovery has found since the last time.
     pub(super) fn follow(&mut self, events: Vec<ThreadEvent>) {
+        self.note_starters(&events);
         for event in events {
             match event {
                 ThreadEvent::Appeared {
@@ -89,7 +91,6 @@ impl Live {
             Some(parent) => self.enactor.adopt_child(id, parent),
             None => self.adopt_root(id),
         };
-        self.note_starter(id, parent);
         match adopted {
             Ok(ChildStatus::Foreign(mask)) => self.meet_foreign(id, name, mask),
             Ok(_) => {
@@ -144,20 +145,30 @@ impl Live {
         self.keep_affinity(id);
     }
 
-    /// Where no records tell who starts threads, whoever may have started this one counts.
-    fn note_starter(&mut self, id: ThreadId, parent: Option<u32>) {
-        if parent.is_some() {
+    /// Where no records tell who starts threads, every thread of the process counts that was there
+    /// before.
+    fn note_starters(&mut self, found: &[ThreadEvent]) {
+        let untold = |event: &ThreadEvent| match event {
+            ThreadEvent::Appeared {
+                id, parent: None, ..
+            } => Some(*id),
+            _ => None,
+        };
+        let starts = found.iter().filter_map(untold);
+        let pids: BTreeSet<u32> = starts
+            .map(|id| {
+                self.parent_of(id, None)
+                    .map_or(id.pid, |starter| starter.pid)
+            })
+            .collect();
+        if pids.is_empty() {
             return;
         }
-        let starter = self.parent_of(id, None);
-        let pid = starter.map_or(id.pid, |starter| starter.pid);
-        let of_process = self.threads.keys().filter(|other| other.pid == pid);
-        let now = Instant::now();
-        let freed: Vec<ThreadId> = of_process
-            .copied()
-            .collect::<Vec<_>>()
-            .into_iter()
-            .filter_map(|other| self.enforcement.cloned(other, now))
+        let there = self.threads.keys().filter(|id| pids.contains(&id.pid));
+        let (there, now) = (there.copied().collect::<Vec<_>>(), Instant::now());
+        let freed = there.into_iter();
+        let freed: Vec<ThreadId> = freed
+            .filter_map(|id| self.enforcement.cloned(id, now))
             .collect();
         self.let_free(&freed);
     }

@@ -134,9 +134,9 @@ impl Ledger {
             .filter_map(|id| Some((self.accounts.get(id)?.cpu_ns, *id)))
             .collect();
         ended.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for (cpu_ns, id) in ended.into_iter().take(KEPT - LISTED) {
-            self.accounts.remove(&id);
-            self.ended.remove(&id);
+        for (cpu_ns, id) in ended.iter().take(ended.len().saturating_sub(LISTED)) {
+            self.accounts.remove(id);
+            self.ended.remove(id);
             self.others.count += 1;
             self.others.cpu_s += cpu_ns / 1e9;
         }
@@ -315,7 +315,10 @@ mod tests {
             ledger.fold_small();
             assert!(ledger.accounts.len() <= KEPT + 1_000);
         }
-        let report = ledger.report(ending());
+        let report = ledger.report(Ending {
+            managed_cpu_s: 20.0,
+            ..ending()
+        });
         assert_eq!(report.threads.len(), LISTED);
         assert_eq!(report.others.count, 19_000);
         let total = report.others.cpu_s + report.threads.iter().map(|t| t.cpu_s).sum::<f64>();

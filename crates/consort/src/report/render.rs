@@ -95,17 +95,17 @@ fn hidden(out: &mut String, report: &RunReport) {
 }
 
 /// From this share on of the time that a thread could run, waiting for a PU is starving.
-const STARVED_FROM: f64 = 0.5;
+const STARVED_FROM: f64 = 0.9;
 
 /// Threads that hardly got a PU although they could run, in words.
 fn starved(report: &RunReport) -> Option<String> {
     let is_starved = |t: &&ThreadRow| {
         let wait_s = t.wait_s.unwrap_or(0.0);
-        wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > STARVED_FROM * report.duration_s
+        wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > report.duration_s / 2.0
     };
     let count = report.threads.iter().filter(is_starved).count();
     (count > 0).then(|| {
-        format!("{count} threads were starved: they waited for a PU more than they ran, for most of the run")
+        format!("{count} threads were starved: they had a PU for less than a tenth of the time that they could run")
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::process::{Command, Output};
 
 /// `consort run` that restricts whatever runs at all.
-pub const RUN: &str = "run --interval 100ms --policy spread:active=0 --no-back-off";
+pub const RUN: &str = "run --interval 20ms --policy spread:active=0 --no-back-off --enact pin";
 
 /// Runs a script in which `$C` is the binary under test and `$P` a program.
 pub fn scene(script: &str, program: &str) -> Output {

@@ -38,11 +38,11 @@ fn nothing_of_a_refused_command_runs() {
 fn a_command_that_does_not_exist_leaves_the_group_as_it_was() {
     let scene = Scene::new();
     let first = scene.start("a", &[], &["no-such-command"], b"").finish();
-    assert_eq!(first.code, 2, "{}", first.stderr);
+    assert_eq!(first.code, 127, "{}", first.stderr);
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
     let leader = scene.lead(&["int", "--threads", "1", "--seconds", "1"]);
     let member = scene.start("b", &[], &["no-such-command"], b"").finish();
-    assert_eq!(member.code, 2, "{}", member.stderr);
+    assert_eq!(member.code, 127, "{}", member.stderr);
     assert!(member.stderr.contains("command not found: no-such-command"));
     assert_eq!(leader.finish().code, 0);
 }
