@@ -140,7 +140,7 @@ impl Scene {
         let mut command = Command::new(&self.consort);
         command.args(["run", "-q", "--interval", "10ms", "--no-back-off"]);
         command
-            .args(["--policy", "spread:active=0", "--"])
+            .args(["--policy", "spread:active=0", "--enact", "pin", "--"])
             .args(words);
         command.env("D", &self.demo).env("HOME", self.folder.path());
         command

@@ -83,7 +83,7 @@ fn the_list_names_every_study_with_its_source_and_time() {
                 .all(|k| study[*k].is_string())
         );
     }
-    let table = run(consort().args(["reproduce", "list"]));
+    let table = run(consort().args(["reproduce", "list", "--wide"]));
     let table = String::from_utf8(table.stdout).unwrap();
     assert_eq!(table.lines().count(), 1 + ids.len(), "{table}");
     assert!(table.contains("Peternier"), "{table}");
