@@ -23,7 +23,8 @@ fn say(line: &str) {
 /// A guest in which each line is one call with the scenarios that it names; prints what they
 /// measured, and fails with what those said that failed.
 fn show(cores: u32, ways: u32, calls: &[&str]) {
-    let Some(program) = option_env!("CARGO_BIN_EXE_ext-guest") else {
+    let program = option_env!("CARGO_BIN_EXE_ext-guest").filter(|_| cfg!(feature = "bpf"));
+    let Some(program) = program else {
         say("skipped: built without the feature 'bpf'");
         return;
     };

@@ -62,7 +62,10 @@ fn missing() -> Result<(), Failed> {
     assert!(matches!(error, LaunchError::NotFound(_)));
     assert_eq!(error.to_string(), "command not found: no-such-command");
     let error = launch(Command::new("/etc/passwd"), "x", |_| ()).unwrap_err();
-    assert_eq!(error.to_string(), "command not executable: /etc/passwd");
+    assert_eq!(
+        error.to_string(),
+        "command not executable: /etc/passwd: Permission denied (os error 13)"
+    );
     Ok(())
 }
 

@@ -188,10 +188,14 @@ pub fn tasks(pid: u32) -> Vec<ThreadId> {
         .collect()
 }
 
-/// Parent and session of a process.
+/// Parent and session of a process; none for one that has ended and waits to be collected, which
+/// may be for ever where the first process collects nobody.
 fn relations(pid: u32) -> Option<(u32, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
     Some((fields.get(1)?.parse().ok()?, fields.get(3)?.parse().ok()?))
 }
 
