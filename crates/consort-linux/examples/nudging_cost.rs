@@ -1,6 +1,6 @@
 //! What a nudge costs, and what looking at threads that are in place does.
 //!
-//! Starts threads in another process, half of them busy, takes them in, and prints the time per
+//! Starts threads in another process, some of them busy, takes them in, and prints the time per
 //! thread of looking at all of them, of nudging all of them, and of pinning all of them anew, as the
 //! median of many rounds, us of wall-clock time of the caller.
 //!
@@ -36,14 +36,16 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// So many threads, every second one busy now and then, until the process is killed.
+/// So many threads, of which as many as there are PUs are busy, until the process is killed.
 fn crowd(threads: usize) -> ! {
+    let pus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     for number in 1..threads {
         std::thread::spawn(move || {
+            while number <= pus {
+                std::hint::spin_loop();
+            }
             loop {
-                let begun = Instant::now();
-                while number % 2 == 0 && begun.elapsed() < Duration::from_millis(1) {}
-                std::thread::sleep(Duration::from_millis(50));
+                std::thread::park();
             }
         });
     }

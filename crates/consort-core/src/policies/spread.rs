@@ -299,7 +299,7 @@ mod tests {
     fn a_thread_that_waits_for_a_pu_is_active() {
         let topology = Topology::uniform(2, 1).unwrap();
         let mut seen = observation_with_activity(&topology, &[(1, 0.0, 0.01)]);
-        let mut placed = |seen: &Observation| {
+        let placed = |seen: &Observation| {
             let view = View {
                 topology: &topology,
                 observation: seen,
