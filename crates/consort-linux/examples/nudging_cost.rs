@@ -41,11 +41,13 @@ fn crowd(threads: usize) -> ! {
     let pus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     for number in 1..threads {
         std::thread::spawn(move || {
-            while number <= pus {
-                std::hint::spin_loop();
-            }
+            let busy = number <= pus;
             loop {
-                std::thread::park();
+                if busy {
+                    std::hint::spin_loop();
+                } else {
+                    std::thread::park();
+                }
             }
         });
     }
