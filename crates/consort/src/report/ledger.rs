@@ -168,6 +168,10 @@ impl Ledger {
             .iter()
             .map(|(id, account)| account.row(id.pid, id.tid))
             .collect();
+        for row in rows.iter_mut().filter(|row| row.adherence.is_some()) {
+            // One that was in its place already, or that the kernel keeps there.
+            row.enactor = row.enactor.or(ending.held.enactor);
+        }
         rows.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then(a.tid.cmp(&b.tid)));
         let beyond = rows.split_off(rows.len().min(LISTED));
         // Threads that came and went unseen are among the rest of what the kernel has counted.
