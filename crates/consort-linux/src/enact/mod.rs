@@ -68,6 +68,7 @@ pub use host::{current_mask, identify};
 pub use journal::JournalError;
 pub use launch::{LaunchError, Launched, RUN_MARKER, launch};
 pub(crate) use record::Record;
+pub(crate) use recover::wait_for_guardians;
 pub use recover::{RecoverReport, recover_stale};
 pub use report::{ApplyReport, Refusal, RestoreReport, Wanted};
 pub(crate) use runtime_dir::RuntimeDir;

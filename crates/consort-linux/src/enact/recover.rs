@@ -8,12 +8,18 @@ use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
 use crate::group::sweep;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between two looks at what guardians are doing.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What was found in the folders for journals.
 #[derive(Debug, Default)]
 pub struct RecoverReport {
-    /// Journals in use by a run or its guardian; left alone.
+    /// Journals in use by a run; left alone.
     pub in_use: usize,
+    /// Journals of killed runs that their guardians are restoring from; left alone.
+    pub restoring: usize,
     /// Journals from before a reboot; deleted.
     pub outdated: usize,
     /// Journals of another PID namespace; left alone.
@@ -42,6 +48,15 @@ pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
     report
 }
 
+/// Does the same again and again until no guardian of a killed run is at work any more, or for so
+/// long. What such a run has changed would be taken for original.
+pub(crate) fn wait_for_guardians(dirs: &[PathBuf], limit: Duration) {
+    let end = Instant::now() + limit;
+    while recover_stale(dirs).restoring > 0 && Instant::now() < end {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
 fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     entries
@@ -62,10 +77,24 @@ fn recover(
         return Ok(());
     }
     match Journal::open_stale(RuntimeDir::open(dir)?, name)? {
+        None if is_being_restored(host, dir, name) => report.restoring += 1,
         None => report.in_use += 1,
         Some(journal) => recover_from(host, &journal, report)?,
     }
     Ok(())
+}
+
+/// Whether a journal in use is its guardian's alone, as the run of this host is dead.
+fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
+    let journal = RuntimeDir::open(dir).map(|dir| Journal::open_in_use(dir, name));
+    let Ok(Ok(Some(journal))) = journal else {
+        return false;
+    };
+    let owner = journal.header();
+    let is_here = Some(&owner.boot_id) == host.boot_id().as_ref()
+        && Some(&owner.pid_namespace) == host.pid_namespace().as_ref();
+    let process = host.process(owner.pid, owner.start_ticks);
+    is_here && process.is_none_or(|process| process.stat.is_exiting())
 }
 
 fn recover_from(

@@ -189,7 +189,6 @@ fn nobody_s() -> Terms {
     Terms {
         leader: 0,
         run: String::new(),
-        journal: std::path::PathBuf::new(),
         policy: String::new(),
         interval_ms: 0,
         dry_run: false,

@@ -3,12 +3,12 @@
 //! One JSON document per line, at most [`MAX_LINE_BYTES`] long, with the version of the language:
 //!
 //! ```json
-//! {"version":2,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
-//! {"version":2,"message":{"welcome":{"leader":4711,"run":"4711-88-0","journal":"/run/...","policy":"gang","interval_ms":2000,"dry_run":false,"profile":null,"open":{"policy":false,"interval":true}}}}
-//! {"version":2,"message":{"program":{"pid":4720,"start_ticks":8812,"name":"xz"}}}
-//! {"version":2,"message":"taken"}
-//! {"version":2,"message":"wake"}
-//! {"version":2,"message":{"terms":{"leader":4711,...}}}
+//! {"version":3,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
+//! {"version":3,"message":{"welcome":{"leader":4711,"run":"4711-88-0","policy":"gang","interval_ms":2000,"dry_run":false,"profile":null,"open":{"policy":false,"interval":true}}}}
+//! {"version":3,"message":{"program":{"pid":4720,"start_ticks":8812,"name":"xz"}}}
+//! {"version":3,"message":"taken"}
+//! {"version":3,"message":"wake"}
+//! {"version":3,"message":{"terms":{"leader":4711,...}}}
 //! ```
 //!
 //! A member says `hello` before it starts its command, `program` when it has, and `wake` whenever
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 /// The version of the language.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// No line is longer, its end included.
 pub const MAX_LINE_BYTES: usize = 4_096;
 
@@ -73,8 +73,6 @@ pub struct Terms {
     pub leader: u32,
     /// Its run's id, which goes into the environment of the programs that it manages.
     pub run: String,
-    /// Its journal: while it exists, masks may yet be put back.
-    pub journal: PathBuf,
     /// The policy, as it was asked for.
     pub policy: String,
     /// Quantum, ms.

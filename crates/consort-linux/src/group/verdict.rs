@@ -82,7 +82,6 @@ mod tests {
         Terms {
             leader: 1,
             run: String::new(),
-            journal: "/nowhere".into(),
             policy: "auto".to_owned(),
             interval_ms: 1_000,
             dry_run: false,

@@ -2,8 +2,9 @@
 
 use super::follower::Follower;
 use super::launch::{LaunchSpec, LiveError, Settings};
+use super::succession::RESTORE_LIMIT;
 use super::{Host, Live};
-use crate::enact::Enactor;
+use crate::enact::{Enactor, wait_for_guardians};
 use crate::group::{Demands, GroupName, Leader, Open, Place, Terms, enter};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ impl Live {
         let dirs = &settings.enact.runtime_dirs;
         match enter(dirs, &group.name, &group.demands)? {
             Place::Leads(candidate) => {
+                // An old leader's members may be about to hand their commands over.
+                wait_for_guardians(dirs, RESTORE_LIMIT);
                 let lead = |enactor: &Enactor| {
                     let terms = terms(enactor, &settings, &group);
                     Ok(Some(candidate.lead(terms)?))
@@ -74,7 +77,6 @@ pub(super) fn terms(enactor: &Enactor, settings: &Settings, group: &GroupSpec) -
     Terms {
         leader: std::process::id(),
         run: enactor.run_id().to_owned(),
-        journal: enactor.journal_path(),
         policy: group.policy.clone(),
         interval_ms: millis(settings.interval),
         dry_run: settings.dry_run,

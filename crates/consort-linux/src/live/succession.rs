@@ -1,7 +1,7 @@
 //! The leader of a group is gone: who leads next, and from when on.
 //!
-//! Before the next leader touches anything, the old one's journal must be gone: until then masks
-//! may yet be put back by its guardian, and would be taken for originals.
+//! Before the next leader touches anything, the old one's guardian must be done: until then masks
+//! may yet be put back, and would be taken for originals.
 
 use super::Live;
 use super::follower::{Followed, Follower, Standing};
@@ -13,8 +13,8 @@ use crate::group::{Candidate, GroupError, Joining, Member, Place, try_enter};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long an old leader's journal is waited for.
-const RESTORE_LIMIT: Duration = Duration::from_secs(20);
+/// How long the guardian of an old leader is waited for.
+pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
 
 impl Follower {
     /// One attempt to find or become the next leader.
@@ -51,11 +51,7 @@ impl Follower {
     /// Whether the old leader's masks are put back. Its guardian does it; should that be dead as
     /// well, we do.
     pub(super) fn is_restored(&self) -> bool {
-        let there = self.terms.journal.exists();
-        if there {
-            recover_stale(&self.settings.enact.runtime_dirs);
-        }
-        !there
+        recover_stale(&self.settings.enact.runtime_dirs).restoring == 0
     }
 
     pub(super) fn lead(mut self, candidate: Candidate) -> Result<Followed, LiveError> {

@@ -61,6 +61,9 @@ pub struct Stat {
     pub policy: u32,
 }
 
+/// `PF_EXITING` of the kernel's `include/linux/sched.h`.
+const EXITING: u64 = 0x4;
+
 /// What is wrong with a stat line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StatError {
@@ -76,6 +79,11 @@ impl Stat {
     /// Whether the thread can still run.
     pub(crate) fn is_alive(&self) -> bool {
         self.state != RunState::Dead
+    }
+
+    /// Whether it is on its way out or gone: its files may be closed although it is still seen.
+    pub(crate) fn is_exiting(&self) -> bool {
+        !self.is_alive() || self.flags & EXITING != 0
     }
 
     /// Parses the file's content.

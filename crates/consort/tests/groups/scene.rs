@@ -49,6 +49,13 @@ impl Scene {
         entries.map(|entry| entry.path()).collect()
     }
 
+    /// Whether a journal names the process.
+    pub fn is_journalled(&self, pid: u32) -> bool {
+        let line = format!("program {pid} ");
+        let named = |path: &PathBuf| read(path).lines().any(|l| l.starts_with(&line));
+        self.leftovers().iter().any(named)
+    }
+
     /// A demonstration program that leads the group, and does so already.
     pub fn lead(&self, words: &[&str]) -> Run {
         let run = self.demo("leader", &[], words);

@@ -2,6 +2,9 @@
 
 use super::common::{consort, run, stderr, wait_for};
 use super::scene::{Scene, role};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use std::time::Duration;
 
 #[test]
 fn when_the_leader_s_command_ends_a_member_leads_on() {
@@ -65,13 +68,44 @@ fn a_killed_leader_that_nobody_follows_leaves_no_files() {
     });
 }
 
+/// A newcomer may be quicker than any member to take the lead of a killed leader.
+#[test]
+fn a_newcomer_leads_when_the_killed_leader_s_masks_are_put_back() {
+    let scene = Scene::new();
+    let mut leader = scene.lead(&["int", "--threads", "2", "--seconds", "60"]);
+    let guardian = leader.command("consort-guard");
+    let member = scene.demo("b", &[], &["fp", "--threads", "2", "--seconds", "4"]);
+    let its = member.command("consort-demo");
+    wait_for("a place for the member's command", || {
+        scene.is_journalled(its).then_some(())
+    });
+    // Nobody but the newcomer is there to lead, and masks are not put back yet.
+    member.signal(Signal::SIGSTOP);
+    signal(guardian, Signal::SIGSTOP);
+    leader.kill();
+    let newcomer = scene.demo("c", &[], &["l2", "--threads", "1", "--seconds", "6"]);
+    std::thread::sleep(Duration::from_millis(500));
+    member.signal(Signal::SIGCONT);
+    std::thread::sleep(Duration::from_millis(500));
+    signal(guardian, Signal::SIGCONT);
+    let newcomer = newcomer.finish();
+    assert_eq!(role(&newcomer.report), "leader");
+    let warnings = newcomer.report["warnings"].to_string();
+    assert!(!warnings.contains("let alone"), "{warnings}");
+    assert_eq!(newcomer.report["group"]["most_programs"], 2);
+    assert_eq!(member.finish().code, 0);
+}
+
+fn signal(pid: u32, signal: Signal) {
+    nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), signal).unwrap();
+}
+
 #[test]
 fn what_a_leader_leaves_whose_guardian_was_killed_as_well_the_next_run_deletes() {
     let scene = Scene::new();
     let mut leader = scene.lead(&["int", "--threads", "1", "--seconds", "60"]);
     let guardian = leader.command("consort-guard");
-    let guardian = nix::unistd::Pid::from_raw(guardian.cast_signed());
-    nix::sys::signal::kill(guardian, nix::sys::signal::Signal::SIGKILL).unwrap();
+    signal(guardian, Signal::SIGKILL);
     leader.kill();
     assert!(!scene.leftovers().is_empty());
     let mut other = consort();

@@ -10,7 +10,6 @@ fn terms() -> Terms {
     Terms {
         leader: std::process::id(),
         run: "1-2-0".to_owned(),
-        journal: PathBuf::from("/nowhere"),
         policy: "gang".to_owned(),
         interval_ms: 2_000,
         dry_run: false,
