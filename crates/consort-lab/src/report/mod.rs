@@ -6,6 +6,7 @@
 mod cell;
 mod csv;
 mod figure;
+mod headline;
 mod html;
 mod svg;
 mod table;
@@ -17,6 +18,7 @@ pub use figure::{
     Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, Lines, MAX_SERIES, Plot, Point,
     PointSeries, Scatter, Tornado, TornadoRow,
 };
+pub use headline::{HEADLINE, Headline};
 pub use html::{INDEX, index, page};
 pub use svg::{SvgError, draw};
 pub use table::{Column, Row, Table, TableError};
