@@ -28,7 +28,7 @@ fn main() -> Outcome<()> {
     let pus: PuSet = online.trim().parse()?;
     println!(
         "one sample: {} ns by the built-in calibration",
-        sample_cost_ns()?
+        sample_cost_ns(Path::new("/"))?
     );
     for rate_hz in [499, 1_998, 9_973] {
         slowdown(&pus, rate_hz)?;

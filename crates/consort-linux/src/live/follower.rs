@@ -4,6 +4,7 @@ use super::join::{GroupSpec, GroupSummary};
 use super::launch::{LiveError, Settings, program_name};
 use super::relay::children_cpu_s;
 use super::succession::hand_over;
+use super::warnings::Warnings;
 use super::{Finished, Held, Host, Live, SampleCounts};
 use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, launch, relay};
 use crate::group::{Candidate, Heard, Member, Terms};
@@ -12,7 +13,6 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::Signal;
 use nix::sys::time::TimeSpec;
-use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub struct Follower {
     /// The terms that held last.
     pub(super) terms: Terms,
     pub(super) start: Instant,
-    pub(super) warnings: BTreeSet<String>,
+    pub(super) warnings: Warnings,
 }
 
 /// How a follower's time ended.
@@ -91,7 +91,7 @@ impl Follower {
             terms: member.terms().clone(),
             standing: Standing::Follows(member),
             start: Instant::now(),
-            warnings: BTreeSet::new(),
+            warnings: Warnings::default(),
         };
         follower.keep_to_terms();
         Ok(follower)
@@ -235,7 +235,7 @@ impl Follower {
                 most_programs: 2,
             }),
             programs: Vec::new(),
-            warnings: self.warnings.into_iter().collect(),
+            warnings: self.warnings.into_vec(),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::recorded::Recorded;
 use super::sampled::{SamplingWish, accept};
 use super::trees::Trees;
 use super::urgency::Urgency;
+use super::warnings::Warnings;
 use super::{Clock, Host, Live, Sampling};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{
@@ -23,7 +24,7 @@ use crate::sampling::Sampler;
 use crate::topology::Watch;
 use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -114,7 +115,7 @@ pub(super) struct Running {
     pub(super) enactor: Enactor,
     pub(super) group: Option<Leader>,
     pub(super) start: Instant,
-    pub(super) warnings: BTreeSet<String>,
+    pub(super) warnings: Warnings,
 }
 
 impl Live {
@@ -269,9 +270,9 @@ pub fn program_name(command: &Command) -> String {
 }
 
 /// Puts right what an earlier run could not, because its guardian was killed as well.
-fn recovered(config: &EnactConfig) -> BTreeSet<String> {
+fn recovered(config: &EnactConfig) -> Warnings {
     let report = recover_stale(&config.runtime_dirs);
-    let mut warnings = BTreeSet::new();
+    let mut warnings = Warnings::default();
     let masks: usize = report.restored.iter().map(|(_, r)| r.restored).sum();
     if masks > 0 {
         warnings.insert(format!(

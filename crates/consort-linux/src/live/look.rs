@@ -3,7 +3,8 @@
 //! Counters of a thread are read with one system call, which costs a third of what its files in
 //! `/proc` do (0.7 against 1.9 us). At quanta of a few milliseconds that matters, so that `/proc`
 //! is read only when it can tell something new: when the thread has begun a sleep, so that only
-//! its state tells whether it can run, and otherwise every [`PROC_EVERY`].
+//! its state tells whether it can run, and otherwise every [`PROC_EVERY`], or [`ASLEEP_EVERY`] for
+//! one that sleeps on: it has nothing to tell, and there may be thousands of them.
 //!
 //! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
 //! that was seen last.
@@ -16,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// How old what `/proc` told may become. Longer quanta than this have it read every time.
 const PROC_EVERY: Duration = Duration::from_millis(50);
+/// The same for a thread that has slept all the time. A woken one that waits for a PU seems
+/// asleep until it runs, or for so long.
+const ASLEEP_EVERY: Duration = Duration::from_secs(1);
 
 impl Thread {
     /// Whether the thread is runnable, if counters alone tell; `/proc` need not be read then.
@@ -26,11 +30,11 @@ impl Thread {
         sample: &Sample,
     ) -> Option<bool> {
         let counted = sample.reading(Signal::CpuTime)?.tier >= Tier::Software;
-        let is_recent = |read: Instant| now.duration_since(read) < PROC_EVERY;
-        if !counted || !self.read.is_some_and(is_recent) {
-            return None;
-        }
-        self.sleeps?.inferred(begun?, sample.cpu_time_ns() > 0.0)
+        let inferred = self.sleeps?.inferred(begun?, sample.cpu_time_ns() > 0.0);
+        let runnable = inferred.filter(|_| counted)?;
+        let limit = if runnable { PROC_EVERY } else { ASLEEP_EVERY };
+        let is_recent = now.duration_since(self.read?) < limit;
+        is_recent.then_some(runnable)
     }
 
     /// Adds what `/proc` tells.
@@ -95,5 +99,58 @@ fn add_times(
         let wait_before = before.and_then(|b| b.wait_ns).unwrap_or(0);
         let waited = wait.saturating_sub(wait_before);
         sample.set(Signal::WaitTime, reading(waited as f64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// A thread that was last read so long ago, in this state.
+    fn thread(now: Instant, ago: Duration, state: RunState) -> Thread {
+        Thread {
+            name: Arc::from("t"),
+            original: Arc::default(),
+            managed: true,
+            self_placed: false,
+            last: None,
+            read: now.checked_sub(ago),
+            sleeps: Some(Sleeps::of(state)),
+        }
+    }
+
+    fn counted(cpu_ns: f64) -> Sample {
+        let mut sample = Sample::default();
+        let reading = Reading::whole(cpu_ns, Tier::Software, 100_000_000);
+        sample.set(Signal::CpuTime, reading);
+        sample
+    }
+
+    #[test]
+    fn who_sleeps_on_is_read_every_second_and_who_runs_on_every_fifty_milliseconds() {
+        let now = Instant::now() + Duration::from_secs(10);
+        let look = |state, ms, cpu_ns| {
+            let thread = thread(now, Duration::from_millis(ms), state);
+            thread.quick_look(now, Some(0), &counted(cpu_ns))
+        };
+        assert_eq!(look(RunState::Sleeping, 900, 0.0), Some(false));
+        assert_eq!(look(RunState::Sleeping, 1100, 0.0), None);
+        assert_eq!(look(RunState::Runnable, 40, 1e6), Some(true));
+        assert_eq!(look(RunState::Runnable, 60, 1e6), None);
+    }
+
+    #[test]
+    fn who_has_begun_a_sleep_is_read_at_once() {
+        let now = Instant::now() + Duration::from_secs(10);
+        let thread = thread(now, Duration::from_millis(1), RunState::Sleeping);
+        assert_eq!(thread.quick_look(now, Some(1), &counted(1e6)), None);
+    }
+
+    #[test]
+    fn without_counters_everything_is_read() {
+        let now = Instant::now() + Duration::from_secs(10);
+        let thread = thread(now, Duration::from_millis(1), RunState::Sleeping);
+        assert_eq!(thread.quick_look(now, Some(0), &Sample::default()), None);
     }
 }

@@ -33,6 +33,7 @@ mod succession;
 mod threads;
 mod trees;
 mod urgency;
+mod warnings;
 
 pub use follower::{Followed, Follower};
 pub use host::{Host, HostError};
@@ -55,12 +56,12 @@ use in_kernel::InKernel;
 use pace::Pace;
 use pausing::Pausing;
 use relay::Ending;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use threads::{Parted, Threads};
 use trees::Trees;
 use urgency::Urgency;
+use warnings::Warnings;
 
 /// A command and everything that it starts, on this host.
 pub struct Live {
@@ -99,7 +100,7 @@ pub struct Live {
     /// Threads that ended between being found and being taken in.
     gone_at_once: u64,
     ending: Option<Ending>,
-    warnings: BTreeSet<String>,
+    warnings: Warnings,
     generation: u64,
 }
 
@@ -261,7 +262,7 @@ impl Live {
             quantum_ms: self.pace.mean_ms(),
             group: self.group.as_ref().map(GroupSummary::led),
             programs: self.trees.names(),
-            warnings: self.warnings.into_iter().collect(),
+            warnings: self.warnings.into_vec(),
         }
     }
 

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// Between two scans of `/proc` that only complete what records tell.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause as a multiple of what the scan took, so that crowds of processes cost no more than
-/// half a percent of one PU.
-const PAUSE_PER_SCAN: u32 = 200;
+/// a tenth of a percent of one PU.
+const PAUSE_PER_SCAN: u32 = 1000;
 /// The same where nothing else tells of new threads.
 const PAUSE_PER_ONLY_SCAN: u32 = 20;
 

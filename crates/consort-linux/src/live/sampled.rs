@@ -1,9 +1,9 @@
 //! Setting up the sampling tier, as far as the host has it.
 
+use super::warnings::Warnings;
 use super::{Host, SampleCounts, Sampling};
 use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use consort_core::Tier;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How to sample on this host, if at all.
@@ -18,7 +18,7 @@ impl SamplingWish {
     pub(super) fn of(host: &Host) -> Self {
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
         let cost_ns = if wanted {
-            sample_cost_ns().unwrap_or(0)
+            sample_cost_ns(&host.root).unwrap_or(0)
         } else {
             0
         };
@@ -39,7 +39,7 @@ pub(super) fn accept(
     sampler: Option<Result<Sampler, SamplerError>>,
     root: &Path,
     cost_ns: u64,
-    warnings: &mut BTreeSet<String>,
+    warnings: &mut Warnings,
 ) -> Option<Sampling> {
     match sampler? {
         Ok(sampler) => Some(Sampling {

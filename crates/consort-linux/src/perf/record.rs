@@ -54,6 +54,8 @@ pub struct Mapping {
     pub device: (u32, u32),
     /// Inode number of the file; 0 for anonymous memory.
     pub inode: u64,
+    /// Tells files apart that had the inode one after the other; 0 where the file system has none.
+    pub generation: u64,
     /// `PROT_*` bits.
     pub prot: u32,
     /// Path of the file, or a name such as `//anon` or `[vdso]`.
@@ -284,6 +286,7 @@ fn mapping(body: Fields<'_>) -> Option<Mapping> {
         file_offset: body.u64(24)?,
         device: (body.u32(32)?, body.u32(36)?),
         inode: body.u64(40)?,
+        generation: body.u64(48)?,
         prot: body.u32(56)?,
         path: body.text(64)?,
         time_ns: body.stamp()?.time_ns,

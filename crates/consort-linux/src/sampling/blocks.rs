@@ -1,7 +1,7 @@
 //! The decoded block at each sampled address, kept from one sample to the next.
 
 use super::Batch;
-use super::code::{CodeAddress, CodeCounts, CodeMap, Generations, SpaceId};
+use super::code::{CodeAddress, CodeCounts, CodeMap, CodePlace, Generations};
 use crate::perf::record::Record;
 use consort_isa::{Arch, BlockFacts, Code};
 use std::path::Path;
@@ -12,11 +12,12 @@ const MAX_ADDRESSES: usize = 32_768;
 /// Most bytes of code pages kept.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
-/// Finds blocks by process and address.
+/// Finds blocks by process and address. Blocks of a file that does not change are shared by all
+/// processes that have mapped it: a build starts the same compiler a thousand times.
 #[derive(Debug)]
 pub(super) struct Blocks {
     code: CodeMap,
-    blocks: Generations<(SpaceId, u64), Entry>,
+    blocks: Generations<CodePlace, Entry>,
     round: u64,
 }
 
@@ -65,32 +66,36 @@ impl Blocks {
         self.code.take(record);
     }
 
-    /// The block at an address, if its code can be read and decoded.
-    pub(super) fn at(&mut self, at: CodeAddress) -> Option<Arc<BlockFacts>> {
-        let key = (self.code.space_of(at.pid), at.ip);
-        let known = self.blocks.get(&key);
+    /// The block at an address, if its code can be read and decoded, and the address by which the
+    /// block knows it.
+    pub(super) fn at(&mut self, at: CodeAddress) -> (Option<Arc<BlockFacts>>, u64) {
+        let place = self.code.place_of(at.pid, at.ip);
+        let known = self.blocks.get(&place);
         if let Some(entry) = &known
             && entry.is_fresh(self.round)
         {
-            return entry.block.clone();
+            return (entry.block.clone(), place.address);
         }
-        let entry = self.build(at, known);
-        self.share(key, &entry);
+        let entry = self.build(at, place, known);
+        self.share(place, &entry);
         let block = entry.block.clone();
-        self.blocks.put(key, entry);
-        block
+        self.blocks.put(place, entry);
+        (block, place.address)
     }
 
     /// Files a block of fixed code under every boundary that it has: samples fall on all of them,
     /// and cutting a block out of code is by far the dearest step.
-    fn share(&mut self, (space, _): (SpaceId, u64), entry: &Entry) {
+    fn share(&mut self, place: CodePlace, entry: &Entry) {
         let (Some(block), Lasts::UntilMapped) = (&entry.block, &entry.lasts) else {
             return;
         };
         for instruction in block.instructions() {
-            let key = (space, instruction.address);
-            if self.blocks.get(&key).is_none() {
-                self.blocks.put(key, entry.clone());
+            let other = CodePlace {
+                address: instruction.address,
+                ..place
+            };
+            if self.blocks.get(&other).is_none() {
+                self.blocks.put(other, entry.clone());
             }
         }
     }
@@ -99,7 +104,7 @@ impl Blocks {
         self.code.counts()
     }
 
-    fn build(&mut self, at: CodeAddress, known: Option<Entry>) -> Entry {
+    fn build(&mut self, at: CodeAddress, place: CodePlace, known: Option<Entry>) -> Entry {
         let Ok(window) = self.code.window(at) else {
             let lasts = Lasts::Unread(self.round);
             return Entry { block: None, lasts };
@@ -107,12 +112,12 @@ impl Blocks {
         let changeable = window.changeable;
         let origin = Origin {
             arch: window.arch,
-            base: window.base,
+            base: (place.address - (at.ip - window.base)),
             bytes: window.bytes,
         };
         let block = match known {
             Some(known) if known.is_from(&origin) => known.block,
-            _ => origin.block(at.ip),
+            _ => origin.block(place.address),
         };
         let lasts = match changeable {
             true => Lasts::Round(self.round, Arc::new(origin)),
@@ -143,5 +148,69 @@ impl Origin {
             base: self.base,
         };
         BlockFacts::build(code, ip, &[]).ok().map(Arc::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::executable_images;
+    use super::*;
+    use crate::perf::record::Mapping;
+    use std::process::{Child, Command};
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("60").spawn().unwrap()
+    }
+
+    /// Tells of the program's own code as the kernel does; an address in it.
+    fn tell(blocks: &mut Blocks, child: &Child, generation: u64) -> u64 {
+        let exe = std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
+        let images = executable_images(Path::new("/"), child.id());
+        let mut own = images.into_iter();
+        let own = own.find(|image| Path::new(&*image.path) == exe).unwrap();
+        blocks.take(&Record::Mmap2(Mapping {
+            pid: child.id(),
+            start: own.start,
+            len: own.end - own.start,
+            file_offset: own.file_offset,
+            device: own.device,
+            inode: own.inode,
+            generation,
+            prot: own.prot,
+            path: own.path.to_string(),
+            time_ns: 1,
+        }));
+        own.start + 0x100
+    }
+
+    fn block_of(blocks: &mut Blocks, child: &Child, generation: u64) -> Arc<BlockFacts> {
+        let ip = tell(blocks, child, generation);
+        let at = CodeAddress {
+            pid: child.id(),
+            tid: child.id(),
+            ip,
+            time_ns: 2,
+        };
+        blocks.at(at).0.unwrap()
+    }
+
+    #[test]
+    fn processes_of_one_program_share_its_blocks_where_the_file_is_known_for_certain() {
+        let mut children = [(); 3].map(|()| sleeper());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let mut blocks = Blocks::new(Path::new("/"));
+        let [first, second, unsure] = &children;
+        let one = block_of(&mut blocks, first, 7);
+        let read = blocks.counts();
+        let other = block_of(&mut blocks, second, 7);
+        assert!(Arc::ptr_eq(&one, &other));
+        assert_eq!(blocks.counts(), read, "code was read again");
+        let apart = block_of(&mut blocks, unsure, 0);
+        assert!(!Arc::ptr_eq(&one, &apart));
+        assert_eq!(one.instructions().len(), apart.instructions().len());
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 }

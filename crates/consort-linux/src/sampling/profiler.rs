@@ -122,7 +122,7 @@ impl Profiler {
             ip,
             time_ns,
         };
-        let block = self.blocks.at(at);
+        let (block, address) = self.blocks.at(at);
         let thread = self.threads.entry(tid).or_default();
         thread.pid = pid;
         thread.interval.add(Counts {
@@ -132,8 +132,8 @@ impl Profiler {
         });
         let accessed = block.as_ref().zip(registers);
         let at = SamplePoint {
-            address: ip,
-            accessed: accessed.and_then(|(block, registers)| block.accessed(ip, registers)),
+            address,
+            accessed: accessed.and_then(|(block, registers)| block.accessed(address, registers)),
             pu,
             weight: sample_ns as f64,
         };

@@ -6,11 +6,11 @@
 //! as it arises, and samples beyond the budget are left out before they are looked
 //! at.
 
-/// Share of the managed CPU time that looking at samples may take. With the half
-/// percent that taking them may cost (`calibrate`) the tier stays below one percent.
+/// Share of the managed CPU time that looking at samples may take. With what
+/// taking them may cost (`calibrate`) the tier stays well below one percent.
 const SHARE: f64 = 0.0025;
 /// CPU time that may be spent beyond the share at the start, when all code is new, ns.
-const CREDIT_NS: f64 = 15e6;
+const CREDIT_NS: f64 = 10e6;
 /// Samples per second of managed CPU time that are looked at whatever they cost: a window in
 /// four seconds.
 const LEAST_PER_CPU_S: f64 = 50.0;

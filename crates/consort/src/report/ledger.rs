@@ -59,6 +59,31 @@ pub(crate) struct Ending {
     pub(crate) warnings: Vec<String>,
 }
 
+/// Share of the managed CPU time above which managing is dear enough to be told.
+const DEAR: f64 = 0.05;
+/// What any start takes, s of CPU time: a command of a moment cannot make up for it.
+const START_S: f64 = 0.2;
+
+impl Ending {
+    /// What managing took, as a share of what the managed threads did; estimated.
+    fn overhead_share(&self) -> f64 {
+        (self.own_cpu_s + self.sampling_s) / self.managed_cpu_s.max(1e-9)
+    }
+
+    /// That managing took much, and what would make it less.
+    fn dearness(&self) -> Option<String> {
+        let share = self.overhead_share();
+        let is_dear = share > DEAR && self.own_cpu_s > START_S;
+        is_dear.then(|| {
+            format!(
+                "managing took {:.0} percent (estimated) of the CPU time of what was managed; a \
+                 longer --interval takes less",
+                100.0 * share
+            )
+        })
+    }
+}
+
 impl Ledger {
     /// Adds one turn of the wheel.
     pub(crate) fn add(&mut self, turn: &Turn) {
@@ -161,7 +186,12 @@ impl Ledger {
 
     /// The report of the run.
     pub(crate) fn report(mut self, ending: Ending) -> RunReport {
-        ending.warnings.into_iter().for_each(|w| self.warn(w));
+        let (share, dear) = (ending.overhead_share(), ending.dearness());
+        ending
+            .warnings
+            .into_iter()
+            .chain(dear)
+            .for_each(|w| self.warn(w));
         self.fit_estimates(ending.managed_cpu_s);
         let mut rows: Vec<_> = self
             .accounts
@@ -208,8 +238,7 @@ impl Ledger {
             overhead: Overhead {
                 cpu_s: ending.own_cpu_s,
                 sampling_s_estimated: ending.sampling_s,
-                share_of_managed: (ending.own_cpu_s + ending.sampling_s)
-                    / ending.managed_cpu_s.max(1e-9),
+                share_of_managed: share,
                 peak_rss_kib: ending.peak_rss_kib,
             },
             sampling: ending.sampling,
@@ -301,6 +330,22 @@ mod tests {
         assert_eq!(row.class, Class::Fp);
         assert_eq!(report.overhead.share_of_managed, 0.01);
         assert_eq!(report.warnings, ["once"]);
+    }
+
+    #[test]
+    fn managing_that_is_dear_is_told_but_not_for_a_command_of_a_moment() {
+        let told = |own_cpu_s, managed_cpu_s| {
+            let ending = Ending {
+                own_cpu_s,
+                managed_cpu_s,
+                ..ending()
+            };
+            ending.dearness()
+        };
+        let dear = told(0.3, 3.0).unwrap();
+        assert!(dear.starts_with("managing took 10 percent"), "{dear}");
+        assert_eq!(told(0.3, 30.0), None);
+        assert_eq!(told(0.05, 0.01), None);
     }
 
     #[test]

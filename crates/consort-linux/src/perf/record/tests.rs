@@ -123,7 +123,7 @@ fn mappings_tell_file_and_place() {
         body.extend(word.to_ne_bytes());
     }
     body.extend(words(&[8, 1]));
-    for word in [99u64, 0] {
+    for word in [99u64, 3] {
         body.extend(word.to_ne_bytes());
     }
     body.extend(words(&[5, 2]));
@@ -134,7 +134,7 @@ fn mappings_tell_file_and_place() {
     };
     let seen = (mapping.start, mapping.len, mapping.file_offset);
     assert_eq!(seen, (0x1000, 0x2000, 0x3000));
-    let file = (mapping.device, mapping.inode, mapping.prot);
-    assert_eq!(file, ((8, 1), 99, 5));
+    let file = (mapping.device, mapping.inode, mapping.generation);
+    assert_eq!((file, mapping.prot), (((8, 1), 99, 3), 5));
     assert_eq!((mapping.path.as_str(), mapping.time_ns), ("/bin/x", 77));
 }

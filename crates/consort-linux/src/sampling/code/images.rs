@@ -22,9 +22,19 @@ pub(crate) struct Image {
     /// Major and minor number of the file's device.
     pub(crate) device: (u32, u32),
     pub(crate) inode: u64,
+    /// Of the inode; 0 where it is not known.
+    pub(crate) generation: u64,
     /// `PROT_*` bits.
     pub(crate) prot: u32,
     pub(crate) path: Arc<str>,
+}
+
+/// A file whose code does not change, wherever it is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FileId {
+    device: (u32, u32),
+    inode: u64,
+    generation: u64,
 }
 
 impl Image {
@@ -35,6 +45,7 @@ impl Image {
             file_offset: mapping.file_offset,
             device: mapping.device,
             inode: mapping.inode,
+            generation: mapping.generation,
             prot: mapping.prot,
             path: mapping.path.as_str().into(),
         }
@@ -43,6 +54,17 @@ impl Image {
     /// Whether a file stands behind it that can be opened by its path.
     pub(crate) fn is_file(&self) -> bool {
         self.inode != 0 && self.path.starts_with('/') && !self.path.ends_with(" (deleted)")
+    }
+
+    /// The file behind it, if its code is the same for all who map it. Without a generation a
+    /// later file of the same inode could not be told from it.
+    pub(super) fn fixed_file(&self) -> Option<FileId> {
+        let is_fixed = !self.is_changeable() && self.is_file() && self.generation != 0;
+        is_fixed.then_some(FileId {
+            device: self.device,
+            inode: self.inode,
+            generation: self.generation,
+        })
     }
 
     /// Whether its code may change without a record: no file or vDSO stands
@@ -139,6 +161,7 @@ mod tests {
             file_offset: start,
             device: (8, 1),
             inode,
+            generation: 0,
             prot: 5,
             path: "/x".into(),
         }

@@ -15,7 +15,7 @@ const EXECUTE: u32 = 4;
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The executable mappings of a process; none when it cannot be read.
-pub(super) fn executable_images(root: &Path, pid: u32) -> Vec<Image> {
+pub(crate) fn executable_images(root: &Path, pid: u32) -> Vec<Image> {
     match File::open(root.join(format!("proc/{pid}/maps"))) {
         Ok(list) => parse(BufReader::new(list.take(MAX_BYTES))),
         Err(_) => Vec::new(),
@@ -44,6 +44,7 @@ fn image(line: &str) -> Option<Image> {
         file_offset,
         device,
         inode,
+        generation: 0,
         prot,
         path: fields.next().unwrap_or_default().trim_start().into(),
     })

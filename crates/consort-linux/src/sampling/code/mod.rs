@@ -37,7 +37,9 @@ use std::sync::Arc;
 
 pub(crate) use generations::Generations;
 pub(crate) use images::Image;
-pub use space::SpaceId;
+#[cfg(test)]
+pub(crate) use maps::executable_images;
+pub use space::CodePlace;
 
 /// Bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
 const BEFORE_BYTES: u64 = 1024;
@@ -138,9 +140,10 @@ impl CodeMap {
         }
     }
 
-    /// The address space that a process has now; it changes with every `exec`.
-    pub fn space_of(&mut self, pid: u32) -> SpaceId {
-        self.spaces.of(pid).id
+    /// The place of an address of a process as it is now. It changes with every `exec`, but for
+    /// code of files, which all processes share that have mapped it.
+    pub fn place_of(&mut self, pid: u32, address: u64) -> CodePlace {
+        self.spaces.place_of(pid, address)
     }
 
     /// The code around an address.

@@ -65,6 +65,7 @@ mod tests {
             file_offset: 0,
             device,
             inode: file.ino(),
+            generation: 0,
             prot: 5,
             path: format!("/{path}").into(),
         }

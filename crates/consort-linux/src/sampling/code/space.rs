@@ -1,7 +1,7 @@
 //! Address spaces: what a process id stands for between one `exec` and the next.
 
 use super::elf::{arch_of_file, host_arch};
-use super::images::{Image, Images};
+use super::images::{FileId, Image, Images};
 use super::maps::executable_images;
 use super::opening::open;
 use crate::perf::record::Record;
@@ -14,6 +14,21 @@ use std::path::{Path, PathBuf};
 /// A name for one address space; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpaceId(pub(super) u64);
+
+/// Where an instruction lies: in an address space, or in a file that several have mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CodePlace {
+    /// The address space, or the file's own.
+    pub(crate) space: SpaceId,
+    /// Address in it, which for a file is no address of any process.
+    pub(crate) address: u64,
+}
+
+/// Most files whose places are remembered.
+const MAX_FILES: usize = 4_096;
+/// Files lie above every address that a process can have, this many bits apart.
+const FILE_BITS: u32 = 40;
+const ABOVE_ALL: u64 = 1 << 63;
 
 /// One address space.
 #[derive(Clone, Debug)]
@@ -35,6 +50,8 @@ const ROUNDS_AFTER_END: u64 = 3;
 pub(super) struct Spaces {
     root: PathBuf,
     by_pid: HashMap<u32, Space>,
+    /// Spaces of files, and their numbers.
+    files: HashMap<FileId, (SpaceId, u64)>,
     /// When a process became another program in this round, ns.
     replaced_ns: HashMap<u32, u64>,
     next_id: u64,
@@ -46,6 +63,7 @@ impl Spaces {
         Self {
             root: root.to_owned(),
             by_pid: HashMap::new(),
+            files: HashMap::new(),
             replaced_ns: HashMap::new(),
             next_id: 0,
             round: 0,
@@ -79,6 +97,38 @@ impl Spaces {
             self.begin(pid, images);
         }
         self.by_pid.get_mut(&pid).expect("it was put in just now")
+    }
+
+    /// The place of an address of a process, which is the same for all who have mapped a file.
+    pub(super) fn place_of(&mut self, pid: u32, address: u64) -> CodePlace {
+        let space = self.of(pid);
+        let own = CodePlace {
+            space: space.id,
+            address,
+        };
+        let Some(image) = space.images.at(address) else {
+            return own;
+        };
+        let offset = (address - image.start).saturating_add(image.file_offset);
+        match image.fixed_file().filter(|_| offset < 1 << FILE_BITS) {
+            Some(file) => self.place_in(file, offset),
+            None => own,
+        }
+    }
+
+    fn place_in(&mut self, file: FileId, offset: u64) -> CodePlace {
+        if self.files.len() >= MAX_FILES && !self.files.contains_key(&file) {
+            self.files.clear();
+        }
+        let next = self.files.len() as u64;
+        let (space, number) = *self.files.entry(file).or_insert_with(|| {
+            self.next_id += 1;
+            (SpaceId(self.next_id), next)
+        });
+        CodePlace {
+            space,
+            address: ABOVE_ALL | (number << FILE_BITS) | offset,
+        }
     }
 
     pub(super) fn fork(&mut self, parent: u32, pid: u32) {
