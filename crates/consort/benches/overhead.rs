@@ -92,10 +92,10 @@ fn write_sources(folder: &Path) {
         let mut source =
             String::from("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n");
         for f in 0..40 {
-            write!(
+            writeln!(
                 source,
                 "double f{f}(double x, int n) {{ for (int i = 0; i < n; i++) \
-                 x = x * {f}.5 + i / (x + {f}); return x; }}\n"
+                 x = x * {f}.5 + i / (x + {f}); return x; }}"
             )
             .unwrap();
         }
