@@ -25,7 +25,7 @@ mod teams;
 #[cfg(test)]
 mod testing;
 
-pub use application::Application;
+pub use application::{Application, Standard};
 pub use exhaustive::{Exhaustive, ExhaustiveError, MOST_PROGRAMS, MOST_SLOTS, Round, slots_of};
 pub use fair::{Fair, Use};
 pub use gang::Gang;

@@ -40,6 +40,43 @@ impl Profile {
         self.known.get(&(program, cores))
     }
 
+    /// Power that the machine draws whoever runs, W: where the line through a program's powers by
+    /// number of cores begins, at none. Programs that use fewer cores the more they have bend their
+    /// line down and make it begin too high, so the lowest counts, and none below 0.
+    pub(super) fn idle_w(&self, programs: &[ProgramId]) -> f64 {
+        let begins = programs.iter().filter_map(|&id| self.intercept_w(id));
+        let lowest = begins.fold(f64::INFINITY, f64::min);
+        if lowest.is_finite() {
+            lowest.max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// Power at no core by least squares; none for fewer than two numbers of cores.
+    fn intercept_w(&self, program: ProgramId) -> Option<f64> {
+        let known = (1..=self.cores).filter_map(|cores| Some((cores, self.of(program, cores)?)));
+        let points: Vec<(f64, f64)> = known.map(|(n, m)| (f64::from(n), m.power_w())).collect();
+        let n = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+        let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+        let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+        let slope = sum(&|p| (p.0 - x) * (p.1 - y)) / sum(&|p| (p.0 - x) * (p.0 - x));
+        (points.len() > 1).then(|| y - slope * x)
+    }
+
+    /// What a program did with so many cores, charged of `idle_w` the share of the cores that it
+    /// had.
+    pub(super) fn charged(&self, program: ProgramId, cores: u32, idle_w: f64) -> Option<Measure> {
+        let measure = self.of(program, cores)?;
+        let others = 1.0 - f64::from(cores) / f64::from(self.cores.max(1));
+        let energy_j = measure.energy_j - idle_w * others * measure.time_ns / 1e9;
+        Some(Measure {
+            energy_j: energy_j.max(0.0),
+            ..*measure
+        })
+    }
+
     /// Instructions per s; 0 where it is not known.
     pub(super) fn throughput(&self, program: ProgramId, cores: u32) -> f64 {
         self.of(program, cores).map_or(0.0, Measure::throughput)
@@ -53,5 +90,48 @@ impl Profile {
         } else {
             0.0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second with so many cores.
+    fn trial(cores: u32, watts: f64) -> Trial {
+        let measure = Measure {
+            instructions: 1e9,
+            cores,
+            time_ns: 1e9,
+            energy_j: watts,
+            ..Measure::default()
+        };
+        Trial {
+            slot: Slot::alone(ProgramId(1), cores),
+            measures: vec![measure],
+        }
+    }
+
+    /// By hand: 104, 108, 112 and 116 W are 100 W and 4 W per core.
+    #[test]
+    fn what_is_drawn_whoever_runs_is_where_the_line_of_powers_begins() {
+        let mut profile = Profile::new(4, &[]);
+        assert_eq!(profile.idle_w(&[ProgramId(1)]), 0.0);
+        for cores in 1..=4 {
+            profile.note(&trial(cores, 100.0 + 4.0 * f64::from(cores)));
+        }
+        assert!((profile.idle_w(&[ProgramId(1)]) - 100.0).abs() < 1e-9);
+        // One core of four is charged a quarter of it.
+        let charged = profile.charged(ProgramId(1), 1, 100.0).unwrap();
+        assert!((charged.energy_j - 29.0).abs() < 1e-9);
+        let whole = profile.charged(ProgramId(1), 4, 100.0).unwrap();
+        assert!((whole.energy_j - 116.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_line_through_one_point_begins_nowhere() {
+        let mut profile = Profile::new(4, &[]);
+        profile.note(&trial(2, 50.0));
+        assert_eq!(profile.intercept_w(ProgramId(1)), None);
     }
 }
