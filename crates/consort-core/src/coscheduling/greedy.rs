@@ -41,22 +41,11 @@ impl Chooser for Greedy {
 }
 
 impl Greedy {
-    /// The number of cores with the lowest energy-delay, the fewest of equals, where the machine
-    /// draws `idle_w` whoever runs.
-    fn best(&self, program: ProgramId, idle_w: f64) -> u32 {
-        let cost = |cores: u32| {
-            let charged = self.profile.charged(program, cores, idle_w);
-            charged.map_or(f64::INFINITY, |m| m.energy_delay(1))
-        };
-        let less = |a: &u32, b: &u32| cost(*a).total_cmp(&cost(*b));
-        (1..=self.cores).min_by(less).unwrap_or(self.cores)
-    }
-
     fn pack(&self) -> Vec<Slot> {
         let idle_w = self.profile.idle_w(&self.programs);
         let team = |&program: &ProgramId| Team {
             program,
-            cores: self.best(program, idle_w),
+            cores: self.profile.best(program, idle_w),
         };
         let mut waiting: Vec<Team> = self.programs.iter().map(team).collect();
         let speedup = |team: &Team| self.profile.speedup(team.program, team.cores);

@@ -33,5 +33,6 @@ pub use greedy::Greedy;
 pub use measure::{Measure, fairness, speedup, thread_throughput_gain};
 pub use objective::Objective;
 pub use pdpa::Pdpa;
+pub use profile::Profile;
 pub use slot::{Chooser, Slot, Step, Team, Trial};
 pub use teams::{Secondary, Teams};

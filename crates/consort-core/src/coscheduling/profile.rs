@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 /// Profiles, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Profile {
+pub struct Profile {
     cores: u32,
     known: BTreeMap<(ProgramId, u32), Measure>,
 }
 
 impl Profile {
-    pub(super) fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
+    /// What programs do alone on all `cores`; [`Profile::note`] adds other numbers.
+    pub fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
         let all = alone.iter().map(|&(id, measure)| ((id, cores), measure));
         Self {
             cores,
@@ -22,7 +23,7 @@ impl Profile {
     }
 
     /// Takes what came of a trial of one program on its own.
-    pub(super) fn note(&mut self, trial: &Trial) {
+    pub fn note(&mut self, trial: &Trial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
             self.known.insert((team.program, team.cores), *measure);
         }
@@ -43,7 +44,7 @@ impl Profile {
     /// Power that the machine draws whoever runs, W: where the line through a program's powers by
     /// number of cores begins, at none. Programs that use fewer cores the more they have bend their
     /// line down and make it begin too high, so the lowest counts, and none below 0.
-    pub(super) fn idle_w(&self, programs: &[ProgramId]) -> f64 {
+    pub fn idle_w(&self, programs: &[ProgramId]) -> f64 {
         let begins = programs.iter().filter_map(|&id| self.intercept_w(id));
         let lowest = begins.fold(f64::INFINITY, f64::min);
         if lowest.is_finite() {
@@ -65,9 +66,20 @@ impl Profile {
         (points.len() > 1).then(|| y - slope * x)
     }
 
+    /// The number of cores with a program's lowest energy-delay, the fewest of equals, where it is
+    /// charged of `idle_w`, which the machine draws whoever runs, the share of the cores that it has.
+    pub fn best(&self, program: ProgramId, idle_w: f64) -> u32 {
+        let cost = |cores: u32| {
+            let charged = self.charged(program, cores, idle_w);
+            charged.map_or(f64::INFINITY, |m| m.energy_delay(1))
+        };
+        let less = |a: &u32, b: &u32| cost(*a).total_cmp(&cost(*b));
+        (1..=self.cores).min_by(less).unwrap_or(self.cores)
+    }
+
     /// What a program did with so many cores, charged of `idle_w` the share of the cores that it
     /// had.
-    pub(super) fn charged(&self, program: ProgramId, cores: u32, idle_w: f64) -> Option<Measure> {
+    fn charged(&self, program: ProgramId, cores: u32, idle_w: f64) -> Option<Measure> {
         let measure = self.of(program, cores)?;
         let others = 1.0 - f64::from(cores) / f64::from(self.cores.max(1));
         let energy_j = measure.energy_j - idle_w * others * measure.time_ns / 1e9;

@@ -43,7 +43,7 @@ pub struct BestRound {
 }
 
 /// What a search is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quest {
     /// By what rounds are compared.
     pub objective: Objective,
