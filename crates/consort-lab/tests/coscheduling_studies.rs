@@ -2,8 +2,10 @@
 //! the same bytes for any number of workers, and what must hold for any outcome.
 
 mod common;
+#[path = "common/headline.rs"]
+mod headline;
 
-use common::{check_headline, output};
+use common::output;
 use consort_lab::StudyOutput;
 use consort_lab::report::{Cell, Table};
 
@@ -58,7 +60,7 @@ fn h1_gives_the_same_for_any_number_of_workers_and_names_every_program() {
 #[test]
 fn the_first_table_of_every_study_is_the_headline() {
     for id in ["H1", "H2", "H3", "H4", "H5", "H6"] {
-        check_headline(&output(id, 2));
+        headline::check(id, &output(id, 2));
     }
 }
 

@@ -172,7 +172,8 @@ impl Chooser for Pdpa {
             (Some(trial), false) => self.profile.note(trial),
             (Some(trial), true) => {
                 if !self.climb(trial) {
-                    self.slots.extend(self.climbing.take().map(|crowd| crowd.slot()));
+                    self.slots
+                        .extend(self.climbing.take().map(|crowd| crowd.slot()));
                 }
             }
             (None, _) => {}
@@ -234,7 +235,10 @@ mod tests {
     #[test]
     fn the_inefficient_give_cores_and_the_efficient_take_them() {
         let (found, tried) = choose(&[(2.0, 0.0), (6.0, 0.0)]);
-        assert_eq!(tried[2..], [[(1, 4), (2, 4)], [(1, 3), (2, 5)], [(1, 2), (2, 6)]]);
+        assert_eq!(
+            tried[2..],
+            [[(1, 4), (2, 4)], [(1, 3), (2, 5)], [(1, 2), (2, 6)]]
+        );
         assert_eq!(found, [[(1, 2), (2, 6)]]);
     }
 

@@ -49,7 +49,12 @@ impl Study for H2 {
         all.extend(reverted(&grid));
         all.extend(notes::below_one(&grid));
         Ok(StudyOutput {
-            tables: vec![headline(&grid)?, policies(&grid)?, slots(&grid)?, cores(&grid)?],
+            tables: vec![
+                headline(&grid)?,
+                policies(&grid)?,
+                slots(&grid)?,
+                cores(&grid)?,
+            ],
             figures: vec![figure(&grid)?],
             notes: all,
             runs: grid.runs(),
@@ -213,7 +218,9 @@ fn searched(grid: &Grid) -> String {
             entrant.name, found.simulated
         )
     };
-    let searching = ENTRANTS.iter().filter(|entrant| entrant.chooser().is_none());
+    let searching = ENTRANTS
+        .iter()
+        .filter(|entrant| entrant.chooser().is_none());
     let texts: Vec<String> = grid.searches.iter().zip(searching).map(of).collect();
     let first = grid.searches.first();
     let mut errors = first.map_or_else(Vec::new, |found| found.sampled.clone());

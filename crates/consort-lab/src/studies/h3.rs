@@ -125,7 +125,10 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
 /// Mean over the programs that share, then over runs.
 fn mean_over_programs(grid: &Grid, entrant: usize, of: fn(&Threads) -> f64) -> Cell {
     let in_run = |run: usize| {
-        let all = grid.suite().ids().filter_map(|id| in_run(grid, entrant, run, id));
+        let all = grid
+            .suite()
+            .ids()
+            .filter_map(|id| in_run(grid, entrant, run, id));
         mean(&all.map(|threads| of(&threads)).collect::<Vec<_>>())
     };
     let means: Vec<f64> = (0..grid.runs()).filter_map(in_run).collect();

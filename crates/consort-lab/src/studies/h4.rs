@@ -9,7 +9,9 @@
 //! `readings`: rows `fair-mis/READING` and `fair-com/READING`; columns `suite`, `coscheduled`,
 //! `overall`, `quanta`. Figures `speedup`, `programs`.
 
-use super::coscheduling::entrants::{BOUND, ENTRANTS, MAIN, READING_NAMES, READINGS, SOURCES};
+use super::coscheduling::entrants::{
+    BOUND, ENTRANTS, FAIR, MAIN, ORACLE, READING_NAMES, READINGS, SOURCES,
+};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{Over, local_speedup, name};
@@ -43,7 +45,8 @@ impl Study for H4 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = Grid::of(context)?;
         let whole = Whole::make(&grid, context)?;
-        let mut all = vec![summary(&grid), whole_note(&whole), readings_note(&grid)];
+        let mut all = vec![summary(&grid), held_against_oracle(&grid)];
+        all.extend([whole_note(&whole), readings_note(&grid)]);
         all.extend(notes::below_one(&grid));
         Ok(StudyOutput {
             tables: vec![
@@ -199,6 +202,31 @@ fn summary(grid: &Grid) -> String {
         "Speedup of the whole suite over the gang, and of the programs that share: {}. Time that \
          finding a round takes is not in it: H2 says how many quanta that is.",
         all.join(", ")
+    )
+}
+
+/// What the fair schedulers reach of the oracle's gain.
+fn held_against_oracle(grid: &Grid) -> String {
+    let gain = |entrant| {
+        over(grid, entrant, Over::All)
+            .value()
+            .map(|ratio| ratio - 1.0)
+    };
+    let of = |entrant: usize| {
+        let share = gain(entrant)
+            .zip(gain(ORACLE))
+            .map(|(own, oracle)| 100.0 * own / oracle);
+        let share = share.map_or_else(
+            || "nothing".to_owned(),
+            |share| format!("{share:.0} percent"),
+        );
+        format!("{} {share}", name(entrant))
+    };
+    format!(
+        "Of what oracle-coschedule gains for the whole suite the fair schedulers reach: {}. It shares \
+         no slot with programs that scale nearly linearly and lets nobody be worse off in \
+         energy-delay than in the gang, as they do; members=all is the best without either, a bound.",
+        FAIR.map(of).join(", ")
     )
 }
 

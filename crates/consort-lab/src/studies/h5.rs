@@ -55,9 +55,16 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
     let mut headline = Headline::new()?;
     for entrant in std::iter::once(GANG).chain(SOURCES) {
         let row = format!("{}, mean", ENTRANTS[entrant].name);
-        headline.add(&row, "W per thread", grid.mean_over(entrant, Over::All, power_per_thread))?;
+        headline.add(
+            &row,
+            "W per thread",
+            grid.mean_over(entrant, Over::All, power_per_thread),
+        )?;
     }
-    let groups = [("co-scheduled programs", Over::Sharing), ("whole suite", Over::All)];
+    let groups = [
+        ("co-scheduled programs", Over::Sharing),
+        ("whole suite", Over::All),
+    ];
     for (group, which) in groups {
         for entrant in SOURCES {
             let row = format!("{} over gang, {group}", ENTRANTS[entrant].name);

@@ -65,12 +65,19 @@ const REDUCED: [(&str, Value); 2] = [("energy", energy), ("energy-delay", energy
 
 fn headline(grid: &Grid) -> Result<Table, StudyError> {
     let mut headline = Headline::new()?;
-    let groups = [("co-scheduled programs", Over::Sharing), ("whole suite", Over::All)];
+    let groups = [
+        ("co-scheduled programs", Over::Sharing),
+        ("whole suite", Over::All),
+    ];
     for (what, value) in REDUCED {
         for (group, which) in groups {
             for entrant in SOURCES.chain([BOUND]) {
                 let row = format!("{} over gang, reduction of {what}, {group}", name(entrant));
-                headline.add(&row, "percent", percent(grid.reduction(entrant, which, value)))?;
+                headline.add(
+                    &row,
+                    "percent",
+                    percent(grid.reduction(entrant, which, value)),
+                )?;
             }
         }
     }

@@ -32,6 +32,7 @@ pub(super) const M10: PairStudy = PairStudy {
         TRANSACTIONS,
         UTILISATION,
     ],
+    headline: &[CYCLES, L2, LATENCY, UTILISATION],
     change: Some(["iso", "int"]),
     figures: &[],
     mechanism: &[

@@ -25,6 +25,7 @@ pub(super) const M12: PairStudy = PairStudy {
     pair: ["streamcluster", "bodytrack"],
     mappings: &MAPPINGS,
     measures: &[CYCLES, L1D, L2, LATENCY, TRANSACTIONS, UTILISATION],
+    headline: &[CYCLES, UTILISATION],
     change: Some(["iso", "int"]),
     figures: &[
         (UTILISATION, "Utilisation of the cores"),

@@ -32,6 +32,7 @@ pub(super) const M2: PairStudy = PairStudy {
         TRANSACTIONS,
         UTILISATION,
     ],
+    headline: &[L2, PREFETCHED, TRANSACTIONS],
     change: Some(["int", "spr"]),
     figures: &[
         (L2, "L2 misses that are waited for"),

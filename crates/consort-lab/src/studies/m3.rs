@@ -25,6 +25,7 @@ pub(super) const M3: PairStudy = PairStudy {
     pair: ["streamcluster", "swaptions"],
     mappings: &MAPPINGS,
     measures: &[BRANCHES, BRANCH_CYCLES, CYCLES, UTILISATION],
+    headline: &[BRANCHES, BRANCH_CYCLES],
     change: None,
     figures: &[
         (BRANCHES, "Branch misses"),

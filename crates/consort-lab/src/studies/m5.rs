@@ -25,6 +25,7 @@ pub(super) const M5: PairStudy = PairStudy {
     pair: ["facesim", "streamcluster"],
     mappings: &MAPPINGS,
     measures: &[CYCLES, L2, LATENCY, TRANSACTIONS, UTILISATION],
+    headline: &[LATENCY, UTILISATION],
     change: Some(["iso", "spr"]),
     figures: &[
         (LATENCY, "Memory latency"),

@@ -1,6 +1,7 @@
 //! M6: which resources are key resources.
 //!
-//! Keys. Table `key-resources`: rows resources; columns `matters` (yes, no), `approach`,
+//! Keys. Table `headline`: rows `RESOURCE is a key resource` (1 is yes) and `RESOURCE, moves performance`.
+//! Table `key-resources`: rows resources; columns `matters` (yes, no), `approach`,
 //! `varies_percent` and `moves_percent` (over seeds, where they are largest), `where` (program and
 //! co-runner), `seeds` (of the seeds by themselves, those with the same answer).
 //! Figure `moves`.
@@ -9,7 +10,7 @@ use super::mapping::views::{Draft, bars};
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use super::symbiosis::cells::interval;
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::mapping::analysis::{Finding, KeyResource, Thresholds, key_resources};
 
@@ -49,7 +50,7 @@ impl Study for M6 {
         let mut told = vec![judged.sentence(), notes::not_modelled()];
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
-            tables: vec![judged.table()?],
+            tables: vec![judged.headline()?, judged.table()?],
             figures: vec![judged.figure()?],
             notes: told,
             runs: runs.seeds,
@@ -87,6 +88,23 @@ impl Judged {
         }
     }
 
+    fn headline(&self) -> Result<Table, StudyError> {
+        let mut headline = Headline::new()?;
+        for found in &self.found {
+            let row = format!("{} is a key resource", found.resource);
+            let cell = match found.key {
+                Some(key) => Cell::Number(f64::from(u8::from(key))),
+                None => Cell::missing("the simulation has no mechanism for it"),
+            };
+            headline.add(&row, "1 is yes", cell)?;
+        }
+        for (n, found) in self.found.iter().enumerate() {
+            let row = format!("{}, moves performance", found.resource);
+            headline.add(&row, "percent", self.moves(n))?;
+        }
+        Ok(headline.into_table())
+    }
+
     fn table(&self) -> Result<Table, StudyError> {
         let columns = vec![
             Column::plain("matters", "Key resource"),
@@ -110,9 +128,11 @@ impl Judged {
         };
         let (approach, place) = match &found.finding {
             Finding::Direct { pair, .. } => ("direct", format!("{} / {}", pair.0, pair.1)),
-            Finding::Indirect { changed, alone, .. } => (
+            Finding::Indirect {
+                improved, alone, ..
+            } => (
                 "indirect",
-                format!("alone in {alone} of {changed} pairs of mappings"),
+                format!("improved alone in {alone} of {improved} pairs of mappings"),
             ),
             Finding::NotCounted => ("none", String::new()),
         };

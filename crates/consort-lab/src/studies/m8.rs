@@ -1,6 +1,6 @@
 //! M8: canneal with fluidanimate, memory transactions by kind, together and alone.
 //!
-//! Keys. Table `transactions`: rows `PROGRAM/alone` and `PROGRAM/MAPPING`; columns `reads`,
+//! Keys. Table `headline`: rows `PROGRAM, MAPPING, KIND`. Table `transactions`: rows `PROGRAM/alone` and `PROGRAM/MAPPING`; columns `reads`,
 //! `prefetched`, `fetches`, `writebacks`, `transactions`, `latency_cycles`, `speed_over_os`.
 //! Figure `transactions`.
 
@@ -12,7 +12,7 @@ use super::mapping::views::{Draft, bars};
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use crate::context::Context;
 use crate::mapping::OS;
-use crate::report::{Cell, Column, Figure, Table};
+use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 
 /// The study.
@@ -43,7 +43,7 @@ impl Study for M8 {
         let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
-            tables: vec![table(&runs)?],
+            tables: vec![headline(&runs)?, table(&runs)?],
             figures: vec![figure(&runs)?],
             notes: told,
             runs: runs.seeds,
@@ -89,6 +89,18 @@ fn cell(runs: &Runs, (place, mapping): Row, measure: &Measure) -> Cell {
                 .into()
         }
     }
+}
+
+fn headline(runs: &Runs) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for row in rows() {
+        for kind in KINDS.into_iter().chain([TRANSACTIONS]) {
+            let mapping = row.1.unwrap_or("alone");
+            let name = format!("{}, {mapping}, {}", PAIR[row.0], kind.title);
+            headline.add(&name, kind.unit_name(), cell(runs, row, &kind))?;
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn table(runs: &Runs) -> Result<Table, StudyError> {

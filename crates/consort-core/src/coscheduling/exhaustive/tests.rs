@@ -75,7 +75,8 @@ fn round(world: &World, chooser: &mut dyn Chooser) -> Vec<Slot> {
 }
 
 fn choosers() -> Vec<Box<dyn Chooser>> {
-    let fair = |order| Box::new(Fair::new(order, Standard::Gang, Secondary::Off, 0.1)) as Box<dyn Chooser>;
+    let fair =
+        |order| Box::new(Fair::new(order, Standard::Gang, Secondary::Off, 0.1)) as Box<dyn Chooser>;
     vec![
         Box::new(Gang::default()),
         fair(Use::Misses),

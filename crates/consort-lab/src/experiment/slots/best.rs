@@ -195,7 +195,8 @@ struct Search {
 impl Search {
     fn new(steady: &Steady<'_>, quest: Quest, cores: u32) -> Result<Self, ExperimentError> {
         let sparing = quest.members == Members::Gaining;
-        let is_apart = |(id, _): &(ProgramId, Measure)| sparing && steady.is_near_linear(*id, cores);
+        let is_apart =
+            |(id, _): &(ProgramId, Measure)| sparing && steady.is_near_linear(*id, cores);
         let (apart, gang): (Vec<_>, Vec<_>) = steady.gang().into_iter().partition(is_apart);
         let new = || {
             let search = Exhaustive::new(cores, &gang, quest.objective)?;
@@ -204,7 +205,10 @@ impl Search {
         Ok(Self {
             all: new()?,
             real: new()?,
-            apart: apart.iter().map(|(id, _)| Slot::alone(*id, cores)).collect(),
+            apart: apart
+                .iter()
+                .map(|(id, _)| Slot::alone(*id, cores))
+                .collect(),
             searched: gang.len(),
         })
     }
@@ -256,7 +260,11 @@ impl Search {
     fn whole(&self, mut round: Round) -> Round {
         let (searched, apart) = (self.searched as f64, self.apart.len() as f64);
         if apart > 0.0 {
-            let sum = if searched > 0.0 { searched * round.value } else { 0.0 };
+            let sum = if searched > 0.0 {
+                searched * round.value
+            } else {
+                0.0
+            };
             round.value = (sum + apart) / (searched + apart);
             round.slots.extend(self.apart.iter().cloned());
         }

@@ -154,6 +154,9 @@ mod tests {
             How::Exhaustive(quest) => quest.members,
             _ => unreachable!("{i} searches"),
         };
-        assert_eq!((quest(ORACLE), quest(BOUND)), (Members::Gaining, Members::All));
+        assert_eq!(
+            (quest(ORACLE), quest(BOUND)),
+            (Members::Gaining, Members::All)
+        );
     }
 }

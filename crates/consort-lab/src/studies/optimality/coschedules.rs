@@ -153,7 +153,9 @@ impl Ground<'_> {
         });
         let quests: Vec<Quest> = quests.collect();
         let estimated = best_rounds(&self.suite, &quests, self.quantum(), self.context);
-        let mut estimated = estimated.map_err(failed("search by estimates"))?.into_iter();
+        let mut estimated = estimated
+            .map_err(failed("search by estimates"))?
+            .into_iter();
         let round = |entrant: &Entrant| match entrant.how {
             How::Exhaustive(_) => {
                 let found = estimated.next();
