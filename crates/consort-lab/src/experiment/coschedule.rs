@@ -2,7 +2,9 @@
 //!
 //! Not in the registry of policies, since it can only be had on a simulated machine, and for few
 //! programs and cores. Before the run it searches through every slot ([`super::slots`]); then the
-//! slots run in turn as those of the policies do. The search goes by what programs do on average:
+//! slots run in turn as those of the policies do. As in the source, programs that scale nearly
+//! linearly run alone and nobody is worse off than in the gang; `members=all` has neither, which is
+//! a bound. The search goes by what programs do on average:
 //! it is the best where programs are much alike from quantum to quantum, and knows nothing of
 //! phases that are longer.
 

@@ -3,7 +3,7 @@
 //! Small suites of PARSEC on the machine of the co-schedulers' source. Of four programs all slots
 //! can be simulated ([`Slots`]), so the best round is known, not estimated. The schedulers ask for
 //! trials and are told the same simulations; the round that each ends with is worth what these say.
-//! So is that of the search by estimates, `oracle-coschedule`, which stands for the best in the
+//! So are those of the searches by estimates, `oracle-coschedule`, which stand for the best in the
 //! studies of co-scheduling, where there are too many slots to simulate all.
 //!
 //! Pitfall: the best round is the best by trials of one seed that are shorter than those of the
