@@ -259,7 +259,8 @@ fn largest(grid: &Grid) -> String {
         "Programs in the largest slot: {}. A fair scheduler adds a program only where every member's \
          energy-delay is below that in the gang, at even cores; it gives up at the second failure, \
          and programs within 10 percent of linear are not considered at all. pdpa puts all others \
-         into one slot, up to as many as there are cores. oracle-coschedule may divide the cores as it \
+         into one slot; where they are more than there are cores, into several of about as many. \
+         oracle-coschedule may divide the cores as it \
          likes but lets nobody lose; with members=all it lets some lose for the good of the mean.",
         texts.join(", ")
     )
