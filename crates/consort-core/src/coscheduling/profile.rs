@@ -63,7 +63,7 @@ impl Profile {
         let (x, y) = (mean(|p| p.0), mean(|p| p.1));
         let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
         let slope = sum(&|p| (p.0 - x) * (p.1 - y)) / sum(&|p| (p.0 - x) * (p.0 - x));
-        (points.len() > 1).then(|| y - slope * x)
+        (points.len() > 1).then_some(y - slope * x)
     }
 
     /// The number of cores with a program's lowest energy-delay, the fewest of equals, where it is

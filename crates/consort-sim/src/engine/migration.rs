@@ -201,9 +201,8 @@ mod tests {
         let mut fits = program();
         fits.phases[0].data_mpki = vec![0.0; 14];
         fits.phases[0].data_mpki[..2].copy_from_slice(&[40.0, 20.0]);
-        let work: Vec<_> = { (0..programs) }
-            .flat_map(|_| instances(&fits, 1, 1, 1.0))
-            .collect();
+        let one = |_| instances(&fits, 1, 1, 1.0);
+        let work: Vec<_> = (0..programs).flat_map(one).collect();
         let mut e = engine("linux", RunMode::Once, &work, 1);
         for t in 0..programs {
             e.restrict(t, [PuId(0)].into_iter().collect());
