@@ -198,8 +198,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Programs with their cores, slot by slot.
+    type Slots = Vec<Vec<(u32, u32)>>;
+
     /// The slots of a machine of eight cores, and the slots tried on the way.
-    fn choose(loads: &[(f64, f64)]) -> (Vec<Vec<(u32, u32)>>, Vec<Vec<(u32, u32)>>) {
+    fn choose(loads: &[(f64, f64)]) -> (Slots, Slots) {
         let load = |&(scaling, weight): &(f64, f64)| Load { scaling, weight };
         let world = World {
             cores: 8,

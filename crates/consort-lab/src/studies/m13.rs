@@ -257,13 +257,12 @@ impl Matrix {
 }
 
 const MECHANISM: [&str; 1] = [
-    "Most often a program's fastest and slowest mapping differ by how much of the cores it \
-     has: os gives it cores that its co-runner leaves idle, iso and int do not, and spr makes \
-     siblings wait for each other. The memory path decides for those that need much \
-     bandwidth, streamcluster and facesim, because spr lets all of their threads run at the \
-     same time, on one bus; the L2 for those whose working set fits in one, beside those that \
-     fill it; the L1I for vips, whose code such co-runners push out of the L2. The second \
-     table leaves the cores out. Branch predictors, TLB and L1D are nowhere most important; \
-     what of that is for events that are not modelled cannot be told. The matrix answers for \
-     a program and not for a pair; M14 does for pairs.",
+    "In half of the cells os is the program's own best mapping: it gives the program cores that \
+     its co-runner leaves idle. Else memory and cores are named most. streamcluster is slower \
+     under os beside everybody: its lines queue for the bus behind those of strangers and of \
+     siblings that os has put on different prefetchers, and beside programs that sleep as well \
+     it has less of the cores. Nothing is named where os is slower by switches and refills after \
+     moves, which are cycles of no resource: bodytrack and vips. Those of the L1D after a \
+     stranger's turn are among them. L1I, branch predictors and TLB are named nowhere. The best \
+     mapping of a program need not be that of its co-runner; M14 answers for pairs.",
 ];

@@ -255,7 +255,7 @@ const MECHANISM: [&str; 3] = [
      pair: turns between programs make siblings wait, and the threads of a program with much \
      bandwidth run all at once. Losses against os are in the table as gains are.",
     "Choosing by L2MP alone nearly always takes iso, which keeps strangers out of an L2. That \
-     is right where memory decides, so that on the intensive pairs it costs nothing; on the \
+     is right where memory decides, so that on the intensive pairs it costs next to nothing; on the \
      others it forgoes os, which is better by utilisation, of which L2MP knows nothing. \
      Fewest executed cycles has the same fault. With utilisation, which is all resources, the \
      choice is nearly always that of the best mapping, as Exec_Time = Exec_Cycles/(Cores · \

@@ -241,12 +241,12 @@ fn sentence(runs: &Runs) -> String {
 }
 
 const MECHANISM: [&str; 1] = [
-    "Nearly every program has its longest latency beside streamcluster while both run, most \
-     where their data mixes in each L2 (int): the latency is queueing for the bus. \
-     streamcluster has its own under spr, where its four threads run together. Programs whose \
-     working set fits into an L2 when they are alone bring many times more lines where they \
-     share it, so that the range of the transactions is widest for those that make the \
-     fewest. Effectiveness alone is as the profiles say, which are the source's Table III. \
-     Excess here is lines in all against lines in without prefetchers, those of code \
-     included, and so below the profiles' where a program fetches much code.",
+    "Every program has its longest latency while streamcluster runs beside it, most where their \
+     data mixes in each L2 (int): the latency is queueing for the bus; streamcluster has its own \
+     beside facesim. Programs whose working set fits into an L2 when they are alone bring many \
+     times more lines where they share it, so that the range of the transactions is widest for \
+     those that make the fewest. More lines are prefetched where siblings are on different \
+     prefetchers, since what they bring in vain does not overlap then. Effectiveness and excess \
+     alone are about those of the source's Table III, from which the profiles have them: lines in \
+     all against lines in without prefetchers, those of code included.",
 ];

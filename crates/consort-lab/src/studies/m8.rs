@@ -145,11 +145,11 @@ fn figure(runs: &Runs) -> Result<Figure, StudyError> {
 }
 
 const MECHANISM: [&str; 1] = [
-    "Both programs miss more than any part of an L2 could hold, so that neither their reads \
-     nor their write-backs change much with the mapping. fluidanimate keeps some of its data \
-     in an L2 of its own and has a few more transactions where it shares one. Per instruction \
-     both make fewer together than alone: without neighbours their own four threads share the \
-     two L2 with each other. Times differ by utilisation: both have serial sections, in which \
-     three of their threads wait, and a stranger that has the core of the fourth makes all of \
-     them wait.",
+    "Both programs miss more than any part of an L2 could hold, so that neither their reads nor \
+     their write-backs change much with the mapping. Prefetched lines do: they are fewest where \
+     each program has an L2 (iso), where two siblings on one prefetcher bring once what is in \
+     vain, as they do alone, and most where siblings are apart (int). The bus has room for that, \
+     so that iso and int are about as fast as os. spr is slower by utilisation: both programs \
+     have serial sections, in which three of their threads wait, and a stranger that has the \
+     core of the fourth makes all of them wait.",
 ];
