@@ -310,8 +310,8 @@ fn importance(analysis: &Analysis) -> Result<Table, TableError> {
     let columns = co_runners.iter().map(column).collect();
     let base = analysis.mappings.first().map_or("", String::as_str);
     let title = format!(
-        "What makes {base} slower than the fastest mapping of each program (row) beside each co-runner \
-         (column); lm is L2, prefetchers and memory path"
+        "The most important resources of each program (row) beside each co-runner (column): what makes \
+         {base} slower than its fastest mapping; lm is L2, prefetchers and memory path"
     );
     let mut table = Table::new("importance", &title, columns)?;
     let programs: BTreeSet<&str> = analysis.importance.keys().map(|p| p.0.as_str()).collect();
