@@ -2,18 +2,21 @@
 //! the same bytes for any number of workers, and what must hold for any outcome.
 
 mod common;
+#[path = "common/headline.rs"]
+mod headline;
 
 use common::output;
 use consort_lab::StudyOutput;
 use consort_lab::report::{Cell, Table};
 
-const POLICIES: [&str; 6] = [
+const POLICIES: [&str; 7] = [
     "fair-mis",
     "fair-com",
     "greedy",
     "pdpa",
     "oracle-coschedule",
-    "oracle-coschedule:objective=throughput",
+    "oracle-coschedule:members=all",
+    "oracle-coschedule:members=all,objective=throughput",
 ];
 
 fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
@@ -48,9 +51,17 @@ fn h1_gives_the_same_for_any_number_of_workers_and_names_every_program() {
         "bus-ranks",
         "best-threads",
         "best-by-cores",
+        "best-charged",
         "near-linear",
     ];
     assert_eq!(rows(find(&one, "agreement")), agreement);
+}
+
+#[test]
+fn the_first_table_of_every_study_is_the_headline() {
+    for id in ["H1", "H2", "H3", "H4", "H5", "H6"] {
+        headline::check(id, &output(id, 2));
+    }
 }
 
 #[test]
@@ -71,7 +82,7 @@ fn h2_to_h6_tell_of_the_same_rounds() {
             let overall = value(policies, policy, "overall");
             assert!((1.0 - overall - value(reduction, policy, "ed_suite")).abs() < 1e-9);
         }
-        let best = value(policies, "oracle-coschedule", "overall");
+        let best = value(policies, "oracle-coschedule:members=all", "overall");
         assert!(
             best <= 1.05 * value(policies, policy, "overall"),
             "{policy}"

@@ -2,6 +2,8 @@
 //! name, the same bytes for any number of workers, and what must hold for any outcome.
 
 mod common;
+#[path = "common/headline.rs"]
+mod headline;
 
 use common::output;
 use consort_lab::StudyOutput;
@@ -34,6 +36,7 @@ fn same_for_any_workers(id: &str) -> StudyOutput {
     let one = output(id, 1);
     assert_eq!(one, output(id, 3), "{id} depends on the number of workers");
     assert!(!one.notes.is_empty() && one.runs == 1, "{id}");
+    headline::check(id, &one);
     one
 }
 
@@ -207,7 +210,8 @@ fn m13_names_a_resource_for_every_pair_that_was_run() {
         .rows()
         .iter()
         .filter_map(|row| row.cells[0].value());
-    assert_eq!(cells.sum::<f64>(), 2.0 * PAIRS.len() as f64);
+    // A cell may name several.
+    assert!(cells.sum::<f64>() >= 2.0 * PAIRS.len() as f64);
     for row in row_keys(&output, "shares") {
         assert!(
             value(&output, "shares", &row, "slower_percent") >= 0.0,
@@ -231,17 +235,14 @@ fn m14_chooses_for_every_pair_and_on_one_seed_nothing_beats_the_best() {
     }
 }
 
-/// Without the policy its cells are missing, and the best static mappings are there all the same.
 #[test]
 fn m15_sets_the_policy_against_the_best_static_mapping() {
     let output = same_for_any_workers("M15");
     assert_eq!(row_keys(&output, "pairs"), PAIRS);
-    let known = consort_core::policies::find("holistic").is_ok();
     for pair in PAIRS {
-        let cell = find(&output, "pairs").cell(pair, "holistic");
-        assert_eq!(cell.and_then(Cell::value).is_some(), known, "{pair}");
-        let best = find(&output, "pairs").cell(pair, "best");
-        assert!(best.and_then(Cell::value).is_some(), "{pair}");
+        for column in ["holistic", "best", "over_best"] {
+            assert!(value(&output, "pairs", pair, column).is_finite(), "{pair}");
+        }
     }
-    assert_eq!(figure_keys(&output).is_empty(), !known);
+    assert_eq!(figure_keys(&output), ["holistic"]);
 }

@@ -4,15 +4,15 @@
 //! programs by rising use of the contended resource, B the same list from its other end.
 //!
 //! 1. The heaviest program, the head of B, begins a co-schedule.
-//! 2. The lightest, the head of A, joins it; cores are divided evenly, the remainder goes to the
-//!    lightest.
-//! 3. It is tried for a quantum. If every member's energy-delay is below what it was before, go to
-//!    2; at the first failure go to 4; at the second to 5.
+//! 2. The lightest, the head of A, joins it; cores are dealt round robin to the members by rising
+//!    use, one at a time (8 over three: 3, 3, 2, the heaviest having 2).
+//! 3. It is tried for a quantum. If every member's energy-delay is below what it was before
+//!    co-scheduling, go to 2; at the first failure go to 4; at the second to 5.
 //! 4. The last added returns to A, of which it was the head, the second of A is tried instead.
 //! 5. The last added returns to its place in A; what is left is a co-schedule, and what remains begins at 1.
 //!
-//! "Before" is the member's energy-delay in the co-schedule without the newcomer; for the newcomer
-//! it is that of the gang. A co-schedule has no more members than there are cores.
+//! Before co-scheduling a member was in the gang ([`Standard::Gang`]). A stricter reading of step 3
+//! is [`Standard::Slot`]. A co-schedule has no more members than there are cores.
 
 use super::measure::Measure;
 use super::slot::{Slot, Team, Trial};
@@ -31,10 +31,21 @@ pub enum Wanted {
     Nothing,
 }
 
+/// What every member's energy-delay must be below for a newcomer to stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standard {
+    /// Its own in the gang.
+    #[default]
+    Gang,
+    /// Its own in the co-schedule without the newcomer; the newcomer's in the gang.
+    Slot,
+}
+
 /// The chooser's state.
 #[derive(Clone, Debug, Default)]
 pub struct Application {
     cores: u32,
+    standard: Standard,
     /// Programs not yet chosen, the lightest first.
     rising: VecDeque<ProgramId>,
     /// Place by rising use.
@@ -43,8 +54,6 @@ pub struct Application {
     gang: BTreeMap<ProgramId, f64>,
     /// Members, the heaviest first.
     members: Vec<ProgramId>,
-    /// Energy-delay of the members before the newcomer.
-    before: BTreeMap<ProgramId, f64>,
     /// The trial of the members without the newcomer.
     accepted: Option<Trial>,
     failures: u32,
@@ -54,11 +63,12 @@ pub struct Application {
 
 impl Application {
     /// Programs by rising use, with what each did alone on all `cores`.
-    pub fn new(cores: u32, rising: &[(ProgramId, Measure)]) -> Self {
+    pub fn new(cores: u32, rising: &[(ProgramId, Measure)], standard: Standard) -> Self {
         let gang = rising.iter().map(|(id, m)| (*id, m.energy_delay(1)));
         let weight = rising.iter().enumerate().map(|(i, (id, _))| (*id, i));
         Self {
             cores,
+            standard,
             weight: weight.collect(),
             rising: rising.iter().map(|(id, _)| *id).collect(),
             gang: gang.collect(),
@@ -83,7 +93,6 @@ impl Application {
             return Wanted::Nothing;
         };
         self.members = vec![heaviest];
-        self.before = BTreeMap::from([(heaviest, self.gang_of(heaviest))]);
         (self.accepted, self.failures) = (None, 0);
         self.add(0)
     }
@@ -106,18 +115,18 @@ impl Application {
 
     /// Step 3: whether every member is better off than before.
     fn improves(&self, trial: &Trial) -> bool {
-        let before = |id: &ProgramId| {
-            let known = self.before.get(id).copied();
-            known.unwrap_or_else(|| self.gang_of(*id))
-        };
-        self.members
-            .iter()
-            .all(|id| trial.energy_delay(*id) < before(id))
+        let mut members = self.members.iter();
+        members.all(|&id| trial.energy_delay(id) < self.before(id))
+    }
+
+    /// Energy-delay that a member's must be below.
+    fn before(&self, id: ProgramId) -> f64 {
+        let slot = self.accepted.as_ref();
+        let slot = slot.filter(|trial| self.standard == Standard::Slot && trial.of(id).is_some());
+        slot.map_or_else(|| self.gang_of(id), |trial| trial.energy_delay(id))
     }
 
     fn accept(&mut self, trial: &Trial) -> Wanted {
-        let now = self.members.iter().map(|&id| (id, trial.energy_delay(id)));
-        self.before = now.collect();
         self.accepted = Some(trial.clone());
         self.add(0)
     }
@@ -146,14 +155,18 @@ impl Application {
         Wanted::Found(self.even(), self.accepted.take())
     }
 
-    /// The members with even cores, the remainder for the lightest.
+    /// The members with the cores dealt to them in turn, the lightest first.
     fn even(&self) -> Slot {
         let n = (self.members.len() as u32).max(1);
         let (each, rest) = (self.cores / n, self.cores % n);
-        let lightest = self.members.iter().min_by_key(|&id| self.weight.get(id));
+        let lighter = |program: &ProgramId| {
+            let own = self.weight.get(program);
+            let lighter = self.members.iter().filter(|id| self.weight.get(id) < own);
+            lighter.count() as u32
+        };
         let team = |program: &ProgramId| Team {
             program: *program,
-            cores: each + if Some(program) == lightest { rest } else { 0 },
+            cores: each + u32::from(lighter(program) < rest),
         };
         Slot {
             teams: self.members.iter().map(team).collect(),
@@ -173,8 +186,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// Runs the chooser to its end: the slots found, and every slot tried.
-    fn choose(world: &World) -> (Vec<Slot>, Vec<Slot>) {
-        let mut chooser = Application::new(world.cores, &world.rising());
+    fn choose_by(standard: Standard, world: &World) -> (Vec<Slot>, Vec<Slot>) {
+        let mut chooser = Application::new(world.cores, &world.rising(), standard);
         let (mut found, mut tried, mut last) = (Vec::new(), Vec::new(), None);
         loop {
             match chooser.next(last.take().as_ref()) {
@@ -186,6 +199,10 @@ mod tests {
                 Wanted::Nothing => return (found, tried),
             }
         }
+    }
+
+    fn choose(world: &World) -> (Vec<Slot>, Vec<Slot>) {
+        choose_by(Standard::Gang, world)
     }
 
     fn names(slot: &Slot) -> Vec<(u32, u32)> {
@@ -213,9 +230,26 @@ mod tests {
     }
 
     #[test]
-    fn the_remainder_goes_to_the_lightest() {
+    fn cores_are_dealt_in_turn_the_lightest_first() {
         let (_, tried) = choose(&world(8, &[POOR; 3]));
-        assert_eq!(names(&tried[1]), [(3, 2), (1, 4), (2, 2)]);
+        assert_eq!(names(&tried[1]), [(3, 2), (1, 3), (2, 3)]);
+        let (found, _) = choose(&world(7, &[POOR; 5]));
+        assert_eq!(names(&found[0]), [(5, 1), (1, 2), (2, 2), (3, 1), (4, 1)]);
+    }
+
+    /// By hand, energy-delay of program 3: 8/2 · 1/2 = 2 in the gang, 4/2 · 1/2 / 2 quanta = 0.5
+    /// beside 1. Program 2 halves its speed: 2/1 · 1/1 / 3 quanta = 0.67 on two cores.
+    #[test]
+    fn a_newcomer_stays_where_everybody_is_better_off_than_in_the_gang() {
+        let slow = Load {
+            weight: 1.0,
+            ..POOR
+        };
+        let world = world(8, &[POOR, slow, POOR]);
+        let (found, _) = choose_by(Standard::Gang, &world);
+        assert_eq!(names(&found[0]), [(3, 2), (1, 3), (2, 3)]);
+        let (found, _) = choose_by(Standard::Slot, &world);
+        assert_eq!(names(&found[0]), [(3, 4), (1, 4)]);
     }
 
     #[test]
@@ -255,10 +289,10 @@ mod tests {
         let (found, tried) = choose(&world(8, &loads));
         assert_eq!(names(&tried[0]), [(3, 4), (1, 4)]);
         assert_eq!(names(&tried[1]), [(3, 4), (2, 4)]);
-        assert_eq!(names(&tried[2]), [(3, 2), (2, 2), (1, 4)]);
-        // Four cores for three quanta are more than eight for one.
+        assert_eq!(names(&tried[2]), [(3, 2), (2, 3), (1, 3)]);
+        // Three cores for three quanta are more than eight for one.
         let slots: Vec<_> = found.iter().map(names).collect();
-        assert_eq!(slots, [[(3, 2), (2, 2), (1, 4)]]);
+        assert_eq!(slots, [[(3, 2), (2, 3), (1, 3)]]);
     }
 
     proptest! {

@@ -13,6 +13,8 @@
 //! Usage: [`Exhaustive::new`] with what every program does alone on all cores, [`Exhaustive::note`]
 //! with what came of each of [`Exhaustive::slots`], then [`Exhaustive::best`]. Pitfalls: slots that
 //! nothing is known of are not chosen; cores may stay idle, since the fewest of them can be best.
+//! Only programs that are given are searched: whoever leaves out those that scale nearly linearly
+//! and asks for [`Exhaustive::sparing`] has the source's oracle, else it is a bound.
 
 use super::measure::Measure;
 use super::objective::Objective;
@@ -61,6 +63,8 @@ pub struct Round {
 #[derive(Clone, Debug)]
 pub struct Exhaustive {
     objective: Objective,
+    /// Whether slots in which somebody is worse off than in the gang are left out.
+    sparing: bool,
     gang: Vec<(ProgramId, Measure)>,
     /// By number of programs: every split of the cores among so many, in order.
     splits: Vec<Vec<Vec<u32>>>,
@@ -96,10 +100,18 @@ impl Exhaustive {
         let costs = (0..1_usize << programs).map(|set| vec![f64::INFINITY; count(set)]);
         Ok(Self {
             objective,
+            sparing: false,
             gang: gang.to_vec(),
             costs: costs.collect(),
             splits,
         })
+    }
+
+    /// The same without slots in which some program is worse off, by the objective, than in the gang.
+    #[must_use]
+    pub fn sparing(mut self) -> Self {
+        self.sparing = true;
+        self
     }
 
     /// Every slot that there is, programs in the order in which they were given.
@@ -121,7 +133,13 @@ impl Exhaustive {
             let measure = trial.of(*program)?;
             Some(self.objective.cost(measure, trial.slot.quanta(), gang))
         });
-        self.costs[set][split] = members.sum();
+        let costs: Vec<f64> = members.collect();
+        let barred = self.sparing && !costs.iter().all(|&cost| self.objective.spares(cost));
+        self.costs[set][split] = if barred {
+            f64::INFINITY
+        } else {
+            costs.iter().sum()
+        };
     }
 
     /// The best round of slots that are known; none where they leave a program out.

@@ -3,7 +3,7 @@
 //! Source: Bhadauria and McKee, ICS 2010: `fair-mis` orders programs by their misses of the
 //! last-level cache, `fair-com` by their contention for the bus.
 
-use super::application::{Application, Wanted};
+use super::application::{Application, Standard, Wanted};
 use super::measure::Measure;
 use super::slot::{Chooser, Slot, Step, Trial};
 use super::teams::{Secondary, Teams};
@@ -32,6 +32,7 @@ impl Use {
 #[derive(Clone, Debug)]
 pub struct Fair {
     order: Use,
+    standard: Standard,
     condition: (Secondary, f64),
     gang: BTreeMap<ProgramId, f64>,
     application: Application,
@@ -40,10 +41,11 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// Orders by `order`; `alpha` is that of the secondary condition.
-    pub fn new(order: Use, secondary: Secondary, alpha: f64) -> Self {
+    /// Orders by `order` and adds members by `standard`; `alpha` is that of the secondary condition.
+    pub fn new(order: Use, standard: Standard, secondary: Secondary, alpha: f64) -> Self {
         Self {
             order,
+            standard,
             condition: (secondary, alpha),
             gang: BTreeMap::new(),
             application: Application::default(),
@@ -64,7 +66,7 @@ impl Chooser for Fair {
         rising.sort_by(|a, b| Measure::more(of, &a.1, &b.1).then(a.0.cmp(&b.0)));
         let gang = rising.iter().map(|(id, m)| (*id, m.energy_delay(1)));
         self.gang = gang.collect();
-        self.application = Application::new(cores, &rising);
+        self.application = Application::new(cores, &rising, self.standard);
         (self.teams, self.slots) = (None, Vec::new());
     }
 

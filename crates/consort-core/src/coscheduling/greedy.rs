@@ -1,10 +1,13 @@
 //! `greedy`: programs at the number of cores that is best for them alone, packed.
 //!
 //! Source: Bhadauria and McKee, ICS 2010, section on the greedy scheduler. Every program is
-//! profiled with every number of cores. Its number is that of the most throughput per watt. The
-//! best-scaling program, the one with the highest speedup over one core at its number, is placed
-//! at its number, then the next best-scaling that fits the cores that are left, and so on; cores
-//! that are left over go to the best-scaling member one by one while it gains by them.
+//! profiled with every number of cores. Its number is that of the lowest energy-delay, where of the
+//! power that the machine draws whoever runs it is charged the share of the cores that it has:
+//! other programs will use the rest. By the power of the whole machine every program would take
+//! all cores. The best-scaling program, the one with the highest speedup over one core at its
+//! number, is placed at its number, then the next best-scaling that fits the cores that are left,
+//! and so on; cores that are left over go to the best-scaling member one by one while it gains by
+//! them.
 
 use super::measure::Measure;
 use super::profile::Profile;
@@ -38,20 +41,11 @@ impl Chooser for Greedy {
 }
 
 impl Greedy {
-    /// The number of cores with the most throughput per watt, the fewest of equals.
-    fn best(&self, program: ProgramId) -> u32 {
-        let per_watt = |cores: u32| {
-            let measure = self.profile.of(program, cores);
-            measure.map_or(0.0, |m| m.instructions / m.energy_j)
-        };
-        let more = |a: &u32, b: &u32| per_watt(*a).total_cmp(&per_watt(*b));
-        (1..=self.cores).rev().max_by(more).unwrap_or(self.cores)
-    }
-
     fn pack(&self) -> Vec<Slot> {
+        let idle_w = self.profile.idle_w(&self.programs);
         let team = |&program: &ProgramId| Team {
             program,
-            cores: self.best(program),
+            cores: self.profile.best(program, idle_w),
         };
         let mut waiting: Vec<Team> = self.programs.iter().map(team).collect();
         let speedup = |team: &Team| self.profile.speedup(team.program, team.cores);
@@ -91,6 +85,22 @@ mod tests {
     use super::super::testing::{Load, World, id};
     use super::*;
 
+    fn choose_by(run: impl Fn(&Slot) -> Trial, programs: usize) -> Vec<Vec<(u32, u32)>> {
+        let alone = |i| (id(i), run(&Slot::alone(id(i), 8)).measures[0]);
+        let mut greedy = Greedy::default();
+        greedy.begin(8, &(0..programs).map(alone).collect::<Vec<_>>());
+        let mut last = None;
+        loop {
+            match greedy.next(last.take().as_ref()) {
+                Step::Try(slot) => last = Some(run(&slot)),
+                Step::Done(slots) => {
+                    let names = |s: &Slot| s.teams.iter().map(|t| (t.program.0, t.cores)).collect();
+                    return slots.iter().map(names).collect();
+                }
+            }
+        }
+    }
+
     fn choose(scaling: &[f64]) -> Vec<Vec<(u32, u32)>> {
         let load = |&scaling: &f64| Load {
             scaling,
@@ -100,25 +110,40 @@ mod tests {
             cores: 8,
             loads: scaling.iter().map(load).collect(),
         };
-        let mut greedy = Greedy::default();
-        greedy.begin(8, &world.rising());
-        let mut last = None;
-        loop {
-            match greedy.next(last.take().as_ref()) {
-                Step::Try(slot) => last = Some(world.run(&slot)),
-                Step::Done(slots) => {
-                    let names = |s: &Slot| s.teams.iter().map(|t| (t.program.0, t.cores)).collect();
-                    return slots.iter().map(names).collect();
-                }
+        choose_by(|slot| world.run(slot), scaling.len())
+    }
+
+    /// Programs with these serial shares, sped up as Amdahl's law says, on a machine that draws
+    /// 16 W and 1 W for each core that has work.
+    fn amdahl(serial: &[f64]) -> Vec<Vec<(u32, u32)>> {
+        let run = |slot: &Slot| {
+            let team = slot.teams[0];
+            let (serial, cores) = (serial[team.program.0 as usize - 1], f64::from(team.cores));
+            let measure = Measure {
+                instructions: 1e9 / (serial + (1.0 - serial) / cores),
+                cores: team.cores,
+                time_ns: 1e9,
+                energy_j: 16.0 + cores,
+                ..Measure::default()
+            };
+            Trial {
+                slot: slot.clone(),
+                measures: vec![measure],
             }
-        }
+        };
+        choose_by(run, serial.len())
     }
 
     #[test]
-    fn each_is_placed_at_its_best_throughput_per_watt_and_the_best_scaling_first() {
-        // A core draws 1 W: throughput per watt is flat up to what each can use, so the fewest
-        // cores are best, and what is left goes to the first while it gains.
-        assert_eq!(choose(&[5.0, 3.0]), [vec![(1, 5), (2, 1)]]);
+    fn each_is_placed_at_its_lowest_energy_delay_and_the_best_scaling_first() {
+        // n cores draw n W and do min(n, scaling): n / min(n, scaling)² is least at the scaling.
+        assert_eq!(choose(&[3.0, 5.0]), [[(2, 5), (1, 3)]]);
+    }
+
+    #[test]
+    fn cores_that_are_left_over_go_to_the_best_scaling_while_it_gains() {
+        // 5/5² is less than 6/5.4²: five cores. A sixth makes it faster, a seventh does not.
+        assert_eq!(choose(&[5.4]), [[(1, 6)]]);
     }
 
     #[test]
@@ -127,5 +152,14 @@ mod tests {
         let slots = choose(&[1.0; 9]);
         assert_eq!(slots.iter().map(Vec::len).collect::<Vec<_>>(), [8, 1]);
         assert_eq!(slots[1], [(id(8).0, 1)]);
+    }
+
+    /// By hand, with a serial half: speeds on 1, 2 and 8 cores are 1, 4/3 and 16/9. Charged n of 8
+    /// cores' 16 W, and n W, energy-delay is 3n/speed²: 3, 3.4, 7.6, least on one. By the machine's
+    /// 16 + n W it would be 17, 10.1, 7.6.
+    #[test]
+    fn the_power_that_is_drawn_whoever_runs_is_charged_by_the_share_of_cores() {
+        let serial = amdahl(&[0.5, 0.5, 0.5]);
+        assert_eq!(serial, [[(1, 6), (2, 1), (3, 1)]]);
     }
 }

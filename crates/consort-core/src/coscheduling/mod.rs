@@ -25,7 +25,7 @@ mod teams;
 #[cfg(test)]
 mod testing;
 
-pub use application::Application;
+pub use application::{Application, Standard};
 pub use exhaustive::{Exhaustive, ExhaustiveError, MOST_PROGRAMS, MOST_SLOTS, Round, slots_of};
 pub use fair::{Fair, Use};
 pub use gang::Gang;
@@ -33,5 +33,6 @@ pub use greedy::Greedy;
 pub use measure::{Measure, fairness, speedup, thread_throughput_gain};
 pub use objective::Objective;
 pub use pdpa::Pdpa;
+pub use profile::Profile;
 pub use slot::{Chooser, Slot, Step, Team, Trial};
 pub use teams::{Secondary, Teams};

@@ -42,6 +42,14 @@ impl Objective {
         }
     }
 
+    /// Whether a program is no worse off at this cost than in the gang.
+    pub(super) fn spares(self, cost: f64) -> bool {
+        match self {
+            Self::EnergyDelay => cost <= 1.0,
+            Self::Throughput => cost <= -1.0,
+        }
+    }
+
     /// What people are told of a mean cost.
     pub(super) fn value(self, cost: f64) -> f64 {
         match self {

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 /// Profiles, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Profile {
+pub struct Profile {
     cores: u32,
     known: BTreeMap<(ProgramId, u32), Measure>,
 }
 
 impl Profile {
-    pub(super) fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
+    /// What programs do alone on all `cores`; [`Profile::note`] adds other numbers.
+    pub fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
         let all = alone.iter().map(|&(id, measure)| ((id, cores), measure));
         Self {
             cores,
@@ -22,7 +23,7 @@ impl Profile {
     }
 
     /// Takes what came of a trial of one program on its own.
-    pub(super) fn note(&mut self, trial: &Trial) {
+    pub fn note(&mut self, trial: &Trial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
             self.known.insert((team.program, team.cores), *measure);
         }
@@ -40,6 +41,54 @@ impl Profile {
         self.known.get(&(program, cores))
     }
 
+    /// Power that the machine draws whoever runs, W: where the line through a program's powers by
+    /// number of cores begins, at none. Programs that use fewer cores the more they have bend their
+    /// line down and make it begin too high, so the lowest counts, and none below 0.
+    pub fn idle_w(&self, programs: &[ProgramId]) -> f64 {
+        let begins = programs.iter().filter_map(|&id| self.intercept_w(id));
+        let lowest = begins.fold(f64::INFINITY, f64::min);
+        if lowest.is_finite() {
+            lowest.max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// Power at no core by least squares; none for fewer than two numbers of cores.
+    fn intercept_w(&self, program: ProgramId) -> Option<f64> {
+        let known = (1..=self.cores).filter_map(|cores| Some((cores, self.of(program, cores)?)));
+        let points: Vec<(f64, f64)> = known.map(|(n, m)| (f64::from(n), m.power_w())).collect();
+        let n = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+        let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+        let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+        let slope = sum(&|p| (p.0 - x) * (p.1 - y)) / sum(&|p| (p.0 - x) * (p.0 - x));
+        (points.len() > 1).then_some(y - slope * x)
+    }
+
+    /// The number of cores with a program's lowest energy-delay, the fewest of equals, where it is
+    /// charged of `idle_w`, which the machine draws whoever runs, the share of the cores that it has.
+    pub fn best(&self, program: ProgramId, idle_w: f64) -> u32 {
+        let cost = |cores: u32| {
+            let charged = self.charged(program, cores, idle_w);
+            charged.map_or(f64::INFINITY, |m| m.energy_delay(1))
+        };
+        let less = |a: &u32, b: &u32| cost(*a).total_cmp(&cost(*b));
+        (1..=self.cores).min_by(less).unwrap_or(self.cores)
+    }
+
+    /// What a program did with so many cores, charged of `idle_w` the share of the cores that it
+    /// had.
+    fn charged(&self, program: ProgramId, cores: u32, idle_w: f64) -> Option<Measure> {
+        let measure = self.of(program, cores)?;
+        let others = 1.0 - f64::from(cores) / f64::from(self.cores.max(1));
+        let energy_j = measure.energy_j - idle_w * others * measure.time_ns / 1e9;
+        Some(Measure {
+            energy_j: energy_j.max(0.0),
+            ..*measure
+        })
+    }
+
     /// Instructions per s; 0 where it is not known.
     pub(super) fn throughput(&self, program: ProgramId, cores: u32) -> f64 {
         self.of(program, cores).map_or(0.0, Measure::throughput)
@@ -53,5 +102,48 @@ impl Profile {
         } else {
             0.0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second with so many cores.
+    fn trial(cores: u32, watts: f64) -> Trial {
+        let measure = Measure {
+            instructions: 1e9,
+            cores,
+            time_ns: 1e9,
+            energy_j: watts,
+            ..Measure::default()
+        };
+        Trial {
+            slot: Slot::alone(ProgramId(1), cores),
+            measures: vec![measure],
+        }
+    }
+
+    /// By hand: 104, 108, 112 and 116 W are 100 W and 4 W per core.
+    #[test]
+    fn what_is_drawn_whoever_runs_is_where_the_line_of_powers_begins() {
+        let mut profile = Profile::new(4, &[]);
+        assert_eq!(profile.idle_w(&[ProgramId(1)]), 0.0);
+        for cores in 1..=4 {
+            profile.note(&trial(cores, 100.0 + 4.0 * f64::from(cores)));
+        }
+        assert!((profile.idle_w(&[ProgramId(1)]) - 100.0).abs() < 1e-9);
+        // One core of four is charged a quarter of it.
+        let charged = profile.charged(ProgramId(1), 1, 100.0).unwrap();
+        assert!((charged.energy_j - 29.0).abs() < 1e-9);
+        let whole = profile.charged(ProgramId(1), 4, 100.0).unwrap();
+        assert!((whole.energy_j - 116.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_line_through_one_point_begins_nowhere() {
+        let mut profile = Profile::new(4, &[]);
+        profile.note(&trial(2, 50.0));
+        assert_eq!(profile.intercept_w(ProgramId(1)), None);
     }
 }

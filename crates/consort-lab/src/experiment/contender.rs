@@ -4,8 +4,9 @@ use super::coschedule;
 use super::error::ExperimentError;
 use super::oracle::{self, Oracle, Truth};
 use super::run::Experiment;
+use super::slots::Quest;
 use crate::context::Context;
-use consort_core::coscheduling::{Objective as Worth, Slot};
+use consort_core::coscheduling::Slot;
 use consort_core::policies;
 use consort_core::policies::Objective;
 use consort_core::policy::{Policy, PolicySpec};
@@ -43,8 +44,8 @@ enum Who {
 /// Co-schedules, searched for or given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Coschedule {
-    /// What they are searched by.
-    worth: Worth,
+    /// What is searched for.
+    quest: Quest,
     /// Length of a quantum, ms.
     quantum_ms: u64,
     /// None until they have been found.
@@ -78,7 +79,7 @@ impl Contender {
         Self {
             name: name.to_owned(),
             who: Who::Coschedule(Coschedule {
-                worth: Worth::default(),
+                quest: Quest::default(),
                 quantum_ms,
                 slots: Some(Arc::new(slots.to_vec())),
             }),
@@ -100,7 +101,7 @@ impl Contender {
         if let Who::Coschedule(round) = &mut ready.who
             && round.slots.is_none()
         {
-            let found = coschedule::search(experiment, round.worth, context)?;
+            let found = coschedule::search(experiment, round.quest, context)?;
             round.slots = Some(Arc::new(found));
         }
         Ok(ready)
@@ -166,9 +167,8 @@ fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
         return Ok(Who::Oracle(oracle::objective(&spec.options)?));
     }
     if spec.name == coschedule::NAME {
-        let worth = coschedule::objective(&spec.options)?;
         return Ok(Who::Coschedule(Coschedule {
-            worth,
+            quest: coschedule::quest(&spec.options)?,
             quantum_ms: coschedule::QUANTUM_MS,
             slots: None,
         }));

@@ -2,13 +2,15 @@
 //!
 //! Not in the registry of policies, since it can only be had on a simulated machine, and for few
 //! programs and cores. Before the run it searches through every slot ([`super::slots`]); then the
-//! slots run in turn as those of the policies do. The search goes by what programs do on average:
+//! slots run in turn as those of the policies do. As in the source, programs that scale nearly
+//! linearly run alone and nobody is worse off than in the gang; `members=all` has neither, which is
+//! a bound. The search goes by what programs do on average:
 //! it is the best where programs are much alike from quantum to quantum, and knows nothing of
 //! phases that are longer.
 
 use super::error::ExperimentError;
 use super::run::Experiment;
-use super::slots::{Quantum, Suite, best_rounds};
+use super::slots::{Members, Quantum, Quest, Suite, best_rounds};
 use crate::context::Context;
 use consort_core::coscheduling::{Objective, Slot};
 use consort_core::policy::PolicyError;
@@ -25,34 +27,45 @@ const QUANTUM: Quantum = Quantum {
     length_s: 2.0,
 };
 
-/// The objective that the options ask for.
-pub(super) fn objective(options: &BTreeMap<String, String>) -> Result<Objective, PolicyError> {
-    if let Some(key) = options.keys().find(|key| *key != "objective") {
-        return Err(PolicyError::UnknownOption {
+/// The search that the options ask for.
+pub(super) fn quest(options: &BTreeMap<String, String>) -> Result<Quest, PolicyError> {
+    let mut quest = Quest::default();
+    for (key, value) in options {
+        let bad = |key, expected| PolicyError::BadValue {
             policy: NAME,
-            key: key.clone(),
-            known: "objective".to_owned(),
-        });
+            key,
+            value: value.clone(),
+            expected,
+        };
+        match key.as_str() {
+            "objective" => {
+                let named = Objective::named(value);
+                quest.objective = named.ok_or_else(|| bad("objective", Objective::NAMES))?;
+            }
+            "members" => {
+                let named = Members::named(value);
+                quest.members = named.ok_or_else(|| bad("members", Members::NAMES))?;
+            }
+            _ => {
+                return Err(PolicyError::UnknownOption {
+                    policy: NAME,
+                    key: key.clone(),
+                    known: "objective, members".to_owned(),
+                });
+            }
+        }
     }
-    let Some(word) = options.get("objective") else {
-        return Ok(Objective::default());
-    };
-    Objective::named(word).ok_or_else(|| PolicyError::BadValue {
-        policy: NAME,
-        key: "objective",
-        value: word.clone(),
-        expected: Objective::NAMES,
-    })
+    Ok(quest)
 }
 
 /// The slots of the best round, programs numbered in the order of the workload.
 pub(super) fn search(
     experiment: &Experiment,
-    objective: Objective,
+    quest: Quest,
     context: &Context<'_>,
 ) -> Result<Vec<Slot>, ExperimentError> {
     let suite = Suite::new(&experiment.chip, &experiment.workload);
-    let found = best_rounds(&suite, &[objective], QUANTUM, context)?;
+    let found = best_rounds(&suite, &[quest], QUANTUM, context)?;
     let slots = found.into_iter().map(|best| best.round.slots);
     Ok(slots.flatten().collect())
 }
@@ -73,6 +86,7 @@ mod tests {
             text.ends_with("expected energy-delay or throughput"),
             "{text}"
         );
+        assert!(error("oracle-coschedule:members=none").ends_with("expected gaining or all"));
         assert!(error("oracle-coschedule:quantum=1").contains("objective"));
     }
 

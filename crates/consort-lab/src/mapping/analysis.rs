@@ -22,7 +22,7 @@ pub struct Analysis {
     pub reason: String,
     /// Which resources matter.
     pub key_resources: Vec<KeyResource>,
-    /// What decides for each program beside each co-runner.
+    /// What decides for each program beside each co-runner, between its best mapping and the first.
     pub importance: BTreeMap<Pair, Importance>,
     /// How L2MP and cycles go together, by program.
     pub correlation: BTreeMap<String, f64>,
@@ -53,7 +53,7 @@ impl Analysis {
     ) -> Self {
         Self {
             key_resources: key_resources(&table, thresholds),
-            importance: importance(&table, thresholds),
+            importance: importance(&table, first(&mappings), thresholds),
             correlation: memory_correlation(&table),
             mappings,
             table,
@@ -172,6 +172,11 @@ impl Analysis {
             reason: (!answered).then_some(text),
         }
     }
+}
+
+/// The mapping that others are compared with.
+fn first(mappings: &[String]) -> &str {
+    mappings.first().map_or("", String::as_str)
 }
 
 const ONE_MAPPING: &str = "there is one mapping only";

@@ -60,7 +60,7 @@ fn gain(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>>
     Some(Figure::new("gain", title, text, runs, plot))
 }
 
-/// What makes the slowest mapping slower than the fastest.
+/// What makes the first mapping slower than the fastest.
 fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
     let resources = attributed(analysis);
     if resources.is_empty() || resources.len() >= MAX_SERIES {
@@ -92,7 +92,8 @@ fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, Figure
         groups: analysis.importance.keys().map(group).collect(),
         series: resources.iter().map(of).chain([other]).collect(),
     });
-    let title = "From the fastest to the slowest mapping, by resource";
+    let base = analysis.mappings.first()?;
+    let title = &format!("From each program's fastest mapping to {base}, by resource");
     let text = "Parts sum to the logarithm of the ratio of times; cores is utilisation. Below 0 \
                 are parts that make the slower mapping less slow.";
     Some(Figure::new("attribution", title, text, runs, plot))

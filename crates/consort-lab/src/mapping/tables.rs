@@ -235,13 +235,15 @@ fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
         ],
         Finding::Indirect {
             varies,
-            changed,
+            improved,
             alone,
         } => [
             text("indirect"),
             Cell::Number(100.0 * varies),
             Cell::missing("no counter of its stall cycles"),
-            Cell::Text(format!("alone in {alone} of {changed} pairs of mappings")),
+            Cell::Text(format!(
+                "improved alone in {alone} of {improved} pairs of mappings"
+            )),
         ],
         Finding::NotCounted => [(); 4].map(|()| Cell::missing(reason)),
     };
@@ -273,14 +275,17 @@ fn attribution(analysis: &Analysis) -> Result<Table, TableError> {
     let resources = attributed(analysis);
     let mut columns = vec![
         Column::plain("best", "fastest"),
-        Column::plain("worst", "slowest"),
         Column::with_unit("slower", "slower", "%"),
     ];
     let part = |r: &Resource| Column::with_unit(r.name(), r.name(), "log %");
     columns.extend(resources.iter().map(part));
     columns.push(Column::with_unit("other", "other cycles", "log %"));
-    let title = "From the fastest to the slowest mapping: parts of the logarithm of the ratio of times; cores is utilisation";
-    let mut table = Table::new("attribution", title, columns)?;
+    let base = analysis.mappings.first().map_or("", String::as_str);
+    let title = format!(
+        "From the fastest mapping to {base}: parts of the logarithm of the ratio of times; cores is \
+         utilisation"
+    );
+    let mut table = Table::new("attribution", &title, columns)?;
     for ((program, co_runner), found) in &analysis.importance {
         let key = format!("{program} / {}", beside(co_runner));
         table.push(&key, parts(found, &resources, &analysis.reason))?;
@@ -291,7 +296,6 @@ fn attribution(analysis: &Analysis) -> Result<Table, TableError> {
 fn parts(found: &Importance, resources: &[Resource], reason: &str) -> Vec<Cell> {
     let mut cells = vec![
         Cell::Text(found.best.clone()),
-        Cell::Text(found.worst.clone()),
         Cell::Number(100.0 * (found.slower - 1.0)),
     ];
     let part = |r: &Resource| number(found.parts.get(r).map(|part| 100.0 * part), reason);
@@ -304,8 +308,12 @@ fn importance(analysis: &Analysis) -> Result<Table, TableError> {
     let co_runners: BTreeSet<&str> = analysis.importance.keys().map(|p| p.1.as_str()).collect();
     let column = |name: &&str| Column::plain(&column_key(beside(name)), beside(name));
     let columns = co_runners.iter().map(column).collect();
-    let title = "The most important resource of each program (row) beside each co-runner (column)";
-    let mut table = Table::new("importance", title, columns)?;
+    let base = analysis.mappings.first().map_or("", String::as_str);
+    let title = format!(
+        "The most important resources of each program (row) beside each co-runner (column): what makes \
+         {base} slower than its fastest mapping; lm is L2, prefetchers and memory path"
+    );
+    let mut table = Table::new("importance", &title, columns)?;
     let programs: BTreeSet<&str> = analysis.importance.keys().map(|p| p.0.as_str()).collect();
     for program in programs {
         let cell = |co: &&str| {
@@ -321,9 +329,9 @@ fn importance(analysis: &Analysis) -> Result<Table, TableError> {
 }
 
 fn most(found: &Importance) -> Cell {
-    match found.resource {
-        Some(resource) => Cell::Text(resource.name().to_owned()),
-        None => Cell::missing("mappings hardly differ, or for other reasons"),
+    match found.resources.is_empty() {
+        false => Cell::Text(found.resources.join("+")),
+        true => Cell::missing("it is the fastest or nearly, or for other reasons"),
     }
 }
 

@@ -1,11 +1,13 @@
 //! H1: who contends for what, and how many threads pay off.
 //!
-//! Keys. Table `programs`: rows are programs; columns `miss_rate`, `miss_rank`, `bus_occupancy`,
+//! Keys. Table `headline`: rows `PROGRAM, WHAT` and `programs within 10 percent of linear scaling`.
+//! Table `programs`: rows are programs; columns `miss_rate`, `miss_rank`, `bus_occupancy`,
 //! `bus_queue`, `bus_rank`, `best_threads` (lowest energy-delay by the energy of the machine),
-//! `best_by_cores` (by energy proportional to threads), `speedup`, `near_linear`, and the source's
+//! `best_by_cores` (by energy proportional to threads), `best_charged` (by the energy of the machine,
+//! of which what is drawn whoever runs is charged by the share of cores), `speedup`, `near_linear`, and the source's
 //! `published_miss_rate`, `published_bus_rank`, `published_best_threads`, `published_near_linear`.
 //! Table `agreement`: rows `miss-rates`, `bus-ranks` (Spearman's rho), `best-threads`,
-//! `best-by-cores` (programs within one thread), `near-linear` (programs); columns `value`, `of`.
+//! `best-by-cores`, `best-charged` (programs within one thread), `near-linear` (programs); columns `value`, `of`.
 //! Figures `misses`, `bus`, `energy-delay`.
 
 use super::coscheduling::alone::Alone;
@@ -15,7 +17,7 @@ use super::coscheduling::published::{PUBLISHED, Published};
 use super::coscheduling::{DIFFERS, SEED, SOURCE};
 use super::symbiosis::cells::{bar, interval, ratio};
 use crate::context::Context;
-use crate::report::{Axis, BarSeries, Cell, Column, Figure, HeatMap, Plot, Table};
+use crate::report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use crate::validate::spearman;
 use consort_core::ProgramId;
@@ -46,7 +48,17 @@ struct Line {
     bus_rank: u64,
     best: u64,
     best_by_cores: u64,
+    /// In every run.
+    best_charged: Vec<f64>,
     near_linear: bool,
+}
+
+impl Line {
+    /// The mean over runs of `best_charged` as a whole number.
+    fn charged(&self) -> u64 {
+        let sum: f64 = self.best_charged.iter().sum();
+        libm::round(sum / self.best_charged.len().max(1) as f64) as u64
+    }
 }
 
 impl Study for H1 {
@@ -58,7 +70,11 @@ impl Study for H1 {
         let alone = Alone::of(context)?;
         let lines = lines(&alone);
         Ok(StudyOutput {
-            tables: vec![programs(&alone, &lines)?, agreement(&alone, &lines)?],
+            tables: vec![
+                headline(&alone, &lines)?,
+                programs(&alone, &lines)?,
+                agreement(&alone, &lines)?,
+            ],
             figures: vec![
                 misses(&alone, &lines)?,
                 bus(&alone, &lines)?,
@@ -90,6 +106,7 @@ fn lines(alone: &Alone) -> Vec<Line> {
         best_by_cores: best(alone, |n| {
             f64::from(n) / alone.mean(id, n, Measure::throughput).powi(2)
         }),
+        best_charged: alone.best_charged(id),
         near_linear: speedup(alone, id) >= (1.0 - ALPHA) * f64::from(all),
     };
     known.map(line).collect()
@@ -111,6 +128,27 @@ fn yes(is: bool) -> Cell {
     if is { "yes".into() } else { "no".into() }
 }
 
+fn headline(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for line in lines {
+        let row = format!("{}, rank by bus contention", line.published.name);
+        headline.add(&row, "rank", line.bus_rank)?;
+    }
+    for line in lines {
+        let rates = alone.values(line.id, alone.suite.cores(), Measure::llc_miss_rate);
+        let row = format!("{}, L2 misses over accesses", line.published.name);
+        headline.add(&row, "ratio", interval(&rates))?;
+    }
+    for line in lines {
+        let row = format!("{}, threads of lowest energy-delay", line.published.name);
+        headline.add(&row, "threads", interval(&line.best_charged))?;
+    }
+    let linear = lines.iter().filter(|line| line.near_linear).count();
+    let row = "programs within 10 percent of linear scaling";
+    headline.add(row, "programs", linear as u64)?;
+    Ok(headline.into_table())
+}
+
 fn programs(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
     let columns = vec![
         Column::plain("miss_rate", "L2 misses/accesses"),
@@ -122,6 +160,7 @@ fn programs(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
         Column::plain("published_bus_rank", "published"),
         Column::plain("best_threads", "Best threads, machine's energy"),
         Column::plain("best_by_cores", "Best threads, energy by threads"),
+        Column::plain("best_charged", "Best threads, idle power by cores"),
         Column::plain("published_best_threads", "published"),
         Column::plain("speedup", "Speedup on all cores"),
         Column::plain("near_linear", "Near-linear"),
@@ -142,6 +181,7 @@ fn programs(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
             u64::from(line.published.bus_rank).into(),
             line.best.into(),
             line.best_by_cores.into(),
+            interval(&line.best_charged),
             u64::from(line.published.best_threads).into(),
             ratio(&throughputs(all), &throughputs(1)),
             yes(line.near_linear),
@@ -178,6 +218,7 @@ fn agreement(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
         "best-by-cores",
         count(&|line| near(line.best_by_cores, line)),
     )?;
+    table.push("best-charged", count(&|line| near(line.charged(), line)))?;
     table.push(
         "near-linear",
         count(&|line| line.near_linear == line.published.near_linear),
@@ -301,6 +342,17 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
             the published low numbers of streamcluster and canneal would have it. bodytrack's serial \
             share puts its best number at five by Amdahl's law alone; waiting at its barriers, \
             which grows with threads, comes on top.",
+        ),
+        listed(
+            lines,
+            "The same by the machine's energy, of which what is drawn whoever runs is charged by the \
+            share of cores",
+            |line| {
+                let published = u64::from(line.published.best_threads);
+                let (ours, name) = (line.charged(), line.published.name);
+                (ours.abs_diff(published) > 1).then(|| format!("{name} ({ours}, {published})"))
+            },
+            "This is how greedy counts: the power that a program does not use is left to others.",
         ),
         listed(
             lines,

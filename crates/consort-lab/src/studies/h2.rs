@@ -1,20 +1,21 @@
 //! H2: the co-schedules and thread allocations that each scheduler finds.
 //!
-//! Keys. Table `policies`: rows are schedulers with their options; columns `slots` (per round),
+//! Keys. Table `headline`: rows `POLICY, programs that share` and `PROGRAM, threads under POLICY`.
+//! Table `policies`: rows are schedulers with their options; columns `slots` (per round),
 //! `sharing` (programs that share their slot), `quanta` (until the round is found), `overall`
 //! (energy-delay of the round over the gang's), `reverted` (share of runs in which it was given up
 //! for the gang), `rounds` (that differ among runs). Table `slots`: rows `POLICY/RUN/NUMBER`;
 //! columns `programs` (with their cores), `quanta`, `idle`, `speedups`. Table `cores`: rows are
 //! programs, columns schedulers (mean over runs). Figure `cores`.
 
-use super::coscheduling::entrants::{ENTRANTS, MAIN};
+use super::coscheduling::entrants::{ENTRANTS, Entrant, MAIN, SOURCES};
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{local_speedup, name};
 use super::coscheduling::{DIFFERS, SEED, SOURCE, notes};
 use super::symbiosis::cells::interval;
 use crate::context::Context;
 use crate::experiment::slots::BestRound;
-use crate::report::{Axis, Cell, Column, Figure, HeatMap, Plot, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Slot, Team, Trial};
@@ -48,7 +49,12 @@ impl Study for H2 {
         all.extend(reverted(&grid));
         all.extend(notes::below_one(&grid));
         Ok(StudyOutput {
-            tables: vec![policies(&grid)?, slots(&grid)?, cores(&grid)?],
+            tables: vec![
+                headline(&grid)?,
+                policies(&grid)?,
+                slots(&grid)?,
+                cores(&grid)?,
+            ],
             figures: vec![figure(&grid)?],
             notes: all,
             runs: grid.runs(),
@@ -60,6 +66,23 @@ impl Study for H2 {
 fn sharing(trials: &[Trial]) -> f64 {
     let several = trials.iter().filter(|trial| trial.slot.teams.len() > 1);
     several.map(|trial| trial.slot.teams.len()).sum::<usize>() as f64
+}
+
+fn headline(grid: &Grid) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for entrant in SOURCES {
+        let sharing = grid.outcomes(entrant, |o| sharing(&o.trials));
+        let row = format!("{}, programs that share", name(entrant));
+        headline.add(&row, "programs", sharing)?;
+    }
+    for entrant in SOURCES {
+        for id in grid.suite().ids() {
+            let program = grid.suite().name(id).unwrap_or("?");
+            let row = format!("{program}, threads under {}", name(entrant));
+            headline.add(&row, "threads", interval(&cores_of(grid, entrant, id)))?;
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn policies(grid: &Grid) -> Result<Table, StudyError> {
@@ -184,19 +207,21 @@ fn figure(grid: &Grid) -> Result<Figure, StudyError> {
 
 /// What the searches looked at and how well their estimates hold.
 fn searched(grid: &Grid) -> String {
-    let of = |(found, objective): (&BestRound, &str)| {
+    let of = |(found, entrant): (&BestRound, &Entrant)| {
         let ended = if found.settled {
             ""
         } else {
             ", where its bound ended it"
         };
         format!(
-            "by {objective} {} of several programs{ended}",
-            found.simulated
+            "for {} {} of several programs{ended}",
+            entrant.name, found.simulated
         )
     };
-    let both = grid.searches.iter().zip(["energy-delay", "throughput"]);
-    let texts: Vec<String> = both.map(of).collect();
+    let searching = ENTRANTS
+        .iter()
+        .filter(|entrant| entrant.chooser().is_none());
+    let texts: Vec<String> = grid.searches.iter().zip(searching).map(of).collect();
     let first = grid.searches.first();
     let mut errors = first.map_or_else(Vec::new, |found| found.sampled.clone());
     errors.sort_by(f64::total_cmp);
@@ -232,24 +257,31 @@ fn largest(grid: &Grid) -> String {
     let texts: Vec<String> = MAIN.map(of).collect();
     format!(
         "Programs in the largest slot: {}. A fair scheduler adds a program only where every member's \
-         energy-delay then falls once more, measured against the co-schedule without it and at \
-         even cores; it gives up at the second failure, and programs within 10 percent of linear are \
-         not considered at all. The search may hand out cores as it likes and let some members lose \
-         for the good of the mean.",
+         energy-delay is below that in the gang, at even cores; it gives up at the second failure, \
+         and programs within 10 percent of linear are not considered at all. pdpa puts all others \
+         into one slot; where they are more than there are cores, into several of about as many. \
+         oracle-coschedule may divide the cores as it \
+         likes but lets nobody lose; with members=all it lets some lose for the good of the mean.",
         texts.join(", ")
     )
 }
 
-/// Why greedy shares as little as it does.
+/// What greedy goes by, and what it would by the power of the whole machine.
 fn greedy(grid: &Grid) -> String {
     let all = grid.suite().cores();
-    let per_watt = |id, n| grid.alone.mean(id, n, |m| m.instructions / m.energy_j);
-    let most = |id: &ProgramId| (1..=all).all(|n| per_watt(*id, n) <= per_watt(*id, all));
-    let whole = grid.suite().ids().filter(most).count();
+    let whole = |id, n| grid.alone.mean(id, n, |m| m.energy_delay(1));
+    let least = |id: &ProgramId| (1..=all).all(|n| whole(*id, n) >= whole(*id, all));
+    let by_whole = grid.suite().ids().filter(least).count();
+    let charged = |id: &ProgramId| {
+        let best = grid.alone.best_charged(*id);
+        best.iter().all(|&n| n == f64::from(all))
+    };
+    let by_share = grid.suite().ids().filter(charged).count();
     format!(
-        "Throughput per watt of the whole machine is highest with all {all} cores for {whole} of the 12 \
-         programs, since the 164 W that are always drawn are spread over more work as long as \
-         throughput rises at all. greedy places these by themselves, as the gang does."
+        "greedy charges a program the share of its cores of what the machine draws whoever runs: then \
+         energy-delay is lowest with all {all} cores for {by_share} of the 12 programs. By the power of \
+         the whole machine it would be for {by_whole}, since what is always drawn is spread over more \
+         work as long as throughput rises."
     )
 }
 

@@ -1,6 +1,7 @@
 //! H3: throughput per thread, co-scheduled and alone.
 //!
-//! Keys. Table `threads`: rows `POLICY/PROGRAM` for programs that share their slot; columns
+//! Keys. Table `headline`: rows `POLICY, WHAT, mean` and `PROGRAM, co-scheduled under POLICY`.
+//! Table `threads`: rows `POLICY/PROGRAM` for programs that share their slot; columns
 //! `cores`, `coscheduled`, `alone` (with the same number of cores), `alone_all` (with all cores),
 //! each the throughput per thread over that of one thread alone; `gain` (`coscheduled` over
 //! `alone_all`, the source's thread throughput gain). Figures `fair-mis`, `fair-com`.
@@ -12,10 +13,11 @@ use super::coscheduling::views::shares;
 use super::coscheduling::{DIFFERS, SEED, SOURCE};
 use super::symbiosis::cells::{bar, interval, ratios};
 use crate::context::Context;
-use crate::report::{BarSeries, Cell, Column, Figure, Table};
+use crate::report::{BarSeries, Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, thread_throughput_gain};
+use consort_core::stats::mean;
 
 /// The study.
 pub(super) struct H3;
@@ -54,7 +56,7 @@ impl Study for H3 {
             .filter(|&entrant| !grid.sharing(entrant).is_empty());
         let figures = sharing.map(|entrant| figure(&grid, entrant));
         Ok(StudyOutput {
-            tables: vec![table(&grid)?],
+            tables: vec![headline(&grid)?, table(&grid)?],
             figures: figures.collect::<Result<_, _>>()?,
             notes: notes(&grid),
             runs: grid.runs(),
@@ -62,26 +64,78 @@ impl Study for H3 {
     }
 }
 
+/// A program's threads in a run, if it shares its slot.
+fn in_run(grid: &Grid, entrant: usize, run: usize, id: ProgramId) -> Option<Threads> {
+    let place: Place<'_> = grid.place(run, entrant, id).filter(shares)?;
+    let table = &grid.alone.runs[run];
+    let alone = |n| Some(table.get(&(id, n))?.thread_throughput());
+    let one = alone(1)?;
+    Some(Threads {
+        cores: f64::from(place.measure.cores),
+        coscheduled: place.measure.thread_throughput() / one,
+        alone: alone(place.measure.cores)? / one,
+        all: Measure::thread_throughput(place.gang) / one,
+        gain: thread_throughput_gain(place.measure, place.gang),
+    })
+}
+
 /// A program's threads in the runs in which it shares its slot.
 fn threads(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<Threads> {
-    let of = |run: usize| {
-        let place: Place<'_> = grid.place(run, entrant, id).filter(shares)?;
-        let table = &grid.alone.runs[run];
-        let alone = |n| Some(table.get(&(id, n))?.thread_throughput());
-        let one = alone(1)?;
-        Some(Threads {
-            cores: f64::from(place.measure.cores),
-            coscheduled: place.measure.thread_throughput() / one,
-            alone: alone(place.measure.cores)? / one,
-            all: Measure::thread_throughput(place.gang) / one,
-            gain: thread_throughput_gain(place.measure, place.gang),
-        })
-    };
+    let of = |run: usize| in_run(grid, entrant, run, id);
     (0..grid.runs()).filter_map(of).collect()
 }
 
 fn over(threads: &[Threads], of: fn(&Threads) -> f64) -> Cell {
     interval(&threads.iter().map(of).collect::<Vec<_>>())
+}
+
+/// What a bar of the source's chart is of.
+type Series = (&'static str, fn(&Threads) -> f64);
+
+/// The three bars of each program.
+const SERIES: [Series; 3] = [
+    ("co-scheduled", |t| t.coscheduled),
+    ("alone, as many threads", |t| t.alone),
+    ("alone, all cores", |t| t.all),
+];
+
+fn headline(grid: &Grid) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for entrant in FAIR {
+        for (what, of) in SERIES {
+            let row = format!("{}, {what}, mean", ENTRANTS[entrant].name);
+            headline.add(&row, "ratio", mean_over_programs(grid, entrant, of))?;
+        }
+    }
+    for entrant in FAIR {
+        for id in grid.suite().ids() {
+            let values = threads(grid, entrant, id);
+            let cell = match values.is_empty() {
+                true => Cell::missing("it shares its slot in no run"),
+                false => over(&values, |t| t.coscheduled),
+            };
+            let program = grid.suite().name(id).unwrap_or("?");
+            let row = format!("{program}, co-scheduled under {}", ENTRANTS[entrant].name);
+            headline.add(&row, "ratio", cell)?;
+        }
+    }
+    Ok(headline.into_table())
+}
+
+/// Mean over the programs that share, then over runs.
+fn mean_over_programs(grid: &Grid, entrant: usize, of: fn(&Threads) -> f64) -> Cell {
+    let in_run = |run: usize| {
+        let all = grid
+            .suite()
+            .ids()
+            .filter_map(|id| in_run(grid, entrant, run, id));
+        mean(&all.map(|threads| of(&threads)).collect::<Vec<_>>())
+    };
+    let means: Vec<f64> = (0..grid.runs()).filter_map(in_run).collect();
+    match means.is_empty() {
+        true => Cell::missing("no program shares its slot"),
+        false => interval(&means),
+    }
 }
 
 fn table(grid: &Grid) -> Result<Table, StudyError> {
@@ -114,17 +168,13 @@ fn table(grid: &Grid) -> Result<Table, StudyError> {
 
 fn figure(grid: &Grid, entrant: usize) -> Result<Figure, StudyError> {
     let ids = grid.sharing(entrant);
-    let series = |name: &str, of: fn(&Threads) -> f64| BarSeries {
+    let series = |(name, of): Series| BarSeries {
         name: name.to_owned(),
         bars: { ids.iter() }
             .map(|&id| bar(&over(&threads(grid, entrant, id), of)))
             .collect(),
     };
-    let all = vec![
-        series("co-scheduled", |t| t.coscheduled),
-        series("alone, as many threads", |t| t.alone),
-        series("alone, all cores", |t| t.all),
-    ];
+    let all = SERIES.map(series).into();
     let name = ENTRANTS[entrant].name;
     let chart = Chart {
         key: name,

@@ -1,21 +1,24 @@
 //! H4: speedup over the gang.
 //!
-//! Keys. Table `speedup`: rows are schedulers with their options; columns `coscheduled` (geometric
+//! Keys. Table `headline`: rows `POLICY over gang, co-scheduled programs` and `POLICY over gang, whole
+//! suite`. Table `speedup`: rows are schedulers with their options; columns `coscheduled` (geometric
 //! mean over the programs that share their slot), `suite` (over all), `mean` (arithmetic mean over
 //! all). Table `runs`: rows are schedulers; columns `stp`, `mean_time` (ANTT), `makespan`, each over
 //! the gang's, of whole runs from the first sample on. Table `programs`: rows are
-//! programs, columns `speedup_1` to `speedup_6` (the schedulers by name in the titles). Table
+//! programs, columns `speedup_1` to `speedup_7` (the schedulers by name in the titles). Table
 //! `readings`: rows `fair-mis/READING` and `fair-com/READING`; columns `suite`, `coscheduled`,
 //! `overall`, `quanta`. Figures `speedup`, `programs`.
 
-use super::coscheduling::entrants::{ENTRANTS, MAIN, READINGS};
+use super::coscheduling::entrants::{
+    BOUND, ENTRANTS, FAIR, MAIN, ORACLE, READING_NAMES, READINGS, SOURCES,
+};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{Over, local_speedup, name};
 use super::coscheduling::whole::Whole;
 use super::coscheduling::{DIFFERS, SEED, SOURCE, notes};
 use crate::context::Context;
-use crate::report::{Cell, Column, Figure, Table};
+use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 
 /// The study.
@@ -34,9 +37,6 @@ static INFO: StudyInfo = StudyInfo {
     full_seconds_hint: 400,
 };
 
-/// Names of the readings of the secondary condition, in their order.
-const READING_NAMES: [&str; 3] = ["printed", "reversed", "off"];
-
 impl Study for H4 {
     fn info(&self) -> &StudyInfo {
         &INFO
@@ -45,10 +45,12 @@ impl Study for H4 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = Grid::of(context)?;
         let whole = Whole::make(&grid, context)?;
-        let mut all = vec![summary(&grid), whole_note(&whole), readings_note(&grid)];
+        let mut all = vec![summary(&grid), held_against_oracle(&grid)];
+        all.extend([whole_note(&whole), readings_note(&grid)]);
         all.extend(notes::below_one(&grid));
         Ok(StudyOutput {
             tables: vec![
+                headline(&grid)?,
                 policies(&grid)?,
                 whole_runs(&whole)?,
                 programs(&grid)?,
@@ -63,6 +65,23 @@ impl Study for H4 {
 
 fn over(grid: &Grid, entrant: usize, over: Over) -> Cell {
     grid.ratio_over(entrant, over, local_speedup)
+}
+
+/// What a mean is over, in the source's words.
+const GROUPS: [(&str, Over); 2] = [
+    ("co-scheduled programs", Over::Sharing),
+    ("whole suite", Over::All),
+];
+
+fn headline(grid: &Grid) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for (group, which) in GROUPS {
+        for entrant in SOURCES.chain([BOUND]) {
+            let row = format!("{} over gang, {group}", name(entrant));
+            headline.add_gain(&row, over(grid, entrant, which))?;
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn policies(grid: &Grid) -> Result<Table, StudyError> {
@@ -124,17 +143,18 @@ fn readings(grid: &Grid) -> Result<Table, StudyError> {
         Column::plain("overall", "Energy-delay over gang's"),
         Column::with_unit("quanta", "Until found", "quanta"),
     ];
-    let title = "Readings of the secondary condition for taking a core";
+    let title = "Readings of the secondary condition for taking a core, and of step 3 (slot)";
     let mut table = Table::new("readings", title, columns)?;
-    for (place, &entrant) in READINGS.iter().enumerate() {
-        let policy = name(READINGS[place / 3 * 3]);
-        let cells = vec![
-            over(grid, entrant, Over::All),
-            over(grid, entrant, Over::Sharing),
-            grid.outcomes(entrant, |o| o.overall),
-            grid.outcomes(entrant, |o| o.quanta as f64),
-        ];
-        table.push(&format!("{policy}/{}", READING_NAMES[place % 3]), cells)?;
+    for readings in READINGS {
+        for (reading, entrant) in READING_NAMES.into_iter().zip(readings) {
+            let cells = vec![
+                over(grid, entrant, Over::All),
+                over(grid, entrant, Over::Sharing),
+                grid.outcomes(entrant, |o| o.overall),
+                grid.outcomes(entrant, |o| o.quanta as f64),
+            ];
+            table.push(&format!("{}/{reading}", name(readings[0])), cells)?;
+        }
     }
     Ok(table)
 }
@@ -185,6 +205,31 @@ fn summary(grid: &Grid) -> String {
     )
 }
 
+/// What the fair schedulers reach of the oracle's gain.
+fn held_against_oracle(grid: &Grid) -> String {
+    let gain = |entrant| {
+        over(grid, entrant, Over::All)
+            .value()
+            .map(|ratio| ratio - 1.0)
+    };
+    let of = |entrant: usize| {
+        let share = gain(entrant)
+            .zip(gain(ORACLE))
+            .map(|(own, oracle)| 100.0 * own / oracle);
+        let share = share.map_or_else(
+            || "nothing".to_owned(),
+            |share| format!("{share:.0} percent"),
+        );
+        format!("{} {share}", name(entrant))
+    };
+    format!(
+        "Of what oracle-coschedule gains for the whole suite the fair schedulers reach: {}. It shares \
+         no slot with programs that scale nearly linearly and lets nobody be worse off in \
+         energy-delay than in the gang, as they do; members=all is the best without either, a bound.",
+        FAIR.map(of).join(", ")
+    )
+}
+
 fn whole_note(whole: &Whole) -> String {
     let of = |(place, entrant): (usize, usize)| {
         let stp = whole.over_gang(place + 1, |ended| ended.stp).text();
@@ -203,23 +248,20 @@ fn whole_note(whole: &Whole) -> String {
 
 /// Whether and how the readings differ.
 fn readings_note(grid: &Grid) -> String {
-    let of = |place: usize| {
-        let entrant = READINGS[place];
-        let overall = grid.outcomes(entrant, |o| o.overall).text();
-        format!("{} {overall}", READING_NAMES[place % 3])
-    };
-    let group = |first: usize| {
-        let texts: Vec<String> = (first..first + 3).map(of).collect();
-        format!("{}: {}", name(READINGS[first]), texts.join(", "))
+    let group = |readings: [usize; 4]| {
+        let of = |(reading, entrant): (&str, usize)| {
+            format!("{reading} {}", grid.outcomes(entrant, |o| o.overall).text())
+        };
+        let texts: Vec<String> = READING_NAMES.into_iter().zip(readings).map(of).collect();
+        format!("{}: {}", name(readings[0]), texts.join(", "))
     };
     format!(
-        "Overall energy-delay over the gang's by reading of the secondary condition: {}; {}. As \
-         printed the condition refuses a core where the whole chip gains nearly as much as a \
-         linear taker alone would, and lets gains near nothing pass, which the overall energy-delay \
-         then judges. Reversed it refuses almost every core: to pass, the chip's instructions \
-         must rise by nearly 1/N, while the giver loses by the same move. Where all three give the \
-         same, no transfer lowered the overall energy-delay in the first place.",
-        group(0),
-        group(3)
+        "Overall energy-delay over the gang's by reading: {}. As printed the secondary condition \
+         refuses a core where the whole chip gains nearly as much as a linear taker alone would, and \
+         lets gains near nothing pass, which the overall energy-delay then judges. Reversed it asks \
+         that the chip's instructions rise by nearly 1/N, while the giver loses by the same move. Where \
+         the first three give the same, the condition decided about no transfer. slot: a newcomer \
+         stays where every member is better off than without it, not only than in the gang.",
+        READINGS.map(group).join("; "),
     )
 }

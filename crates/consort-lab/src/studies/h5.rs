@@ -1,17 +1,17 @@
 //! H5: power per thread.
 //!
-//! Keys. Table `power`: rows are programs; columns `gang` and `power_1` to `power_6` (the schedulers
+//! Keys. Table `headline`: rows `POLICY, mean` (W per thread) and `POLICY over gang, WHICH`. Table `power`: rows are programs; columns `gang` and `power_1` to `power_7` (the schedulers
 //! by name in the titles), W per core that the program has. Table `means`: rows are schedulers;
 //! columns `coscheduled`, `suite`: over the gang's, geometric means. Figure `power`.
 
-use super::coscheduling::entrants::{ENTRANTS, GANG, MAIN};
+use super::coscheduling::entrants::{ENTRANTS, GANG, MAIN, SOURCES};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::{Over, power_per_thread};
 use super::coscheduling::{DIFFERS, SEED, SOURCE};
 use super::symbiosis::cells::bar;
 use crate::context::Context;
-use crate::report::{BarSeries, Column, Figure, Table};
+use crate::report::{BarSeries, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 
 /// The study.
@@ -37,7 +37,7 @@ impl Study for H5 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let grid = Grid::of(context)?;
         Ok(StudyOutput {
-            tables: vec![programs(&grid)?, means(&grid)?],
+            tables: vec![headline(&grid)?, programs(&grid)?, means(&grid)?],
             figures: vec![figure(&grid)?],
             notes: notes(&grid),
             runs: grid.runs(),
@@ -49,6 +49,29 @@ impl Study for H5 {
 fn relative(place: &Place<'_>) -> f64 {
     let gang = place.gang.power_w() / f64::from(place.gang.cores);
     power_per_thread(place) / gang
+}
+
+fn headline(grid: &Grid) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for entrant in std::iter::once(GANG).chain(SOURCES) {
+        let row = format!("{}, mean", ENTRANTS[entrant].name);
+        headline.add(
+            &row,
+            "W per thread",
+            grid.mean_over(entrant, Over::All, power_per_thread),
+        )?;
+    }
+    let groups = [
+        ("co-scheduled programs", Over::Sharing),
+        ("whole suite", Over::All),
+    ];
+    for (group, which) in groups {
+        for entrant in SOURCES {
+            let row = format!("{} over gang, {group}", ENTRANTS[entrant].name);
+            headline.add_gain(&row, grid.ratio_over(entrant, which, relative))?;
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn programs(grid: &Grid) -> Result<Table, StudyError> {

@@ -1,19 +1,20 @@
 //! H6: less energy and energy-delay than the gang.
 //!
-//! Keys. Table `reduction`: rows are schedulers with their options; columns `energy_coscheduled`,
+//! Keys. Table `headline`: rows `POLICY over gang, WHAT, WHICH`. Table `reduction`: rows are schedulers with their options; columns `energy_coscheduled`,
 //! `energy_suite`, `ed_coscheduled`, `ed_suite`: 1 less the mean over programs of what is relative
 //! to the gang, per unit of work; below 0 is a loss. Table `programs`: rows are programs, columns
-//! `ed_1` to `ed_6` (the schedulers by name in the titles): energy-delay over the gang's. Figures
+//! `ed_1` to `ed_7` (the schedulers by name in the titles): energy-delay over the gang's. Figures
 //! `energy`, `energy-delay`.
 
-use super::coscheduling::entrants::{ENTRANTS, MAIN};
+use super::coscheduling::entrants::{BOUND, ENTRANTS, MAIN, SOURCES};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{Over, Value, energy, energy_delay, name};
 use super::coscheduling::{DIFFERS, SEED, SOURCE};
 use crate::context::Context;
-use crate::report::{Column, Figure, Table};
+use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use consort_core::stats::Interval;
 
 /// The study.
 pub(super) struct H6;
@@ -51,11 +52,47 @@ impl Study for H6 {
         ];
         let figures = charts.map(|(key, title, value)| figure(&grid, key, title, value));
         Ok(StudyOutput {
-            tables: vec![reduction(&grid)?, programs(&grid)?],
+            tables: vec![headline(&grid)?, reduction(&grid)?, programs(&grid)?],
             figures: figures.into_iter().collect::<Result<_, _>>()?,
             notes: notes(&grid),
             runs: grid.runs(),
         })
+    }
+}
+
+/// What is reduced, in the source's words.
+const REDUCED: [(&str, Value); 2] = [("energy", energy), ("energy-delay", energy_delay)];
+
+fn headline(grid: &Grid) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    let groups = [
+        ("co-scheduled programs", Over::Sharing),
+        ("whole suite", Over::All),
+    ];
+    for (what, value) in REDUCED {
+        for (group, which) in groups {
+            for entrant in SOURCES.chain([BOUND]) {
+                let row = format!("{} over gang, reduction of {what}, {group}", name(entrant));
+                headline.add(
+                    &row,
+                    "percent",
+                    percent(grid.reduction(entrant, which, value)),
+                )?;
+            }
+        }
+    }
+    Ok(headline.into_table())
+}
+
+/// A share as a percentage.
+fn percent(share: Cell) -> Cell {
+    match share {
+        Cell::Interval(interval) => Cell::Interval(Interval {
+            mean: 100.0 * interval.mean,
+            ci95: interval.ci95.map(|half| 100.0 * half),
+            ..interval
+        }),
+        other => other,
     }
 }
 

@@ -23,9 +23,10 @@ pub(super) const M1: PerProgramStudy = PerProgramStudy {
     measure: L1D,
     title: "L1D misses per 1000 instructions",
     mechanism: &[
-        "Mappings hardly move the misses of the L1D per instruction: a core runs one thread at a \
-     time, and a stranger that takes turns on it costs a refill for each turn and no more \
-     misses in between. Refills after switches are counted as time, not as misses. What \
-     differences there are stem from the phases that a run happens to cover.",
+        "What a turn displaces of a core's L1D the thread that comes back misses again. That shows \
+     where strangers take turns (os and spr), most for a program that misses little by itself \
+     beside one that sleeps and wakes often: blackscholes beside streamcluster. streamcluster \
+     misses most under iso and int, where its own threads take turns at its barriers. Between \
+     turns the mapping hardly matters: a core runs one thread at a time.",
     ],
 };

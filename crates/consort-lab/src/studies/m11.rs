@@ -1,6 +1,6 @@
 //! M11: how L2MP, L2 misses times memory latency, goes with executed cycles.
 //!
-//! Keys. Table `correlation`: rows programs; columns `correlation` (Pearson's over all co-runners
+//! Keys. Table `headline`: rows programs. Table `correlation`: rows programs; columns `correlation` (Pearson's over all co-runners
 //! and mappings, interval over seeds), `points`. Figures `little-sharing` and `much-sharing`.
 
 use super::mapping::plan::{LITTLE_SHARING, PROGRAMS};
@@ -8,7 +8,9 @@ use super::mapping::sweep::Runs;
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use super::symbiosis::cells::interval;
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table};
+use crate::report::{
+    Axis, Cell, Column, Figure, Headline, Plot, Point, PointSeries, Scatter, Table,
+};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::mapping::analysis::{self, memory_correlation};
 use consort_core::stats::mean;
@@ -43,7 +45,7 @@ impl Study for M11 {
         let mut told = vec![sentence(&found)];
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
-            tables: vec![table(&found, &runs)?],
+            tables: vec![headline(&found)?, table(&found, &runs)?],
             figures: figures(&runs.table(), runs.seeds)?,
             notes: told,
             runs: runs.seeds,
@@ -65,6 +67,21 @@ fn correlations(seeds: &[analysis::Table]) -> Found {
     PROGRAMS.into_iter().map(of).collect()
 }
 
+fn headline(found: &Found) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for (program, values) in found {
+        headline.add(program, "correlation", cell(values))?;
+    }
+    Ok(headline.into_table())
+}
+
+fn cell(values: &[f64]) -> Cell {
+    match values.is_empty() {
+        true => Cell::missing("it has no L2 misses, or too few points"),
+        false => interval(values),
+    }
+}
+
 fn table(found: &Found, runs: &Runs) -> Result<Table, StudyError> {
     let columns = vec![
         Column::plain("correlation", "Correlation with executed cycles"),
@@ -73,12 +90,8 @@ fn table(found: &Found, runs: &Runs) -> Result<Table, StudyError> {
     let title = "L2MP and executed cycles over co-runners and mappings";
     let mut table = Table::new("correlation", title, columns)?;
     for (program, values) in found {
-        let cell = match values.is_empty() {
-            true => Cell::missing("it has no L2 misses, or too few points"),
-            false => interval(values),
-        };
         let points = runs.with(program).count() * super::mapping::plan::MAPPINGS.len();
-        table.push(program, vec![cell, Cell::Count(points as u64)])?;
+        table.push(program, vec![cell(values), Cell::Count(points as u64)])?;
     }
     Ok(table)
 }

@@ -25,6 +25,7 @@ pub(super) const M12: PairStudy = PairStudy {
     pair: ["streamcluster", "bodytrack"],
     mappings: &MAPPINGS,
     measures: &[CYCLES, L1D, L2, LATENCY, TRANSACTIONS, UTILISATION],
+    headline: &[CYCLES, UTILISATION],
     change: Some(["iso", "int"]),
     figures: &[
         (UTILISATION, "Utilisation of the cores"),
@@ -33,8 +34,9 @@ pub(super) const M12: PairStudy = PairStudy {
     mechanism: &[
         "Both programs sleep and wake often, and os moves what wakes to whatever core is idle: \
      refills take much of the time of both, and bodytrack, held, has less of the cores and is \
-     faster all the same. Between iso and int the L2 decides for bodytrack, which misses more \
-     beside streamcluster; streamcluster gains a little by it. Under spr streamcluster's four \
+     faster all the same. Under int bodytrack loses data and code to streamcluster, which \
+     fills the L2, and streamcluster's siblings are on different prefetchers, where what they \
+     bring in vain does not overlap: both are faster under iso. Under spr streamcluster's four \
      threads run together and queue for the bus behind each other.",
         notes::TURNS,
     ],

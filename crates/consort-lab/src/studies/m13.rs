@@ -1,15 +1,17 @@
-//! M13: the most important resource of each program beside each co-runner.
+//! M13: the most important resources of each program beside each co-runner.
 //!
-//! Keys. Tables `importance` and `inside-cycles`: rows programs; columns co-runners; text. Table `shares`: rows
-//! `PROGRAM/CO_RUNNER`; columns `best`, `worst` (mappings), `slower_percent` (the worst over the
-//! best), one for each resource and `other` (parts of the logarithm of the ratio of times), `seeds`
-//! (of the seeds by themselves, those with the same resource). Table `counts`: rows resources and
-//! `none`; column `cells`. Figure `slower`.
+//! Keys. Table `headline`: rows `RESOURCE, programs and co-runners`, and `PROGRAM beside CO_RUNNER`
+//! (text). Tables `importance` and `inside-cycles`: rows programs; columns co-runners; text. Table
+//! `shares`: rows `PROGRAM/CO_RUNNER`; columns `best` (mapping), `slower_percent` (os over the best),
+//! one for each resource and `other` (parts of the logarithm of the ratio of times), `seeds` (of the
+//! seeds by themselves, those with the same resources). Table `counts`: rows resources, `none` and
+//! `os-best`; column `cells`. Figure `slower`.
 
 use super::mapping::plan::PROGRAMS;
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, HeatMap, Plot, Table};
+use crate::mapping::OS;
+use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::mapping::analysis::{Importance, Pair, Resource, Thresholds, importance};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +21,10 @@ pub(super) struct M13;
 
 static INFO: StudyInfo = StudyInfo {
     id: "M13",
-    title: "The most important resource of each program beside each co-runner",
+    title: "The most important resources of each program beside each co-runner",
     source: SOURCE,
     section: "Table V",
-    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. The resource that decides most between mappings, for each program and co-runner.",
+    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. For each program and co-runner the resources that decide most between the best mapping and OS, with L2, prefetchers and memory path as one (LM); a cell may name more than one.",
     differs: DIFFERS,
     default_seed: SEED,
     full_seconds_hint: 25,
@@ -41,17 +43,18 @@ impl Study for M13 {
         let runs = sweep::runs(context)?;
         let thresholds = Thresholds::default();
         let matrix = Matrix {
-            found: importance(&runs.table(), &thresholds),
+            found: importance(&runs.table(), OS, &thresholds),
             by_seed: runs
                 .by_seed()
                 .iter()
-                .map(|table| importance(table, &thresholds))
+                .map(|table| importance(table, OS, &thresholds))
                 .collect(),
         };
         let mut told = vec![matrix.sentence()];
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
             tables: vec![
+                matrix.headline()?,
                 matrix.table()?,
                 matrix.hardware()?,
                 matrix.shares()?,
@@ -72,20 +75,33 @@ struct Matrix {
     by_seed: Vec<Found>,
 }
 
-/// Name of the most important resource.
-fn name(found: &Importance) -> &'static str {
-    found.resource.map_or("none", Resource::name)
+/// What a cell says where os is the fastest.
+const OS_BEST: &str = "os-best";
+/// What a cell says where no resource by itself makes os slower by the threshold.
+const NONE: &str = "none";
+
+/// What a cell says: the resources, the largest part first.
+fn name(found: &Importance) -> String {
+    if found.best == OS {
+        return OS_BEST.to_owned();
+    }
+    match found.resources.is_empty() {
+        true => NONE.to_owned(),
+        false => found.resources.join("+"),
+    }
 }
 
 /// Part of the logarithm of the ratio of times from which on a resource inside the cycles counts.
 const INSIDE: f64 = 0.01;
 
 /// Name of the resource with the largest part, the cores left out.
-fn inside(found: &Importance) -> &'static str {
+fn inside(found: &Importance) -> String {
     let parts = found.parts.iter().filter(|(r, _)| **r != Resource::Cores);
     let most = parts.max_by(|a, b| a.1.total_cmp(b.1));
     let counts = most.filter(|(_, part)| **part >= INSIDE);
-    counts.map_or("none", |(resource, _)| resource.name())
+    counts
+        .map_or(NONE, |(resource, _)| resource.name())
+        .to_owned()
 }
 
 impl Matrix {
@@ -93,15 +109,28 @@ impl Matrix {
         self.found.get(&(program.to_owned(), co_runner.to_owned()))
     }
 
+    fn headline(&self) -> Result<Table, StudyError> {
+        let mut headline = Headline::new()?;
+        for (name, count) in self.counts() {
+            let row = format!("{name}, programs and co-runners");
+            headline.add(&row, "cells", count as u64)?;
+        }
+        for ((program, co_runner), found) in &self.found {
+            let row = format!("{program} beside {co_runner}");
+            headline.add(&row, "resources", Cell::Text(name(found)))?;
+        }
+        Ok(headline.into_table())
+    }
+
     fn table(&self) -> Result<Table, StudyError> {
-        let title = "The most important resource of each program (row) beside each co-runner \
-                     (column); none where mappings differ by less than 5 %";
+        let title = "Resources that by themselves make os slower than the best mapping of a program \
+                     (row) beside a co-runner (column) by 5 %; lm is L2, prefetchers and memory path";
         self.by_name("importance", title, name)
     }
 
     fn hardware(&self) -> Result<Table, StudyError> {
-        let title = "The same without the cores: the resource whose stall cycles make the slowest \
-                     mapping slower than the fastest by most; none where none does by 1 %";
+        let title = "The one resource inside the cycles whose stalls make os slower than the best \
+                     mapping by most; none where none does by 1 %";
         self.by_name("inside-cycles", title, inside)
     }
 
@@ -109,13 +138,13 @@ impl Matrix {
         &self,
         key: &str,
         title: &str,
-        name: fn(&Importance) -> &'static str,
+        name: fn(&Importance) -> String,
     ) -> Result<Table, StudyError> {
         let columns = PROGRAMS.map(|name| Column::plain(name, name)).to_vec();
         let mut table = Table::new(key, title, columns)?;
         for program in PROGRAMS {
             let cell = |co_runner: &&str| match self.at(program, co_runner) {
-                Some(found) => name(found).into(),
+                Some(found) => Cell::Text(name(found)),
                 None => Cell::missing("was not run"),
             };
             table.push(program, PROGRAMS.iter().map(cell).collect())?;
@@ -136,8 +165,7 @@ impl Matrix {
         let resources = self.resources();
         let mut columns = vec![
             Column::plain("best", "Fastest under"),
-            Column::plain("worst", "Slowest under"),
-            Column::with_unit("slower_percent", "Slower by", "%"),
+            Column::with_unit("slower_percent", "os slower by", "%"),
         ];
         columns.extend(
             resources
@@ -146,7 +174,7 @@ impl Matrix {
         );
         columns.push(Column::with_unit("other", "Other cycles", "log %"));
         columns.push(Column::plain("seeds", "Seeds that agree"));
-        let title = "From the fastest to the slowest mapping, by resource";
+        let title = "From the fastest mapping to os, by resource";
         let mut table = Table::new("shares", title, columns)?;
         for (pair, found) in &self.found {
             let cells = self.row(pair, found, &resources);
@@ -157,10 +185,9 @@ impl Matrix {
 
     fn row(&self, pair: &Pair, found: &Importance, resources: &[Resource]) -> Vec<Cell> {
         let part = |r: &Resource| found.parts.get(r).map_or(0.0, |part| 100.0 * part);
-        let same = |seed: &&Found| seed.get(pair).is_some_and(|f| f.resource == found.resource);
+        let same = |seed: &&Found| seed.get(pair).is_some_and(|f| name(f) == name(found));
         let mut cells = vec![
             found.best.as_str().into(),
-            found.worst.as_str().into(),
             (100.0 * (found.slower - 1.0)).into(),
         ];
         cells.extend(resources.iter().map(|r| Cell::Number(part(r))));
@@ -169,20 +196,23 @@ impl Matrix {
         cells
     }
 
-    /// How many programs and co-runners each resource is most important for.
+    /// How many programs and co-runners name each resource, none, or have os as their best mapping.
     fn counts(&self) -> Vec<(&'static str, usize)> {
-        let names = self
-            .resources()
-            .into_iter()
-            .map(Resource::name)
-            .chain(["none"]);
-        let count = |n: &str| self.found.values().filter(|found| name(found) == n).count();
-        names.map(|n| (n, count(n))).collect()
+        let mut names: Vec<&str> = Vec::new();
+        for resource in self.resources() {
+            if !names.contains(&resource.table_name()) {
+                names.push(resource.table_name());
+            }
+        }
+        names.extend([NONE, OS_BEST]);
+        let says = |n: &str, found: &Importance| name(found).split('+').any(|part| part == n);
+        let count = |n: &str| self.found.values().filter(|found| says(n, found)).count();
+        names.into_iter().map(|n| (n, count(n))).collect()
     }
 
     fn counts_table(&self) -> Result<Table, StudyError> {
         let columns = vec![Column::plain("cells", "Programs and co-runners")];
-        let title = "How often each resource is the most important one";
+        let title = "How often each resource is named";
         let mut table = Table::new("counts", title, columns)?;
         for (name, count) in self.counts() {
             table.push(name, vec![Cell::Count(count as u64)])?;
@@ -200,13 +230,13 @@ impl Matrix {
         let plot = Plot::HeatMap(HeatMap {
             x: "Co-runner".to_owned(),
             y: "Program".to_owned(),
-            value: Axis::linear("Slowest over fastest mapping", Some("%")),
+            value: Axis::linear("os over the fastest mapping", Some("%")),
             columns: names(),
             rows: names(),
             cells: PROGRAMS.iter().map(row).collect(),
         });
-        let title = "How much slower a program is under its slowest mapping than its fastest";
-        let text = "The resource that makes it slower is in the table.";
+        let title = "How much slower a program is under os than under its fastest mapping";
+        let text = "The resources that make it slower are in the table.";
         Ok(Figure::new("slower", title, text, runs, plot)?)
     }
 
@@ -214,15 +244,11 @@ impl Matrix {
         let all = self.counts().into_iter().filter(|(_, count)| *count > 0);
         let all: Vec<String> = all.map(|(name, count)| format!("{name} {count}")).collect();
         let steady = self.found.iter().filter(|(pair, found)| {
-            let same = |seed: &Found| {
-                seed.get(*pair)
-                    .is_some_and(|f| f.resource == found.resource)
-            };
+            let same = |seed: &Found| seed.get(*pair).is_some_and(|f| name(f) == name(found));
             self.by_seed.iter().all(same)
         });
         format!(
-            "Of {} programs and co-runners, the most important resource is: {}. In {} every seed \
-             by itself gives the same.",
+            "Of {} programs and co-runners cells name: {}. In {} every seed by itself gives the same.",
             self.found.len(),
             all.join(", "),
             steady.count(),
@@ -231,13 +257,12 @@ impl Matrix {
 }
 
 const MECHANISM: [&str; 1] = [
-    "Most often a program's fastest and slowest mapping differ by how much of the cores it \
-     has: os gives it cores that its co-runner leaves idle, iso and int do not, and spr makes \
-     siblings wait for each other. The memory path decides for those that need much \
-     bandwidth, streamcluster and facesim, because spr lets all of their threads run at the \
-     same time, on one bus; the L2 for those whose working set fits in one, beside those that \
-     fill it; the L1I for vips, whose code such co-runners push out of the L2. The second \
-     table leaves the cores out. Branch predictors, TLB and L1D are nowhere most important; \
-     what of that is for events that are not modelled cannot be told. The matrix answers for \
-     a program and not for a pair; M14 does for pairs.",
+    "In half of the cells os is the program's own best mapping: it gives the program cores that \
+     its co-runner leaves idle. Else memory and cores are named most. streamcluster is slower \
+     under os beside everybody: its lines queue for the bus behind those of strangers and of \
+     siblings that os has put on different prefetchers, and beside programs that sleep as well \
+     it has less of the cores. Nothing is named where os is slower by switches and refills after \
+     moves, which are cycles of no resource: bodytrack and vips. Those of the L1D after a \
+     stranger's turn are among them. L1I, branch predictors and TLB are named nowhere. The best \
+     mapping of a program need not be that of its co-runner; M14 answers for pairs.",
 ];

@@ -1,7 +1,7 @@
 //! M14: the best mapping of every pair and what it gains over `os`; by memory resources alone and by
 //! all.
 //!
-//! Keys. Table `pairs`: rows `A+B`; columns `iso`, `int`, `spr` (gain over os, percent), `best`,
+//! Keys. Table `headline`: rows `WHO over os, WHICH pairs` and `A+B, best mapping over os`. Table `pairs`: rows `A+B`; columns `iso`, `int`, `spr` (gain over os, percent), `best`,
 //! `best_gain`, `memory`, `memory_gain`, `all`, `all_gain` (mapping chosen on most seeds, and the gain
 //! of what was chosen on the other seeds), `seeds` (those that choose the same best). Table
 //! `summary`: rows `all` and `intensive`; columns `pairs`, `iso`, `int`, `spr`, `best`, `memory`,
@@ -17,7 +17,7 @@ use super::mapping::views::{Draft, bars};
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use super::symbiosis::cells::known;
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 
 /// The study.
@@ -48,7 +48,12 @@ impl Study for M14 {
         let mut told = notes_of(&runs);
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
-            tables: vec![summary(&runs)?, pairs_table(&runs)?, programs_table(&runs)?],
+            tables: vec![
+                headline(&runs)?,
+                summary(&runs)?,
+                pairs_table(&runs)?,
+                programs_table(&runs)?,
+            ],
             figures: vec![gains_figure(&runs)?, choosers_figure(&runs)?],
             notes: told,
             runs: runs.seeds,
@@ -94,6 +99,34 @@ fn groups(runs: &Runs) -> [(&'static str, Vec<Pair>); 2] {
         ("all", runs.pairs.clone()),
         ("intensive", runs.intensive_pairs()),
     ]
+}
+
+/// Who chooses, in the source's words.
+const WHO: [(&str, Chooser); 3] = [
+    ("best mapping", BEST),
+    ("memory resources alone", MEMORY),
+    ("all resources", ALL),
+];
+
+fn headline(runs: &Runs) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for (group, pairs) in groups(runs) {
+        for (who, by) in WHO {
+            let row = format!("{who} over os, {group} pairs");
+            let cell = mean_gain(&pairs, |pair| runs.chosen_gains(pair, by));
+            headline.add(&row, "percent", cell)?;
+        }
+        for mapping in held() {
+            let row = format!("{mapping} over os, {group} pairs");
+            let cell = mean_gain(&pairs, |pair| runs.gains(pair, mapping));
+            headline.add(&row, "percent", cell)?;
+        }
+    }
+    for pair in &runs.pairs {
+        let row = format!("{}, best mapping over os", pair.join("+"));
+        headline.add(&row, "percent", gain_cell(&runs.chosen_gains(*pair, BEST)))?;
+    }
+    Ok(headline.into_table())
 }
 
 fn summary(runs: &Runs) -> Result<Table, StudyError> {
@@ -222,7 +255,7 @@ const MECHANISM: [&str; 3] = [
      pair: turns between programs make siblings wait, and the threads of a program with much \
      bandwidth run all at once. Losses against os are in the table as gains are.",
     "Choosing by L2MP alone nearly always takes iso, which keeps strangers out of an L2. That \
-     is right where memory decides, so that on the intensive pairs it costs nothing; on the \
+     is right where memory decides, so that on the intensive pairs it costs next to nothing; on the \
      others it forgoes os, which is better by utilisation, of which L2MP knows nothing. \
      Fewest executed cycles has the same fault. With utilisation, which is all resources, the \
      choice is nearly always that of the best mapping, as Exec_Time = Exec_Cycles/(Cores · \

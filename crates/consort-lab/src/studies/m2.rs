@@ -32,6 +32,7 @@ pub(super) const M2: PairStudy = PairStudy {
         TRANSACTIONS,
         UTILISATION,
     ],
+    headline: &[L2, PREFETCHED, TRANSACTIONS],
     change: Some(["int", "spr"]),
     figures: &[
         (L2, "L2 misses that are waited for"),
@@ -39,12 +40,12 @@ pub(super) const M2: PairStudy = PairStudy {
     ],
     mechanism: &[
         "Under int the two programs run at the same time and share each L2, which streamcluster \
-     fills. x264 then misses more, its prefetchers, which bring far more lines than it uses, \
-     load the bus, and its code comes from memory as well. Under spr they take turns: while \
-     x264 runs it has caches and bus nearly to itself, and while streamcluster runs, all four \
-     of its threads do, which queue for the bus behind each other: its latency is the longest \
-     of all mappings. What the one gains by spr the other loses about as much of; under int \
-     the cores wait less.",
+     fills. x264 then misses more, its code comes from memory as well, and its prefetchers, \
+     which bring far more lines than it uses, load the bus, the more since its siblings are on \
+     different ones. Under spr they take turns: while x264 runs it has caches and bus nearly to \
+     itself, and while streamcluster runs, all four of its threads do, which queue for the bus \
+     behind each other about as long as beside x264. So spr, at less utilisation, is as good \
+     for streamcluster and much better for x264, first of all by the memory path.",
         notes::TURNS,
     ],
 };

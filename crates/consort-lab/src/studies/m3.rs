@@ -25,6 +25,7 @@ pub(super) const M3: PairStudy = PairStudy {
     pair: ["streamcluster", "swaptions"],
     mappings: &MAPPINGS,
     measures: &[BRANCHES, BRANCH_CYCLES, CYCLES, UTILISATION],
+    headline: &[BRANCHES, BRANCH_CYCLES],
     change: None,
     figures: &[
         (BRANCHES, "Branch misses"),
@@ -34,7 +35,7 @@ pub(super) const M3: PairStudy = PairStudy {
         "A stranger that takes turns on a core overwrites what the branch predictor has learnt, \
      and the shorter a thread's turns the more of its branches it mispredicts: streamcluster, \
      which runs from barrier to barrier, has more misses where it takes turns with swaptions, \
-     which is os and, by little, spr, than where it does with siblings. These run the same \
+     which is os and spr, than where it does with siblings. These run the same \
      code and train the predictor for each other. It is little: streamcluster has few \
      branches, and swaptions, which has many, runs long enough to learn again soon. As a \
      share of the cycles it even falls where other stalls grow.",

@@ -1,7 +1,8 @@
 //! M7: prefetched lines, memory transactions and memory latency, the least and the most of each
 //! program over mappings and co-runners.
 //!
-//! Keys. Table `ranges`: rows programs; columns `prefetched`, `transactions`, `latency`, each with
+//! Keys. Table `headline`: rows `PROGRAM, MEASURE, least` and `most`, and `PROGRAM alone, CHARACTERISTIC`.
+//! Table `ranges`: rows programs; columns `prefetched`, `transactions`, `latency`, each with
 //! `-min` and `-max` behind it (interval over seeds), and `latency-max-at`. Table `alone`, the
 //! source's Table III: rows programs; columns `bandwidth_mb_s`, `effectiveness_percent`,
 //! `excess_percent`, `fraction_percent`, `data_sharing_percent`, `io_percent`, `sibling_percent`,
@@ -14,7 +15,7 @@ use super::mapping::views::{Draft, bars};
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use super::symbiosis::cells::{interval, known};
 use crate::context::Context;
-use crate::report::{Cell, Column, Figure, Table};
+use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::mapping::analysis::Characteristics;
 use consort_core::stats::mean;
@@ -48,7 +49,7 @@ impl Study for M7 {
         let mut told = vec![sentence(&runs)];
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
-            tables: vec![ranges_table(&runs)?, alone_table(&runs)?],
+            tables: vec![headline(&runs)?, ranges_table(&runs)?, alone_table(&runs)?],
             figures: SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
             notes: told,
             runs: runs.seeds,
@@ -83,6 +84,35 @@ fn extremes(runs: &Runs, program: &str, measure: Measure) -> Option<[Case; 2]> {
     Some([least, most])
 }
 
+fn headline(runs: &Runs) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for measure in SHOWN {
+        for program in PROGRAMS {
+            let cells = ends(runs, program, measure);
+            for (end, cell) in ["least", "most"].into_iter().zip(cells) {
+                let row = format!("{program}, {}, {end}", measure.title);
+                headline.add(&row, measure.unit_name(), cell)?;
+            }
+        }
+    }
+    for (program, alone) in PROGRAMS.iter().zip(&runs.alone) {
+        for (_, title, unit, value) in ITEMS {
+            let row = format!("{program} alone, {title}");
+            let cell = known(value(&alone.characteristics), "it misses nothing");
+            headline.add(&row, unit, cell)?;
+        }
+    }
+    Ok(headline.into_table())
+}
+
+/// The least and the most of a program.
+fn ends(runs: &Runs, program: &str, measure: Measure) -> [Cell; 2] {
+    match extremes(runs, program, measure) {
+        Some(ends) => ends.map(|case| interval(&case.values)),
+        None => [(); 2].map(|()| Cell::missing("no data comes from memory")),
+    }
+}
+
 fn ranges_table(runs: &Runs) -> Result<Table, StudyError> {
     let mut columns = Vec::new();
     for measure in SHOWN {
@@ -108,11 +138,8 @@ fn short(measure: Measure) -> &'static str {
 }
 
 fn ranges_row(runs: &Runs, program: &str) -> Vec<Cell> {
-    let ends = |measure: &Measure| match extremes(runs, program, *measure) {
-        Some(ends) => ends.map(|case| interval(&case.values)),
-        None => [(); 2].map(|()| Cell::missing("no data comes from memory")),
-    };
-    let mut cells: Vec<Cell> = SHOWN.iter().flat_map(ends).collect();
+    let both = |measure: &Measure| ends(runs, program, *measure);
+    let mut cells: Vec<Cell> = SHOWN.iter().flat_map(both).collect();
     cells.push(match extremes(runs, program, LATENCY) {
         Some([_, most]) => Cell::Text(format!("{} under {}", most.co_runner, most.mapping)),
         None => Cell::missing("no data comes from memory"),
@@ -214,12 +241,12 @@ fn sentence(runs: &Runs) -> String {
 }
 
 const MECHANISM: [&str; 1] = [
-    "Nearly every program has its longest latency beside streamcluster while both run, most \
-     where their data mixes in each L2 (int): the latency is queueing for the bus. \
-     streamcluster has its own under spr, where its four threads run together. Programs whose \
-     working set fits into an L2 when they are alone bring many times more lines where they \
-     share it, so that the range of the transactions is widest for those that make the \
-     fewest. Effectiveness alone is as the profiles say, which are the source's Table III. \
-     Excess here is lines in all against lines in without prefetchers, those of code \
-     included, and so below the profiles' where a program fetches much code.",
+    "Every program has its longest latency while streamcluster runs beside it, most where their \
+     data mixes in each L2 (int): the latency is queueing for the bus; streamcluster has its own \
+     beside facesim. Programs whose working set fits into an L2 when they are alone bring many \
+     times more lines where they share it, so that the range of the transactions is widest for \
+     those that make the fewest. More lines are prefetched where siblings are on different \
+     prefetchers, since what they bring in vain does not overlap then. Effectiveness and excess \
+     alone are about those of the source's Table III, from which the profiles have them: lines in \
+     all against lines in without prefetchers, those of code included.",
 ];

@@ -1,6 +1,6 @@
 //! M9: where the time of threads goes, for four pairs of programs.
 //!
-//! Keys. Table `times`: rows `A+B/PROGRAM/MAPPING`; columns `progress_percent`, `spin_percent`,
+//! Keys. Table `headline`: rows `A+B, PROGRAM, MAPPING, WHAT`. Table `times`: rows `A+B/PROGRAM/MAPPING`; columns `progress_percent`, `spin_percent`,
 //! `overhead_percent`, `queue_percent`, `asleep_percent`, `io_percent` (together all of the threads'
 //! time), `utilisation_percent`. A figure for each pair, with the key `A-B`.
 
@@ -11,7 +11,7 @@ use super::mapping::sweep::Runs;
 use super::mapping::views::Draft;
 use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
 use crate::context::Context;
-use crate::report::{Axis, Cell, Figure, Table};
+use crate::report::{Axis, Cell, Figure, Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 
 /// The study.
@@ -42,7 +42,7 @@ impl Study for M9 {
         let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
         told.extend(notes::stopped(&runs));
         Ok(StudyOutput {
-            tables: vec![table(&runs)?],
+            tables: vec![headline(&runs)?, table(&runs)?],
             figures: PAIRS
                 .iter()
                 .map(|pair| figure(&runs, *pair))
@@ -67,6 +67,23 @@ fn view(runs: &Runs, pair: Pair) -> PairView<'_> {
         mappings: &MAPPINGS,
         measures: &TIMES,
     }
+}
+
+fn headline(runs: &Runs) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for measure in std::iter::once(UTILISATION).chain(TIMES) {
+        for pair in PAIRS {
+            for (place, program) in pair.iter().enumerate() {
+                for mapping in MAPPINGS {
+                    let (both, title) = (pair.join("+"), measure.title);
+                    let row = format!("{both}, {program}, {mapping}, {title}");
+                    let cell = runs.cell(pair, place, mapping, measure.value);
+                    headline.add(&row, measure.unit_name(), cell)?;
+                }
+            }
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn table(runs: &Runs) -> Result<Table, StudyError> {

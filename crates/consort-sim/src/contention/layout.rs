@@ -1,7 +1,7 @@
 //! Who shares what, for one set of running threads.
 
 use super::dispatch::{CLASSES, Supply};
-use super::pipeline::{Alone, Setting};
+use super::pipeline::{Alone, Prefetching, Setting};
 use super::stations::Station;
 use super::types::Running;
 use super::units::unit_use;
@@ -141,7 +141,7 @@ fn setting<'a>(
     running: Running<'a>,
     place: Place,
     on_core: usize,
-    prefetch_share: f64,
+    prefetching: Prefetching,
 ) -> Setting<'a> {
     let core = chip.core_spec(place);
     let hz = chip.frequency_hz(place);
@@ -163,7 +163,7 @@ fn setting<'a>(
         memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
         data_lines: Lines::of_data(&running.demand.phase.spec, line_bytes),
         code_lines: Lines::of_code(&running.demand.phase.spec, line_bytes),
-        prefetch_share,
+        prefetching,
         units: unit_use(core, &running.demand.phase.spec.mix),
         whole: 0.0,
         counts_in_order: chip.counts_in_order(),
@@ -179,8 +179,9 @@ fn setting<'a>(
     .prepared()
 }
 
-/// What siblings on one prefetcher save each other: shared data is fetched once.
-fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<f64> {
+/// What siblings on one prefetcher leave each other to fetch: shared data is fetched once, and so
+/// is what it brings in vain, which overlaps whether their data is shared or not.
+fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<Prefetching> {
     let group = |i: usize| {
         let scope = chip.core_spec(places[i]).prefetcher.as_ref()?.per;
         let index = match scope {
@@ -190,13 +191,18 @@ fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Ve
         };
         Some((running[i].demand.program, index))
     };
-    let mut shares = vec![1.0; running.len()];
-    if running.iter().all(|r| r.demand.shared_data == 0.0) {
+    let mut shares = vec![Prefetching::WHOLE; running.len()];
+    let is_own =
+        |r: &Running<'_>| r.demand.shared_data == 0.0 && r.demand.phase.spec.prefetch.excess == 0.0;
+    if running.iter().all(is_own) {
         return shares;
     }
     for members in groups(running.len(), group) {
         for &i in &members {
-            shares[i] = charge(running[i].demand.shared_data, members.len());
+            shares[i] = Prefetching {
+                useful: charge(running[i].demand.shared_data, members.len()),
+                excess: charge(1.0, members.len()),
+            };
         }
     }
     shares

@@ -58,8 +58,8 @@ impl Setting<'_> {
         let beyond = data[3];
         let waited = (1.0 - effect).max(0.0);
         let demand = beyond * waited;
-        let excess = beyond * spec.prefetch.excess * coverage * self.prefetch_share;
-        let prefetched = beyond * effect.max(0.0) * self.prefetch_share + excess;
+        let excess = beyond * spec.prefetch.excess * coverage * self.prefetching.excess;
+        let prefetched = beyond * effect.max(0.0) * self.prefetching.useful + excess;
         let fetched = demand + prefetched + code[3];
         let written = spec.writeback_share * (demand + prefetched - excess);
         Misses {

@@ -20,6 +20,23 @@ use crate::machine::{CoreSpec, Pipeline, PrefetchScope, RobSharing};
 use crate::math::{exp, pow};
 use crate::program::{Lines, MixSpec, REFERENCE_WINDOW};
 
+/// What siblings on one prefetcher leave it to do for a thread, shares from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prefetching {
+    /// Of the lines that are used.
+    pub(crate) useful: f64,
+    /// Of those that it brings in vain.
+    pub(crate) excess: f64,
+}
+
+impl Prefetching {
+    /// Everything, as for a thread without siblings there.
+    pub(crate) const WHOLE: Self = Self {
+        useful: 1.0,
+        excess: 1.0,
+    };
+}
+
 /// What does not change while the set of running threads stays the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<'a> {
@@ -43,8 +60,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) data_lines: Lines,
     /// What the length of lines makes of instruction misses.
     pub(crate) code_lines: Lines,
-    /// Share of prefetchers' work that siblings have not done already, 0 to 1.
-    pub(crate) prefetch_share: f64,
+    /// What siblings leave its prefetchers to do.
+    pub(crate) prefetching: Prefetching,
     /// Unit-cycles per instruction and units, by class.
     pub(crate) units: [UnitUse; CLASSES],
     /// Parallelism of the whole reorder buffer; see [`Setting::parallelism`].

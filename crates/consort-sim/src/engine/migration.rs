@@ -113,10 +113,17 @@ pub(crate) fn displaced_s(chip: &Chip, held: &Footprint, other: &Footprint, pu: 
     time / line / held.overlap
 }
 
+/// Lines of the L1D that come back after `other` has run on a PU; each of them is a miss.
+pub(crate) fn displaced_lines(chip: &Chip, held: &Footprint, other: &Footprint) -> f64 {
+    held.l1d_bytes.min(other.l1d_bytes) / f64::from(chip.spec().memory.line_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::testing::{chip, program};
+    use crate::engine::RunMode;
+    use crate::engine::testing::{chip, engine, instances, program};
+    use consort_core::PuId;
 
     fn held() -> Footprint {
         Footprint {
@@ -184,5 +191,34 @@ mod tests {
         let all = displaced_s(&chip, &held(), &held(), 0);
         let expected = (100.0 * 5e-9 + 1000.0 * 15e-9) / 2.0;
         assert!((all - expected).abs() < 1e-12, "{all}");
+        assert_eq!(displaced_lines(&chip, &held(), &none), 0.0);
+        assert_eq!(displaced_lines(&chip, &held(), &held()), 100.0);
+    }
+
+    /// Misses of the L1D per context switch of the first of some programs that take turns on a PU
+    /// for 80 ms. Their data fits it.
+    fn missed_per_turn(programs: usize) -> f64 {
+        let mut fits = program();
+        fits.phases[0].data_mpki = vec![0.0; 14];
+        fits.phases[0].data_mpki[..2].copy_from_slice(&[40.0, 20.0]);
+        let one = |_| instances(&fits, 1, 1, 1.0);
+        let work: Vec<_> = (0..programs).flat_map(one).collect();
+        let mut e = engine("linux", RunMode::Once, &work, 1);
+        for t in 0..programs {
+            e.restrict(t, [PuId(0)].into_iter().collect());
+        }
+        e.obey();
+        e.run_until(80_000_000_000);
+        let counts = e.threads()[0].total();
+        assert!(programs == 1 || counts.context_switches > 5);
+        counts.flow.l1d_misses / counts.context_switches as f64
+    }
+
+    /// 32 KiB of 64 bytes are 512 lines; what is useful of them is 32 KiB.
+    #[test]
+    fn what_a_stranger_s_turn_displaced_is_missed_again() {
+        assert_eq!(missed_per_turn(1), 0.0);
+        let (missed, lines) = (missed_per_turn(2), 512.0);
+        assert!(missed > 0.5 * lines && missed <= lines, "{missed}");
     }
 }

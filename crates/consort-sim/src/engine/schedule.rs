@@ -1,6 +1,6 @@
 //! Putting threads on PUs and taking them off, and what that costs.
 
-use super::migration::{displaced_s, refill_s};
+use super::migration::{displaced_lines, displaced_s, refill_s};
 use super::thread::Status;
 use super::time::picoseconds;
 use super::{Engine, view};
@@ -117,7 +117,12 @@ impl Engine {
         let hz = self.chip.frequency_hz(place);
         let switch_s = self.chip.spec().os.switch_cycles / hz;
         let refill_s = self.refill_at(pu, t) * self.threads[t].warmth();
+        let displaced = self.displaced_by(pu, t).map_or(0.0, |other| {
+            let footprint = |t: usize| self.threads[t].footprint(&self.chip);
+            displaced_lines(&self.chip, &footprint(t), &footprint(other)) * self.threads[t].warmth()
+        });
         let thread = &mut self.threads[t];
+        thread.counts.flow.l1d_misses += displaced;
         thread.status = Status::Running;
         thread.hz = hz;
         thread.warm_at = Some(physical);
@@ -159,8 +164,7 @@ impl Engine {
                 physical,
             );
         }
-        let other = self.pus[pu].last.filter(|&other| other != t);
-        other.map_or(0.0, |other| {
+        self.displaced_by(pu, t).map_or(0.0, |other| {
             displaced_s(
                 &self.chip,
                 &thread.footprint(&self.chip),
@@ -168,6 +172,12 @@ impl Engine {
                 physical,
             )
         })
+    }
+
+    /// Who has run on a PU since a thread did that comes back to it.
+    fn displaced_by(&self, pu: usize, t: usize) -> Option<usize> {
+        let is_back = self.threads[t].warm_at == Some(self.map.physical(pu));
+        self.pus[pu].last.filter(|&other| is_back && other != t)
     }
 
     /// Ends the slices that are over.

@@ -4,7 +4,7 @@ use super::build::{demand, machine, phase};
 use super::random::{machines, phases};
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver, ThreadRates};
-use consort_sim::machine::MachineSpec;
+use consort_sim::machine::{MachineSpec, PrefetchScope, PrefetcherSpec};
 use consort_sim::program::PhaseSpec;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -56,6 +56,36 @@ fn siblings_under_one_last_level_hold_shared_data_once() {
     assert!((missed(&int) / missed(&iso) - 2.0).abs() < 0.05);
     let [iso, int] = [true, false].map(|iso| missed(&mapped(&machine, &large(), 0.0, iso)));
     assert!((iso / int - 1.0).abs() < 1e-6);
+}
+
+/// The same with a prefetcher for each domain: lines prefetched per instruction.
+fn prefetched(phase: &PhaseSpec, shared: f64, iso: bool) -> f64 {
+    let mut machine = two_domains(1024.0);
+    let core = machine.core_types.get_mut("big").unwrap();
+    core.prefetcher = Some(PrefetcherSpec {
+        coverage: 1.0,
+        depth_lines: 16,
+        per: PrefetchScope::Llc,
+    });
+    mapped(&machine, phase, shared, iso)[0]
+        .flow
+        .prefetched_lines
+}
+
+/// By hand: of each miss half is prefetched in time, and two lines are brought in vain: 2.5. Two
+/// siblings on one prefetcher bring the two once, 1.5 each, though they share no data.
+#[test]
+fn what_siblings_prefetch_in_vain_overlaps_on_one_prefetcher() {
+    let phase = phase(|p| {
+        p.data_mpki = vec![10.0; 14];
+        (p.prefetch.effectiveness, p.prefetch.excess) = (0.5, 2.0);
+    });
+    let (iso, int) = (
+        prefetched(&phase, 0.0, true),
+        prefetched(&phase, 0.0, false),
+    );
+    assert!((int / 0.025 - 1.0).abs() < 1e-9, "{int}");
+    assert!((iso / 0.015 - 1.0).abs() < 1e-9, "{iso}");
 }
 
 proptest! {

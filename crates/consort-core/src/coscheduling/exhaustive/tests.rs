@@ -1,5 +1,5 @@
 use super::super::testing::{Load, World, id};
-use super::super::{Chooser, Fair, Gang, Greedy, Pdpa, Secondary, Step, Use};
+use super::super::{Chooser, Fair, Gang, Greedy, Pdpa, Secondary, Standard, Step, Use};
 use super::*;
 use proptest::prelude::*;
 
@@ -75,7 +75,8 @@ fn round(world: &World, chooser: &mut dyn Chooser) -> Vec<Slot> {
 }
 
 fn choosers() -> Vec<Box<dyn Chooser>> {
-    let fair = |order| Box::new(Fair::new(order, Secondary::Off, 0.1)) as Box<dyn Chooser>;
+    let fair =
+        |order| Box::new(Fair::new(order, Standard::Gang, Secondary::Off, 0.1)) as Box<dyn Chooser>;
     vec![
         Box::new(Gang::default()),
         fair(Use::Misses),
@@ -146,6 +147,24 @@ fn two_programs_that_use_half_of_the_cores_share_them() {
     assert_eq!(best.value, 0.25);
     let cores: Vec<u32> = best.slots[0].teams.iter().map(|team| team.cores).collect();
     assert_eq!((best.slots.len(), cores), (1, vec![4, 4]));
+}
+
+/// By hand: the second program halves the speed of the first. On six cores and two, for two quanta,
+/// the first does 6/2 · 2/8 = 0.75 times what it does in the gang, the second 2 · 2/2 = 2 times: 1.375
+/// in the mean. On no number of cores beside the second does the first do as much as in the gang.
+#[test]
+fn a_sparing_search_leaves_out_slots_in_which_somebody_loses() {
+    let foes = world(8, &[(8.0, 0.0), (2.0, 1.0)]);
+    let best = |mut search: Exhaustive| {
+        for slot in search.slots().collect::<Vec<_>>() {
+            search.note(&foes.run(&slot));
+        }
+        search.best().unwrap()
+    };
+    let new = || Exhaustive::new(8, &foes.rising(), Objective::Throughput).unwrap();
+    let (any, spared) = (best(new()), best(new().sparing()));
+    assert_eq!((any.slots.len(), any.value), (1, 1.375));
+    assert_eq!((spared.slots.len(), spared.value), (2, 1.0));
 }
 
 #[test]

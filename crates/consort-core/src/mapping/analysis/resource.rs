@@ -56,6 +56,21 @@ impl Resource {
         }
     }
 
+    /// Whether a program is better off with more of it; of what is counted of the others less is
+    /// better, since it is counted per run.
+    pub fn more_is_better(self) -> bool {
+        self == Self::Cores
+    }
+
+    /// The name by which the source's Table V has it: the L2, its prefetchers and the memory path are
+    /// one resource there, LM.
+    pub fn table_name(self) -> &'static str {
+        match self {
+            Self::L2 | Self::Prefetcher | Self::MemoryPath => "lm",
+            other => other.name(),
+        }
+    }
+
     /// What is counted of its use.
     pub fn unit(self) -> &'static str {
         match self {

@@ -162,12 +162,19 @@ impl Driver {
         self.choose(None);
     }
 
+    /// Runs the next trial that the chooser wants, but for those that samples have answered.
     fn choose(&mut self, last: Option<&Trial>) {
-        match self.chooser.next(last) {
-            Step::Try(slot) => self.run(slot, 1),
-            Step::Done(mut slots) => {
-                slots.extend(self.linear.iter().map(|&id| Slot::alone(id, self.cores)));
-                self.take_turns(slots);
+        let mut sampled = None;
+        loop {
+            match self.chooser.next(sampled.as_ref().or(last)) {
+                Step::Try(slot) => match self.samples.trial(&slot) {
+                    Some(trial) => sampled = Some(trial),
+                    None => return self.run(slot, 1),
+                },
+                Step::Done(mut slots) => {
+                    slots.extend(self.linear.iter().map(|&id| Slot::alone(id, self.cores)));
+                    return self.take_turns(slots);
+                }
             }
         }
     }

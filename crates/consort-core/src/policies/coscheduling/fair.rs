@@ -1,6 +1,6 @@
 //! What the two fair schedulers of HOLISYN have in common.
 
-use super::options::{QUANTUM, quantum_ns, revert, secondary};
+use super::options::{QUANTUM, quantum_ns, revert, secondary, standard};
 use super::{Driver, Settings};
 use crate::coscheduling::{Fair, Use};
 use crate::policy::{OptionInfo, Options, Policy, PolicyError};
@@ -13,6 +13,11 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         name: "alpha",
         default: "0.1",
         meaning: "programs this close to linear scaling run alone; also of the secondary condition (0 to 1)",
+    },
+    OptionInfo {
+        name: "better-than",
+        default: "gang",
+        meaning: "where each member's energy-delay must have been higher for a newcomer to stay: gang, or slot without the newcomer",
     },
     OptionInfo {
         name: "secondary",
@@ -34,7 +39,7 @@ pub(super) fn build(
     options: &Options<'_>,
 ) -> Result<Box<dyn Policy>, PolicyError> {
     let alpha = options.share("alpha")?;
-    let chooser = Fair::new(order, secondary(options)?, alpha);
+    let chooser = Fair::new(order, standard(options)?, secondary(options)?, alpha);
     let settings = Settings {
         quantum_ns: quantum_ns(options)?,
         signals,

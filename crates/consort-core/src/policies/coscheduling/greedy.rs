@@ -25,7 +25,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: QUANTUM_MS,
     live: true,
     simulated: true,
-    summary: "packs programs at the number of cores with most throughput per watt",
+    summary: "packs programs at the number of cores that suits each by itself",
     options: &[QUANTUM, revert("false")],
     build,
 };

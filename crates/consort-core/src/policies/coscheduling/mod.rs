@@ -19,7 +19,7 @@
 //!
 //! Trials are bounded. For n programs on c cores sampling takes n quanta, and n more where one-core
 //! throughput is needed; the fair schedulers try at most 3n co-schedules and 4 + 2m distributions
-//! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` n·(2 + log2 c).
+//! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` 2c + 1 for every c programs.
 //!
 //! Pitfalls: a program in which some thread must be let alone runs all the time, beside every
 //! slot. The interval between observations that a user asks for holds until the first plan only;

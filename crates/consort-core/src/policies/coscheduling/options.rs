@@ -1,6 +1,6 @@
 //! Options that several of the policies have.
 
-use crate::coscheduling::Secondary;
+use crate::coscheduling::{Secondary, Standard};
 use crate::policy::{OptionInfo, Options, PolicyError};
 
 /// Length of a quantum.
@@ -8,6 +8,13 @@ pub(super) const QUANTUM: OptionInfo = OptionInfo {
     name: "quantum",
     default: "2000",
     meaning: "length of a quantum, ms (a number from 1)",
+};
+
+/// Who is left alone for scaling well.
+pub(super) const ALPHA: OptionInfo = OptionInfo {
+    name: "alpha",
+    default: "0.1",
+    meaning: "programs this close to linear scaling run alone (0 to 1)",
 };
 
 /// Whether to go back to the gang; the fair schedulers do, the others are compared as they are.
@@ -35,4 +42,10 @@ pub(super) fn secondary(options: &Options<'_>) -> Result<Secondary, PolicyError>
         ("off", Secondary::Off),
     ];
     options.one_of("secondary", &words, "printed, reversed or off")
+}
+
+/// What a newcomer's slot must be better than for every member.
+pub(super) fn standard(options: &Options<'_>) -> Result<Standard, PolicyError> {
+    let words = [("gang", Standard::Gang), ("slot", Standard::Slot)];
+    options.one_of("better-than", &words, "gang or slot")
 }

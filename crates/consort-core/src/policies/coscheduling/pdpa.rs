@@ -3,10 +3,11 @@
 //! Source: Corbalan, Martorell, Labarta, "Performance-driven processor allocation" (OSDI 2000), as
 //! Bhadauria and McKee (ICS 2010) adapt it; see [`crate::coscheduling::Pdpa`].
 //!
-//! Observes every program alone on all cores, on one, and on those that the search tries, a quantum
-//! of 2 s each. Pitfall: the thresholds are estimated; a program between them keeps what it has.
+//! Observes every program alone on all cores and on one, then all of them together with the cores
+//! that each step of the search gives them, a quantum of 2 s each. Pitfall: the thresholds are
+//! estimated; a program between them keeps what it has.
 
-use super::options::{QUANTUM, QUANTUM_MS, quantum_ns, revert};
+use super::options::{ALPHA, QUANTUM, QUANTUM_MS, quantum_ns, revert};
 use super::{Driver, Settings};
 use crate::coscheduling::Pdpa;
 use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
@@ -24,9 +25,10 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: QUANTUM_MS,
     live: true,
     simulated: true,
-    summary: "gives programs as many cores as they use efficiently",
+    summary: "runs programs at the same time, each on as many cores as it uses efficiently",
     options: &[
         QUANTUM,
+        ALPHA,
         OptionInfo {
             name: "low",
             default: "0.5",
@@ -48,7 +50,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
         quantum_ns: quantum_ns(options)?,
         signals: SIGNALS,
         sampled: true,
-        alpha: None,
+        alpha: Some(options.share("alpha")?),
         phase: None,
         revert: options.flag("revert")?,
     };

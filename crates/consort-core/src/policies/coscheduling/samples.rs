@@ -34,6 +34,18 @@ impl Samples {
         missing.map(|(program, cores)| Slot::alone(program, cores))
     }
 
+    /// What came of a slot of one program that has been sampled.
+    pub(super) fn trial(&self, slot: &Slot) -> Option<Trial> {
+        let [team] = slot.teams[..] else {
+            return None;
+        };
+        let measure = self.of(team.program, team.cores)?;
+        Some(Trial {
+            slot: slot.clone(),
+            measures: vec![*measure],
+        })
+    }
+
     pub(super) fn of(&self, program: ProgramId, cores: u32) -> Option<&Measure> {
         self.0.get(&(program, cores))
     }

@@ -42,14 +42,52 @@ pub struct BestRound {
     pub sampled: Vec<f64>,
 }
 
-/// Searches by several objectives; any number of workers finds the same.
+/// What a search is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quest {
+    /// By what rounds are compared.
+    pub objective: Objective,
+    /// Who may share a slot.
+    pub members: Members,
+}
+
+/// Who may share a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Members {
+    /// Programs that do not scale nearly linearly, in slots in which nobody is worse off than in the
+    /// gang: the oracle of the source.
+    #[default]
+    Gaining,
+    /// All, whoever loses by it: a bound.
+    All,
+}
+
+impl Members {
+    /// The names that options know.
+    pub const NAMES: &'static str = "gaining or all";
+
+    /// Who is meant by that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "gaining" => Some(Self::Gaining),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+}
+
+/// How near to linear scaling a program runs alone where only others may share: the source's 10
+/// percent.
+pub const NEAR_LINEAR: f64 = 0.1;
+
+/// Searches for several things; any number of workers finds the same.
 ///
 /// # Errors
 /// More programs or slots than are searched, before anything is simulated; programs that cannot be
 /// simulated.
 pub fn best_rounds(
     suite: &Suite,
-    objectives: &[Objective],
+    quests: &[Quest],
     quantum: Quantum,
     context: &Context<'_>,
 ) -> Result<Vec<BestRound>, ExperimentError> {
@@ -73,8 +111,8 @@ pub fn best_rounds(
         .simulated()
         .chain(&samples)
         .for_each(|trial| known.take(trial));
-    let search = |&objective: &Objective| {
-        let mut search = Search::new(&steady, objective, suite.cores())?;
+    let search = |&quest: &Quest| {
+        let mut search = Search::new(&steady, quest, suite.cores())?;
         estimates
             .iter()
             .flatten()
@@ -89,7 +127,7 @@ pub fn best_rounds(
             sampled: sampled.clone(),
         })
     };
-    objectives.iter().map(search).collect()
+    quests.iter().map(search).collect()
 }
 
 /// Some slots of each number of programs from two on, at even distances.
@@ -148,14 +186,30 @@ struct Search {
     all: Exhaustive,
     /// With what has been simulated alone.
     real: Exhaustive,
+    /// Slots of programs that are not searched.
+    apart: Vec<Slot>,
+    /// How many programs are.
+    searched: usize,
 }
 
 impl Search {
-    fn new(steady: &Steady<'_>, objective: Objective, cores: u32) -> Result<Self, ExperimentError> {
-        let gang = steady.gang();
+    fn new(steady: &Steady<'_>, quest: Quest, cores: u32) -> Result<Self, ExperimentError> {
+        let sparing = quest.members == Members::Gaining;
+        let is_apart =
+            |(id, _): &(ProgramId, Measure)| sparing && steady.is_near_linear(*id, cores);
+        let (apart, gang): (Vec<_>, Vec<_>) = steady.gang().into_iter().partition(is_apart);
+        let new = || {
+            let search = Exhaustive::new(cores, &gang, quest.objective)?;
+            Ok::<_, ExperimentError>(if sparing { search.sparing() } else { search })
+        };
         Ok(Self {
-            all: Exhaustive::new(cores, &gang, objective)?,
-            real: Exhaustive::new(cores, &gang, objective)?,
+            all: new()?,
+            real: new()?,
+            apart: apart
+                .iter()
+                .map(|(id, _)| Slot::alone(*id, cores))
+                .collect(),
+            searched: gang.len(),
         })
     }
 
@@ -198,8 +252,23 @@ impl Search {
             slots: Vec::new(),
             value: f64::NAN,
         };
-        let best = |search: &Exhaustive| search.best().unwrap_or_else(none);
+        let best = |search: &Exhaustive| self.whole(search.best().unwrap_or_else(none));
         (best(&self.all), best(&self.real))
+    }
+
+    /// The round with the programs that are not searched, each of which is worth 1 as in the gang.
+    fn whole(&self, mut round: Round) -> Round {
+        let (searched, apart) = (self.searched as f64, self.apart.len() as f64);
+        if apart > 0.0 {
+            let sum = if searched > 0.0 {
+                searched * round.value
+            } else {
+                0.0
+            };
+            round.value = (sum + apart) / (searched + apart);
+            round.slots.extend(self.apart.iter().cloned());
+        }
+        round
     }
 }
 

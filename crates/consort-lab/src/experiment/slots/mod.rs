@@ -14,7 +14,7 @@ mod steady;
 mod suite;
 mod trials;
 
-pub use best::{BestRound, best_rounds};
+pub use best::{BestRound, Members, NEAR_LINEAR, Quest, best_rounds};
 pub use frames::framed;
 pub use steady::Steady;
 pub use suite::Suite;

@@ -8,6 +8,7 @@
 //!
 //! Pitfall: static power is that of the first core, of which all others are taken to be copies.
 
+use super::best::NEAR_LINEAR;
 use super::suite::Suite;
 use super::trials::{Detailed, Trials};
 use crate::context::Context;
@@ -114,6 +115,13 @@ impl<'a> Steady<'a> {
     pub fn alone(&self, program: ProgramId, cores: u32) -> Option<Measure> {
         let alone = self.alone.get(&(program, cores))?;
         alone.trial.measures.first().copied()
+    }
+
+    /// Whether a program's throughput on all `cores` is within [`NEAR_LINEAR`] of as many times that
+    /// on one.
+    pub(super) fn is_near_linear(&self, program: ProgramId, cores: u32) -> bool {
+        let throughput = |n| self.alone(program, n).map_or(0.0, |m| m.throughput());
+        throughput(cores) >= (1.0 - NEAR_LINEAR) * f64::from(cores) * throughput(1)
     }
 
     /// Takes the mean error out of later estimates that those of slots of as many programs have

@@ -6,7 +6,7 @@ use crate::experiment::slots::{Suite, Trials};
 use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Measure, Slot, Trial};
+use consort_core::coscheduling::{Measure, Profile, Slot, Trial};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -44,6 +44,17 @@ impl Alone {
         Ok(Self { suite, runs })
     }
 
+    /// In every run the number of cores of each program's lowest energy-delay, where of what the
+    /// machine draws whoever runs it is charged the share of its cores.
+    pub fn best_charged(&self, id: ProgramId) -> Vec<f64> {
+        let (cores, ids): (u32, Vec<ProgramId>) = (self.suite.cores(), self.suite.ids().collect());
+        let best = |table: &Table| {
+            let profile = profile(cores, table);
+            f64::from(profile.best(id, profile.idle_w(&ids)))
+        };
+        self.runs.iter().map(best).collect()
+    }
+
     /// A value of every run of a program with so many cores.
     pub fn values(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> Vec<f64> {
         let run = |table: &Table| table.get(&(id, cores)).map(of);
@@ -55,6 +66,18 @@ impl Alone {
         let values = self.values(id, cores, of);
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
+}
+
+/// What a run tells of programs alone, as `greedy` is told it.
+pub(in crate::studies) fn profile(cores: u32, table: &Table) -> Profile {
+    let mut profile = Profile::new(cores, &[]);
+    for (&(program, with), &measure) in table {
+        profile.note(&Trial {
+            slot: Slot::alone(program, with),
+            measures: vec![measure],
+        });
+    }
+    profile
 }
 
 /// Seeds of the runs.

@@ -75,26 +75,32 @@ pub(in crate::studies) fn choose<E>(
     let on_all = alone.iter().filter(|((_, with), _)| *with == cores);
     let all = on_all.map(|((id, _), measure)| (*id, *measure));
     let is_linear =
-        |&(id, _): &(ProgramId, Measure)| entrant.is_fair() && is_linear(alone, id, cores);
+        |&(id, _): &(ProgramId, Measure)| entrant.leaves_linear() && is_linear(alone, id, cores);
     let (linear, others): (Vec<_>, Vec<_>) = all.partition(is_linear);
-    let samples = linear.len() + others.len();
+    let programs = linear.len() + others.len();
+    let one = entrant.leaves_linear().then_some(1);
+    let sizes: Vec<u32> = std::iter::once(cores).chain(one).collect();
     chooser.begin(cores, &others);
     let (mut last, mut tried) = (None, 0);
     let mut slots = loop {
         match chooser.next(last.as_ref()) {
             Step::Try(slot) => {
                 last = Some(trial(&slot)?);
-                tried += 1;
+                tried += usize::from(!is_sample(&slot, &sizes));
             }
             Step::Done(slots) => break slots,
         }
     };
     slots.extend(linear.iter().map(|(id, _)| Slot::alone(*id, cores)));
-    let sizes = 1 + usize::from(entrant.is_fair());
     Ok(Some(Chosen {
         slots,
-        quanta: samples * sizes + tried,
+        quanta: programs * sizes.len() + tried,
     }))
+}
+
+/// Whether a slot is one of a program alone on a number of cores on which all are sampled.
+fn is_sample(slot: &Slot, sizes: &[u32]) -> bool {
+    matches!(slot.teams[..], [team] if sizes.contains(&team.cores))
 }
 
 /// Whether a program is within α of linear scaling on all cores.

@@ -1,10 +1,13 @@
 //! The schedulers that are compared.
 
-use consort_core::coscheduling::{Chooser, Fair, Gang, Greedy, Objective, Pdpa, Secondary, Use};
+use crate::experiment::slots::{Members, NEAR_LINEAR, Quest};
+use consort_core::coscheduling::{
+    Chooser, Fair, Gang, Greedy, Objective, Pdpa, Secondary, Standard, Use,
+};
 
-/// How near to linear scaling a program runs alone under the fair schedulers, and the α of their
-/// secondary condition: the source's 10 percent.
-pub(in crate::studies) const ALPHA: f64 = 0.1;
+/// How near to linear scaling a program runs alone under the fair schedulers and `pdpa`, and the α
+/// of the secondary condition: the source's 10 percent.
+pub(in crate::studies) const ALPHA: f64 = NEAR_LINEAR;
 /// Efficiencies between which `pdpa` is content; the policy's own.
 const PDPA: (f64, f64) = (0.5, 0.9);
 
@@ -20,51 +23,76 @@ pub(in crate::studies) struct Entrant {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::studies) enum How {
     Gang,
-    Fair(Use, Secondary),
+    Fair(Use, Standard, Secondary),
     Greedy,
     Pdpa,
     /// By trying all.
-    Exhaustive(Objective),
+    Exhaustive(Quest),
 }
 
-/// All, the gang first; those after [`MAIN`] differ from the fair ones in the secondary condition.
-pub(in crate::studies) const ENTRANTS: [Entrant; 11] = [
+/// All, the gang first; those after [`MAIN`] are other readings of the fair ones.
+pub(in crate::studies) const ENTRANTS: [Entrant; 14] = [
     of("gang", How::Gang),
-    of("fair-mis", How::Fair(Use::Misses, Secondary::Printed)),
-    of("fair-com", How::Fair(Use::Bus, Secondary::Printed)),
+    of("fair-mis", fair(Use::Misses, Secondary::Printed)),
+    of("fair-com", fair(Use::Bus, Secondary::Printed)),
     of("greedy", How::Greedy),
     of("pdpa", How::Pdpa),
-    of("oracle-coschedule", How::Exhaustive(Objective::EnergyDelay)),
     of(
-        "oracle-coschedule:objective=throughput",
-        How::Exhaustive(Objective::Throughput),
+        "oracle-coschedule",
+        search(Objective::EnergyDelay, Members::Gaining),
+    ),
+    of(
+        "oracle-coschedule:members=all",
+        search(Objective::EnergyDelay, Members::All),
+    ),
+    of(
+        "oracle-coschedule:members=all,objective=throughput",
+        search(Objective::Throughput, Members::All),
     ),
     of(
         "fair-mis:secondary=reversed",
-        How::Fair(Use::Misses, Secondary::Reversed),
+        fair(Use::Misses, Secondary::Reversed),
     ),
+    of("fair-mis:secondary=off", fair(Use::Misses, Secondary::Off)),
     of(
-        "fair-mis:secondary=off",
-        How::Fair(Use::Misses, Secondary::Off),
+        "fair-mis:better-than=slot",
+        How::Fair(Use::Misses, Standard::Slot, Secondary::Printed),
     ),
     of(
         "fair-com:secondary=reversed",
-        How::Fair(Use::Bus, Secondary::Reversed),
+        fair(Use::Bus, Secondary::Reversed),
     ),
+    of("fair-com:secondary=off", fair(Use::Bus, Secondary::Off)),
     of(
-        "fair-com:secondary=off",
-        How::Fair(Use::Bus, Secondary::Off),
+        "fair-com:better-than=slot",
+        How::Fair(Use::Bus, Standard::Slot, Secondary::Printed),
     ),
 ];
 
 /// The baseline.
 pub(in crate::studies) const GANG: usize = 0;
 /// Those that figures show.
-pub(in crate::studies) const MAIN: std::ops::Range<usize> = 1..7;
-/// The fair schedulers as the condition is printed.
+pub(in crate::studies) const MAIN: std::ops::Range<usize> = 1..8;
+/// Those that the source compares.
+pub(in crate::studies) const SOURCES: std::ops::Range<usize> = 1..6;
+/// The fair schedulers as the source has them.
 pub(in crate::studies) const FAIR: [usize; 2] = [1, 2];
-/// Every reading of the secondary condition: printed, reversed, off.
-pub(in crate::studies) const READINGS: [usize; 6] = [1, 7, 8, 2, 9, 10];
+/// The source's oracle.
+pub(in crate::studies) const ORACLE: usize = 5;
+/// The best round by energy-delay of all that there are.
+pub(in crate::studies) const BOUND: usize = 6;
+/// Every reading of the fair schedulers, in the order of [`READING_NAMES`].
+pub(in crate::studies) const READINGS: [[usize; 4]; 2] = [[1, 8, 9, 10], [2, 11, 12, 13]];
+/// Names of the readings: of the secondary condition, and of what a newcomer's slot must beat.
+pub(in crate::studies) const READING_NAMES: [&str; 4] = ["printed", "reversed", "off", "slot"];
+
+const fn fair(order: Use, secondary: Secondary) -> How {
+    How::Fair(order, Standard::Gang, secondary)
+}
+
+const fn search(objective: Objective, members: Members) -> How {
+    How::Exhaustive(Quest { objective, members })
+}
 
 const fn of(name: &'static str, how: How) -> Entrant {
     Entrant { name, how }
@@ -74,8 +102,11 @@ impl Entrant {
     /// Name in a legend.
     pub fn short(&self) -> &'static str {
         match self.how {
-            How::Exhaustive(Objective::EnergyDelay) => "oracle, energy-delay",
-            How::Exhaustive(Objective::Throughput) => "oracle, throughput",
+            How::Exhaustive(quest) => match (quest.members, quest.objective) {
+                (Members::Gaining, _) => "oracle",
+                (Members::All, Objective::EnergyDelay) => "bound, energy-delay",
+                (Members::All, Objective::Throughput) => "bound, throughput",
+            },
             _ => self.name,
         }
     }
@@ -84,17 +115,23 @@ impl Entrant {
     pub fn chooser(&self) -> Option<Box<dyn Chooser>> {
         Some(match self.how {
             How::Gang => Box::new(Gang::default()),
-            How::Fair(order, secondary) => Box::new(Fair::new(order, secondary, ALPHA)),
+            How::Fair(order, standard, secondary) => {
+                Box::new(Fair::new(order, standard, secondary, ALPHA))
+            }
             How::Greedy => Box::new(Greedy::default()),
             How::Pdpa => Box::new(Pdpa::new(PDPA.0, PDPA.1)),
             How::Exhaustive(_) => return None,
         })
     }
 
-    /// Whether programs that scale nearly linearly are left alone, and rounds that prove worse
-    /// than the gang are given up.
+    /// Whether rounds that prove worse than the gang are given up.
     pub fn is_fair(&self) -> bool {
         matches!(self.how, How::Fair(..))
+    }
+
+    /// Whether programs that scale nearly linearly are sampled on one core, and left alone.
+    pub fn leaves_linear(&self) -> bool {
+        self.is_fair() || self.how == How::Pdpa
     }
 }
 
@@ -106,12 +143,20 @@ mod tests {
     fn places_are_those_of_the_names() {
         assert_eq!(ENTRANTS[GANG].how, How::Gang);
         assert_eq!(FAIR.map(|i| ENTRANTS[i].name), ["fair-mis", "fair-com"]);
-        assert!(READINGS.iter().all(|&i| ENTRANTS[i].is_fair()));
-        assert!(
-            READINGS[..3]
-                .iter()
-                .all(|&i| ENTRANTS[i].name.starts_with("fair-mis"))
-        );
+        for (readings, first) in READINGS.iter().zip(FAIR) {
+            assert_eq!(readings[0], first);
+            let name = ENTRANTS[first].name;
+            let of_it = |&i: &usize| ENTRANTS[i].name.starts_with(name) && ENTRANTS[i].is_fair();
+            assert!(readings.iter().all(of_it));
+        }
         assert!(MAIN.into_iter().all(|i| i < 3 || !ENTRANTS[i].is_fair()));
+        let quest = |i: usize| match ENTRANTS[i].how {
+            How::Exhaustive(quest) => quest.members,
+            _ => unreachable!("{i} searches"),
+        };
+        assert_eq!(
+            (quest(ORACLE), quest(BOUND)),
+            (Members::Gaining, Members::All)
+        );
     }
 }

@@ -44,6 +44,17 @@ const fn share(key: &'static str, title: &'static str, value: Value) -> Measure 
     }
 }
 
+impl Measure {
+    /// Its unit in a headline.
+    pub fn unit_name(&self) -> &'static str {
+        match self.unit {
+            Some("%") => "percent",
+            Some(unit) => unit,
+            None => "ratio",
+        }
+    }
+}
+
 fn per_kilo(program: &Repeated, count: f64) -> f64 {
     1000.0 * count / program.counters.instructions
 }

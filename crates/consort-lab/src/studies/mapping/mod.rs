@@ -28,11 +28,11 @@ pub(super) const SOURCE: &str = "Wang, Dey, Mars, Tang, Davidson, Soffa, \"Perfo
 /// What all of these studies do otherwise.
 pub(super) const DIFFERS: &str = "Machine and programs are simulated: nine programs of PARSEC with \
     four threads each on a model of the Core 2 Quad Q9550. A program's work is what it does alone in \
-    0.2 s, not a run of its native input, so that both programs of a pair are equally long; the pair \
+    2 s, not a run of its native input, so that both programs of a pair are equally long; the pair \
     runs until the slower one has done its work three times, or is stopped after five times what \
     both take alone one after the other, and a time is then reckoned from how far the program is. os \
-    is a model of Linux 2.6 to 6.5. All amounts are means over five seeds. The quick scale has \
-    0.05 s, one seed, and seven of the 36 pairs, those that a study names.";
+    is a model of Linux 2.6 to 6.5. All amounts are means over three seeds. The quick scale has \
+    0.3 s, one seed, and seven of the 36 pairs, those that a study names.";
 
 /// The same seed for all, so that they share their runs.
 pub(super) const SEED: u64 = 12;

@@ -15,6 +15,8 @@ pub(in crate::studies) struct PairStudy {
     pub pair: Pair,
     pub mappings: &'static [&'static str],
     pub measures: &'static [Measure],
+    /// Measures that the source's chart shows beside times.
+    pub headline: &'static [Measure],
     /// The change of mapping, from one to the other, whose parts are shown.
     pub change: Option<[&'static str; 2]>,
     /// Measures that have a figure, with its title.
@@ -40,7 +42,7 @@ impl Study for PairStudy {
             measures: self.measures,
         };
         let mut output = StudyOutput {
-            tables: vec![view.table()?],
+            tables: vec![view.headline(self.headline)?, view.table()?],
             figures: vec![view.speeds()?],
             notes: vec![view.sentence()],
             runs: runs.seeds,

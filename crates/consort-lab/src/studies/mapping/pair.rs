@@ -1,13 +1,14 @@
 //! One pair of programs under some mappings: M2, M3, M5, M8, M10 and M12.
 //!
-//! Keys. Table `pair`: rows `PROGRAM/MAPPING`; columns `speed_over_os` and the measures'.
+//! Keys. Table `headline`: rows `PROGRAM, MAPPING over os` and `PROGRAM, MAPPING, MEASURE`. Table `pair`:
+//! rows `PROGRAM/MAPPING`; columns `speed_over_os` and the measures'.
 
 use super::measures::Measure;
 use super::plan::{MAPPINGS, Pair};
 use super::sweep::Runs;
 use super::views::{Draft, bars};
 use crate::mapping::OS;
-use crate::report::{Axis, Cell, Column, Figure, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::StudyError;
 use consort_core::stats::RatioInterval;
 
@@ -44,6 +45,24 @@ impl PairView<'_> {
             table.push(&key, std::iter::once(speed).chain(measures).collect())?;
         }
         Ok(table)
+    }
+
+    /// The bars of the source's chart: speeds over os, and some measures.
+    pub fn headline(&self, measures: &[Measure]) -> Result<Table, StudyError> {
+        let mut headline = Headline::new()?;
+        for (place, mapping, _) in self.rows().filter(|(_, mapping, _)| *mapping != OS) {
+            let row = format!("{}, {mapping} over os", self.pair[place]);
+            headline.add_gain(&row, self.runs.speed(self.pair, place, mapping, OS))?;
+        }
+        for measure in measures {
+            for (place, mapping, _) in self.rows() {
+                let title = measure.title;
+                let row = format!("{}, {mapping}, {title}", self.pair[place]);
+                let cell = self.runs.cell(self.pair, place, mapping, measure.value);
+                headline.add(&row, measure.unit_name(), cell)?;
+            }
+        }
+        Ok(headline.into_table())
     }
 
     /// Speeds of both programs over os, in words, and the two taken together.

@@ -1,6 +1,6 @@
 //! One measure of every program under every mapping, over all of its co-runners: M1 and M4.
 //!
-//! Keys. Table `programs`: rows `PROGRAM/MAPPING`, and `PROGRAM/alone`; columns the measure's key
+//! Keys. Table `headline`: rows `PROGRAM, MAPPING`. Table `programs`: rows `PROGRAM/MAPPING`, and `PROGRAM/alone`; columns the measure's key
 //! (mean over co-runners, interval over seeds), `least` and `most` (means over seeds, the co-runner
 //! with the least and the most), `co_runners`. Table `variation`: rows programs; column `percent`,
 //! by how much the largest mean over co-runners exceeds the smallest, and `lowest` and `highest`,
@@ -12,7 +12,7 @@ use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
 use super::views::{Draft, bars};
 use crate::context::Context;
-use crate::report::{Cell, Column, Figure, Table};
+use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::studies::symbiosis::cells::interval;
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::stats::mean;
@@ -45,7 +45,7 @@ impl Study for PerProgramStudy {
         notes.extend(notes::stopped(&runs));
         let table = view.table(&format!("{}, over co-runners", self.title))?;
         Ok(StudyOutput {
-            tables: vec![table, view.variation()?],
+            tables: vec![view.headline()?, table, view.variation()?],
             figures: vec![view.figure(self.title)?],
             notes,
             runs: runs.seeds,
@@ -73,6 +73,19 @@ impl PerProgram<'_> {
     fn over_seeds(&self, program: &str, mapping: &str) -> Vec<f64> {
         self.runs
             .over_co_runners(program, mapping, self.measure.value)
+    }
+
+    /// The bars of the source's chart: each program under each mapping, mean over co-runners.
+    fn headline(&self) -> Result<Table, StudyError> {
+        let mut headline = Headline::new()?;
+        for program in PROGRAMS {
+            for mapping in MAPPINGS {
+                let cell = interval(&self.over_seeds(program, mapping));
+                let row = format!("{program}, {mapping}");
+                headline.add(&row, self.measure.unit_name(), cell)?;
+            }
+        }
+        Ok(headline.into_table())
     }
 
     /// Table `programs`.

@@ -48,10 +48,10 @@ const NAMED: [[&str; 2]; 7] = [
 ];
 
 /// Time of a program's work alone, s, at the two scales.
-pub(super) const ALONE_S: [f64; 2] = [0.05, 0.2];
+pub(in crate::studies) const ALONE_S: [f64; 2] = [0.3, 2.0];
 
 /// Seeds at the two scales.
-pub(super) const SEEDS: [usize; 2] = [1, 5];
+pub(in crate::studies) const SEEDS: [usize; 2] = [1, 3];
 
 /// Two programs.
 pub(in crate::studies) type Pair = [&'static str; 2];

@@ -3,7 +3,7 @@
 //! Small suites of PARSEC on the machine of the co-schedulers' source. Of four programs all slots
 //! can be simulated ([`Slots`]), so the best round is known, not estimated. The schedulers ask for
 //! trials and are told the same simulations; the round that each ends with is worth what these say.
-//! So is that of the search by estimates, `oracle-coschedule`, which stands for the best in the
+//! So are those of the searches by estimates, `oracle-coschedule`, which stand for the best in the
 //! studies of co-scheduling, where there are too many slots to simulate all.
 //!
 //! Pitfall: the best round is the best by trials of one seed that are shorter than those of the
@@ -14,7 +14,7 @@ use super::chosen::chosen;
 use super::gaps::{Row, missing_percent};
 use super::slots::{Slots, all};
 use crate::context::Context;
-use crate::experiment::slots::{Quantum, Suite, Trials, best_rounds};
+use crate::experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
 use crate::studies::asymmetry::mixes::draw_all;
 use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, How, MAIN};
 use crate::studies::coscheduling::published::PUBLISHED;
@@ -147,14 +147,19 @@ impl Ground<'_> {
 
     /// The round of every scheduler.
     fn rounds(&self, slots: &Slots) -> Result<Vec<Vec<Slot>>, StudyError> {
-        let objectives = OBJECTIVES.map(|(_, objective)| objective);
-        let estimated = best_rounds(&self.suite, &objectives, self.quantum(), self.context);
-        let estimated = estimated.map_err(failed("search by estimates"))?;
-        let mut estimated = objectives.into_iter().zip(estimated);
+        let quests = schedulers().iter().filter_map(|entrant| match entrant.how {
+            How::Exhaustive(quest) => Some(quest),
+            _ => None,
+        });
+        let quests: Vec<Quest> = quests.collect();
+        let estimated = best_rounds(&self.suite, &quests, self.quantum(), self.context);
+        let mut estimated = estimated
+            .map_err(failed("search by estimates"))?
+            .into_iter();
         let round = |entrant: &Entrant| match entrant.how {
-            How::Exhaustive(by) => {
-                let found = estimated.find(|(objective, _)| *objective == by);
-                Ok(found.map_or_else(Vec::new, |(_, found)| found.round.slots))
+            How::Exhaustive(_) => {
+                let found = estimated.next();
+                Ok(found.map_or_else(Vec::new, |found| found.round.slots))
             }
             _ => chosen(entrant, self.suite.cores(), slots).map_err(failed(entrant.name)),
         };
@@ -259,8 +264,11 @@ mod tests {
             row.unwrap().mean_percent()
         };
         for (key, oracle) in [
-            ("energy-delay", "oracle-coschedule"),
-            ("throughput", "oracle-coschedule:objective=throughput"),
+            ("energy-delay", "oracle-coschedule:members=all"),
+            (
+                "throughput",
+                "oracle-coschedule:members=all,objective=throughput",
+            ),
         ] {
             // Estimates may be a little wrong; blind turns are further off.
             assert!(mean(key, oracle) < 10.0 && mean(key, oracle) < mean(key, "gang"));

@@ -132,10 +132,11 @@ pub(super) fn of_coschedules(coschedules: &Coschedules, rows: &[Row]) -> String 
          slots of each simulated. What rounds are worse than the best of all, mean and worst: {}. \
          Slots of a round on average: {}. oracle-coschedule estimates slots, since twelve programs \
          have too many to simulate, and simulates those of the rounds that it takes for the best; \
-         its gap is what that costs. The best rounds have nearly all programs in one slot, where all \
-         quanta are everyone's and what each cannot use of the machine goes to others; greedy adds \
-         a program only where that raises throughput per watt, the fair ones only where every \
-         member's energy-delay falls once more. The best rounds are the best by the trials by which \
+         with members=all its gap, by its own objective, is what that costs; else it leaves programs \
+         that scale nearly linearly alone and lets nobody lose. The best rounds have nearly all programs in one slot, where all \
+         quanta are everyone's and what each cannot use of the machine goes to others; greedy packs \
+         programs at the numbers of cores that suit them by themselves, the fair ones add a program \
+         only where every member's energy-delay stays below that in the gang. The best rounds are the best by the trials by which \
          they were chosen: measured for longer with another seed, their energy-delay changes by \
          {energy_delay:+.2} % and their throughput by {:+.2} %.",
         joined(OBJECTIVES.iter().map(group)),

@@ -24,8 +24,16 @@ fn suite(names: &[&str]) -> Suite {
 }
 
 fn search(suite: &Suite, objective: Objective, count: usize) -> BestRound {
+    let quest = Quest {
+        objective,
+        members: Members::All,
+    };
+    found(suite, quest, count)
+}
+
+fn found(suite: &Suite, quest: Quest, count: usize) -> BestRound {
     let context = Context::new(1, Scale::Quick, workers(count), &|_| ());
-    best_rounds(suite, &[objective], QUANTUM, &context)
+    best_rounds(suite, &[quest], QUANTUM, &context)
         .unwrap()
         .remove(0)
 }
@@ -47,6 +55,30 @@ fn the_round_is_no_worse_than_gang_and_every_program_is_in_it() {
             Objective::Throughput => assert!(found.round.value >= 1.0),
         }
     }
+}
+
+/// swaptions scales linearly; what the others gain is measured against one for it.
+#[test]
+fn near_linear_programs_are_not_searched_and_nobody_loses_where_only_who_gains_may_share() {
+    let suite = suite(&["canneal", "streamcluster", "swaptions"]);
+    let quest = Quest::default();
+    assert_eq!(quest.members, Members::Gaining);
+    let found = found(&suite, quest, 2);
+    let linear = ProgramId(2);
+    assert!(found.round.slots.contains(&Slot::alone(linear, 8)));
+    let trials = Trials::new(&suite, QUANTUM, 1);
+    let gang: BTreeMap<ProgramId, Measure> = { suite.ids() }
+        .map(|id| (id, trials.run(&Slot::alone(id, 8)).unwrap().measures[0]))
+        .collect();
+    let slots = found.round.slots.iter();
+    let slots: Vec<Trial> = slots.map(|slot| trials.run(slot).unwrap()).collect();
+    for (id, alone) in &gang {
+        let trial = slots.iter().find(|trial| trial.of(*id).is_some()).unwrap();
+        let own = trial.of(*id).unwrap().energy_delay(trial.slot.quanta());
+        assert!(own <= alone.energy_delay(1) * (1.0 + 1e-12), "{id}");
+    }
+    let value = Objective::EnergyDelay.of(&slots, &gang);
+    assert!((found.round.value - value).abs() < 1e-9);
 }
 
 #[test]
@@ -84,7 +116,7 @@ fn of_two_programs_no_simulated_round_is_better_by_more_than_estimates_are_wrong
 fn too_much_is_refused_before_anything_is_simulated() {
     let suite = suite(&["swaptions"; 17]);
     let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
-    let refused = best_rounds(&suite, &[Objective::EnergyDelay], QUANTUM, &context);
+    let refused = best_rounds(&suite, &[Quest::default()], QUANTUM, &context);
     let text = refused.unwrap_err().to_string();
     assert_eq!(
         text,
