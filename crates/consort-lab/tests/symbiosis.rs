@@ -168,7 +168,12 @@ fn s4_sets_every_policy_against_random() {
     assert_eq!(row_keys(&output, "programs"), mixes);
     let even = row_keys(&output, "evenly-placed");
     assert_eq!(even, by_policy(&["4", "5", "all"]));
-    let longer = ["4/01/linux", "4/01/symbiotic", "5/01/linux", "5/01/symbiotic"];
+    let longer = [
+        "4/01/linux",
+        "4/01/symbiotic",
+        "5/01/linux",
+        "5/01/symbiotic",
+    ];
     assert_eq!(row_keys(&output, "time-alone"), longer);
     assert_eq!(
         figure_keys(&output),

@@ -80,7 +80,11 @@ impl Study for S1 {
 
 /// What the fit gave for an event: its parameters and R².
 fn fitted<'a>(lesson: &'a Lesson, event: &str) -> Option<(&'a Parameters, Option<f64>)> {
-    let at = lesson.set.components.iter().position(|name| name == event)?;
+    let at = lesson
+        .set
+        .components
+        .iter()
+        .position(|name| name == event)?;
     let parameters = lesson.fit.level.parameters().get(at)?;
     Some((parameters, lesson.fit.r2.get(at).copied().flatten()))
 }
@@ -201,7 +205,8 @@ fn notes(top: &Lesson, causes: &Lesson) -> Vec<String> {
     let of = |lesson: &Lesson| -> Vec<String> {
         let named = ours(lesson);
         let both = named.iter().zip(&lesson.fit.r2);
-        both.filter_map(|((name, p), r2)| what(name, p, *r2)).collect()
+        both.filter_map(|((name, p), r2)| what(name, p, *r2))
+            .collect()
     };
     let mut notes = vec![fitted, BASE.to_owned()];
     notes.extend(of(top));

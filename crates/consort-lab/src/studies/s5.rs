@@ -44,11 +44,7 @@ impl Study for S5 {
         let grid = Grid::of(context)?;
         let slowdowns = slowdowns(&grid);
         Ok(StudyOutput {
-            tables: vec![
-                headline(&grid)?,
-                by_cores(&grid)?,
-                by_program(&slowdowns)?,
-            ],
+            tables: vec![headline(&grid)?, by_cores(&grid)?, by_program(&slowdowns)?],
             figures: vec![cores_figure(&grid)?, programs_figure(&grid, &slowdowns)?],
             notes: notes(&grid, &slowdowns),
             runs: grid.runs,

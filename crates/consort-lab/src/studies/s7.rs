@@ -13,7 +13,7 @@ use super::symbiosis::cells::interval;
 use super::symbiosis::mixes::Mix;
 use super::symbiosis::{NEAR_FIRST_HALF, Prepared, SEED, SOURCE, chip_with_memory, phases};
 use crate::context::Context;
-use crate::report::{Axis, Column, Figure, HeatMap, Headline, Plot, Table};
+use crate::report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::stats::mean;
 

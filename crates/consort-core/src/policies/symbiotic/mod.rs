@@ -37,8 +37,8 @@ mod tests;
 mod trained;
 
 use self::actual::{Actual, core_of};
-use self::asymmetry::{Asymmetry, Halves};
 pub use self::asymmetry::CORE_DISADVANTAGE;
+use self::asymmetry::{Asymmetry, Halves};
 use self::isolation::Isolation;
 pub use self::objective::Objective;
 use self::options::{CoreAsymmetry, OPTIONS, keeps_home};

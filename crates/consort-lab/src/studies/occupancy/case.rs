@@ -1,7 +1,7 @@
 //! One machine with one kind of load, in the setups in which it is run.
 
 use super::helpers;
-use super::{LENGTHS, POLICIES, Policy};
+use super::{LENGTHS, Length, POLICIES, Policy};
 use crate::context::Context;
 use crate::experiment::{Experiment, Sequence, Work, measure_whole};
 use crate::study::StudyError;
@@ -15,9 +15,6 @@ use std::sync::Arc;
 
 /// Time that each program of a pair takes alone for equal work at the quick scale, s.
 const QUICK_ALONE_S: f64 = 10.0;
-/// Share of its length that every program of a pair has when each runs once, at the quick and the
-/// full scale: lengths stay in proportion.
-const LENGTH_SHARE: [f64; 2] = [0.01, 1.0];
 /// Time that each kernel of a thread takes alone, s, at the quick and the full scale: several
 /// quanta.
 const KERNEL_S: [f64; 2] = [3.0, 10.0];
@@ -50,8 +47,8 @@ pub(in crate::studies) enum Load {
 /// How long programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// As in the source: all start together and each runs once. The floating-point programs of a
-    /// pair are as many times as long as they are as [`LENGTHS`] says at this position.
+    /// As in the source: all start together and each runs once. How long the programs of a pair are
+    /// says [`LENGTHS`] at this position.
     Once(usize),
     /// Equal work for all, again and again until the last has done its own.
     Equal,
@@ -118,17 +115,18 @@ impl Case {
         Ok((experiment, work))
     }
 
-    /// Both programs from beginning to end, for every length of the second.
+    /// Both programs from beginning to end, by [`LENGTHS`].
     fn whole(
         &self,
         chip: &Arc<Chip>,
         programs: &[Arc<ProgramSpec>; 2],
         context: &Context<'_>,
     ) -> Result<Vec<Setup>, StudyError> {
-        let share = context.by_scale(LENGTH_SHARE[0], LENGTH_SHARE[1]);
-        let setup = |(_, length): (&str, f64)| {
+        let setup = |length: Length| {
+            let share = length.share(context);
             let [int, fp] = programs;
-            let stretched = [stretched(int, share), stretched(fp, share * length)].map(Arc::new);
+            let stretched = [stretched(int, share), stretched(fp, share * length.fp)];
+            let stretched = stretched.map(Arc::new);
             let mut work = Vec::with_capacity(chip.places().len());
             for program in &stretched {
                 let one = instance(program.name.clone(), program);

@@ -59,11 +59,7 @@ fn label(key: &str) -> String {
     key.replace('/', " ")
 }
 
-fn speedups(
-    what: &Speedups,
-    measured: &[Measured<'_>],
-    runs: usize,
-) -> Result<Figure, StudyError> {
+fn speedups(what: &Speedups, measured: &[Measured<'_>], runs: usize) -> Result<Figure, StudyError> {
     let one = |m: &Measured<'_>, policy| bar(&(what.of)(m, policy)?.into());
     let series = |policy: usize| BarSeries {
         name: POLICIES[policy].name.to_owned(),

@@ -36,9 +36,16 @@ fn gains(m: &Measured<'_>, headline: &mut Headline) -> Result<(), StudyError> {
 
 /// Changes of L2 misses, for pairs.
 fn misses(m: &Measured<'_>, headline: &mut Headline) -> Result<(), StudyError> {
-    for policy in [WORKOVER, AGGREGATE].into_iter().filter(|_| m.case.is_pair()) {
+    for policy in [WORKOVER, AGGREGATE]
+        .into_iter()
+        .filter(|_| m.case.is_pair())
+    {
         let class = Class::all(m, policy);
-        let row = format!("L2 misses, {} over linux, {}", POLICIES[policy].name, case(m));
+        let row = format!(
+            "L2 misses, {} over linux, {}",
+            POLICIES[policy].name,
+            case(m)
+        );
         headline.add(&row, "percent", class.l2_change_percent())?;
     }
     Ok(())

@@ -26,8 +26,9 @@
 //!   the FPU's pipes in use, over all cores, on the core where it is highest and where it is lowest
 //!   at each moment;
 //! - `ends`, each program once: `end_s` (when the last of the class ends), `l2_change_percent`;
-//! - `lengths`, pairs only, each program once, rows with `/fp-as-it-is`, `/fp-halved` and
-//!   `/fp-doubled`: `makespan_s`, `speedup_over_linux`.
+//! - `lengths`, pairs only, each program once, rows with `/as-it-is`, `/shortened`,
+//!   `/shortened-fp-halved` and `/shortened-fp-doubled`: `length_percent` (of what descriptions say),
+//!   `makespan_s`, `speedup_over_linux`.
 //!
 //! All intervals are over runs that differ in their seed; ratios are taken run by run.
 
@@ -61,7 +62,7 @@ pub(super) const DIFFERS_PAIRS: &str = "The machine is simulated, and so are the
     as long as its description says, from measurements of its instructions on another chip (quick: \
     a hundredth of that, in proportion), and starts with the others. The runs differ in their seed: \
     where linux starts each program, bursts of the programs, errors of counters. Added is the same \
-    with one class half and twice as long, and with equal work for all: what a program does alone in \
+    at a tenth of the lengths, there also with one class half and twice as long, and with equal work for all: what a program does alone in \
     a set time (300 s on Bulldozer, 60 s on POWER7, 10 s at the quick scale), again and again until \
     the last has done its own; there speedup is of system throughput.";
 
@@ -97,12 +98,36 @@ const LINUX: usize = 0;
 const WORKOVER: usize = 1;
 const AGGREGATE: usize = 2;
 
-/// By how much the floating-point programs of a pair are longer than they are.
-const LENGTHS: [(&str, f64); 3] = [
-    ("fp-as-it-is", 1.0),
-    ("fp-halved", 0.5),
-    ("fp-doubled", 2.0),
+/// How long the programs of a pair are, in proportion to what their descriptions say.
+#[derive(Clone, Copy, Debug)]
+struct Length {
+    /// The end of its rows' keys.
+    name: &'static str,
+    /// Of all programs, at the full scale.
+    share: f64,
+    /// Of the floating-point programs, on top of it.
+    fp: f64,
+}
+
+impl Length {
+    /// Of all programs, at the context's scale.
+    fn share(self, context: &Context<'_>) -> f64 {
+        const QUICK: f64 = 0.01;
+        context.by_scale(QUICK, self.share)
+    }
+}
+
+/// The first is the source's.
+const LENGTHS: [Length; 4] = [
+    length("as-it-is", 1.0, 1.0),
+    length("shortened", 0.1, 1.0),
+    length("shortened-fp-halved", 0.1, 0.5),
+    length("shortened-fp-doubled", 0.1, 2.0),
 ];
+
+const fn length(name: &'static str, share: f64, fp: f64) -> Length {
+    Length { name, share, fp }
+}
 
 /// A policy by the name that rows bear.
 struct Policy {
@@ -158,12 +183,12 @@ impl<'a> Results<'a> {
         })
     }
 
-    fn tables(&self) -> Result<Vec<Table>, StudyError> {
+    fn tables(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         let mut tables = vec![headline::table(&self.once)?, once::table(&self.once)?];
         tables.extend(tables::tables(&self.equal)?);
         tables.push(once::ends(&self.once)?);
         if self.once.iter().any(|m| m.case.is_pair()) {
-            tables.push(once::lengths(&self.once, &self.stretched)?);
+            tables.push(once::lengths(&self.once, &self.stretched, context)?);
         }
         Ok(tables)
     }
@@ -176,7 +201,7 @@ pub(super) fn run(cases: &[Case], context: &Context<'_>) -> Result<StudyOutput, 
     let runs = context.by_scale(3, 10);
     let results = Results::of(&prepared, runs, context)?;
     Ok(StudyOutput {
-        tables: results.tables()?,
+        tables: results.tables(context)?,
         figures: figures::figures(&results.once, &results.equal, runs)?,
         notes: notes::notes(&results.once, &results.equal),
         runs,

@@ -26,7 +26,11 @@ fn time(m: &Measured<'_>) -> String {
     let others: Vec<String> = { m.policies().filter(|p| *p != WORKOVER) }
         .map(|p| {
             let longer = RatioInterval::paired(&makespans(m, p), &makespans(m, WORKOVER));
-            format!("{} needs {} times workover's", POLICIES[p].name, ratio_text(longer))
+            format!(
+                "{} needs {} times workover's",
+                POLICIES[p].name,
+                ratio_text(longer)
+            )
         })
         .collect();
     let end = |(name, programs): &(&str, Range<usize>)| {

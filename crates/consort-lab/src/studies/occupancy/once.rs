@@ -4,6 +4,7 @@ use super::classes::Class;
 use super::runs::Outcome;
 use super::tables::{by_policy, cell, extent, interval, ratio};
 use super::{AGGREGATE, LENGTHS, LINUX, Measured};
+use crate::context::Context;
 use crate::report::{Column, Table};
 use crate::study::StudyError;
 use std::ops::Range;
@@ -69,20 +70,24 @@ pub(super) fn end_s(outcome: &Outcome, programs: &Range<usize>) -> f64 {
 pub(super) fn lengths(
     once: &[Measured<'_>],
     stretched: &[Vec<Measured<'_>>],
+    context: &Context<'_>,
 ) -> Result<Table, StudyError> {
     let columns = vec![
+        Column::with_unit("length_percent", "Length of programs", "% of theirs"),
         Column::with_unit("makespan_s", "Time until all have finished", "s"),
         Column::plain("speedup_over_linux", "Speedup over linux"),
     ];
-    let title = "Each program once, the floating-point programs of other lengths";
+    let title = "Each program once, at other lengths, and with other lengths of one class";
     let mut table = Table::new("lengths", title, columns)?;
     let all = std::iter::once(once).chain(stretched.iter().map(Vec::as_slice));
-    for ((name, _), measured) in LENGTHS.iter().zip(all) {
+    for (length, measured) in LENGTHS.iter().zip(all) {
+        let percent = 100.0 * length.share(context);
         for m in measured {
             for policy in m.policies() {
                 let time = interval(&m.over(policy, MAKESPAN));
-                let cells = vec![time, ratio(m, LINUX, policy, MAKESPAN)];
-                table.push(&format!("{}/{name}", m.row(policy)), cells)?;
+                let speedup = ratio(m, LINUX, policy, MAKESPAN);
+                let row = format!("{}/{}", m.row(policy), length.name);
+                table.push(&row, vec![percent.into(), time, speedup])?;
             }
         }
     }

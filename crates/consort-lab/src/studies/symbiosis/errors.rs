@@ -38,7 +38,11 @@ pub(in crate::studies) fn headline(
     for (name, errors) in KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]) {
         let spread = (about.kind)(errors);
         let mean = spread.size.mean_absolute_percent;
-        headline.add(&format!("mean error of the {model}, {name}"), "percent", mean)?;
+        headline.add(
+            &format!("mean error of the {model}, {name}"),
+            "percent",
+            mean,
+        )?;
         let row = format!("errors within 10 percent, {name}");
         headline.add(&row, "percent", within(spread, 10.0))?;
     }

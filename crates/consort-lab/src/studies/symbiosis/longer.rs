@@ -30,11 +30,20 @@ impl Observer for Blind {
 /// columns `stp_over_random` as in the grid, `stp_over_random_long` with the paper's time alone,
 /// `difference_percent`.
 pub(in crate::studies) fn table(context: &Context<'_>) -> Result<Table, StudyError> {
-    let mixes: Vec<Mix> = mixes(context).into_iter().filter(|m| m.number == 1).collect();
+    let mixes: Vec<Mix> = mixes(context)
+        .into_iter()
+        .filter(|m| m.number == 1)
+        .collect();
     let times = [ALONE_S, LONG_S].map(|[quick, full]| context.by_scale(quick, full));
     let columns = vec![
-        Column::plain("stp_over_random", &format!("STP over random, {} s alone", times[0])),
-        Column::plain("stp_over_random_long", &format!("The same, {} s alone", times[1])),
+        Column::plain(
+            "stp_over_random",
+            &format!("STP over random, {} s alone", times[0]),
+        ),
+        Column::plain(
+            "stp_over_random_long",
+            &format!("The same, {} s alone", times[1]),
+        ),
         Column::with_unit("difference_percent", "The first over the second", "%"),
     ];
     let title = "Whether shorter work gives the same: the first workload for each number of cores";
@@ -46,7 +55,10 @@ pub(in crate::studies) fn table(context: &Context<'_>) -> Result<Table, StudyErr
             let cells = [&short, &long].map(|stps| ratio(&stps[policy], &stps[0]));
             let [short, long] = cells;
             let difference = difference_percent(&short, &long);
-            table.push(&format!("{}/{name}", mix.key()), vec![short, long, difference])?;
+            table.push(
+                &format!("{}/{name}", mix.key()),
+                vec![short, long, difference],
+            )?;
         }
     }
     Ok(table)
@@ -77,12 +89,17 @@ fn stps(
             jobs.extend(seeds.clone().map(|seed| (one, policy, seed)));
         }
     }
-    let results = context.map(&jobs, |(one, policy, seed)| one.run(policy, *seed, Box::new(Blind)))?;
+    let results = context.map(&jobs, |(one, policy, seed)| {
+        one.run(policy, *seed, Box::new(Blind))
+    })?;
     let results: Vec<RunResult> = results.into_iter().collect::<Result<_, _>>()?;
     let by_policy: Vec<Vec<f64>> = { results.chunks(runs) }
         .map(|runs| runs.iter().map(|run| run.stp).collect())
         .collect();
-    Ok(by_policy.chunks(POLICIES.len()).map(<[_]>::to_vec).collect())
+    Ok(by_policy
+        .chunks(POLICIES.len())
+        .map(<[_]>::to_vec)
+        .collect())
 }
 
 #[cfg(test)]
