@@ -43,7 +43,7 @@ static INFO: StudyInfo = StudyInfo {
                class runs without the other. Ten runs; speedup and L2 misses.",
     differs: occupancy::DIFFERS_PAIRS,
     default_seed: 3,
-    full_seconds_hint: 150,
+    full_seconds_hint: 70,
 };
 
 impl Study for W3 {

@@ -45,7 +45,7 @@ static INFO: StudyInfo = StudyInfo {
                runs; speedup and L2 misses.",
     differs: occupancy::DIFFERS_PAIRS,
     default_seed: 4,
-    full_seconds_hint: 900,
+    full_seconds_hint: 1100,
 };
 
 impl Study for W4 {

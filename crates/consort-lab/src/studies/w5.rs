@@ -33,7 +33,7 @@ static INFO: StudyInfo = StudyInfo {
                are done under the default scheduler and under WorkOver; runs and their spread.",
     differs: occupancy::DIFFERS_KERNELS,
     default_seed: 5,
-    full_seconds_hint: 3,
+    full_seconds_hint: 6,
 };
 
 impl Study for W5 {

@@ -36,7 +36,7 @@ static INFO: StudyInfo = StudyInfo {
                spread.",
     differs: occupancy::DIFFERS_KERNELS,
     default_seed: 6,
-    full_seconds_hint: 20,
+    full_seconds_hint: 30,
 };
 
 impl Study for W6 {
