@@ -13,7 +13,7 @@ const POLICIES: [&str; 6] = [
     "l1-bandwidth",
     "symbiotic",
     "oracle",
-    "symbiotic-any-node",
+    "symbiotic-in-node",
 ];
 const STACK: [&str; 5] = [
     "PM_GRP_CMPL",
@@ -86,7 +86,12 @@ fn s1_has_fitted_and_published_parameters_apart() {
     let published = ["base", "fixed point", "floating point", "data cache miss"];
     assert_eq!(row_keys(&output, "published"), published);
     assert_eq!(value(&output, "published", "base", "beta"), 1.698);
-    assert_eq!(figure_keys(&output), ["parameters", "published"]);
+    assert_eq!(figure_keys(&output), ["parameters", "causes", "published"]);
+    assert_eq!(row_keys(&output, "counterparts"), published);
+    for row in published {
+        let r2 = value(&output, "counterparts", row, "r2");
+        assert!((0.0..=1.0).contains(&r2), "{row}: {r2}");
+    }
     for row in ["PM_GRP_CMPL", "PM_CMPLU_STALL", "PM_GCT_NOSLOT_CYC"] {
         let r2 = value(&output, "parameters", row, "r2");
         assert!((0.0..=1.0).contains(&r2), "{row}: {r2}");
@@ -107,6 +112,27 @@ fn histogram_is_whole(output: &StudyOutput) {
         assert!(of("mean_abs_percent") <= of("p95_percent"), "{row}");
     }
     assert_eq!(figure_keys(output), ["histogram"]);
+}
+
+/// Groups are of up to eight instructions alone and of up to four beside a co-runner, so a thread
+/// completes twice as many of them, whatever else happens.
+#[test]
+fn s1_has_twice_as_many_groups_beside_a_co_runner() {
+    let output = output("S1", 2);
+    let beta = value(&output, "counterparts", "base", "beta");
+    assert!((beta - 2.0).abs() < 0.2, "{beta}");
+}
+
+#[test]
+fn the_headline_of_every_study_comes_first_and_has_a_value() {
+    for id in ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8"] {
+        let output = output(id, 2);
+        let headline = &output.tables[0];
+        assert_eq!(headline.key(), "headline", "{id}");
+        let rows = headline.rows().iter();
+        let values = rows.filter_map(|row| headline.cell(&row.key, "value")?.value());
+        assert!(values.into_iter().any(f64::is_finite), "{id}");
+    }
 }
 
 #[test]
@@ -140,6 +166,15 @@ fn s4_sets_every_policy_against_random() {
     let mixes = ["4/01", "4/02", "5/01", "5/02"];
     assert_eq!(row_keys(&output, "workloads"), by_policy(&mixes));
     assert_eq!(row_keys(&output, "programs"), mixes);
+    let even = row_keys(&output, "evenly-placed");
+    assert_eq!(even, by_policy(&["4", "5", "all"]));
+    let longer = [
+        "4/01/linux",
+        "4/01/symbiotic",
+        "5/01/linux",
+        "5/01/symbiotic",
+    ];
+    assert_eq!(row_keys(&output, "time-alone"), longer);
     assert_eq!(
         figure_keys(&output),
         ["cores", "workloads-4", "workloads-5"]
@@ -234,7 +269,7 @@ fn s8_sets_learning_on_two_machines_against_the_others() {
     let output = same_for_any_workers("S8");
     assert_eq!(figure_keys(&output), ["policies", "learnt"]);
     let rows = row_keys(&output, "policies");
-    assert_eq!(rows.len(), 2 * 2 * 6);
+    assert_eq!(rows.len(), 2 * 2 * 7);
     for machine in ["all-nodes", "one-node"] {
         let of = |policy: &str, column: &str| {
             value(
@@ -245,6 +280,7 @@ fn s8_sets_learning_on_two_machines_against_the_others() {
             )
         };
         assert!(rows.contains(&format!("{machine}/4/core-asymmetry")));
+        assert!(rows.contains(&format!("{machine}/4/first-half")));
         assert_eq!(of("linux", "stp_over_linux"), 1.0);
         assert_eq!(of("linux", "alone_percent"), 0.0);
         assert!(of("core-asymmetry", "alone_percent") > of("symbiotic", "alone_percent"));

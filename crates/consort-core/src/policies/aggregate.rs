@@ -2,7 +2,9 @@
 //!
 //! Source: Peternier et al., FGCS, section 5: the most FPU-heavy threads fill
 //! the PUs of the first core, the next most heavy those of the second. It shows
-//! what bad luck costs, as a lower bound for studies.
+//! what bad luck costs, as a lower bound for studies. While threads only leave,
+//! those that remain stay where they are: when one class has ended, the other is
+//! not spread.
 
 use super::occupancy::{Arrangement, OPTIONS, Occupancy};
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo};

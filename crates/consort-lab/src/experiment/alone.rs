@@ -19,8 +19,8 @@ pub struct Work {
     pub alone_s: f64,
 }
 
-/// Instructions that no program does within a run; it only sets when a run would end.
-const ENDLESS: f64 = 1e18;
+/// Instructions in the unit in which programs state their lengths.
+const GIGA: f64 = 1e9;
 
 /// Rounds at most in which the work of a program with serial sections is found.
 const ROUNDS: u32 = 8;
@@ -52,6 +52,27 @@ pub fn measure_alone(
         return alone.to_its_end(first.instructions);
     }
     Ok(first)
+}
+
+/// All of a program, as long as its description says that it is, and what that takes alone under
+/// `linux`.
+///
+/// # Errors
+/// A program that makes no progress.
+pub fn measure_whole(
+    chip: &Arc<Chip>,
+    instance: &workload::Instance,
+    seed: u64,
+) -> Result<Work, ExperimentError> {
+    let phases = instance.program.phases.iter();
+    let instructions = GIGA * phases.map(|phase| phase.length_ginstr).sum::<f64>();
+    let alone = Alone {
+        chip,
+        instance,
+        seconds: 1.0,
+        seed,
+    };
+    alone.timed(instructions)
 }
 
 /// An instance by itself on a machine.
@@ -88,7 +109,7 @@ impl Alone<'_> {
 
     /// What it does of endless work in the time.
     fn of_endless(&self) -> Result<Work, ExperimentError> {
-        let mut machine = self.machine(ENDLESS)?;
+        let mut machine = self.machine(Instance::ENDLESS)?;
         machine.observe()?;
         let done = machine.results().first().map_or(0.0, |r| r.instructions);
         if done <= 0.0 {

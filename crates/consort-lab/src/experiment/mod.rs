@@ -2,7 +2,8 @@
 //!
 //! The method is that of spec chapter "Metrics and method": a program's work is
 //! what it does alone in a set time; together, a program that has done its work
-//! is noted and starts again, until the last has finished. Repetitions differ
+//! is noted and starts again, until the last has finished; or, where a source does so, each runs
+//! once from beginning to end ([`Experiment::run_once`]). Repetitions differ
 //! in their seed alone, and the same seeds serve every contender, so ratios are
 //! taken run by run.
 
@@ -23,7 +24,7 @@ pub mod slots;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use alone::{Work, measure_alone};
+pub use alone::{Work, measure_alone, measure_whole};
 pub use compare::{Comparison, Measure, Row, compare};
 pub use contender::Contender;
 pub use counters::{Counters, NOT_MODELLED, ThreadTime, Transactions};

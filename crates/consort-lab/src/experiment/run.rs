@@ -101,9 +101,38 @@ impl Experiment {
         observer: Option<Box<dyn Observer>>,
         listener: Option<Listener>,
     ) -> Result<RunResult, ExperimentError> {
-        let start = Instant::now();
         let told = Told { observer, listener };
-        let mode = RunMode::RestartUntilAllDone;
+        self.result(contender, work, seed, RunMode::RestartUntilAllDone, told)
+    }
+
+    /// One run in which no program starts again: PUs of programs that have done their work are
+    /// free for the others, and the run is over when the last has done its own.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_once(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<RunResult, ExperimentError> {
+        let told = Told {
+            observer,
+            listener: None,
+        };
+        self.result(contender, work, seed, RunMode::Once, told)
+    }
+
+    fn result(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        mode: RunMode,
+        told: Told,
+    ) -> Result<RunResult, ExperimentError> {
+        let start = Instant::now();
         let (mut wheel, decisions) = self.wheel(contender, work, seed, mode, told)?;
         let moves = self.turn_until_done(&mut wheel, work, 1)?;
         let decision_us = *decisions.borrow();
@@ -323,6 +352,37 @@ mod tests {
         let last = result.programs.iter().map(|p| p.together_s);
         assert_eq!(result.makespan_s, last.fold(0.0, f64::max));
         assert!(slowdowns.iter().all(|s| *s > 0.98), "{slowdowns:?}");
+    }
+
+    /// hmmer is three times as long as povray. It has the core to itself once povray has ended, and
+    /// does the rest as fast as alone.
+    #[test]
+    fn what_is_left_of_a_longer_program_runs_alone() {
+        let experiment = experiment("bulldozer-6282se", 1.0);
+        let mut work = experiment.work(1).unwrap();
+        work[0].instructions *= 3.0;
+        work[0].alone_s *= 3.0;
+        let linux = Contender::new("linux", "linux").unwrap();
+        let once = experiment.run_once(&linux, &work, 1, None).unwrap();
+        let again = experiment.run(&linux, &work, 1, None).unwrap();
+        let [hmmer, povray] = [0, 1].map(|i| once.programs[i].together_s);
+        assert!(povray < 0.5 * hmmer && once.makespan_s == hmmer);
+        assert!(once.programs[1].counters.instructions < 1.01 * work[1].instructions);
+        assert!(again.programs[1].counters.instructions > 2.0 * work[1].instructions);
+        assert!(once.makespan_s <= again.makespan_s);
+    }
+
+    /// A helper is there for as long as the others run, and has no row of its own.
+    #[test]
+    fn a_run_is_over_without_programs_that_have_no_end() {
+        let experiment = experiment("bulldozer-6282se", 1.0);
+        let mut work = experiment.work(1).unwrap();
+        work[1].instructions = Instance::ENDLESS;
+        let linux = Contender::new("linux", "linux").unwrap();
+        let once = experiment.run_once(&linux, &work, 1, None).unwrap();
+        let names: Vec<&str> = once.programs.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["hmmer"]);
+        assert_eq!(once.makespan_s, once.programs[0].together_s);
     }
 
     #[test]

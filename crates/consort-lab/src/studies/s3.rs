@@ -40,7 +40,8 @@ impl Study for S3 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let lesson = lesson(context)?;
         let components = components(&lesson)?;
-        let mut tables = errors::tables(&lesson, &INVERSE)?;
+        let mut tables = vec![errors::headline(&lesson, &INVERSE, "inverse model")?];
+        tables.extend(errors::tables(&lesson, &INVERSE)?);
         tables.push(components_table(&lesson, &components)?);
         tables.push(guesses(&lesson)?);
         let notes = vec![

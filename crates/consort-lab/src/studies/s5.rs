@@ -1,13 +1,16 @@
 //! S5: unfairness under each policy, from the runs of S4.
 //!
-//! Keys. Table `cores`: rows `CORES/POLICY` and `all/POLICY`; columns `unfairness`,
+//! Keys. Table `headline`: rows `unfairness of POLICY, CORES cores`. Table `cores`: rows `CORES/POLICY` and `all/POLICY`; columns `unfairness`,
 //! `unfairness_over_random`, `unfairness_over_linux`, `antt`, `largest_slowdown`,
 //! `smallest_slowdown` (means over workloads of means over runs; ratios geometric). Table
 //! `programs`: rows `PROGRAM`; a column of mean slowdowns for each policy. Figures `cores` and
 //! `programs`.
 
 use super::symbiosis::cells::{bar, known};
-use super::symbiosis::grid::{Grid, LINUX, Outcome, POLICIES, RANDOM, SYMBIOTIC, Value};
+use super::symbiosis::grid::{
+    Grid, L1_BANDWIDTH, LINUX, Outcome, POLICIES, RANDOM, SYMBIOTIC, Value,
+};
+use super::symbiosis::headline::{self, Unit};
 use super::symbiosis::{PROGRAMS, SEED, SOURCE};
 use crate::context::Context;
 use crate::report::{Axis, BarSeries, Bars, Column, Figure, Plot, Table};
@@ -21,7 +24,7 @@ static INFO: StudyInfo = StudyInfo {
     id: "S5",
     title: "Unfairness of 105 workloads on 4 to 10 cores of a POWER8",
     source: SOURCE,
-    section: "section 5, fairness",
+    section: "fairness (section number not checked)",
     original: "The runs of its throughput study (see S4): largest over smallest slowdown of the \
                programs of a workload, by number of cores.",
     differs: "The runs are those of S4 with what S4 does otherwise; with the same seed they are \
@@ -41,12 +44,20 @@ impl Study for S5 {
         let grid = Grid::of(context)?;
         let slowdowns = slowdowns(&grid);
         Ok(StudyOutput {
-            tables: vec![by_cores(&grid)?, by_program(&slowdowns)?],
+            tables: vec![headline(&grid)?, by_cores(&grid)?, by_program(&slowdowns)?],
             figures: vec![cores_figure(&grid)?, programs_figure(&grid, &slowdowns)?],
             notes: notes(&grid, &slowdowns),
             runs: grid.runs,
         })
     }
+}
+
+fn headline(grid: &Grid) -> Result<Table, StudyError> {
+    let policies = [RANDOM, LINUX, L1_BANDWIDTH, SYMBIOTIC];
+    let name = |policy: &str| format!("unfairness of {policy}");
+    headline::by_cores(grid, &policies, name, Unit::Ratio, |group, policy| {
+        grid.mean_of(group, policy, UNFAIRNESS)
+    })
 }
 
 fn by_cores(grid: &Grid) -> Result<Table, StudyError> {

@@ -1,6 +1,7 @@
 //! S7: how often programs share a core under symbiotic scheduling.
 //!
-//! Keys. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
+//! Keys. Table `headline`: rows `STABLE-OR-CHANGING workload, time beside the most frequent
+//! co-runner`. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
 //! `programs`. Table `summary`: rows `stable`, `changing`; columns `top_share_percent` (share of
 //! its time that a program spends beside its most frequent co-runner, mean over programs),
 //! `partners` (effective number of co-runners, the inverse of the sum of squared shares),
@@ -10,9 +11,9 @@
 use super::symbiosis::beside::Beside;
 use super::symbiosis::cells::interval;
 use super::symbiosis::mixes::Mix;
-use super::symbiosis::{Prepared, SEED, SOURCE, phases};
+use super::symbiosis::{NEAR_FIRST_HALF, Prepared, SEED, SOURCE, chip_with_memory, phases};
 use crate::context::Context;
-use crate::report::{Axis, Column, Figure, HeatMap, Plot, Table};
+use crate::report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::stats::mean;
 
@@ -23,7 +24,7 @@ static INFO: StudyInfo = StudyInfo {
     id: "S7",
     title: "Who shares a core with whom under symbiotic scheduling",
     source: SOURCE,
-    section: "section 5, co-schedules",
+    section: "co-schedules (section number not checked)",
     original: "Two workloads of ten programs on five cores of a POWER8, one in which the same \
                pairs share cores nearly all of the time and one in which they change: how often each \
                pair did.",
@@ -32,7 +33,8 @@ static INFO: StudyInfo = StudyInfo {
               what came out: the one whose programs' instructions per cycle vary least over time \
               alone, and the one whose vary most (mean over programs of standard deviation over \
               mean). A program's work takes 120 s alone (10 s at the quick scale, 4 workloads to \
-              choose from). Maps are those of the first run; the summary is over all.",
+              choose from). Memory is near the first half of the cores, as for S4; symbiotic pairs \
+              over the whole chip, as the source's scheduler does. Maps are those of the first run; the summary is over all.",
     default_seed: SEED,
     full_seconds_hint: 30,
 };
@@ -83,6 +85,7 @@ impl Study for S7 {
             .zip(chosen)
             .map(|(name, mix)| watch(name, &mixes[mix], &extent, context));
         let watched: Vec<Watched> = watched.collect::<Result<_, _>>()?;
+        tables.insert(0, headline(&watched)?);
         tables.push(summary(&watched)?);
         for one in &watched {
             tables.push(matrix(one)?);
@@ -119,7 +122,8 @@ fn watch(
     extent: &Extent,
     context: &Context<'_>,
 ) -> Result<Watched, StudyError> {
-    let prepared = Prepared::new(mix, extent.alone_s, context)?;
+    let near = Prepared::new(mix, extent.alone_s, context)?;
+    let prepared = near.on(&chip_with_memory(CORES, NEAR_FIRST_HALF)?);
     let seeds = (0..extent.runs as u64).map(|run| context.seed().wrapping_add(run));
     let seeds: Vec<u64> = seeds.collect();
     let runs = context.map(&seeds, |&seed| {
@@ -181,6 +185,18 @@ fn top_share_percents(one: &Watched) -> Vec<f64> {
     { one.runs.iter() }
         .map(|matrix| 100.0 * over_programs(matrix, top))
         .collect()
+}
+
+fn headline(watched: &[Watched]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for one in watched {
+        let row = format!(
+            "{} workload, time beside the most frequent co-runner",
+            one.name
+        );
+        headline.add(&row, "percent", interval(&top_share_percents(one)))?;
+    }
+    Ok(headline.into_table())
 }
 
 fn summary(watched: &[Watched]) -> Result<Table, StudyError> {

@@ -1,6 +1,6 @@
 //! W1: does the chip's floating-point event tell floating-point work from integer work?
 //!
-//! Keys. Table `counters`: rows `MACHINE/smtN/PROGRAM/COPIES`, for example
+//! Keys. Table `headline`: rows `FPU usage of the KIND product, MACHINE`. Table `counters`: rows `MACHINE/smtN/PROGRAM/COPIES`, for example
 //! `power7/smt4/matmul-fp/2`; columns `fpu_usage`, `cycles` and `instructions`
 //! (10⁹ per copy), `ipc` (per copy). Figures `fpu-bulldozer-6282se`,
 //! `fpu-power7`, `cycles`.
@@ -9,7 +9,7 @@ use super::alone::{Alone, Repeated, Told, repeat};
 use super::occupancy::SOURCE;
 use super::occupancy::profile::{BULLDOZER, Chart, FPU_USAGE, POWER7, bar, cell, short};
 use crate::context::Context;
-use crate::report::{Axis, Column, Figure, FigureError, Table, TableError};
+use crate::report::{Axis, Column, Figure, FigureError, Headline, Table, TableError};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 
 /// The study.
@@ -19,7 +19,7 @@ const INFO: StudyInfo = StudyInfo {
     id: "W1",
     title: "Counter validation with an integer and a floating-point matrix product",
     source: SOURCE,
-    section: "section 3 (choice of the events)",
+    section: "choice of the events (section 3; the number is not checked)",
     original: "Runs the product of 4x4 matrices, once of integers and once of floating-point \
                numbers, on an AMD Opteron 6282 SE (Bulldozer) and on an IBM POWER7, and reads the \
                floating-point event that its policy is to use: cycles in which the FPU is empty \
@@ -62,7 +62,7 @@ impl Study for W1 {
         let told = repeat(context, &all, count)?;
         let results = Results { all, told };
         Ok(StudyOutput {
-            tables: vec![results.table()?],
+            tables: vec![results.headline()?, results.table()?],
             figures: results.figures(count)?,
             notes: results.notes(),
             runs: count,
@@ -87,7 +87,29 @@ struct Results {
     told: Vec<Repeated>,
 }
 
+/// One copy alone on each machine.
+const PRINTED: [Place; 2] = [(BULLDOZER, 2, 1), (POWER7, 1, 1)];
+
 impl Results {
+    /// Usage and cycles of each product where it runs alone.
+    fn headline(&self) -> Result<Table, TableError> {
+        let mut headline = Headline::new()?;
+        for (machine, smt, copies) in PRINTED {
+            let here = |a: &Alone| (a.machine, a.smt, a.copies) == (machine, Some(smt), copies);
+            let rows = self.all.iter().zip(&self.told);
+            for (alone, told) in rows.filter(|(alone, _)| here(alone)) {
+                let kind = if alone.program == PROGRAMS[0] {
+                    "integer"
+                } else {
+                    "floating-point"
+                };
+                let row = format!("FPU usage of the {kind} product, {}", short(machine));
+                headline.add(&row, "ratio", cell(told, |t| t.fpu_usage))?;
+            }
+        }
+        Ok(headline.into_table())
+    }
+
     fn table(&self) -> Result<Table, TableError> {
         let columns = vec![
             Column::plain("fpu_usage", "FPU usage"),

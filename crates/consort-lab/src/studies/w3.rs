@@ -34,14 +34,16 @@ static INFO: StudyInfo = StudyInfo {
     id: "W3",
     title: "Four integer and four floating-point programs on Bulldozer",
     source: occupancy::SOURCE,
-    section: "section 5, SPEC CPU2006 on Bulldozer",
+    section: "SPEC CPU2006 on Bulldozer (section 5; the number is not checked)",
     original: "One NUMA node of an Opteron 6282 SE: 4 modules with 2 PUs each. Four copies of an \
                integer program beside four of a floating-point one, hmmer with povray and mcf with \
                sphinx3, under the default scheduler, WorkOver, and WorkOver inverted so that like \
-               goes with like; ten runs; speedup and L2 misses.",
+               goes with like and stays as it was placed. Whole programs, all started together, each \
+               run once: wall time until all eight have finished, so that what is left of the longer \
+               class runs without the other. Ten runs; speedup and L2 misses.",
     differs: occupancy::DIFFERS_PAIRS,
     default_seed: 3,
-    full_seconds_hint: 15,
+    full_seconds_hint: 70,
 };
 
 impl Study for W3 {

@@ -37,14 +37,15 @@ static INFO: StudyInfo = StudyInfo {
     id: "W4",
     title: "Integer and floating-point programs on POWER7, SMT2 and SMT4",
     source: occupancy::SOURCE,
-    section: "section 5, SPEC CPU2006 on POWER7",
+    section: "SPEC CPU2006 on POWER7 (section 5; the number is not checked)",
     original: "One POWER7 of 8 cores. Eight copies of an integer program beside eight of a \
                floating-point one in SMT2, sixteen beside sixteen in SMT4, h264ref with povray and \
-               gobmk with bwaves, under the default scheduler, WorkOver, and WorkOver inverted; \
-               ten runs; speedup and L2 misses.",
+               gobmk with bwaves, under the default scheduler, WorkOver, and WorkOver inverted. Whole \
+               programs, all started together, each run once: wall time until all have finished. Ten \
+               runs; speedup and L2 misses.",
     differs: occupancy::DIFFERS_PAIRS,
     default_seed: 4,
-    full_seconds_hint: 50,
+    full_seconds_hint: 1100,
 };
 
 impl Study for W4 {

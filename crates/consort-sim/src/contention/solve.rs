@@ -486,6 +486,7 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, line_wait: f64) -> Flow 
         tlb_misses: misses.tlb,
         tlb_walk_cycles: misses.tlb * setting.core.tlb.walk_cycles,
         fpu_busy_cycles: setting.fpu_busy_cycles(cpi),
+        groups: 1.0 / setting.width,
         use_distance: setting.use_distance(),
         in_order_cycles: setting.in_order_cycles(),
     }

@@ -181,6 +181,8 @@ pub struct Flow {
     pub tlb_walk_cycles: f64,
     /// Cycles in which a floating-point operation of the thread is in the FPU.
     pub fpu_busy_cycles: f64,
+    /// Dispatch groups, at least: those that the instructions fill in the core's mode.
+    pub groups: f64,
     /// Distance from a value to its first use, instructions.
     pub use_distance: f64,
     /// Cycles that it takes in order with the units here, were all data in the L1 and all branches

@@ -54,7 +54,7 @@ impl Engine {
                 return;
             }
             let times = self.mode.times();
-            self.done = self.programs.iter().all(|p| p.completions.len() >= times);
+            self.done = self.programs.iter().all(|p| p.has_done(times));
         }
         for (rank, t) in self.programs[p].members.clone().enumerate() {
             let work = self.programs[p].work[rank];
@@ -102,7 +102,6 @@ impl Engine {
         for t in self.programs[p].members.clone() {
             self.sleep(t, Status::Finished);
         }
-        let ended = |p: &super::Program| !p.completions.is_empty();
-        self.done = self.programs.iter().all(ended);
+        self.done = self.programs.iter().all(|p| p.has_done(1));
     }
 }

@@ -115,6 +115,7 @@ impl Engine {
             spin_s: spec.map_or(0.0, |t| t.spin_us * 1e-6),
             start_ps: after(0, instance.start_ms * 1e-3),
             begun: false,
+            is_endless: instance.instructions >= Instance::ENDLESS,
             paused: false,
             completions: Vec::new(),
             run_start_ps: 0,

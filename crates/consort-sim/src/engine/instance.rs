@@ -17,6 +17,12 @@ pub struct Instance {
     pub start_ms: f64,
 }
 
+impl Instance {
+    /// Instructions from which a program is there for the others: it never comes to its end, and
+    /// the run is over without it.
+    pub const ENDLESS: f64 = 1e18;
+}
+
 /// When a run is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunMode {

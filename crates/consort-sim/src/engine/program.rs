@@ -30,6 +30,8 @@ pub(crate) struct Program {
     /// When it begins, ps.
     pub(crate) start_ps: u64,
     pub(crate) begun: bool,
+    /// Whether a run is over without it.
+    pub(crate) is_endless: bool,
     /// Whether none of its threads may run.
     pub(crate) paused: bool,
     pub(crate) completions: Vec<Completion>,
@@ -60,6 +62,11 @@ impl Program {
         });
         self.before = (instructions, energy_j);
         self.run_start_ps = now;
+    }
+
+    /// Whether it has done its work so many times, or never will.
+    pub(crate) fn has_done(&self, times: usize) -> bool {
+        self.is_endless || self.completions.len() >= times
     }
 
     /// What it has done.

@@ -5,10 +5,12 @@
 
 mod preset_files;
 pub mod presets;
+mod quantity;
 mod reference;
 mod spec;
 mod validate;
 
+pub use quantity::Quantity;
 pub use reference::{Loaded, MachineError, MachineRef, Source};
 pub use spec::*;
 pub use validate::{MAX_PUS, validate};

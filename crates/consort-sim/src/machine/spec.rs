@@ -3,6 +3,7 @@
 //! Every key has its unit in its name. Unknown keys are errors. Ranges are
 //! checked by `validate.rs`, which names file, line, key and the valid range.
 
+use super::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -408,90 +409,4 @@ pub struct EventSpec {
     /// Whether it has a counter of its own.
     #[serde(default)]
     pub fixed: bool,
-}
-
-/// What an event counts: a quantity that the simulation accounts for.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// Core cycles in which the thread was on a PU.
-    Cycles,
-    /// Instructions completed.
-    Instructions,
-    /// Cycles in which no floating-point operation of the thread was in the FPU.
-    FpuEmptyCycles,
-    /// Floating-point operations completed.
-    FpOperations,
-    /// Accesses to the L1 data cache.
-    L1dAccesses,
-    /// Misses of the L1 data cache.
-    L1dMisses,
-    /// Misses of the L1 instruction cache.
-    L1iMisses,
-    /// Demand data misses of the L2, after prefetching: a line that a prefetcher of the core or
-    /// of the L2 has brought into the L2 in time is none. Where the prefetchers are the LLC's, or
-    /// there is no L2, all that misses before the LLC.
-    L2Misses,
-    /// Demand misses of the LLC.
-    LlcMisses,
-    /// Accesses to the LLC by demand.
-    LlcAccesses,
-    /// Lines fetched by prefetchers from memory.
-    PrefetchedLines,
-    /// Lines to and from memory: demand, prefetched, written back.
-    MemoryLines,
-    /// Lines read from memory: data by demand or prefetched, and code.
-    BurstReads,
-    /// Lines of code read from memory.
-    CodeLines,
-    /// Lines written back to memory.
-    WrittenLines,
-    /// Core cycles during which reads of data from memory were under way, summed over the reads.
-    OutstandingCycles,
-    /// Cycles in which memory's data moved over the bus for this thread.
-    BusBusyCycles,
-    /// Cycles that this thread's requests waited for the bus or the controller.
-    BusQueueCycles,
-    /// Branches completed.
-    Branches,
-    /// Branches mispredicted.
-    BranchMisses,
-    /// Cycles that mispredicted branches cost, in no stack that policies see; `stack-branch` is.
-    BranchMissCycles,
-    /// Cycles that instruction fetch cost, in no stack that policies see; `stack-fetch` is.
-    FetchStallCycles,
-    /// Data TLB misses that took a page walk.
-    TlbMisses,
-    /// Cycles that page walks take, whether others hide them or not.
-    TlbWalkCycles,
-    /// Cycles of the stack: work.
-    StackBase,
-    /// Cycles of the stack: waiting for functional units.
-    StackUnits,
-    /// Cycles of the stack: instruction fetch.
-    StackFetch,
-    /// Cycles of the stack: mispredicted branches.
-    StackBranch,
-    /// Cycles of the stack: data from L2, LLC, memory, page walks.
-    StackData,
-    /// Cycles of the stack: dispatch or commit taken by co-runners.
-    StackCoRunners,
-    /// Cycles of the stack: completion stalled by units or data, where one event has both.
-    StackCompletion,
-    /// Cycles of the stack: empty pipeline, for instruction fetch or a mispredicted branch,
-    /// where one event has both.
-    StackEmpty,
-    /// Cycles of the stack: all instructions finished, none completed. The simulation completes
-    /// what has finished at once, so there are none; a PMU spends a counter on them all the same.
-    StackFinished,
-    /// Cycles that misses of the LLC stall a thread, queueing included; a part of what
-    /// `stack-data` counts.
-    LlcMissCycles,
-    /// Distances in instructions from values to their first uses, summed over all instructions.
-    UseDistances,
-    /// Cycles that the instructions would take in order with this core's width and units, were all
-    /// data in the L1 and all branches predicted.
-    InOrderCycles,
 }

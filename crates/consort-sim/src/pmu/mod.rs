@@ -36,6 +36,5 @@ mod rotation;
 mod signals;
 mod simulated;
 
-pub use quantity::Bus;
 pub use readout::{Per, PmuError, Readout, ReadoutValue};
 pub use simulated::{Request, SimulatedPmu};

@@ -8,16 +8,16 @@ const NS_PER_S: f64 = 1e9;
 
 /// What carries memory's data to the chip.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bus {
+pub(super) struct Bus {
     /// Bytes per line.
-    pub line_bytes: f64,
+    line_bytes: f64,
     /// Bytes per ns.
-    pub bandwidth_gb_s: f64,
+    bandwidth_gb_s: f64,
 }
 
 impl Bus {
     /// The interconnect of a machine.
-    pub fn of(machine: &MachineSpec) -> Self {
+    fn of(machine: &MachineSpec) -> Self {
         Self {
             line_bytes: f64::from(machine.memory.line_bytes),
             bandwidth_gb_s: machine.interconnect.bandwidth_gb_s,
@@ -34,13 +34,95 @@ impl Bus {
     }
 }
 
+/// Cycles from the issue of an operation to its result, by what a stall is counted under.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Latencies {
+    /// Integer operations.
+    int: f64,
+    /// Branches.
+    branch: f64,
+    /// Floating-point operations.
+    fp: f64,
+    /// Vector operations.
+    vector: f64,
+    /// Loads that hit the L1.
+    load: f64,
+}
+
+impl Latencies {
+    /// Those of a machine's cores, which are of one type where they matter.
+    fn of(machine: &MachineSpec) -> Option<Self> {
+        let core = machine.core_types.values().next()?;
+        let (int, fp) = (core.units.int.latency_cycles, core.units.fp.latency_cycles);
+        let branch = core.units.branch.as_ref();
+        let vector = core.units.vector.as_ref();
+        Some(Self {
+            int,
+            branch: branch.map_or(int, |unit| unit.latency_cycles),
+            fp,
+            vector: vector.map_or(fp, |unit| unit.latency_cycles),
+            load: core.l1d.latency_cycles,
+        })
+    }
+}
+
+/// What of a machine its counters depend on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Facts {
+    pub(super) bus: Bus,
+    pub(super) latencies: Latencies,
+}
+
+impl Facts {
+    pub(super) fn of(machine: &MachineSpec) -> Self {
+        const NONE: Latencies = Latencies {
+            int: 1.0,
+            branch: 1.0,
+            fp: 1.0,
+            vector: 1.0,
+            load: 1.0,
+        };
+        Self {
+            bus: Bus::of(machine),
+            latencies: Latencies::of(machine).unwrap_or(NONE),
+        }
+    }
+}
+
+/// For what the oldest group waits when it does not wait for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaited {
+    FixedPoint,
+    FloatingPoint,
+    Loads,
+}
+
+/// Cycles in which a thread's oldest group waits for operations of a kind: of the time that is
+/// neither a completed group nor anything else, as much as its operations take of all operations'
+/// latency (Little's law: so much of it has such an operation under way).
+fn waiting(truth: &Counts, latencies: Latencies, kind: Awaited) -> f64 {
+    let classes = &truth.classes;
+    let fixed = classes.int * latencies.int + classes.branch * latencies.branch;
+    let floating = classes.fp * latencies.fp + classes.vector * latencies.vector;
+    let loads = classes.load * latencies.load;
+    let of_kind = match kind {
+        Awaited::FixedPoint => fixed,
+        Awaited::FloatingPoint => floating,
+        Awaited::Loads => loads,
+    };
+    let all = fixed + floating + loads;
+    let share = if all > 0.0 { of_kind / all } else { 0.0 };
+    share * (truth.stack.base + truth.stack.units - truth.flow.groups).max(0.0)
+}
+
 /// How much of a quantity there was.
 ///
 /// Spinning, for locks or siblings, and the switching of threads is work to a PMU,
 /// and a window held by co-runners looks like dispatch taken by them; the parts of
 /// the stack sum to the cycles.
-pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
+pub(super) fn amount(quantity: Quantity, truth: &Counts, facts: Facts) -> f64 {
     let (flow, stack) = (&truth.flow, &truth.stack);
+    let waiting = |kind| waiting(truth, facts.latencies, kind);
     match quantity {
         Quantity::Cycles => truth.cycles,
         Quantity::Instructions => truth.instructions,
@@ -58,7 +140,7 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
         Quantity::CodeLines => flow.code_lines,
         Quantity::WrittenLines => flow.written_lines,
         Quantity::OutstandingCycles => flow.outstanding_cycles,
-        Quantity::BusBusyCycles => bus.busy_cycles(truth),
+        Quantity::BusBusyCycles => facts.bus.busy_cycles(truth),
         Quantity::BusQueueCycles => stack.queue,
         Quantity::Branches => truth.classes.branch,
         Quantity::BranchMisses => flow.branch_misses,
@@ -67,7 +149,11 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
         Quantity::TlbMisses => flow.tlb_misses,
         Quantity::TlbWalkCycles => flow.tlb_walk_cycles,
         Quantity::StackBase => stack.base + stack.lock + besides(truth),
+        Quantity::StackGroups => flow.groups + stack.lock + besides(truth),
         Quantity::StackUnits => stack.units,
+        Quantity::StackFixedPoint => waiting(Awaited::FixedPoint),
+        Quantity::StackFloatingPoint => waiting(Awaited::FloatingPoint),
+        Quantity::StackLoads => waiting(Awaited::Loads),
         Quantity::StackFetch => stack.fetch,
         Quantity::StackBranch => stack.branch,
         Quantity::StackData => stack.l2 + stack.llc + stack.memory + stack.queue + stack.tlb,
@@ -77,7 +163,7 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
         Quantity::InOrderCycles => flow.in_order_cycles,
         Quantity::StackCompletion | Quantity::StackEmpty | Quantity::StackFinished => {
             let parts = of_several(quantity).iter();
-            parts.map(|&part| amount(part, truth, bus)).sum()
+            parts.map(|&part| amount(part, truth, facts)).sum()
         }
     }
 }
@@ -85,7 +171,12 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, bus: Bus) -> f64 {
 /// The parts that an event for several counts together; none for any other.
 pub(super) fn of_several(quantity: Quantity) -> &'static [Quantity] {
     match quantity {
-        Quantity::StackCompletion => &[Quantity::StackUnits, Quantity::StackData],
+        Quantity::StackCompletion => &[
+            Quantity::StackFixedPoint,
+            Quantity::StackFloatingPoint,
+            Quantity::StackLoads,
+            Quantity::StackData,
+        ],
         Quantity::StackEmpty => &[Quantity::StackFetch, Quantity::StackBranch],
         _ => &[],
     }
@@ -106,6 +197,18 @@ pub(super) const STACK: [Quantity; 6] = [
     Quantity::StackCoRunners,
 ];
 
+/// The parts of the stack on chips that count completed groups.
+pub(super) const GROUPED_STACK: [Quantity; 8] = [
+    Quantity::StackGroups,
+    Quantity::StackFixedPoint,
+    Quantity::StackFloatingPoint,
+    Quantity::StackLoads,
+    Quantity::StackFetch,
+    Quantity::StackBranch,
+    Quantity::StackData,
+    Quantity::StackCoRunners,
+];
+
 /// Parts of the stack that some PMUs count with one event for several.
 pub(super) const MERGED: [Quantity; 3] = [
     Quantity::StackCompletion,
@@ -118,8 +221,25 @@ mod tests {
     use super::*;
     use crate::contention::Stack;
 
-    #[test]
-    fn the_parts_of_the_stack_sum_to_the_cycles() {
+    const LATENCIES: Latencies = Latencies {
+        int: 1.0,
+        branch: 1.0,
+        fp: 6.0,
+        vector: 2.0,
+        load: 3.0,
+    };
+
+    fn facts(line_bytes: f64, bandwidth_gb_s: f64) -> Facts {
+        Facts {
+            bus: Bus {
+                line_bytes,
+                bandwidth_gb_s,
+            },
+            latencies: LATENCIES,
+        }
+    }
+
+    fn truth() -> Counts {
         let stack = Stack {
             base: 1.0,
             units: 2.0,
@@ -134,22 +254,47 @@ mod tests {
             dispatch: 1024.0,
             lock: 2048.0,
         };
-        let truth = Counts {
+        Counts {
             stack,
             cycles: 5000.0,
             ..Counts::default()
-        };
-        let bus = Bus {
-            line_bytes: 64.0,
-            bandwidth_gb_s: 10.0,
-        };
-        let sum: f64 = STACK.iter().map(|&q| amount(q, &truth, bus)).sum();
+        }
+    }
+
+    #[test]
+    fn the_parts_of_the_stack_sum_to_the_cycles() {
+        let (truth, facts) = (truth(), facts(64.0, 10.0));
+        let sum: f64 = STACK.iter().map(|&q| amount(q, &truth, facts)).sum();
         assert_eq!(sum, 5000.0);
         assert_eq!(
-            amount(Quantity::StackBase, &truth, bus),
+            amount(Quantity::StackBase, &truth, facts),
             1.0 + 2048.0 + 905.0
         );
-        assert_eq!(amount(Quantity::BusBusyCycles, &truth, bus), 0.0);
+        assert_eq!(amount(Quantity::BusBusyCycles, &truth, facts), 0.0);
+    }
+
+    /// 800 instructions in groups of 8 are 100 cycles of completion; of the other 400 cycles of
+    /// computing half go to floating point, as half of the latency does: 100·6 of 600 + 300 + 300.
+    #[test]
+    fn what_is_not_a_completed_group_is_a_stall_of_what_takes_longest() {
+        let mut truth = Counts {
+            cycles: 1000.0,
+            instructions: 800.0,
+            ..Counts::default()
+        };
+        truth.stack.base = 450.0;
+        truth.stack.units = 50.0;
+        truth.stack.memory = 500.0;
+        truth.flow.groups = 100.0;
+        (truth.classes.int, truth.classes.fp, truth.classes.load) = (300.0, 100.0, 100.0);
+        let of = |quantity| amount(quantity, &truth, facts(64.0, 10.0));
+        assert_eq!(of(Quantity::StackGroups), 100.0);
+        assert_eq!(of(Quantity::StackFixedPoint), 100.0);
+        assert_eq!(of(Quantity::StackFloatingPoint), 200.0);
+        assert_eq!(of(Quantity::StackLoads), 100.0);
+        assert_eq!(of(Quantity::StackCompletion), 900.0);
+        let sum: f64 = GROUPED_STACK.iter().map(|&quantity| of(quantity)).sum();
+        assert_eq!(sum, 1000.0);
     }
 
     #[test]
@@ -160,12 +305,8 @@ mod tests {
             ..Counts::default()
         };
         truth.flow.memory_lines = 50.0;
-        let bus = Bus {
-            line_bytes: 64.0,
-            bandwidth_gb_s: 8.0,
-        };
         // 50 lines of 64 bytes at 8 bytes per ns are 400 ns, at 2 GHz 800 cycles.
-        let busy = amount(Quantity::BusBusyCycles, &truth, bus);
+        let busy = amount(Quantity::BusBusyCycles, &truth, facts(64.0, 8.0));
         assert!((busy - 800.0).abs() < 1e-9, "{busy}");
     }
 }

@@ -1,7 +1,7 @@
 //! Which events feed which signal, and how.
 
 use super::memory::Memory;
-use super::quantity::{MERGED, STACK, of_several};
+use super::quantity::{GROUPED_STACK, MERGED, STACK, of_several};
 use crate::machine::{EventSpec, Quantity};
 use consort_core::{CycleStack, Signal};
 use std::borrow::Cow;
@@ -158,12 +158,17 @@ fn name(event: &str) -> Cow<'static, str> {
 }
 
 /// The events of the stack: those that count several parts together where there are such, else
-/// one per part.
+/// one per part. Which parts there are depends on whether the chip counts completed groups.
 fn stack(events: &[EventSpec]) -> Option<Formula> {
     let of = |quantity: Quantity| events.iter().position(|event| event.counts == quantity);
     let merged: Vec<Quantity> = MERGED.into_iter().filter(|&q| of(q).is_some()).collect();
     let covered = |part: &Quantity| merged.iter().any(|&q| of_several(q).contains(part));
-    let single: Vec<Quantity> = STACK.into_iter().filter(|part| !covered(part)).collect();
+    let all = match of(Quantity::StackGroups) {
+        Some(_) => &GROUPED_STACK[..],
+        None => &STACK[..],
+    };
+    let single = all.iter().copied().filter(|part| !covered(part));
+    let single: Vec<Quantity> = single.collect();
     let whole = single.iter().all(|&q| of(q).is_some());
     let parts: Vec<usize> = single.into_iter().chain(merged).filter_map(of).collect();
     (!parts.is_empty()).then_some(Formula::Stack { parts, whole })

@@ -2,7 +2,7 @@
 
 use super::memory::{Memory, Seen};
 use super::noise::Noise;
-use super::quantity::{Bus, amount};
+use super::quantity::{Facts, amount};
 use super::readout::{Fed, PmuError, Readout, ReadoutValue};
 use super::rotation::groups;
 use super::signals::Formula;
@@ -52,7 +52,7 @@ const SOFTWARE: [Signal; 6] = [
 #[derive(Clone, Debug)]
 pub struct SimulatedPmu {
     events: Vec<EventSpec>,
-    bus: Bus,
+    facts: Facts,
     noise: f64,
     seed: u64,
     cycles: Option<usize>,
@@ -92,7 +92,7 @@ impl SimulatedPmu {
             .map(|&readout| Fed::new(readout, &machine.name, &events, |e| slots.countable(e)))
             .collect();
         let mut pmu = Self {
-            bus: Bus::of(machine),
+            facts: Facts::of(machine),
             noise: machine.pmu.read_noise,
             seed,
             cycles: slots.base(&events, Quantity::Cycles),
@@ -192,7 +192,7 @@ impl SimulatedPmu {
     /// Lets the counters of the thread's turn count.
     fn count(&self, watched: &mut Watched, sample: &mut Sample, truth: &Counts, interval_ns: u64) {
         let mut read = |event: usize| {
-            let exact = amount(self.events[event].counts, truth, self.bus);
+            let exact = amount(self.events[event].counts, truth, self.facts);
             watched.noise.read(exact)
         };
         let mut set = |signal, raw| {
@@ -230,7 +230,7 @@ impl SimulatedPmu {
                 e if Some(e) == self.instructions => instructions,
                 _ => None,
             };
-            let exact = || amount(self.events[event].counts, truth, self.bus);
+            let exact = || amount(self.events[event].counts, truth, self.facts);
             let seen = Seen {
                 amount: known.unwrap_or_else(|| watched.noise.read(exact())),
                 cycles,

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 const QUANTUM_NS: u64 = 100_000_000;
 
 /// The quantities that an event can count.
-const ALL: [Quantity; 33] = [
+const ALL: [Quantity; 37] = [
     Quantity::Cycles,
     Quantity::Instructions,
     Quantity::FpuEmptyCycles,
@@ -38,6 +38,10 @@ const ALL: [Quantity; 33] = [
     Quantity::TlbWalkCycles,
     Quantity::StackBase,
     Quantity::StackUnits,
+    Quantity::StackGroups,
+    Quantity::StackFixedPoint,
+    Quantity::StackFloatingPoint,
+    Quantity::StackLoads,
     Quantity::StackFetch,
     Quantity::StackBranch,
     Quantity::StackData,
@@ -325,7 +329,7 @@ fn cycles_are_off_by_the_stated_noise() {
 }
 
 fn flows() -> impl Strategy<Value = Flow> {
-    prop::array::uniform17(0.0f64..1e12).prop_map(|f| Flow {
+    prop::array::uniform18(0.0f64..1e12).prop_map(|f| Flow {
         l1d_accesses: f[0],
         l1d_misses: f[1],
         l1i_misses: f[2],
@@ -343,6 +347,7 @@ fn flows() -> impl Strategy<Value = Flow> {
         written_lines: f[14],
         outstanding_cycles: f[15],
         tlb_walk_cycles: f[16],
+        groups: f[17],
     })
 }
 

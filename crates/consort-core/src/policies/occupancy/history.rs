@@ -37,7 +37,12 @@ impl History {
 
     /// The thread's group in the last quantum.
     pub(super) fn group(&self, thread: ThreadId) -> Option<Group> {
-        Some(self.0.get(&thread)?.last?.0)
+        Some(self.place(thread)?.0)
+    }
+
+    /// The thread's group and PU in the last quantum.
+    pub(super) fn place(&self, thread: ThreadId) -> Option<(Group, PuId)> {
+        self.0.get(&thread)?.last
     }
 
     /// The PU that the thread had in the last quantum, if it was in this group.

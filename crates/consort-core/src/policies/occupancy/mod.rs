@@ -94,6 +94,8 @@ pub(super) struct Occupancy {
     margin: f64,
     numa: bool,
     history: History,
+    /// Threads that were given places when places were last given.
+    seated: usize,
 }
 
 impl Occupancy {
@@ -108,6 +110,7 @@ impl Occupancy {
             margin: options.share("margin")?,
             numa: options.flag("numa")?,
             history: History::default(),
+            seated: 0,
         })
     }
 
@@ -156,6 +159,11 @@ impl Policy for Occupancy {
             leave(candidate, why, &mut decision);
             self.history.leave_group(candidate.id());
         }
+        if self.keeps_places(&ranking) {
+            self.keep(&ranking, &mut decision);
+            return decision;
+        }
+        self.seated = ranking.ranked.len();
         if !ranking.ranked.iter().any(|c| c.fp_usage >= self.heavy) {
             return self.leave_all(&ranking, decision);
         }
@@ -175,6 +183,33 @@ impl Policy for Occupancy {
 }
 
 impl Occupancy {
+    /// Whether like stays with like because threads have only left since places were given: who
+    /// remains is not dealt out again, or one class would spread when the other has ended.
+    fn keeps_places(&self, ranking: &Ranking<'_>) -> bool {
+        let has_place = |c: &Candidate<'_>| {
+            let place = self.history.place(c.id());
+            place.is_some_and(|(_, pu)| c.thread.original.contains(pu))
+        };
+        self.arrangement == Arrangement::CoreByCore
+            && ranking.ranked.len() < self.seated
+            && ranking.ranked.iter().all(has_place)
+    }
+
+    fn keep(&mut self, ranking: &Ranking<'_>, decision: &mut Decision) {
+        for candidate in &ranking.ranked {
+            let Some((group, pu)) = self.history.place(candidate.id()) else {
+                continue;
+            };
+            let reason = Reason {
+                considered: candidate.rank_text(),
+                chosen: format!("PU {pu}: others have left, so it keeps its place"),
+                facts: candidate.facts(),
+            };
+            decision.place(candidate.id(), Placement::Restricted(pu.into()), reason);
+            self.history.record(candidate.id(), pu, group);
+        }
+    }
+
     fn leave_all(&mut self, ranking: &Ranking<'_>, mut decision: Decision) -> Decision {
         let note = format!(
             "no active thread has an FPU usage of {} or more: nothing to spread",

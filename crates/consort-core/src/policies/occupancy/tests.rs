@@ -102,6 +102,29 @@ fn aggregate_puts_like_with_like() {
     assert_eq!(distinct(cores(&topology, &decision, &[1, 2, 3, 4])), 2);
 }
 
+/// Two cores of FPU-heavy threads and two of others; whichever class ends, and though no thread is
+/// heavy any more, the other stays where it was, two to a core.
+#[test]
+fn aggregate_keeps_its_placement_when_one_class_has_ended() {
+    let topology = Topology::uniform(4, 2).unwrap();
+    let seen = half_and_half(&topology, 4, 4);
+    for (rest, tids) in [(0..4, [1, 2, 3, 4]), (4..8, [5, 6, 7, 8])] {
+        let mut policy = policy("aggregate");
+        let before = decide(&mut *policy, &topology, &seen);
+        let left = Observation {
+            threads: seen.threads[rest].to_vec(),
+            ..seen.clone()
+        };
+        for _ in 0..3 {
+            let after = decide(&mut *policy, &topology, &left);
+            assert_eq!(pus(&after, &tids), pus(&before, &tids));
+            assert_eq!(distinct(cores(&topology, &after, &tids)), 2);
+        }
+        let again = decide(&mut *policy, &topology, &seen);
+        assert_eq!(pus(&again, &tids), pus(&before, &tids));
+    }
+}
+
 #[test]
 fn when_no_thread_is_heavy_nobody_is_restricted() {
     let topology = Topology::uniform(2, 2).unwrap();

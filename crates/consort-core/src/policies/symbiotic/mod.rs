@@ -16,8 +16,10 @@
 //! Beyond the paper: `numa` leaves threads on the node of their memory and pairs inside nodes, since
 //! a thread that is moved away from its memory loses more than a better partner gives.
 //!
-//! `core-asymmetry` learns which cores are worse for threads that wait for memory, though all are
-//! alike by name, and puts groups where they lose least (`asymmetry`).
+//! `core-asymmetry` is for cores that are alike by name and are not (`asymmetry`): `first-half` puts
+//! the threads that wait for memory most on the first half of the cores, the paper's experiment;
+//! `true`, beyond the paper, learns which cores are worse for them and puts groups where they lose
+//! least.
 //!
 //! Differs from the paper in how a thread's performance alone is measured. The paper stops all but
 //! one thread of a core; here the threads of a core take turns on one of its PUs for as long, which
@@ -35,11 +37,11 @@ mod tests;
 mod trained;
 
 use self::actual::{Actual, core_of};
-use self::asymmetry::Asymmetry;
 pub use self::asymmetry::CORE_DISADVANTAGE;
+use self::asymmetry::{Asymmetry, Halves};
 use self::isolation::Isolation;
 pub use self::objective::Objective;
-use self::options::{OPTIONS, keeps_home};
+use self::options::{CoreAsymmetry, OPTIONS, keeps_home};
 use self::partners::Partners;
 use self::stacks::Stacks;
 use self::trained::Trained;
@@ -68,7 +70,8 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
 const NANOS_PER_MS: u64 = 1_000_000;
 
 fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let asymmetric = options.flag("core-asymmetry")?;
+    let asymmetry = CoreAsymmetry::of(options)?;
+    let learns = asymmetry == CoreAsymmetry::Learnt;
     let isolation = Isolation::new(
         options.count("period")?,
         options.count("alone-ms")? * NANOS_PER_MS,
@@ -76,12 +79,13 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     Ok(Box::new(Symbiotic {
         trained: Trained::new(options.named("model")?, INFO.name)?,
         objective: Objective::of(options)?,
-        homes: keeps_home(options, asymmetric)?.then(Homes::default),
-        asymmetry: asymmetric.then(Asymmetry::default),
+        homes: keeps_home(options, asymmetry)?.then(Homes::default),
+        halves: (asymmetry == CoreAsymmetry::FirstHalf).then(Halves::default),
+        asymmetry: learns.then(Asymmetry::default),
         corrects: options.flag("correction")?,
         may_estimate: options.flag("estimated")?,
         active: options.share("active")?,
-        isolation: if asymmetric {
+        isolation: if learns {
             isolation.often_at_first(asymmetry::FIRST_WAIT_QUANTA)
         } else {
             isolation
@@ -97,6 +101,7 @@ struct Symbiotic {
     trained: Trained,
     objective: Objective,
     homes: Option<Homes>,
+    halves: Option<Halves>,
     asymmetry: Option<Asymmetry>,
     corrects: bool,
     may_estimate: bool,
@@ -128,6 +133,9 @@ impl Policy for Symbiotic {
                 ));
             }
             asymmetry.prepare(offers).map_err(|why| unfit(&why))?;
+        }
+        if let Some(halves) = &mut self.halves {
+            halves.prepare(offers).map_err(|why| unfit(&why))?;
         }
         self.corrects &= counts;
         self.trained.choose(offers).map_err(|why| unfit(&why))
@@ -167,6 +175,7 @@ impl Symbiotic {
             return;
         }
         self.stacks.update(&self.trained, topology, crew);
+        self.halves.iter_mut().for_each(|halves| halves.note(crew));
         if self.corrects {
             let asymmetry = self.asymmetry.as_ref();
             let faster = |thread: &ThreadObservation, than: usize| {
@@ -227,11 +236,12 @@ impl Symbiotic {
         );
     }
 
-    /// The nodes, each with its threads; the whole machine at once where nodes do not count.
+    /// The nodes, each with its threads; both halves; or the whole machine at once.
     fn domains(&mut self, topology: &Topology, crew: &Crew<'_>) -> Vec<Domain> {
-        match &mut self.homes {
-            Some(homes) => homes.domains(topology, crew),
-            None => vec![Domain::whole(topology, crew)],
+        match (&mut self.homes, &self.halves) {
+            (Some(homes), _) => homes.domains(topology, crew),
+            (None, Some(halves)) => halves.domains(topology, crew),
+            (None, None) => vec![Domain::whole(topology, crew)],
         }
     }
 
@@ -240,6 +250,9 @@ impl Symbiotic {
         self.homes
             .iter_mut()
             .for_each(|homes| homes.retain(is_here));
+        self.halves
+            .iter_mut()
+            .for_each(|halves| halves.retain(is_here));
         self.stacks.retain(is_here);
         self.actual.retain(is_here);
         self.partners.retain(is_here);

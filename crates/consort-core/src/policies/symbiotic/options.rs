@@ -32,12 +32,12 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "numa",
         default: "true",
-        meaning: "leave every thread on the NUMA node of its memory, and pair inside nodes; false with core-asymmetry",
+        meaning: "leave every thread on the NUMA node of its memory, and pair inside nodes, which the paper's scheduler does not; false with core-asymmetry",
     },
     OptionInfo {
         name: "core-asymmetry",
         default: "false",
-        meaning: "learn which cores are bad for memory-bound threads by measuring alone on random cores, and seat by it",
+        meaning: "first-half (the paper's experiment): the threads that wait for memory most share the first half of the cores; true: learn which cores are bad for them by measuring alone on random cores, and seat by it; or false",
     },
     OptionInfo {
         name: "estimated",
@@ -51,16 +51,42 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
 ];
 
-/// Whether threads stay on their nodes: then cores of other nodes are never tried, so nothing can
+/// What is made of cores that are alike by name and are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CoreAsymmetry {
+    /// Nothing.
+    Ignored,
+    /// The first half is faster for memory-bound threads, as on the paper's machine.
+    FirstHalf,
+    /// It is learnt which are faster.
+    Learnt,
+}
+
+impl CoreAsymmetry {
+    pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
+        let words = [
+            ("false", Self::Ignored),
+            ("first-half", Self::FirstHalf),
+            ("true", Self::Learnt),
+        ];
+        options.one_of("core-asymmetry", &words, "true, first-half or false")
+    }
+}
+
+/// Whether threads stay on their nodes: then cores of other nodes are never used, and nothing can
 /// be learnt of them.
-pub(super) fn keeps_home(options: &Options<'_>, asymmetric: bool) -> Result<bool, PolicyError> {
+pub(super) fn keeps_home(
+    options: &Options<'_>,
+    asymmetry: CoreAsymmetry,
+) -> Result<bool, PolicyError> {
     let asked = options.flag("numa")?;
+    let asymmetric = asymmetry != CoreAsymmetry::Ignored;
     if asked && asymmetric && options.is_given("numa") {
         return Err(PolicyError::BadValue {
             policy: INFO.name,
             key: "numa",
             value: "true".to_owned(),
-            expected: "false or no such option with core-asymmetry=true, which tries all nodes",
+            expected: "false or no such option with core-asymmetry=true or first-half, which use all nodes",
         });
     }
     Ok(asked && !asymmetric)

@@ -1,16 +1,19 @@
-//! One machine with one kind of load.
+//! One machine with one kind of load, in the setups in which it is run.
 
+use super::helpers;
+use super::{LENGTHS, Length, POLICIES, Policy};
 use crate::context::Context;
-use crate::experiment::{Experiment, Sequence, Work};
+use crate::experiment::{Experiment, Sequence, Work, measure_whole};
 use crate::study::StudyError;
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{Instance, Workload};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Time that each program of a pair takes alone at the quick scale, s.
+/// Time that each program of a pair takes alone for equal work at the quick scale, s.
 const QUICK_ALONE_S: f64 = 10.0;
 /// Time that each kernel of a thread takes alone, s, at the quick and the full scale: several
 /// quanta.
@@ -41,6 +44,19 @@ pub(in crate::studies) enum Load {
     Kernels(&'static [&'static str]),
 }
 
+/// How long programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// As in the source: all start together and each runs once. How long the programs of a pair are
+    /// says [`LENGTHS`] at this position.
+    Once(usize),
+    /// Equal work for all, again and again until the last has done its own.
+    Equal,
+}
+
+/// A workload on a machine with the work of its programs.
+type Setup = (Experiment, Vec<Work>);
+
 /// A case with its machine and the work of its programs.
 pub(super) struct Prepared {
     pub(super) key: &'static str,
@@ -49,8 +65,10 @@ pub(super) struct Prepared {
 }
 
 enum Ready {
-    Pair(Experiment, Vec<Work>),
-    Kernels(Sequence),
+    /// With equal work, and whole by [`LENGTHS`].
+    Pair { equal: Setup, whole: Vec<Setup> },
+    /// The kernels, and what the runtime runs beside them.
+    Kernels(Sequence, Arc<ProgramSpec>),
 }
 
 impl Case {
@@ -59,8 +77,12 @@ impl Case {
         let chip = self.chip()?;
         let load = match self.load {
             Load::Pair { int, fp, alone_s } => {
+                let programs = [self.program(int)?, self.program(fp)?];
                 let alone_s = context.by_scale(QUICK_ALONE_S, alone_s);
-                self.pair(&chip, [int, fp], alone_s, context.seed())?
+                Ready::Pair {
+                    equal: self.equal(&chip, &programs, alone_s, context.seed())?,
+                    whole: self.whole(&chip, &programs, context)?,
+                }
             }
             Load::Kernels(names) => {
                 let part_s = context.by_scale(KERNEL_S[0], KERNEL_S[1]);
@@ -81,23 +103,41 @@ impl Case {
         Ok(Arc::new(chip))
     }
 
-    fn pair(
+    fn equal(
         &self,
         chip: &Arc<Chip>,
-        names: [&str; 2],
+        programs: &[Arc<ProgramSpec>; 2],
         alone_s: f64,
         seed: u64,
-    ) -> Result<Ready, StudyError> {
-        let copies = chip.places().len() / 2;
-        let mut entries = Vec::with_capacity(2 * copies);
-        for name in names {
-            let program = self.program(name)?;
-            entries.extend((1..=copies).map(|n| instance(format!("{name}#{n}"), &program)));
-        }
-        let text = format!("{copies}*{}+{copies}*{}", names[0], names[1]);
-        let experiment = experiment(chip, Workload { text, entries }, alone_s);
+    ) -> Result<Setup, StudyError> {
+        let experiment = experiment(chip, copies(chip, programs), alone_s);
         let work = experiment.work(seed).map_err(self.failed())?;
-        Ok(Ready::Pair(experiment, work))
+        Ok((experiment, work))
+    }
+
+    /// Both programs from beginning to end, by [`LENGTHS`].
+    fn whole(
+        &self,
+        chip: &Arc<Chip>,
+        programs: &[Arc<ProgramSpec>; 2],
+        context: &Context<'_>,
+    ) -> Result<Vec<Setup>, StudyError> {
+        let setup = |length: Length| {
+            let share = length.share(context);
+            let [int, fp] = programs;
+            let stretched = [stretched(int, share), stretched(fp, share * length.fp)];
+            let stretched = stretched.map(Arc::new);
+            let mut work = Vec::with_capacity(chip.places().len());
+            for program in &stretched {
+                let one = instance(program.name.clone(), program);
+                let alone = measure_whole(chip, &one, context.seed()).map_err(self.failed())?;
+                work.extend(vec![alone; chip.places().len() / 2]);
+            }
+            let longest_s = work.iter().map(|w: &Work| w.alone_s).fold(0.0, f64::max);
+            let experiment = experiment(chip, copies(chip, &stretched), longest_s);
+            Ok((experiment, work))
+        };
+        LENGTHS.into_iter().map(setup).collect()
     }
 
     fn kernels(
@@ -110,7 +150,8 @@ impl Case {
         let programs = names.iter().map(|name| self.program(name));
         let programs: Vec<Arc<ProgramSpec>> = programs.collect::<Result<_, _>>()?;
         let sequence = Sequence::measure(chip, &programs, part_s, seed);
-        Ok(Ready::Kernels(sequence.map_err(self.failed())?))
+        let helper = helpers::program().map_err(self.failed())?;
+        Ok(Ready::Kernels(sequence.map_err(self.failed())?, helper))
     }
 
     fn program(&self, name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
@@ -124,16 +165,18 @@ impl Case {
 }
 
 impl Prepared {
-    /// The run of a seed: orders of kernels are drawn anew for each.
-    pub(super) fn experiment(&self, seed: u64) -> (Experiment, Vec<Work>) {
-        match &self.load {
-            Ready::Pair(experiment, work) => (experiment.clone(), work.clone()),
-            Ready::Kernels(sequence) => self.drawn(sequence, seed),
+    /// What runs under a seed: orders of kernels are drawn anew for each.
+    pub(super) fn setup(&self, method: Method, seed: u64) -> Setup {
+        match (&self.load, method) {
+            (Ready::Pair { whole, .. }, Method::Once(length)) => whole[length].clone(),
+            (Ready::Pair { equal, .. }, Method::Equal) => equal.clone(),
+            (Ready::Kernels(sequence, helper), _) => self.drawn(sequence, helper, seed),
         }
     }
 
-    /// Threads with the same order share one program, as copies do.
-    fn drawn(&self, sequence: &Sequence, seed: u64) -> (Experiment, Vec<Work>) {
+    /// Threads with the same order share one program, as copies do; the runtime's own threads
+    /// come last.
+    fn drawn(&self, sequence: &Sequence, helper: &Arc<ProgramSpec>, seed: u64) -> Setup {
         let threads = self.chip.places().len();
         let mut known: BTreeMap<Vec<usize>, Arc<ProgramSpec>> = BTreeMap::new();
         let thread = |n: usize| {
@@ -143,24 +186,69 @@ impl Prepared {
                 .or_insert_with(|| Arc::new(sequence.program(self.key, &order)));
             instance(format!("thread#{}", n + 1), program)
         };
+        let mut entries: Vec<Instance> = (0..threads).map(thread).collect();
+        entries.extend((1..=helpers::COUNT).map(|n| instance(format!("helper#{n}"), helper)));
         let workload = Workload {
             text: self.key.to_owned(),
-            entries: (0..threads).map(thread).collect(),
+            entries,
         };
-        let work = sequence.work();
-        let experiment = experiment(&self.chip, workload, work.alone_s);
-        (experiment, vec![work; threads])
+        let mut work = vec![sequence.work(); threads];
+        work.extend([helpers::WORK; helpers::COUNT]);
+        let alone_s = sequence.work().alone_s;
+        (experiment(&self.chip, workload, alone_s), work)
+    }
+
+    /// The policies that the source has for it.
+    pub(super) fn policies(&self) -> &'static [Policy] {
+        match self.load {
+            Ready::Pair { .. } => &POLICIES,
+            Ready::Kernels(..) => &POLICIES[..2],
+        }
+    }
+
+    /// Whether there are two classes of programs, each with a length of its own.
+    pub(super) fn is_pair(&self) -> bool {
+        matches!(self.load, Ready::Pair { .. })
+    }
+
+    /// Its programs, without the runtime's threads.
+    pub(super) fn programs(&self) -> Range<usize> {
+        0..self.chip.places().len()
     }
 
     /// Names of the classes of programs with the programs of each: `int` and `fp` of a pair, or
     /// `all`.
-    pub(super) fn classes(&self) -> Vec<(&'static str, std::ops::Range<usize>)> {
+    pub(super) fn classes(&self) -> Vec<(&'static str, Range<usize>)> {
         let threads = self.chip.places().len();
         match self.load {
-            Ready::Pair(..) => vec![("int", 0..threads / 2), ("fp", threads / 2..threads)],
-            Ready::Kernels(_) => vec![("all", 0..threads)],
+            Ready::Pair { .. } => vec![("int", 0..threads / 2), ("fp", threads / 2..threads)],
+            Ready::Kernels(..) => vec![("all", self.programs())],
         }
     }
+}
+
+/// Copies of two programs, each on half of the PUs.
+fn copies(chip: &Chip, programs: &[Arc<ProgramSpec>; 2]) -> Workload {
+    let copies = chip.places().len() / 2;
+    let of = |program: &Arc<ProgramSpec>| {
+        let numbers = 1..=copies;
+        let one = |n| instance(format!("{}#{n}", program.name), program);
+        numbers.map(one).collect::<Vec<Instance>>()
+    };
+    let texts = programs.each_ref().map(|p| format!("{copies}*{}", p.name));
+    Workload {
+        text: texts.join("+"),
+        entries: programs.iter().flat_map(of).collect(),
+    }
+}
+
+/// The same program, every phase so many times as long.
+fn stretched(program: &ProgramSpec, factor: f64) -> ProgramSpec {
+    let mut stretched = program.clone();
+    for phase in &mut stretched.phases {
+        phase.length_ginstr *= factor;
+    }
+    stretched
 }
 
 fn experiment(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Experiment {
@@ -179,5 +267,19 @@ fn instance(name: String, program: &Arc<ProgramSpec>) -> Instance {
         program: Arc::clone(program),
         threads: 1,
         start_ms: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_keep_their_proportion() {
+        let mcf = presets::find("mcf").unwrap();
+        let half = stretched(&mcf, 0.5);
+        assert_eq!(half.phases.len(), mcf.phases.len());
+        let both = half.phases.iter().zip(&mcf.phases);
+        assert!({ both }.all(|(half, whole)| 2.0 * half.length_ginstr == whole.length_ginstr));
     }
 }

@@ -14,6 +14,17 @@ pub(super) struct Class<'a> {
     pub(super) programs: Range<usize>,
 }
 
+impl<'a> Class<'a> {
+    /// All programs of a case.
+    pub(super) fn all(measured: &'a Measured<'a>, policy: usize) -> Self {
+        Self {
+            measured,
+            policy,
+            programs: measured.case.programs(),
+        }
+    }
+}
+
 impl Class<'_> {
     /// The mean of a number over the runs.
     pub(super) fn mean(&self, value: impl Fn(&Counters) -> f64) -> Option<Interval> {

@@ -1,12 +1,14 @@
 //! What came out and by which mechanism, put into words from what was measured.
 
 use super::classes::Class;
+use super::once::end_s;
 use super::runs::Outcome;
 use super::{AGGREGATE, LINUX, Measured, POLICIES, WORKOVER};
 use crate::experiment::Counters;
 use crate::report::Cell;
 use consort_core::stats::{Interval, RatioInterval, mean};
 use consort_sim::contention::Stack;
+use std::ops::Range;
 
 /// Share of the pipes in use from which operations wait for each other longer than half of their
 /// service (M/D/1 on one pipe).
@@ -14,8 +16,34 @@ const CROWDED: f64 = 0.5;
 /// Causes that are named for a change.
 const NAMED: usize = 3;
 
-pub(super) fn notes(measured: &[Measured<'_>]) -> Vec<String> {
-    measured.iter().flat_map(of_case).collect()
+pub(super) fn notes(once: &[Measured<'_>], equal: &[Measured<'_>]) -> Vec<String> {
+    let once = once.iter().map(time);
+    once.chain(equal.iter().flat_map(of_case)).collect()
+}
+
+/// Each program once: who is done first, and what follows from it.
+fn time(m: &Measured<'_>) -> String {
+    let others: Vec<String> = { m.policies().filter(|p| *p != WORKOVER) }
+        .map(|p| {
+            let longer = RatioInterval::paired(&makespans(m, p), &makespans(m, WORKOVER));
+            format!(
+                "{} needs {} times workover's",
+                POLICIES[p].name,
+                ratio_text(longer)
+            )
+        })
+        .collect();
+    let end = |(name, programs): &(&str, Range<usize>)| {
+        let end = mean(&m.over(WORKOVER, |o| end_s(o, programs))).unwrap_or(f64::NAN);
+        format!("the last of class '{name}' ends after {end:.0} s")
+    };
+    let ends: Vec<String> = m.case.classes().iter().map(end).collect();
+    format!(
+        "{}, each program once: of the time until all have finished {}. Under workover {}.",
+        m.case.key,
+        others.join(", "),
+        ends.join(", "),
+    )
 }
 
 fn of_case(m: &Measured<'_>) -> Vec<String> {
@@ -26,29 +54,31 @@ fn of_case(m: &Measured<'_>) -> Vec<String> {
             policy,
             programs: programs.clone(),
         };
-        notes.extend(cycles(
-            m.case.key,
-            name,
-            &class(AGGREGATE),
-            &class(WORKOVER),
-        ));
+        notes.extend(cycles(m.case.key, name, &class(worst(m)), &class(WORKOVER)));
     }
     notes
 }
 
+/// The policy that crowds FPUs most: like with like, where it is run.
+fn worst(m: &Measured<'_>) -> usize {
+    if m.policies().contains(&AGGREGATE) {
+        AGGREGATE
+    } else {
+        LINUX
+    }
+}
+
 fn throughput(m: &Measured<'_>) -> String {
-    let against = |policy, over| {
+    let against = |over: usize| {
         let stp = |p| m.over(p, |o| o.result.stp);
-        ratio_text(RatioInterval::paired(&stp(policy), &stp(over)))
+        let ratio = RatioInterval::paired(&stp(WORKOVER), &stp(over));
+        format!("{} times {}'s", ratio_text(ratio), POLICIES[over].name)
     };
-    let shorter = RatioInterval::paired(&makespans(m, LINUX), &makespans(m, WORKOVER));
+    let others = m.policies().filter(|p| *p != WORKOVER);
     format!(
-        "{}: workover has {} times linux's system throughput, {} times aggregate's; linux needs {} \
-         times its makespan.",
+        "{}, equal work: workover's system throughput is {}.",
         m.case.key,
-        against(WORKOVER, LINUX),
-        against(WORKOVER, AGGREGATE),
-        ratio_text(shorter),
+        others.map(against).collect::<Vec<_>>().join(", "),
     )
 }
 
@@ -72,16 +102,20 @@ fn pipes(m: &Measured<'_>) -> String {
             POLICIES[policy].name,
         )
     };
-    let policies: Vec<String> = (0..POLICIES.len()).map(used).collect();
-    let crowded = share(AGGREGATE, |o| o.fpu.busiest) > CROWDED;
+    let policies: Vec<String> = m.policies().map(used).collect();
+    let crowded = share(worst(m), |o| o.fpu.busiest) > CROWDED;
+    let name = POLICIES[worst(m)].name;
     let meaning = if crowded {
-        "where like is put with like, threads compete for more than half of them"
+        format!("under {name} threads compete for more than half of them")
     } else {
-        "even where like is put with like the pipes have room, so that spreading FPU-heavy threads \
-         frees no unit that they wait for"
+        format!(
+            "even under {name} the pipes have room, so that spreading FPU-heavy threads frees no \
+             unit that they wait for"
+        )
     };
     format!(
-        "{}: on the busiest core at each moment the FPU's pipes are in use to {}: {meaning}.",
+        "{}, equal work: on the busiest core at each moment the FPU's pipes are in use to {}: \
+         {meaning}.",
         m.case.key,
         policies.join(", "),
     )
@@ -97,8 +131,9 @@ fn cycles(key: &str, name: &str, from: &Class<'_>, to: &Class<'_>) -> Option<Str
         .map(|(cause, change)| format!("{cause} {change:+.4}"))
         .collect();
     Some(format!(
-        "{key}: from aggregate to workover the cycles per instruction of class '{name}' go from \
+        "{key}, equal work: from {} to workover the cycles per instruction of class '{name}' go from \
          {:.4} to {:.4}, by cause mostly {}.",
+        POLICIES[from.policy].name,
         cpi(from)?,
         cpi(to)?,
         named.join(", "),

@@ -2,7 +2,7 @@
 
 use super::classes::Class;
 use super::runs::Outcome;
-use super::{AGGREGATE, LINUX, Measured, POLICIES};
+use super::{AGGREGATE, LINUX, Measured};
 use crate::experiment::Counters;
 use crate::report::{Cell, Column, Table};
 use crate::study::StudyError;
@@ -25,7 +25,7 @@ fn policies(measured: &[Measured<'_>]) -> Result<Table, StudyError> {
         Column::with_unit("makespan_s", "Makespan", "s"),
         Column::plain("migrations", "Migrations"),
     ];
-    let title = "Throughput and time under each policy";
+    let title = "Equal work, again and again: throughput and time under each policy";
     by_policy("policies", title, columns, measured, |m, policy| {
         let speedup = |over| ratio(m, policy, over, |o| o.result.stp);
         let mean = |value: fn(&Outcome) -> f64| interval(&m.over(policy, value));
@@ -51,7 +51,7 @@ fn spread(measured: &[Measured<'_>]) -> Result<Table, StudyError> {
         Column::plain("stp_max", "Highest STP"),
         Column::plain("stp_sd", "STP's standard deviation"),
     ];
-    let title = "Spread over the runs";
+    let title = "Equal work: spread over the runs";
     by_policy("spread", title, columns, measured, |m, policy| {
         let makespans = m.over(policy, |o| o.result.makespan_s);
         let stps = m.over(policy, |o| o.result.stp);
@@ -65,7 +65,7 @@ fn units(measured: &[Measured<'_>]) -> Result<Table, StudyError> {
         Column::with_unit("fpu_busiest_percent", "On the busiest core", "%"),
         Column::with_unit("fpu_idlest_percent", "On the idlest core", "%"),
     ];
-    let title = "Use of the floating-point units";
+    let title = "Equal work: use of the floating-point units";
     by_policy("units", title, columns, measured, |m, policy| {
         let mean = |value: fn(&Outcome) -> f64| interval(&m.over(policy, value));
         vec![
@@ -76,7 +76,7 @@ fn units(measured: &[Measured<'_>]) -> Result<Table, StudyError> {
     })
 }
 
-fn by_policy(
+pub(super) fn by_policy(
     key: &str,
     title: &str,
     columns: Vec<Column>,
@@ -85,7 +85,7 @@ fn by_policy(
 ) -> Result<Table, StudyError> {
     let mut table = Table::new(key, title, columns)?;
     for m in measured {
-        for policy in 0..POLICIES.len() {
+        for policy in m.policies() {
             table.push(&m.row(policy), cells(m, policy))?;
         }
     }
@@ -93,10 +93,10 @@ fn by_policy(
 }
 
 fn classes(measured: &[Measured<'_>]) -> Result<Table, StudyError> {
-    let title = "Programs by class: what they miss and where their cycles go";
+    let title = "Equal work: what each class misses and where its cycles go";
     let mut table = Table::new("classes", title, class_columns())?;
     for m in measured {
-        for policy in 0..POLICIES.len() {
+        for policy in m.policies() {
             for (name, programs) in m.case.classes() {
                 let class = Class {
                     measured: m,
@@ -138,21 +138,26 @@ fn class_cells(class: &Class<'_>) -> Vec<Cell> {
 }
 
 /// One policy's values over another's, run by run.
-fn ratio(m: &Measured<'_>, policy: usize, over: usize, value: fn(&Outcome) -> f64) -> Cell {
+pub(super) fn ratio(
+    m: &Measured<'_>,
+    policy: usize,
+    over: usize,
+    value: fn(&Outcome) -> f64,
+) -> Cell {
     let pair = RatioInterval::paired(&m.over(policy, value), &m.over(over, value));
-    pair.map_or_else(|| Cell::missing("no runs"), Cell::from)
+    pair.map_or_else(|| Cell::missing("not run here"), Cell::from)
 }
 
-fn interval(values: &[f64]) -> Cell {
+pub(super) fn interval(values: &[f64]) -> Cell {
     cell(Interval::of(values))
 }
 
-fn cell(interval: Option<Interval>) -> Cell {
+pub(super) fn cell(interval: Option<Interval>) -> Cell {
     interval.map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
 /// Smallest, largest, standard deviation.
-fn extent(values: &[f64]) -> [Cell; 3] {
+pub(super) fn extent(values: &[f64]) -> [Cell; 3] {
     let ends = [0.0, 1.0].map(|q| quantile(values, q));
     let all = [ends[0], ends[1], sample_standard_deviation(values)];
     all.map(|value| value.map_or_else(|| Cell::missing("too few runs"), Cell::from))

@@ -1,7 +1,7 @@
 //! What came out, and by what.
 
 use super::super::symbiosis::asymmetry::{
-    ANY_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
+    FIRST_HALF, IN_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
 use super::super::symbiosis::causes;
 use super::super::symbiosis::cells::ratio;
@@ -37,12 +37,13 @@ fn overall(trials: &Trials, machine: usize, name: &str) -> String {
     let each = others.map(|policy| format!("{} {}", POLICIES[policy], over(policy, LINUX)));
     format!(
         "{name}: throughput over linux's, over all {} workloads: {}. core-asymmetry over symbiotic: {}; \
-         over symbiotic-any-node: {}. Its ANTT is {} and its makespan {} of linux's, those of \
+         over symbiotic-in-node: {}; first-half over symbiotic: {}. The ANTT of core-asymmetry is {} and its makespan {} of linux's, those of \
          symbiotic {} and {}.",
         trials.mixes.len(),
         each.collect::<Vec<_>>().join(", "),
         over(LEARNING, SYMBIOTIC),
-        over(LEARNING, ANY_NODE),
+        over(LEARNING, IN_NODE),
+        over(FIRST_HALF, SYMBIOTIC),
         of_linux(LEARNING, |o| o.antt),
         of_linux(LEARNING, |o| o.makespan_s),
         of_linux(SYMBIOTIC, |o| o.antt),
@@ -69,7 +70,7 @@ fn counts(trials: &Trials, machine: usize, name: &str) -> String {
         "{name}: core-asymmetry has more throughput {}, {}, of {} workloads, where the 95 percent \
          interval of the ratio leaves out 1.",
         against(SYMBIOTIC),
-        against(ANY_NODE),
+        against(IN_NODE),
         trials.mixes.len(),
     )
 }
@@ -92,7 +93,7 @@ fn mechanism(trials: &Trials, machine: usize, name: &str) -> String {
             of(policy, |t| 100.0 * t.heard.alone),
         )
     };
-    let each = [LINUX, SYMBIOTIC, ANY_NODE, LEARNING].map(one);
+    let each = [LINUX, SYMBIOTIC, IN_NODE, FIRST_HALF, LEARNING].map(one);
     format!("{name}: {}.", each.join("; "))
 }
 

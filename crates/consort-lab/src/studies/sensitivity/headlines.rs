@@ -131,7 +131,7 @@ pub(super) const HEADLINES: &[Headline] = &[
         metric: Metric::Fairness,
         ..WORKOVER
     },
-    // Cores and programs of workload 4/01 of S4.
+    // Eight draws from the programs of S4; cores of both nodes.
     Headline {
         key: "symbiotic-throughput",
         sentence: "With eight programs on four cores of a POWER8 in SMT2, symbiotic scheduling \

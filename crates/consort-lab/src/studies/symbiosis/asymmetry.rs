@@ -2,7 +2,7 @@
 
 use super::away::Away;
 use super::cells::{interval, ratios};
-use super::chips::chip_with_memory;
+use super::chips::{NEAR_FIRST_HALF, chip_with_memory};
 use super::grid::{Outcome, Value};
 use super::heard::Heard;
 use super::mixes::Mix;
@@ -14,25 +14,28 @@ use consort_core::stats::{RatioInterval, mean};
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 
-/// The machines: as it is, and with memory on its first node alone.
+/// The machines: with memory near the first half of the cores, and evenly placed.
 pub(in crate::studies) const MACHINES: [(&str, Option<&[u32]>); 2] =
-    [("all-nodes", None), ("one-node", Some(&[0]))];
+    [("one-node", NEAR_FIRST_HALF), ("all-nodes", None)];
 
 /// The policies, in the order of rows.
-pub(in crate::studies) const POLICIES: [&str; 6] = [
+pub(in crate::studies) const POLICIES: [&str; 7] = [
     "random",
     "linux",
     "symbiotic",
-    "symbiotic-any-node",
+    "symbiotic-in-node",
     "core-asymmetry",
     "oracle",
+    "first-half",
 ];
+/// Position of the paper's rule.
+pub(in crate::studies) const FIRST_HALF: usize = 6;
 /// Position of the default scheduler.
 pub(in crate::studies) const LINUX: usize = 1;
-/// Position of the policy that leaves threads on their nodes.
+/// Position of the paper's scheduler, which pairs over the whole chip and knows nothing of cores.
 pub(in crate::studies) const SYMBIOTIC: usize = 2;
-/// Position of the policy that pairs over all nodes and learns nothing of them.
-pub(in crate::studies) const ANY_NODE: usize = 3;
+/// Position of the policy that leaves threads on their nodes.
+pub(in crate::studies) const IN_NODE: usize = 3;
 /// Position of the policy that learns.
 pub(in crate::studies) const LEARNING: usize = 4;
 
@@ -70,7 +73,7 @@ struct Job<'a> {
 }
 
 impl Trials {
-    /// Runs everything. Work is measured on the machine as it is, where memory is near.
+    /// Runs everything. Work is measured near its memory.
     pub fn make(extent: &Extent, context: &Context<'_>) -> Result<Self, StudyError> {
         let draw = |&cores: &usize| Mix::draw_all(context.seed(), cores, extent.mixes);
         let mixes: Vec<Mix> = extent.cores.iter().flat_map(draw).collect();
@@ -185,13 +188,14 @@ mod tests {
 
     #[test]
     fn positions_are_those_of_the_names() {
-        let named = [LINUX, SYMBIOTIC, ANY_NODE, LEARNING].map(|policy| POLICIES[policy]);
-        let names = ["linux", "symbiotic", "symbiotic-any-node", "core-asymmetry"];
-        assert_eq!(named, names);
+        let named = [LINUX, SYMBIOTIC, IN_NODE, LEARNING, FIRST_HALF].map(|p| POLICIES[p]);
+        let own = ["symbiotic-in-node", "core-asymmetry", "first-half"];
+        assert_eq!(named[..2], ["linux", "symbiotic"]);
+        assert_eq!(named[2..], own);
     }
 
-    /// On the machine as it is memory stays where `linux` leaves threads; with one node about half
-    /// of them are away from it.
+    /// Evenly placed, memory stays where `linux` leaves threads; with one node about half of them are
+    /// away from it.
     #[test]
     fn machines_differ_in_where_memory_is() {
         let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
@@ -203,9 +207,9 @@ mod tests {
         };
         let trials = Trials::make(&extent, &context).unwrap();
         let away = |machine| trials.values(machine, 0, LINUX, |o| o.away)[0];
-        assert_eq!(away(0), 0.0);
-        assert!((away(1) - 0.5).abs() < 0.1, "{}", away(1));
-        let learnt = |policy: usize| &trials.of(1, 0, policy)[0].heard.learnt;
+        assert_eq!(away(1), 0.0);
+        assert!((away(0) - 0.5).abs() < 0.1, "{}", away(0));
+        let learnt = |policy: usize| &trials.of(0, 0, policy)[0].heard.learnt;
         assert!(learnt(LEARNING).iter().all(Option::is_some));
         assert!(learnt(SYMBIOTIC).iter().all(Option::is_none));
     }

@@ -2,7 +2,7 @@
 
 use super::bins::{self, KINDS, Kind};
 use super::training::Lesson;
-use crate::report::{Column, Figure, Table};
+use crate::report::{Column, Figure, Headline, Table};
 use crate::study::StudyError;
 use crate::train::{Errors, Spread};
 
@@ -27,6 +27,27 @@ pub(in crate::studies) const INVERSE: About = About {
     is_signed: false,
     title: "Cycles that the inverse model puts under a wrong cause",
 };
+
+/// The sizes of errors, of this model.
+pub(in crate::studies) fn headline(
+    lesson: &Lesson,
+    about: &About,
+    model: &str,
+) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for (name, errors) in KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]) {
+        let spread = (about.kind)(errors);
+        let mean = spread.size.mean_absolute_percent;
+        headline.add(
+            &format!("mean error of the {model}, {name}"),
+            "percent",
+            mean,
+        )?;
+        let row = format!("errors within 10 percent, {name}");
+        headline.add(&row, "percent", within(spread, 10.0))?;
+    }
+    Ok(headline.into_table())
+}
 
 /// Tables `errors` and `histogram`.
 pub(in crate::studies) fn tables(lesson: &Lesson, about: &About) -> Result<Vec<Table>, StudyError> {

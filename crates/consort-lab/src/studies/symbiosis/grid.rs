@@ -5,6 +5,7 @@ use super::cells::{interval, ratios};
 use super::memo::Memo;
 use super::mixes::Mix;
 use super::prepare::Prepared;
+use super::{NEAR_FIRST_HALF, chip_with_memory};
 use crate::context::Context;
 use crate::experiment::{Counters, RunResult};
 use crate::report::Cell;
@@ -19,27 +20,30 @@ pub(in crate::studies) const POLICIES: &[&str] = &[
     "l1-bandwidth",
     "symbiotic",
     "oracle",
-    "symbiotic-any-node",
+    "symbiotic-in-node",
 ];
 /// Position of what the paper's figures refer to.
 pub(in crate::studies) const RANDOM: usize = 0;
 /// Position of the default scheduler.
 pub(in crate::studies) const LINUX: usize = 1;
-/// Position of the paper's policy, which here leaves threads on the node of their memory; without
-/// that it is the last.
+/// Position of balanced bandwidth of the L1.
+pub(in crate::studies) const L1_BANDWIDTH: usize = 2;
+/// Position of the paper's policy, which pairs over the whole chip; the last one pairs inside nodes.
 pub(in crate::studies) const SYMBIOTIC: usize = 3;
-/// Position of the pairing that the truth gives.
+/// Position of the pairing inside nodes that the truth gives.
 pub(in crate::studies) const ORACLE: usize = 4;
 
 /// Cores in use, at the quick and the full scale.
 const CORES: [&[usize]; 2] = [&[4, 5], &[4, 5, 6, 7, 8, 9, 10]];
 /// Workloads per number of cores.
 const MIXES: [usize; 2] = [2, 15];
-/// Runs of each workload and policy.
+/// Runs of each workload and policy, with memory near the first half of the cores.
 const RUNS: [usize; 2] = [3, 15];
+/// The same with memory evenly placed, which stands beside it.
+const EVEN_RUNS: [usize; 2] = [2, 5];
 /// Time of a program's work alone, s; at the full scale the largest of 4, 10, 30 and 120 with
 /// which all runs take less than 1,200 s of processor time (docs/measurements/speed.md).
-const ALONE_S: [f64; 2] = [2.0, 10.0];
+pub(super) const ALONE_S: [f64; 2] = [2.0, 10.0];
 
 /// What of a run is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,23 +95,34 @@ pub(in crate::studies) struct Grid {
     outcomes: Vec<Outcome>,
 }
 
-static MADE: Memo<Grid> = Memo::new();
+static NEAR_HALF: Memo<Grid> = Memo::new();
+static EVEN: Memo<Grid> = Memo::new();
 
 impl Grid {
-    /// The runs of this context, made once.
+    /// The runs of this context with memory near the first half of the cores, made once.
     pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
-        MADE.get(context, || Self::make(context))
+        let runs = context.by_scale(RUNS[0], RUNS[1]);
+        NEAR_HALF.get(context, || Self::make(context, NEAR_FIRST_HALF, runs))
     }
 
-    fn make(context: &Context<'_>) -> Result<Self, StudyError> {
-        let cores = context.by_scale(CORES[0], CORES[1]);
-        let count = context.by_scale(MIXES[0], MIXES[1]);
-        let runs = context.by_scale(RUNS[0], RUNS[1]);
+    /// The same with memory evenly placed, in fewer runs.
+    pub fn even(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
+        let runs = context.by_scale(EVEN_RUNS[0], EVEN_RUNS[1]);
+        EVEN.get(context, || Self::make(context, None, runs))
+    }
+
+    fn make(
+        context: &Context<'_>,
+        memory: Option<&[u32]>,
+        runs: usize,
+    ) -> Result<Self, StudyError> {
+        let mixes = mixes(context);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-        let draw = |&cores: &usize| Mix::draw_all(context.seed(), cores, count);
-        let mixes: Vec<Mix> = cores.iter().flat_map(draw).collect();
-        let prepared = context.map(&mixes, |mix| Prepared::new(mix, alone_s, context))?;
-        let prepared: Vec<Prepared> = prepared.into_iter().collect::<Result<_, _>>()?;
+        let prepared = context.map(&mixes, |mix| {
+            let near = Prepared::new(mix, alone_s, context)?;
+            Ok(near.on(&chip_with_memory(mix.cores, memory)?))
+        })?;
+        let prepared: Vec<Prepared> = prepared.into_iter().collect::<Result<_, StudyError>>()?;
         let jobs: Vec<(&Prepared, &str, u64)> = { prepared.iter() }
             .flat_map(|p| jobs(p, runs, context.seed()))
             .collect();
@@ -182,6 +197,14 @@ impl Grid {
     }
 }
 
+/// The drawn workloads for every number of cores.
+pub(super) fn mixes(context: &Context<'_>) -> Vec<Mix> {
+    let cores = context.by_scale(CORES[0], CORES[1]);
+    let count = context.by_scale(MIXES[0], MIXES[1]);
+    let draw = |&cores: &usize| Mix::draw_all(context.seed(), cores, count);
+    cores.iter().flat_map(draw).collect()
+}
+
 fn jobs(
     prepared: &Prepared,
     runs: usize,
@@ -198,8 +221,9 @@ mod tests {
 
     #[test]
     fn positions_are_those_of_the_names() {
-        let named = [RANDOM, LINUX, SYMBIOTIC, ORACLE].map(|policy| POLICIES[policy]);
-        assert_eq!(named, ["random", "linux", "symbiotic", "oracle"]);
+        let named = [RANDOM, LINUX, L1_BANDWIDTH, SYMBIOTIC, ORACLE].map(|policy| POLICIES[policy]);
+        let names = ["random", "linux", "l1-bandwidth", "symbiotic", "oracle"];
+        assert_eq!(named, names);
     }
 
     fn outcome(stp: f64) -> Outcome {
@@ -219,7 +243,7 @@ mod tests {
     /// Two workloads, two runs; the throughput counts up in the order of the runs.
     fn grid() -> Grid {
         Grid {
-            mixes: vec![Mix::draw(1, 4, 1), Mix::draw(1, 5, 1)],
+            mixes: [4, 5].map(|cores| Mix::draw_all(1, cores, 1)).concat(),
             runs: 2,
             outcomes: (1..=4 * POLICIES.len())
                 .map(|n| outcome(n as f64))

@@ -1,8 +1,10 @@
 //! The drawn workloads.
 
 use super::programs::PROGRAMS;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
+use std::collections::BTreeSet;
 
 /// Streams of workloads are this far apart.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -14,28 +16,20 @@ pub(in crate::studies) struct Mix {
     pub cores: usize,
     /// Number among the workloads for so many cores, from 1.
     pub number: usize,
-    /// Indices of the programs, twice as many as cores; one may occur several times.
+    /// Indices of the programs, twice as many as cores, no two alike.
     pub programs: Vec<usize>,
 }
 
 impl Mix {
-    /// The workload of this number for so many cores: it follows from the seed, whatever else is
-    /// drawn. Each program is drawn from all, independently.
-    pub fn draw(seed: u64, cores: usize, number: usize) -> Self {
-        let stream = STRIDE.wrapping_mul((cores * 1000 + number) as u64);
-        let mut random = Pcg64::seed_from_u64(seed ^ stream);
-        let mut one = || random.random_range(0..PROGRAMS.len());
-        Self {
-            cores,
-            number,
-            programs: (0..2 * cores).map(|_| one()).collect(),
-        }
-    }
-
     /// Workloads 1 to `count` for so many cores.
     pub fn draw_all(seed: u64, cores: usize, count: usize) -> Vec<Self> {
-        let numbers = 1..=count;
-        numbers.map(|n| Self::draw(seed, cores, n)).collect()
+        let numbered = (1..=count).zip(draws(seed, cores));
+        let mix = |(number, programs)| Self {
+            cores,
+            number,
+            programs,
+        };
+        numbered.map(mix).collect()
     }
 
     /// Key of its rows: cores and number, for example `4/01`.
@@ -43,34 +37,46 @@ impl Mix {
         format!("{}/{:02}", self.cores, self.number)
     }
 
-    /// Names of its programs; those that occur several times bear a number from the second on.
+    /// Names of its programs.
     pub fn names(&self) -> Vec<String> {
-        let nth = |i: usize| {
-            let before = self.programs[..i].iter();
-            1 + before.filter(|&&p| p == self.programs[i]).count()
-        };
-        let name = |i: usize| match nth(i) {
-            1 => PROGRAMS[self.programs[i]].to_owned(),
-            n => format!("{}#{n}", PROGRAMS[self.programs[i]]),
-        };
-        (0..self.programs.len()).map(name).collect()
+        let name = |&program: &usize| PROGRAMS[program].to_owned();
+        self.programs.iter().map(name).collect()
     }
+}
+
+/// Workloads for so many cores, one after another: programs drawn without replacement, in the
+/// order in which they start. One of the same programs as an earlier one is drawn again, but for
+/// the last that there can be.
+fn draws(seed: u64, cores: usize) -> impl Iterator<Item = Vec<usize>> {
+    let mut random = Pcg64::seed_from_u64(seed ^ STRIDE.wrapping_mul(cores as u64));
+    let mut seen: BTreeSet<Vec<usize>> = BTreeSet::new();
+    std::iter::repeat_with(move || {
+        loop {
+            let mut programs: Vec<usize> = (0..PROGRAMS.len()).collect();
+            programs.shuffle(&mut random);
+            programs.truncate(2 * cores);
+            let mut sorted = programs.clone();
+            sorted.sort_unstable();
+            if seen.insert(sorted) || seen.len() == PROGRAMS.len() {
+                return programs;
+            }
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     proptest! {
         #[test]
         fn a_mix_follows_from_its_seed_and_fills_the_cores(seed: u64, cores in 1usize..11) {
             let mixes = Mix::draw_all(seed, cores, 3);
-            prop_assert_eq!(&mixes[2], &Mix::draw(seed, cores, 3));
+            prop_assert_eq!(&mixes[..2], &Mix::draw_all(seed, cores, 2)[..]);
             for mix in &mixes {
-                let names: BTreeSet<String> = mix.names().into_iter().collect();
-                prop_assert_eq!(names.len(), 2 * cores);
+                let different: BTreeSet<&usize> = mix.programs.iter().collect();
+                prop_assert_eq!(different.len(), 2 * cores);
                 prop_assert!(mix.programs.iter().all(|&p| p < PROGRAMS.len()));
             }
         }
@@ -80,10 +86,11 @@ mod tests {
     fn workloads_differ_and_every_program_occurs() {
         let mixes: Vec<Mix> = (4..=10).flat_map(|c| Mix::draw_all(8, c, 15)).collect();
         assert_eq!(mixes.len(), 105);
-        let drawn: BTreeSet<&Vec<usize>> = mixes.iter().map(|m| &m.programs).collect();
+        let sorted = |mix: &Mix| -> BTreeSet<usize> { mix.programs.iter().copied().collect() };
+        let drawn: BTreeSet<BTreeSet<usize>> = mixes.iter().map(sorted).collect();
         assert_eq!(drawn.len(), 105);
         let used: BTreeSet<usize> = mixes.iter().flat_map(|m| m.programs.clone()).collect();
         assert_eq!(used.len(), PROGRAMS.len());
-        assert_eq!(Mix::draw(8, 4, 1).key(), "4/01");
+        assert_eq!(mixes[0].key(), "4/01");
     }
 }

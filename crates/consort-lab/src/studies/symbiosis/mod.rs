@@ -5,8 +5,10 @@
 //! process and kept for the studies that come after (see [`memo`]). S7 runs workloads of the same
 //! drawing with a watch on the cores, S8 on two machines ([`asymmetry`]).
 //!
-//! Pitfall: the policy `symbiotic` predicts with the model that comes with the program, not with
-//! what S1 to S3 train, as it does when it is asked for without options.
+//! Pitfalls: the policy predicts with the model that comes with the program, not with what S1 to S3
+//! train. In rows `symbiotic` is the paper's scheduler, which pairs over the whole chip
+//! (`symbiotic:numa=false`); `symbiotic-in-node`, ours, leaves threads on the node where they were
+//! first and pairs inside nodes.
 
 pub(super) mod asymmetry;
 mod away;
@@ -17,7 +19,9 @@ pub(super) mod cells;
 mod chips;
 pub(super) mod errors;
 pub(super) mod grid;
+pub(super) mod headline;
 mod heard;
+pub(super) mod longer;
 pub(super) mod memo;
 pub(super) mod mixes;
 pub(super) mod phases;
@@ -25,8 +29,8 @@ mod prepare;
 mod programs;
 pub(super) mod training;
 
-use chips::chip;
-pub(super) use chips::chip_with_memory;
+pub(super) use chips::{NEAR_FIRST_HALF, chip_with_memory};
+use chips::{chip, chip_with_causes};
 pub(super) use prepare::Prepared;
 pub(super) use programs::PROGRAMS;
 

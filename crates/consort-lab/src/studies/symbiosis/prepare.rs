@@ -24,14 +24,16 @@ pub(in crate::studies) struct Prepared {
 /// What runs under the name that rows have.
 fn contender(policy: &str) -> &str {
     match policy {
-        "symbiotic-any-node" => "symbiotic:numa=false",
+        "symbiotic" => "symbiotic:numa=false",
+        "symbiotic-in-node" => "symbiotic:numa=true",
+        "first-half" => "symbiotic:core-asymmetry=first-half",
         "core-asymmetry" => "symbiotic:core-asymmetry=true",
         other => other,
     }
 }
 
 impl Prepared {
-    /// Measures alone what each program does in `alone_s`.
+    /// Measures alone what each program does in `alone_s`, near its memory.
     pub fn new(mix: &Mix, alone_s: f64, context: &Context<'_>) -> Result<Self, StudyError> {
         let all = programs::of_workloads()?;
         let instance = |(name, &program): (String, &usize)| Instance {

@@ -1,11 +1,12 @@
 //! The training of the model, on which S1 to S3 stand.
 
 use super::memo::Memo;
-use super::{QUANTUM, chip, failed, programs};
+use super::{QUANTUM, chip, chip_with_causes, failed, programs};
 use crate::context::Context;
 use crate::study::StudyError;
 use crate::train::collect::{Training, collect};
 use crate::train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
+use consort_sim::chip::Chip;
 use std::sync::Arc;
 
 /// Threads per core.
@@ -31,16 +32,24 @@ pub(in crate::studies) struct Lesson {
     pub runs: usize,
 }
 
-static MADE: Memo<Lesson> = Memo::new();
+static TOP_LEVEL: Memo<Lesson> = Memo::new();
+static CAUSES: Memo<Lesson> = Memo::new();
 
-/// The training of this context, made once.
+/// The training of this context on the top level of the chip's stack, made once.
 pub(in crate::studies) fn lesson(context: &Context<'_>) -> Result<Arc<Lesson>, StudyError> {
-    MADE.get(context, || make(context))
+    TOP_LEVEL.get(context, || make(chip(CORES)?, context))
 }
 
-fn make(context: &Context<'_>) -> Result<Lesson, StudyError> {
+/// The same on the stack by causes.
+pub(in crate::studies) fn lesson_by_cause(
+    context: &Context<'_>,
+) -> Result<Arc<Lesson>, StudyError> {
+    CAUSES.get(context, || make(chip_with_causes()?, context))
+}
+
+fn make(chip: Arc<Chip>, context: &Context<'_>) -> Result<Lesson, StudyError> {
     let training = Training {
-        chip: chip(CORES)?,
+        chip,
         programs: programs::of_training(context.by_scale(PROGRAMS[0], PROGRAMS[1]))?,
         ways: vec![WAYS],
         quantum_ns: QUANTUM.as_nanos() as u64,

@@ -1,8 +1,8 @@
 //! Cores that are alike by name and are not: which are bad for threads that wait for memory.
 //!
-//! The paper saw memory-bound programs run faster on half of the cores of its POWER8 and learnt
-//! each core's advantage while it ran (Feliu et al., HPCA 2016); it does not print how.
-//! Here every measurement alone is on a core drawn at random, so that threads come onto several;
+//! The paper saw memory-bound programs run faster on the first half of the cores of its POWER8 and
+//! put them there (Feliu et al., HPCA 2016): [`Halves`]. The rest learns which cores are faster,
+//! which is beyond the paper. Every measurement alone is on a core drawn at random, so that threads come onto several;
 //! `fit` tells the cores' part from the threads'; groups then go to the cores where they lose
 //! least.
 //!
@@ -11,12 +11,14 @@
 //! is what `numa` is for.
 
 mod fit;
+mod halves;
 mod memory;
 mod seating;
 #[cfg(test)]
 mod tests;
 
 use self::fit::{Measured, disadvantages};
+pub(super) use self::halves::Halves;
 use self::memory::MemoryShares;
 pub use self::seating::CORE_DISADVANTAGE;
 pub(super) use self::seating::{random_cores, seat};
@@ -31,8 +33,7 @@ use std::collections::BTreeMap;
 /// period. Two are the least from which a thread's part can be told from its core's.
 pub(super) const FIRST_WAIT_QUANTA: u64 = 4;
 
-/// What a measurement counts for one round later, relative to now. An estimate; the paper gives
-/// none: half of it is gone after seven rounds.
+/// What a measurement counts for one round later, relative to now. An estimate: half of it is gone after seven rounds.
 const KEPT: f64 = 0.9;
 
 /// Rounds after which a measurement, then of a weight of 0.015, is forgotten.

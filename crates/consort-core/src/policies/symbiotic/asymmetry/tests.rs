@@ -51,6 +51,22 @@ fn groups_that_wait_most_get_the_near_cores() {
     assert!(near > far, "{near} {far}");
 }
 
+/// The paper's rule: whatever the pairs, the four threads that wait most are on the first two of
+/// four cores.
+#[test]
+fn the_first_half_is_for_those_that_wait_for_memory_most() {
+    let mixed = [0.1, 0.8, 0.12, 0.75, 0.14, 0.7, 0.16, 0.65];
+    let mut world = World::new(4, 2, &mixed);
+    let topology = world.topology.clone();
+    let mut policy = policy(&topology, ",core-asymmetry=first-half");
+    for _ in 0..5 {
+        world.turn(policy.as_mut());
+    }
+    for (thread, memory) in mixed.iter().enumerate() {
+        assert_eq!(world.core(thread) < 2, *memory > 0.5, "{thread}");
+    }
+}
+
 #[test]
 fn where_cores_are_alike_nobody_moves_but_to_be_measured() {
     let mut world = World::new(4, 2, &MEMORY);
