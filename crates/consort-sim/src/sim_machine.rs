@@ -90,8 +90,8 @@ impl SimMachine {
         self.engine.remap(physical)
     }
 
-    /// Whether a logical core is in kernel mode, switching threads; a hardware scheduler must not
-    /// move it then.
+    /// Whether a logical core is in kernel mode, switching to its thread; a hardware scheduler must
+    /// not move it then.
     pub fn in_kernel(&self, logical: usize) -> bool {
         self.engine.in_kernel(logical)
     }
@@ -122,6 +122,7 @@ impl SimMachine {
         if self.quantum_end <= begin {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
+            let length_ns = length_ns + self.offset_ns(begin);
             self.quantum_end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         }
         if !self.heeds_activity() {
@@ -134,6 +135,19 @@ impl SimMachine {
             && !over(&self.engine, self.quantum_end)
         {
             self.engine.run_to_stir(self.quantum_end);
+        }
+    }
+
+    /// By how much the first quantum is longer: half a time slice where the operating system's own
+    /// quantum is as long as a slice. Threads that share a PU would otherwise change in step with
+    /// the policy's exchanges, and always the same one would be on when its turn comes.
+    fn offset_ns(&self, begin: u64) -> u64 {
+        let slice_ns = (self.chip.spec().os.slice_ms * 1e6) as u64;
+        let in_step = self.wishes.form == Form::Software && self.quantum_ns == slice_ns;
+        if begin == 0 && in_step {
+            slice_ns / 2
+        } else {
+            0
         }
     }
 

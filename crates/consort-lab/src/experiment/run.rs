@@ -89,7 +89,27 @@ impl Experiment {
         self.run_heard(contender, work, seed, observer, None)
     }
 
-    /// The same with a listener to all decisions.
+    /// The same with as many threads running as at the start: those of a program that are done before
+    /// their siblings start again, too.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_constant(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<RunResult, ExperimentError> {
+        let told = Told {
+            observer,
+            listener: None,
+        };
+        let mode = RunMode::RestartThreadsUntilAllDone;
+        self.run_told(contender, work, seed, mode, told)
+    }
+
+    /// As [`Experiment::run`] with a listener to all decisions.
     ///
     /// # Errors
     /// As [`Experiment::run`].
@@ -101,9 +121,19 @@ impl Experiment {
         observer: Option<Box<dyn Observer>>,
         listener: Option<Listener>,
     ) -> Result<RunResult, ExperimentError> {
-        let start = Instant::now();
         let told = Told { observer, listener };
-        let mode = RunMode::RestartUntilAllDone;
+        self.run_told(contender, work, seed, RunMode::RestartUntilAllDone, told)
+    }
+
+    fn run_told(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        mode: RunMode,
+        told: Told,
+    ) -> Result<RunResult, ExperimentError> {
+        let start = Instant::now();
         let (mut wheel, decisions) = self.wheel(contender, work, seed, mode, told)?;
         let moves = self.turn_until_done(&mut wheel, work, 1)?;
         let decision_us = *decisions.borrow();

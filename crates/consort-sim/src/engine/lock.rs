@@ -66,7 +66,9 @@ impl Engine {
         lock.waited.set(self.now, lock.queue.len());
         if let Some(next) = lock.holder {
             self.threads[next].locks.enter();
-            self.release(next);
+            if self.release(next) {
+                self.threads[t].call_futex();
+            }
         }
     }
 }
