@@ -82,7 +82,7 @@ fn a2_costs_more_between_private_caches() {
             // By as much as progress lost on unlike cores can be off.
             let more = of("private_cycles") - of("shared_cycles");
             assert!(more > -100.0, "{table}: {row}: {more}");
-            assert!((0.0..100.001).contains(&of("private_percent")), "{row}");
+            assert!((0.0..101.0).contains(&of("private_percent")), "{row}");
         }
     }
     // What the L2 holds is fetched again whole while it fits.

@@ -45,7 +45,7 @@ static INFO: StudyInfo = StudyInfo {
               beside it. Threads that are done before their siblings start again. Energy is that of \
               the model of the machine's description.",
     default_seed: SEED,
-    full_seconds_hint: 90,
+    full_seconds_hint: 130,
 };
 
 /// Pairs at the two scales.

@@ -39,7 +39,7 @@ static INFO: StudyInfo = StudyInfo {
               knowledge of core types stands beside it, and the contender `none on linux-grouped`: \
               the same, but it keeps threads in the group where it put them.",
     default_seed: SEED,
-    full_seconds_hint: 120,
+    full_seconds_hint: 160,
 };
 
 /// Machines by number of cores.

@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
               the operating system, every 4 ms. The source tells in two ways whom the long-term sum \
               sends to the large core; both readings are run.",
     default_seed: SEED,
-    full_seconds_hint: 30,
+    full_seconds_hint: 70,
 };
 
 /// What is run.
@@ -52,8 +52,8 @@ const PLAN: Plan = Plan {
 
 /// The source's words.
 const NAMES: [(&str, &str); 5] = [
-    (readings::LAGGING, "tcs"),
-    (readings::CRITICAL, "tcs by its rule"),
+    (readings::CRITICAL, "tcs"),
+    (readings::LAGGING, "tcs by its worked example"),
     ("hrrs", "hrrs"),
     (FAIR, "fair-progress"),
     (FAIR_4MS, "fair-progress every 4 ms"),
@@ -105,6 +105,6 @@ const MECHANISM: [&str; 3] = [
     Throughput gains where the slow programs are those that gain most from the large core, and loses \
     where they are not (table `programs`).",
     "Single-threaded programs neither block nor spin, so the set of active threads does not change \
-    after the first quantum: the long-term sum decides once, before there are sums, and its two \
-    readings do the same.",
+    after the first quantum: the long-term sum decides once, at its end, and its two readings do \
+    all but the same.",
 ];

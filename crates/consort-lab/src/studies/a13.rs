@@ -34,7 +34,7 @@ static INFO: StudyInfo = StudyInfo {
               every 4 ms, the quantum of the others in software. hrrs is added. The source tells in \
               two ways whom the long-term sum of tcs sends to the large core; both are run.",
     default_seed: SEED,
-    full_seconds_hint: 40,
+    full_seconds_hint: 50,
 };
 
 /// What is run.
@@ -66,8 +66,8 @@ const NAMES: [(&str, &str); 7] = [
     ("mem-dominance", "memory-dominance"),
     ("mlp-ratio", "MLP-ratio"),
     ("pie", "PIE"),
-    (readings::LAGGING, "tcs"),
-    (readings::CRITICAL, "tcs by its rule"),
+    (readings::CRITICAL, "tcs"),
+    (readings::LAGGING, "tcs by its worked example"),
     ("hrrs", "hrrs"),
 ];
 
@@ -145,5 +145,5 @@ const MECHANISM: [&str; 3] = [
     by estimates of one core from the other.",
     "tcs gives the large core to the program that commits fewest instructions, which is the better \
     assignment only where the slower program gains more. The set of active threads does not change \
-    after the first quantum, so the two readings of the long-term sum do the same.",
+    after the first quantum, so the two readings of the long-term sum do all but the same.",
 ];

@@ -122,10 +122,10 @@ fn headline(programs: &Compared<'_>) -> Result<Table, StudyError> {
     let rows = [
         ("kuths over pinned", POLICIES[1], POLICIES[0]),
         ("criticality over pinned", POLICIES[2], POLICIES[0]),
-        ("tcs over pinned", readings::LAGGING, POLICIES[0]),
+        ("tcs over pinned", readings::CRITICAL, POLICIES[0]),
         (
-            "tcs by its rule over pinned",
-            readings::CRITICAL,
+            "tcs by its worked example over pinned",
+            readings::LAGGING,
             POLICIES[0],
         ),
     ];

@@ -39,7 +39,7 @@ static INFO: StudyInfo = StudyInfo {
               misses 20 times per 1000 instructions until all of its data fits. The quick scale has 8 \
               programs and 20 exchanges per place.",
     default_seed: SEED,
-    full_seconds_hint: 3,
+    full_seconds_hint: 15,
 };
 
 const MACHINE: &str = "acmp-2+6";

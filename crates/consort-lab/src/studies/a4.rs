@@ -33,7 +33,7 @@ static INFO: StudyInfo = StudyInfo {
                fairness-aware scheduler, both in hardware, over Linux.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 70,
+    full_seconds_hint: 90,
 };
 
 /// Time until the last instance is done, inverted: more is better.
@@ -129,8 +129,9 @@ fn notes(grid: &Grid) -> Vec<String> {
     );
     notes.push(
         "Times are until the last instance is done: the throughput of equal threads is what the \
-         cores do together, whoever is on them. Where the 4 ms of the operating system's policies are \
-         as long as its time slices, their quanta begin half a slice later."
+         cores do together, whoever is on them. The 4 ms of the operating system's policies are as \
+         long as its time slices: every round of four quanta is longer by half a slice, so that \
+         instances that share a core all have their part of its time on the large one."
             .to_owned(),
     );
     notes

@@ -37,7 +37,7 @@ static INFO: StudyInfo = StudyInfo {
               knowledge of core types stands beside it. Threads that are done before their siblings \
               start again. The quick scale has 4 programs and 2 runs.",
     default_seed: SEED,
-    full_seconds_hint: 60,
+    full_seconds_hint: 75,
 };
 
 /// The policies of this study, the base apart.

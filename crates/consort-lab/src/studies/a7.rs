@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
                core makes under each scheduler, and the growth of all accesses over Linux.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 130,
+    full_seconds_hint: 150,
 };
 
 const ACCESSES: Value = |o| o.accesses_pki;

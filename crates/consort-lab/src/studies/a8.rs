@@ -28,7 +28,7 @@ static INFO: StudyInfo = StudyInfo {
                ms, on one large and three small cores.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 85,
+    full_seconds_hint: 105,
 };
 
 /// Policies that have both forms.
@@ -156,12 +156,12 @@ fn notes(spec: &Grid, splash: &Grid) -> Vec<String> {
     vec![
         suite("SPEC CPU2006", spec),
         suite("SPLASH-2", splash),
-        "A quantum of 1 ms has about four times the moves, each of which costs registers, pipeline and \
-         private caches. What it buys is that nobody waits long for the large core: the \
+        "A quantum of 1 ms has more moves, each of which costs registers, pipeline and private \
+         caches. What it buys is that nobody waits long for the large core: the \
          operating system's slice of 4 ms is a whole round of the hardware's quanta on four cores. \
-         Quanta of 4 ms begin half a slice after slices do, and a slice goes on where its threads \
-         are exchanged to: two threads of a core each have half of its time on the large core. In \
-         step, the same one would be on whenever their turn comes."
+         Every round of four quanta of 4 ms is longer by half a slice, and a slice goes on where its \
+         threads are exchanged to, so that threads of a core all have their part of its time on the \
+         large one. In step, the same ones would be on whenever its turn comes."
             .to_owned(),
     ]
 }

@@ -26,7 +26,7 @@ static INFO: StudyInfo = StudyInfo {
                small cores, over linux.",
     differs: DIFFERS_GROUP,
     default_seed: SEED,
-    full_seconds_hint: 85,
+    full_seconds_hint: 105,
 };
 
 const PDP: Measure = Measure::over(BASE, "pdp_over_base", "PDP over linux-acmp", |o| o.energy_j);
@@ -85,9 +85,8 @@ impl Study for A9 {
             output.runs = grid.runs;
         }
         output.notes.push(
-            "Cores that idle draw a third of their static power and the uncore draws all of its \
-             own, so a workload that is done sooner takes less of both: that is the gain of an even \
-             share of the large core. Whoever is done starts again until the last is, threads of a \
+            "The uncore draws its power, and cores that idle a third of their static power, for as long as \
+             a workload takes, so one that is done sooner takes less of both. Whoever is done starts again until the last is, threads of a \
              program included, so under linux-acmp the large core does work beyond the workload's, at \
              its high energy per instruction, which the energy per instruction takes account of and the \
              power-delay product does not."

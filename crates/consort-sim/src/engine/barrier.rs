@@ -1,8 +1,8 @@
 //! Steps of programs: arriving, waiting, going on, coming to the end.
 //!
 //! A thread that has done its part spins for `spin_us`, then leaves its PU (a futex wait). When
-//! the last arrives, those that spin go on at once; those that sleep are woken and return from
-//! the kernel.
+//! the last arrives, those that spin go on at once; those that sleep are woken by its call of the
+//! kernel, from which both return.
 
 use super::Engine;
 use super::instance::RunMode;

@@ -12,7 +12,7 @@ const CONSTANT: RunMode = RunMode::RestartThreadsUntilAllDone;
 /// Two threads with one part each, three programs of one thread on the PU of the second.
 fn crowded(mode: RunMode) -> Engine {
     let two = program_with("[threads]\ndefault = 2\nmax = 2\nspin_us = 0.0");
-    let mut work: Vec<Instance> = instances(&two, 1, 2, 0.04);
+    let mut work: Vec<Instance> = instances(&two, 1, 2, 0.4);
     work.extend(instances(&program(), 3, 1, 9.0));
     let mut e = engine("linux", mode, &work, 1);
     for t in 0..5 {
