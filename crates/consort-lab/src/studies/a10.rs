@@ -137,7 +137,7 @@ fn pairs_grid(context: &Context<'_>) -> Result<Grid, StudyError> {
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
     let cases = context.map(&workloads, |workload| {
         let key = workload.text.clone();
-        Case::new(&key, &chip, workload.clone(), alone_s, context.seed()).map(Case::as_source)
+        Case::new(&key, &chip, workload.clone(), alone_s, context.seed()).map(Case::like_source)
     })?;
     let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);

@@ -110,7 +110,7 @@ fn grid(context: &Context<'_>) -> Result<Grid, StudyError> {
         let key = format!("{cores}/{}", program.name);
         let workload = parallel(program, cores as u32);
         let case = Case::new(&key, &chip(machine)?, workload, alone_s, context.seed());
-        case.map(Case::as_source)
+        case.map(Case::like_source)
     })?;
     let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);

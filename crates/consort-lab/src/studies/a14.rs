@@ -110,7 +110,7 @@ fn grid(context: &Context<'_>) -> Result<Grid, StudyError> {
     let cases = context.map(&jobs, |(program, threads)| {
         let key = format!("{}/{threads}", program.name);
         let workload = parallel(program, *threads);
-        Case::new(&key, &chip, workload, alone_s, context.seed()).map(Case::as_source)
+        Case::new(&key, &chip, workload, alone_s, context.seed()).map(Case::like_source)
     })?;
     let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);

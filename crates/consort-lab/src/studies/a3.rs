@@ -118,7 +118,7 @@ fn setting(
     let key = format!("{machine}/{ratio}");
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
     let case = Case::new(&key, &chip, workload, alone_s, context.seed())?;
-    let case = case.as_source().with_free_migration();
+    let case = case.like_source().with_free_migration();
     let model = IdealRoundRobin {
         large_ips: ips(&chip, Kind::Large, context.seed())?,
         small_ips: ips(&chip, Kind::Small, context.seed())?,

@@ -118,7 +118,7 @@ impl Case {
 
     /// The same as the source runs its experiments: [`BASE`] beneath every policy, and threads that
     /// are done before their siblings start again.
-    pub fn as_source(mut self) -> Self {
+    pub fn like_source(mut self) -> Self {
         self.beneath = BASE;
         self.restarts = true;
         self

@@ -105,7 +105,7 @@ fn prepared(
     let cases = context.map(&jobs, |(program, n)| {
         let key = format!("{}/{n}", program.name);
         let case = Case::new(&key, &chip, make(program, *n), alone_s, context.seed());
-        case.map(Case::as_source)
+        case.map(Case::like_source)
     })?;
     cases.into_iter().collect()
 }

@@ -38,7 +38,7 @@ impl Plan {
         let cases = context.map(&workloads, |workload| {
             let key = workload.text.clone();
             let case = Case::new(&key, &chip, workload.clone(), alone_s, context.seed());
-            case.map(|case| case.as_source().with_all_assignments())
+            case.map(|case| case.like_source().with_all_assignments())
         })?;
         let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
         let runs = context.by_scale(self.runs[0], self.runs[1]);
