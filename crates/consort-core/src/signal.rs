@@ -67,10 +67,13 @@ pub enum Signal {
     Migrations,
     /// Page faults.
     PageFaults,
-    /// Returns from futex waits to user mode.
+    /// Returns from futex calls to user mode: from waits, and from waking others.
     FutexReturns,
     /// Returns from other blocking system calls, input and output above all, to user mode.
     BlockingReturns,
+    /// Returns from the kernel to user mode for whatever reason: system calls, time slices, ticks;
+    /// told by a core's privilege level.
+    UserReturns,
     /// 1 when it was on a PU or waited for one at the end of the interval, else 0.
     Runnable,
     /// 1 when it waited for its siblings at the end of the interval, spinning or asleep, else 0;
@@ -124,6 +127,7 @@ impl Signal {
             Self::PageFaults => "page-faults",
             Self::FutexReturns => "futex-returns",
             Self::BlockingReturns => "blocking-returns",
+            Self::UserReturns => "user-returns",
             Self::Runnable => "runnable",
             Self::Waiting => "waiting",
             Self::KernelMode => "kernel-mode",

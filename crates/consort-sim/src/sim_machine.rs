@@ -40,6 +40,8 @@ pub struct SimMachine {
     engine: Engine,
     source: Box<dyn SampleSource>,
     quantum_ns: u64,
+    /// Quanta that have begun.
+    quanta: u64,
     /// Length of the next quantum where the last plan wants another, ns.
     next_ns: Option<u64>,
     /// End of the quantum that has begun, ps; in the past when it is over.
@@ -68,6 +70,7 @@ impl SimMachine {
             chip,
             source,
             quantum_ns: quantum_ns.max(1),
+            quanta: 0,
             next_ns: None,
             quantum_end: 0,
             wishes: Wishes::default(),
@@ -90,8 +93,8 @@ impl SimMachine {
         self.engine.remap(physical)
     }
 
-    /// Whether a logical core is in kernel mode, switching threads; a hardware scheduler must not
-    /// move it then.
+    /// Whether a logical core is in kernel mode, switching to its thread; a hardware scheduler must
+    /// not move it then.
     pub fn in_kernel(&self, logical: usize) -> bool {
         self.engine.in_kernel(logical)
     }
@@ -122,6 +125,7 @@ impl SimMachine {
         if self.quantum_end <= begin {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
+            let length_ns = length_ns.saturating_add(self.offset_ns());
             self.quantum_end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         }
         if !self.heeds_activity() {
@@ -134,6 +138,22 @@ impl SimMachine {
             && !over(&self.engine, self.quantum_end)
         {
             self.engine.run_to_stir(self.quantum_end);
+        }
+    }
+
+    /// By how much the quantum that begins is longer: half a time slice in every round of as many
+    /// quanta as PUs, where the operating system's own quantum is as long as a slice. Threads that
+    /// share a PU would otherwise take turns in step with the policy's exchanges, and always the
+    /// same ones would be on when their PU's turn for a large core comes.
+    fn offset_ns(&mut self) -> u64 {
+        let slice_ns = (self.chip.spec().os.slice_ms * 1e6) as u64;
+        let in_step = self.wishes.form == Form::Software && self.quantum_ns == slice_ns;
+        let begins_round = self.quanta.is_multiple_of(self.chip.places().len() as u64);
+        self.quanta += 1;
+        if in_step && begins_round {
+            slice_ns / 2
+        } else {
+            0
         }
     }
 

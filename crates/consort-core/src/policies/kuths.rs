@@ -4,15 +4,17 @@
 //! thesis, UPC 2015), KUTHS: a thread that returns to user mode has often waited for others that
 //! will soon wait for it.
 //!
-//! A transition bit per logical core, set when it goes from kernel to user code. At the end of a
-//! quantum:
+//! A transition bit per logical core, set at any transition from kernel to user code: from a futex
+//! wait, from waking others, from input and output, after a time slice, a tick or another
+//! interrupt. At the end of a quantum:
 //! - no bit set: round robin, as `hrrs`;
 //! - only the large core's set: no exchange;
 //! - exactly one small core's set: that one gets the large core, even if the large core's is set;
 //! - several small cores' set: they take turns.
 //!
-//! Bits are cleared each quantum. On a live kernel the bit is the count of returns from futex
-//! waits and other blocking system calls.
+//! Bits are cleared each quantum. In software form, as on a live kernel, the bit is the count of
+//! returns from futex calls and other blocking system calls: every PU has a tick in each of its
+//! quanta, which would set all bits.
 //!
 //! Many cores: where groups of cores have private last-level regions, exchanges stay inside a
 //! group ([`super::asymmetric::Groups`]).
@@ -145,6 +147,19 @@ mod tests {
         assert_eq!(bench.quantum(&[BUSY, BUSY, BACK, BACK]), [2, 1, 0, 3]);
         assert_eq!(bench.quantum(&[BACK, BUSY, BUSY, BACK]), [2, 1, 3, 0]);
         assert_eq!(bench.quantum(&[BACK, BUSY, BACK, BUSY]), [0, 1, 3, 2]);
+    }
+
+    #[test]
+    fn where_the_privilege_level_is_told_it_is_the_bit() {
+        let told = |calls: bool, returns: &'static [(Signal, f64)]| Did {
+            returned: calls,
+            counts: returns,
+            ..BUSY
+        };
+        // The call of core 1 has not come back yet; core 3 comes from a tick.
+        let called = told(true, &[(Signal::UserReturns, 0.0)]);
+        let ticked = told(false, &[(Signal::UserReturns, 1.0)]);
+        assert_eq!(bench().quantum(&[BUSY, called, BUSY, ticked]), [3, 1, 2, 0]);
     }
 
     #[test]

@@ -17,7 +17,13 @@ use std::sync::Arc;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
 /// here, as on live machines.
-const SYSTEMS: [&str; 4] = ["linux", "linux-grouped", "linux-itmt", "pinned"];
+const SYSTEMS: [&str; 5] = [
+    "linux",
+    "linux-acmp",
+    "linux-grouped",
+    "linux-itmt",
+    "pinned",
+];
 
 /// The policy that leaves everything to the operating system.
 const NO_POLICY: &str = "none";

@@ -89,7 +89,27 @@ impl Experiment {
         self.run_heard(contender, work, seed, observer, None)
     }
 
-    /// The same with a listener to all decisions.
+    /// The same with as many threads running as at the start: those of a program that are done before
+    /// their siblings start again, too.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_constant(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<RunResult, ExperimentError> {
+        let told = Told {
+            observer,
+            listener: None,
+        };
+        let mode = RunMode::RestartThreadsUntilAllDone;
+        self.run_told(contender, work, seed, mode, told)
+    }
+
+    /// As [`Experiment::run`] with a listener to all decisions.
     ///
     /// # Errors
     /// As [`Experiment::run`].
@@ -102,7 +122,7 @@ impl Experiment {
         listener: Option<Listener>,
     ) -> Result<RunResult, ExperimentError> {
         let told = Told { observer, listener };
-        self.result(contender, work, seed, RunMode::RestartUntilAllDone, told)
+        self.run_told(contender, work, seed, RunMode::RestartUntilAllDone, told)
     }
 
     /// One run in which no program starts again: PUs of programs that have done their work are
@@ -121,10 +141,10 @@ impl Experiment {
             observer,
             listener: None,
         };
-        self.result(contender, work, seed, RunMode::Once, told)
+        self.run_told(contender, work, seed, RunMode::Once, told)
     }
 
-    fn result(
+    fn run_told(
         &self,
         contender: &Contender,
         work: &[Work],

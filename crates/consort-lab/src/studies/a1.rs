@@ -1,6 +1,6 @@
 //! A1: how much faster programs are on a large core than on a small one, and why.
 //!
-//! Keys. Table `programs`: rows `PROGRAM` from the highest ratio to the lowest, and `all`; columns
+//! Keys. Table `headline`; table `programs`: rows `PROGRAM` from the highest ratio to the lowest, and `all`; columns
 //! `ratio` (of instructions per cycle), `large_ipc`, `small_ipc`. Table `stacks`: rows
 //! `PROGRAM/large`, `PROGRAM/small`; columns `cpi` and `cpi_CAUSE`. Figures `ratio`, `large-stack`,
 //! `small-stack`.
@@ -12,7 +12,7 @@ use super::asymmetry::views::{Drawing, bars};
 use super::asymmetry::{SEED, SOURCE};
 use super::symbiosis::cells::{interval, ratio, ratios};
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, HeatMap, Plot, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::stats::geometric_mean;
 use consort_sim::chip::Chip;
@@ -85,7 +85,7 @@ impl Study for A1 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let rows = rows(context)?;
         Ok(StudyOutput {
-            tables: vec![ratios_table(&rows)?, stacks_table(&rows)?],
+            tables: vec![headline(&rows)?, ratios_table(&rows)?, stacks_table(&rows)?],
             figures: vec![
                 ratio_figure(&rows)?,
                 stack_figure(&rows, Kind::Large)?,
@@ -128,6 +128,18 @@ fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
     let key = |row: &Row| row.ratio().value().unwrap_or(0.0);
     rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
     Ok(rows)
+}
+
+/// The average and every program's bar.
+fn headline(rows: &[Row]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    let all: Vec<f64> = rows.iter().filter_map(|row| row.ratio().value()).collect();
+    headline.add("large over small core, average", "ratio", ratios(&all))?;
+    for row in rows {
+        let key = format!("large over small core, {}", row.name);
+        headline.add(&key, "ratio", row.ratio())?;
+    }
+    Ok(headline.into_table())
 }
 
 fn ratios_table(rows: &[Row]) -> Result<Table, StudyError> {

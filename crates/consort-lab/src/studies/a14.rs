@@ -1,6 +1,6 @@
 //! A14: kuths, criticality and tcs on SPLASH-2 with one large and one small core.
 //!
-//! Keys. Table `programs`: rows `PROGRAM/POLICY` and `all/POLICY`, over 2 and 4 threads; columns:
+//! Keys. Table `headline`; table `programs`: rows `PROGRAM/POLICY` and `all/POLICY`, over 2 and 4 threads; columns:
 //! see [`super::asymmetry::compared`]; the base is `pinned`. Table `readings`: see
 //! [`super::asymmetry::readings`]. Figure `programs`.
 
@@ -8,11 +8,13 @@ use super::asymmetry::case::Case;
 use super::asymmetry::chips::chip;
 use super::asymmetry::compared::{Compared, Draft, Group, STP};
 use super::asymmetry::grid::Grid;
+use super::asymmetry::headlines::gains;
 use super::asymmetry::programs::parallel;
 use super::asymmetry::splash;
 use super::asymmetry::{SEED, SOURCE, readings};
 use super::{a12, a13};
 use crate::context::Context;
+use crate::report::{Headline, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
@@ -30,7 +32,8 @@ static INFO: StudyInfo = StudyInfo {
                threads pinned to cores.",
     differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
               of whose figures are estimates. Programs have 2 and 4 threads and the work of 0.5 s \
-              alone on the whole machine (0.1 s at the quick scale, which has 4 programs). The \
+              alone on the whole machine (0.1 s at the quick scale, which has 4 programs). Threads that \
+              are done before their siblings start again. The \
               source tells in two ways whom the long-term sum of tcs sends to the large core; both \
               are run, here and in A12 and A13, and the table `readings` sets them against each \
               other.",
@@ -77,7 +80,11 @@ impl Study for A14 {
         let (table, verdict) = readings::table(&grids)?;
         let title = "Each program over pinned: mean over 2 and 4 threads, intervals over runs";
         Ok(StudyOutput {
-            tables: vec![programs.table("programs", title)?, table],
+            tables: vec![
+                headline(&programs)?,
+                programs.table("programs", title)?,
+                table,
+            ],
             figures: vec![programs.figure(PROGRAMS, STP)?],
             notes: notes(&programs, verdict),
             runs: grid.runs,
@@ -102,17 +109,41 @@ fn grid(context: &Context<'_>) -> Result<Grid, StudyError> {
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
     let cases = context.map(&jobs, |(program, threads)| {
         let key = format!("{}/{threads}", program.name);
-        Case::new(
-            &key,
-            &chip,
-            parallel(program, *threads),
-            alone_s,
-            context.seed(),
-        )
+        let workload = parallel(program, *threads);
+        Case::new(&key, &chip, workload, alone_s, context.seed()).map(Case::like_source)
     })?;
     let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);
     Grid::run(context, &cases, &POLICIES, runs)
+}
+
+/// Every policy over pinned: all programs together, then each by itself.
+fn headline(programs: &Compared<'_>) -> Result<Table, StudyError> {
+    let rows = [
+        ("kuths over pinned", POLICIES[1], POLICIES[0]),
+        ("criticality over pinned", POLICIES[2], POLICIES[0]),
+        ("tcs over pinned", readings::CRITICAL, POLICIES[0]),
+        (
+            "tcs by its worked example over pinned",
+            readings::LAGGING,
+            POLICIES[0],
+        ),
+    ];
+    let mut headline = Headline::new()?;
+    for group in programs.groups.iter().rev() {
+        let what = match group.key.as_str() {
+            "all" => "SPLASH-2",
+            name => name,
+        };
+        gains(
+            &mut headline,
+            (programs.grid, &group.cases),
+            what,
+            STP,
+            &rows,
+        )?;
+    }
+    Ok(headline.into_table())
 }
 
 fn notes(programs: &Compared<'_>, verdict: String) -> Vec<String> {
@@ -128,14 +159,11 @@ fn notes(programs: &Compared<'_>, verdict: String) -> Vec<String> {
     notes
 }
 
-const MECHANISM: [&str; 1] = [
-    "Both threads do equal parts, so pinned runs at the pace of the small core. \
-    kuths and tcs decide every ms and at once when the large core goes idle, criticality at changes \
-    of activity but at most once in 4 ms, the software quantum: where barriers are further apart \
-    (cholesky, lu, splash-fft, water) that costs it little, and it moves threads far less often; \
-    where they are nearer (ocean, radix) the thread that is behind is not on the large core in \
-    time. Under tcs the slower thread is the one on the small core, so they change places every \
-    quantum, as under round-robin. The long-term sum decides when a thread stalls or goes on, that \
-    is, mostly at barriers, where there is one left to choose: the readings differ in the order in \
-    which those that are released come to the large core.",
+const MECHANISM: [&str; 2] = [
+    "Threads do equal parts, so pinned runs at the pace of the small core. kuths gives the large core \
+    away at once when it goes idle; tcs decides at the end of each millisecond, criticality at changes \
+    of activity but at most once in 4 ms, the software quantum.",
+    "In a quantum in which no thread stalls or goes on, tcs exchanges the threads when the one on the \
+    small core did less in it. In all others, mostly at barriers, the long-term sums decide, and there \
+    the readings differ.",
 ];

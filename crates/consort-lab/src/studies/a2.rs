@@ -1,19 +1,21 @@
 //! A2: what it costs to exchange threads every millisecond.
 //!
-//! Keys. Table `programs`: rows `PROGRAM` and `all`; columns `shared_cycles`, `private_cycles`
+//! Keys. Table `headline`. Tables `programs`, between a large and a small core, and `large-cores`,
+//! between two large ones: rows `PROGRAM` and `all`; columns `shared_cycles`, `private_cycles`
 //! (refill per exchange), `shared_percent`, `private_percent` (of the quantum, registers and
 //! pipeline included). Table `working-set`: rows KiB; columns `shared_cycles`, `private_cycles`.
-//! Figures `programs`, `working-set`.
+//! Figures `programs`, `large-cores`, `working-set`.
 
-use super::asymmetry::chips::chip;
+use super::asymmetry::chips::{Kind, chip, spec, whole};
 use super::asymmetry::migration::{Cost, Path};
 use super::asymmetry::programs::{SPEC, SPLASH, copies, find, suite};
 use super::asymmetry::views::{Drawing, bars};
 use super::asymmetry::{SEED, SOURCE};
 use super::symbiosis::cells::interval;
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Lines, Plot, Point, PointSeries, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use consort_sim::chip::Chip;
 use consort_sim::program::{CURVE_KIB, ProgramSpec};
 use std::sync::Arc;
 
@@ -29,14 +31,15 @@ static INFO: StudyInfo = StudyInfo {
                a shared and with private last-level caches, and against the size of the working set. \
                Refilling caches takes 42,985 cycles on average with a shared cache (3,406 to 278,112) \
                and 301,248 with private ones (15,246 to 3,073,444).",
-    differs: "Machine and programs are simulated: two groups of one large and three small cores; \
-              shared is inside a group, private between the groups, whose L3 regions are their own. Each \
-              program of SPEC CPU2006 and SPLASH-2 runs alone with one thread from four places in \
-              its phases. Working sets are those of a made-up program of random loads that \
+    differs: "Machines and programs are simulated: two groups of one large and three small cores, and \
+              the same with a second large core in each group; shared is inside a group, private \
+              between the groups, whose L3 regions are their own. Each program of SPEC CPU2006 and \
+              SPLASH-2 runs alone with one thread from four places in its phases. What exchanges cost \
+              is what the program gets done less than with exchanges that cost nothing. Working sets are those of a made-up program of random loads that \
               misses 20 times per 1000 instructions until all of its data fits. The quick scale has 8 \
               programs and 20 exchanges per place.",
     default_seed: SEED,
-    full_seconds_hint: 3,
+    full_seconds_hint: 15,
 };
 
 const MACHINE: &str = "acmp-2+6";
@@ -70,6 +73,9 @@ type Part = fn(&Cost) -> f64;
 const CYCLES: Part = |cost| cost.refill_cycles;
 const PERCENT: Part = |cost| 100.0 * cost.quantum_share;
 
+/// Every program's costs on a machine, the dearest first.
+type Rows = Vec<(String, Costs)>;
+
 impl Study for A2 {
     fn info(&self) -> &StudyInfo {
         &INFO
@@ -79,26 +85,68 @@ impl Study for A2 {
         let most = context.by_scale(PROGRAMS[0], PROGRAMS[1]);
         let mut programs = suite(SPEC, most)?;
         programs.extend(suite(SPLASH, most)?);
-        let sets = working_sets()?;
-        let all: Vec<Arc<ProgramSpec>> = programs.iter().chain(&sets).cloned().collect();
-        let mut costs = costs(context, &all)?;
-        let synthetic = costs.split_off(programs.len());
-        let mut rows: Vec<(String, Costs)> =
-            programs.iter().map(|p| p.name.clone()).zip(costs).collect();
-        rows.sort_by(|a, b| b.1.mean(0, CYCLES).total_cmp(&a.1.mean(0, CYCLES)));
+        let unlike = chip(MACHINE)?;
+        let rows = rows(context, &unlike, Kind::Small, &programs)?;
+        let alike = self::rows(context, &two_large()?, Kind::Large, &programs)?;
+        let synthetic = costs(context, &unlike, Kind::Small, &working_sets()?)?;
         Ok(StudyOutput {
-            tables: vec![programs_table(&rows)?, sets_table(&synthetic)?],
-            figures: vec![programs_figure(&rows)?, sets_figure(&synthetic)?],
-            notes: notes(&rows),
+            tables: vec![
+                headline(&rows, &alike)?,
+                programs_table(&rows, "programs", UNLIKE)?,
+                programs_table(&alike, "large-cores", ALIKE)?,
+                sets_table(&synthetic)?,
+            ],
+            figures: vec![
+                programs_figure(&rows, "programs", UNLIKE)?,
+                programs_figure(&alike, "large-cores", ALIKE)?,
+                sets_figure(&synthetic)?,
+            ],
+            notes: notes(&rows, &alike),
             runs: PLACES,
         })
     }
 }
 
-fn costs(context: &Context<'_>, programs: &[Arc<ProgramSpec>]) -> Result<Vec<Costs>, StudyError> {
-    let chip = chip(MACHINE)?;
-    let no_path = || StudyError::part(MACHINE, "there are no two groups to go between");
-    let path = |shared| Path::of(&chip, shared).ok_or_else(no_path);
+const UNLIKE: &str = "between a large and a small core";
+const ALIKE: &str = "between two large cores";
+
+/// The machine with a second large core in each group.
+fn two_large() -> Result<Arc<Chip>, StudyError> {
+    let mut spec = spec(MACHINE)?;
+    let large = whole(&spec)?
+        .core_types()
+        .iter()
+        .position(|core| core.rob_entries.is_some());
+    let large = large.and_then(|n| spec.core_types.keys().nth(n).cloned());
+    for group in &mut spec.layout.cluster {
+        if Some(&group.core_type) == large.as_ref() {
+            group.l2_domains = 2;
+        }
+    }
+    whole(&spec)
+}
+
+fn rows(
+    context: &Context<'_>,
+    chip: &Arc<Chip>,
+    to: Kind,
+    programs: &[Arc<ProgramSpec>],
+) -> Result<Rows, StudyError> {
+    let costs = costs(context, chip, to, programs)?;
+    let names = programs.iter().map(|program| program.name.clone());
+    let mut rows: Rows = names.zip(costs).collect();
+    rows.sort_by(|a, b| b.1.mean(0, CYCLES).total_cmp(&a.1.mean(0, CYCLES)));
+    Ok(rows)
+}
+
+fn costs(
+    context: &Context<'_>,
+    chip: &Arc<Chip>,
+    to: Kind,
+    programs: &[Arc<ProgramSpec>],
+) -> Result<Vec<Costs>, StudyError> {
+    let no_path = || StudyError::part(MACHINE, "there are no two cores to go between");
+    let path = |shared| Path::of(chip, to, shared).ok_or_else(no_path);
     let paths = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
     let costs = context.map(programs, |program| {
@@ -106,12 +154,33 @@ fn costs(context: &Context<'_>, programs: &[Arc<ProgramSpec>]) -> Result<Vec<Cos
         let side = |path: &Path| -> Result<Vec<Cost>, StudyError> {
             let seeds = context.seed()..;
             let from = places.iter().zip(seeds);
-            from.map(|(place, seed)| path.cost(&chip, &place.program, moves, seed))
+            from.map(|(place, seed)| path.cost(chip, &place.program, moves, seed))
                 .collect()
         };
         Ok(Costs([side(&paths[0])?, side(&paths[1])?]))
     })?;
     costs.into_iter().collect()
+}
+
+/// Average and range over programs on either machine, and every program's bars.
+fn headline(unlike: &Rows, alike: &Rows) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for (rows, what) in [(unlike, UNLIKE), (alike, ALIKE)] {
+        for (side, llc) in [(0, "shared LLC"), (1, "private LLCs")] {
+            let all: Vec<f64> = rows.iter().map(|(_, c)| c.mean(side, CYCLES)).collect();
+            let row = format!("refill {what}, {llc}");
+            headline.add(&format!("{row}, average"), "cycles", interval(&all))?;
+            let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+            headline.add(&format!("{row}, least"), "cycles", least)?;
+            let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            headline.add(&format!("{row}, most"), "cycles", most)?;
+            for (name, costs) in rows {
+                let key = format!("{row}, {name}");
+                headline.add(&key, "cycles", costs.cell(side, CYCLES))?;
+            }
+        }
+    }
+    Ok(headline.into_table())
 }
 
 /// A program for each capacity of the miss curves, whose data just fits there.
@@ -129,15 +198,16 @@ fn working_sets() -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     Ok(CURVE_KIB.into_iter().map(of).collect())
 }
 
-fn programs_table(rows: &[(String, Costs)]) -> Result<Table, StudyError> {
+fn programs_table(rows: &Rows, key: &str, what: &str) -> Result<Table, StudyError> {
     let columns = vec![
         Column::with_unit("shared_cycles", "Refill, shared LLC", "cycles"),
         Column::with_unit("private_cycles", "Refill, private LLCs", "cycles"),
         Column::with_unit("shared_percent", "Of the quantum, shared LLC", "%"),
         Column::with_unit("private_percent", "Of the quantum, private LLCs", "%"),
     ];
-    let title = "Cost of an exchange, over places in a program; `all` over programs";
-    let mut table = Table::new("programs", title, columns)?;
+    let title =
+        format!("Cost of an exchange {what}, over places in a program; `all` over programs");
+    let mut table = Table::new(key, &title, columns)?;
     let parts: [(usize, Part); 4] = [(0, CYCLES), (1, CYCLES), (0, PERCENT), (1, PERCENT)];
     for (name, costs) in rows {
         let cells = parts.map(|(side, of)| costs.cell(side, of));
@@ -165,10 +235,11 @@ fn sets_table(synthetic: &[Costs]) -> Result<Table, StudyError> {
     Ok(table)
 }
 
-fn programs_figure(rows: &[(String, Costs)]) -> Result<Figure, StudyError> {
+fn programs_figure(rows: &Rows, key: &str, what: &str) -> Result<Figure, StudyError> {
+    let title = format!("What an exchange every millisecond costs {what}");
     let drawing = Drawing {
-        key: "programs",
-        title: "What an exchange every millisecond costs",
+        key,
+        title: &title,
         text: "Refill, registers and pipeline as a share of the quantum; intervals are over places \
                in a program.",
         category: "Program",
@@ -207,8 +278,8 @@ fn sets_figure(synthetic: &[Costs]) -> Result<Figure, StudyError> {
     )?)
 }
 
-fn notes(rows: &[(String, Costs)]) -> Vec<String> {
-    let side = |side: usize, name: &str| {
+fn notes(unlike: &Rows, alike: &Rows) -> Vec<String> {
+    let side = |(rows, what): (&Rows, &str), (side, name): (usize, &str)| {
         let mut all: Vec<(&str, f64)> = rows
             .iter()
             .map(|(program, costs)| (program.as_str(), costs.mean(side, CYCLES)))
@@ -221,30 +292,26 @@ fn notes(rows: &[(String, Costs)]) -> Vec<String> {
         };
         let ends = all.len().min(3);
         format!(
-            "Refill with {name}: {:.0} cycles on average over {} programs; most: {}; least: {}.",
+            "Refill {what} with {name}: {:.0} cycles on average over {} programs; most: {}; least: {}.",
             sum / all.len() as f64,
             all.len(),
             words(&all[..ends]),
             words(&all[all.len() - ends..]),
         )
     };
-    vec![
-        side(0, "a shared LLC"),
-        side(1, "private LLCs"),
+    let mut notes = Vec::new();
+    for rows in [(unlike, UNLIKE), (alike, ALIKE)] {
+        for llc in [(0, "a shared LLC"), (1, "private LLCs")] {
+            notes.push(side(rows, llc));
+        }
+    }
+    notes.push(
         "Inside a group a thread fetches again what it held in L1 and L2 and would use again, from \
-         the L3; between groups also what it held in the L3, from memory. The cost grows with the \
-         working set until it is as large as the cache that is left, and falls back where it \
-         does not fit there: what is missed anyway is not lost by a move. It falls with the misses \
-         that overlap. A cost of the order of the quantum itself, 2,660,000 cycles, leaves no time to \
-         warm up: a thread that is moved again has less to lose."
+         the L3; between groups also what it held in the L3, from memory. What it would have \
+         missed anyway is not lost by a move."
             .to_owned(),
-        "Both averages are above the published ones, most between private caches. The simulation \
-         fetches all that a thread will ever use again of what it held before the thread goes on, \
-         and a thread in a region of 4 MiB of its own comes to hold all of it; in the source it \
-         fetches in a quantum what it uses in that quantum. Exchanges between regions every \
-         millisecond are ruinous by either account, which is why groups exchange inside regions."
-            .to_owned(),
-    ]
+    );
+    notes
 }
 
 #[cfg(test)]

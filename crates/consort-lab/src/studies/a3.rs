@@ -1,6 +1,6 @@
 //! A3: ideal round robin over fair progress, equal threads.
 //!
-//! Keys. Table `ratio`: rows `MACHINE/RATIO`, for example `1+3/2`; columns `ideal_over_fair_4ms`,
+//! Keys. Table `headline`; table `ratio`: rows `MACHINE/RATIO`, for example `1+3/2`; columns `ideal_over_fair_4ms`,
 //! `ideal_over_fair_1ms` (speed: time until the last thread is done, inverted), `ideal_over_hrrs`
 //! (the simulated one), `ideal_s`. Figures `fair-4ms`, `fair-1ms`.
 
@@ -14,7 +14,7 @@ use super::asymmetry::single::Single;
 use super::asymmetry::{SEED, SOURCE};
 use super::symbiosis::cells::ratios;
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Lines, Plot, Point, PointSeries, Table};
+use crate::report::{Axis, Cell, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
@@ -34,7 +34,8 @@ static INFO: StudyInfo = StudyInfo {
     differs: "Fair progress is simulated, with as many threads of integer arithmetic without misses as \
               cores, and moves that cost nothing; the ratio is set by the clock of the small \
               cores, of which PIE knows nothing, so fair progress measures its ratio. In the closed form L and S are instructions per quantum of length Q. Each \
-              thread's work is 0.4 s on the large core. The quick scale has the ratios 1, 2 and 4, \
+              thread's work is 0.4 s on the large core. The scheduler is run in hardware, every 1 ms, and \
+              in the operating system, every 4 ms. The quick scale has the ratios 1, 2 and 4, \
               0.1 s and one run.",
     default_seed: SEED,
     full_seconds_hint: 40,
@@ -79,10 +80,10 @@ impl Study for A3 {
         let (cases, told): (Vec<Case>, Vec<Told>) =
             settings.into_iter().map(Setting::split).unzip();
         let runs = context.by_scale(RUNS[0], RUNS[1]);
-        let policies = [FAIR, FAIR_1MS, HRRS];
+        let policies = [FAIR_1MS, FAIR, HRRS];
         let grid = Grid::run(context, &cases, &policies, runs)?;
         Ok(StudyOutput {
-            tables: vec![table(&grid, &told)?],
+            tables: vec![headline(&grid, &told)?, table(&grid, &told)?],
             figures: figures(&grid, &told)?,
             notes: notes(&grid, &told),
             runs,
@@ -116,7 +117,8 @@ fn setting(
     let workload = copies(&find(PROGRAM)?, cores as usize);
     let key = format!("{machine}/{ratio}");
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-    let case = Case::new(&key, &chip, workload, alone_s, context.seed())?.with_free_migration();
+    let case = Case::new(&key, &chip, workload, alone_s, context.seed())?;
+    let case = case.like_source().with_free_migration();
     let model = IdealRoundRobin {
         large_ips: ips(&chip, Kind::Large, context.seed())?,
         small_ips: ips(&chip, Kind::Small, context.seed())?,
@@ -159,6 +161,28 @@ fn ideal_over(grid: &Grid, told: &[Told], case: usize, policy: &str) -> Cell {
     let times = grid.values(case, policy, |o| o.makespan_s);
     let over = times.iter().map(|time| time / told[case].ideal_s);
     ratios(&over.collect::<Vec<_>>())
+}
+
+/// Every point of the source's curves, and their averages by machine.
+fn headline(grid: &Grid, told: &[Told]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for (policy, name) in [(FAIR_1MS, "1 ms"), (FAIR, "4 ms")] {
+        for (machine, _) in MACHINES {
+            let of = |case: &usize| told[*case].machine == machine;
+            let cases: Vec<usize> = (0..told.len()).filter(of).collect();
+            let cell = |case: usize| ideal_over(grid, told, case, policy);
+            let all: Vec<f64> = { cases.iter() }
+                .filter_map(|&case| cell(case).value())
+                .collect();
+            let row = format!("ideal hrrs over fair-progress every {name}, {machine}");
+            headline.add_gain(&format!("{row}, average"), ratios(&all))?;
+            for case in cases {
+                let key = format!("{row}, L/S = {}", told[case].ratio);
+                headline.add_gain(&key, cell(case))?;
+            }
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn table(grid: &Grid, told: &[Told]) -> Result<Table, StudyError> {

@@ -1,6 +1,6 @@
 //! A5: the closed form of round robin against its simulation, single-threaded programs.
 //!
-//! Keys. Table `programs`: rows `PROGRAM` and `all`; columns `time_over_ideal` (simulated hrrs),
+//! Keys. Table `headline`; table `programs`: rows `PROGRAM` and `all`; columns `time_over_ideal` (simulated hrrs),
 //! `free_over_ideal` (the same with moves that cost nothing), `time_over_free` (what moves cost),
 //! `ideal_slowdown`, `slowdown` (mean of the instances, against the large core alone). Figure
 //! `programs`.
@@ -14,7 +14,9 @@ use super::asymmetry::single::Single;
 use super::asymmetry::{DIFFERS_GROUP, SEED, SOURCE};
 use super::symbiosis::cells::{interval, ratios};
 use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table};
+use crate::report::{
+    Axis, Cell, Column, Figure, Headline, Plot, Point, PointSeries, Scatter, Table,
+};
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
 use consort_core::stats::mean;
 use consort_sim::chip::Chip;
@@ -52,7 +54,7 @@ impl Study for A5 {
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         let compared = Compared::of(context)?;
         Ok(StudyOutput {
-            tables: vec![compared.table()?],
+            tables: vec![compared.headline()?, compared.table()?],
             figures: vec![compared.figure()?],
             notes: compared.notes(),
             runs: compared.simulated.runs,
@@ -107,6 +109,20 @@ impl Compared {
         let ratio = |n| ratios(&column(n));
         let plain = |n| interval(&column(n));
         vec![ratio(0), ratio(1), ratio(2), plain(3), plain(4)]
+    }
+
+    /// Time of simulated hrrs over the closed form's: the average and every program's.
+    fn headline(&self) -> Result<Table, StudyError> {
+        let mut headline = Headline::new()?;
+        let row = "time of simulated over ideal hrrs";
+        if let Some(all) = self.all().into_iter().next() {
+            headline.add_gain(&format!("{row}, average"), all)?;
+        }
+        for case in 0..self.ideal.len() {
+            let key = format!("{row}, {}", self.name(case));
+            headline.add_gain(&key, self.over_ideal(&self.simulated, case))?;
+        }
+        Ok(headline.into_table())
     }
 
     fn table(&self) -> Result<Table, StudyError> {

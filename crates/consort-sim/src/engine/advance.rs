@@ -3,7 +3,11 @@
 use super::Engine;
 use super::observer::{Doing, Observer, Segment};
 use super::thread::{Status, Thread};
-use super::time::seconds;
+use super::time::{PS_PER_MS, seconds};
+
+/// Time between two timer interrupts, which come to all PUs at once, ps: HZ=250, the kernel's
+/// default (kernel/Kconfig.hz).
+const TIMER_PS: u64 = 4 * PS_PER_MS;
 
 impl Thread {
     /// Spends a span without an event in it: from `now` to `next`, which are `s` seconds apart.
@@ -22,8 +26,9 @@ impl Thread {
         self.counts.on_pu_s += s;
         self.counts.cycles += s * self.hz;
         self.counts.energy_j += s * self.static_w;
+        self.tick(now, next);
         match self.doing(now) {
-            Doing::Overhead => self.counts.overhead_s += s,
+            Doing::Kernel | Doing::Overhead => self.counts.overhead_s += s,
             Doing::Spin => self.counts.spin_s += s,
             Doing::Work => self.work(next, s),
         }
@@ -39,7 +44,10 @@ impl Thread {
             (self.ips() * seconds(next - self.anchor)).min(left)
         };
         let done = passed - self.passed;
-        self.counts.futex_returns += self.returns.between(self.passed, passed);
+        let waits = self.returns.between(self.passed, passed);
+        // Who sleeps is woken by a sibling's call, and among equals each makes as many.
+        self.counts.futex_returns += 2 * waits;
+        self.counts.user_returns += 2 * waits;
         self.passed = passed;
         let mix = self.demand.phase.spec.mix;
         self.counts.execute(done, &mix, &self.rates);
@@ -47,10 +55,18 @@ impl Thread {
         self.counts.spin_s += s * (1.0 - self.progress);
     }
 
+    /// Counts the timer ticks of a span, its beginning included, that interrupt it in user mode.
+    fn tick(&mut self, now: u64, next: u64) {
+        if self.kernel_until.is_none() {
+            self.counts.user_returns += (next - 1) / TIMER_PS - now.saturating_sub(1) / TIMER_PS;
+        }
+    }
+
     /// What it does with its PU from an instant on.
     pub(crate) fn doing(&self, now: u64) -> Doing {
         match self.status {
             Status::Spinning(_) => Doing::Spin,
+            _ if self.kernel_until.is_some() => Doing::Kernel,
             _ if self.debt_until > now => Doing::Overhead,
             _ => Doing::Work,
         }

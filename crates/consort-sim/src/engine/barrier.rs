@@ -1,8 +1,8 @@
 //! Steps of programs: arriving, waiting, going on, coming to the end.
 //!
 //! A thread that has done its part spins for `spin_us`, then leaves its PU (a futex wait). When
-//! the last arrives, those that spin go on at once; those that sleep are woken and return from
-//! the kernel.
+//! the last arrives, those that spin go on at once; those that sleep are woken by its call of the
+//! kernel, from which both return.
 
 use super::Engine;
 use super::instance::RunMode;
@@ -15,10 +15,18 @@ impl Engine {
     pub(crate) fn arrive(&mut self, t: usize) {
         self.let_go(t);
         let p = self.threads[t].program;
+        if self.threads[t].again {
+            self.begin_again(p, t);
+            return;
+        }
         let program = &mut self.programs[p];
         program.arrived += 1;
         if program.arrived == program.members.len() {
-            self.next_step(p);
+            if self.next_step(p) {
+                self.threads[t].call_futex();
+            }
+        } else if self.mode == RunMode::RestartThreadsUntilAllDone && program.steps.is_last() {
+            self.begin_again(p, t);
         } else {
             program.waited.set(self.now, program.arrived);
             self.wait(t);
@@ -39,8 +47,8 @@ impl Engine {
         }
     }
 
-    /// Begins a program's next step, or its next run, or ends it.
-    pub(crate) fn next_step(&mut self, p: usize) {
+    /// Begins a program's next step, or its next run, or ends it; whether anybody was woken.
+    pub(crate) fn next_step(&mut self, p: usize) -> bool {
         loop {
             let program = &mut self.programs[p];
             program.arrived = 0;
@@ -51,20 +59,23 @@ impl Engine {
             program.complete(&self.threads, self.now);
             if self.mode == RunMode::Once {
                 self.finish(p);
-                return;
+                return false;
             }
+            self.end_repeats(p);
             let times = self.mode.times();
             self.done = self.programs.iter().all(|p| p.has_done(times));
         }
+        let mut woken = false;
         for (rank, t) in self.programs[p].members.clone().enumerate() {
             let work = self.programs[p].work[rank];
             self.threads[t].step_left = work;
             if work > 0.0 {
-                self.release(t);
+                woken |= self.release(t);
             } else {
                 self.stand_by(p, t);
             }
         }
+        woken
     }
 
     /// A thread without a part in a step waits from its beginning on.
@@ -75,12 +86,16 @@ impl Engine {
         match self.threads[t].status {
             Status::Running => self.wait(t),
             Status::Unborn => self.threads[t].status = Status::Waiting,
-            _ => {}
+            // One that did its part again.
+            Status::Ready | Status::Paused | Status::Io(_) => self.sleep(t, Status::Waiting),
+            Status::Spinning(_) | Status::Waiting | Status::Finished => {}
         }
     }
 
-    /// A thread that waited for its siblings goes on.
-    pub(crate) fn release(&mut self, t: usize) {
+    /// A thread that waited for its siblings goes on; whether it had to be woken, which takes whom
+    /// it waited for into the kernel as well.
+    pub(crate) fn release(&mut self, t: usize) -> bool {
+        let asleep = self.threads[t].status == Status::Waiting;
         match self.threads[t].status {
             Status::Spinning(_) => {
                 self.threads[t].status = Status::Running;
@@ -93,9 +108,10 @@ impl Engine {
                 self.place(t, Arrival::Wake);
             }
             Status::Unborn => self.place(t, Arrival::Start),
-            Status::Running | Status::Ready | Status::Io(_) | Status::Paused | Status::Finished => {
-            }
+            Status::Running => self.threads[t].set_deadline(self.now),
+            Status::Ready | Status::Io(_) | Status::Paused | Status::Finished => {}
         }
+        asleep
     }
 
     fn finish(&mut self, p: usize) {

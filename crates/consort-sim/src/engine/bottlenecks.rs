@@ -55,7 +55,7 @@ fn barrier(program: &Program, threads: &[Thread], id: u64, waited_ns: u64) -> Bo
     Bottleneck {
         id,
         kind: BottleneckKind::Barrier,
-        executers: those(|t| !waits_at_barrier(t) && t.step_left > 0.0),
+        executers: those(|t| !waits_at_barrier(t) && t.step_left > 0.0 && !t.again),
         waiters: those(waits_at_barrier),
         waited_ns,
     }

@@ -41,10 +41,13 @@ pub struct Counts {
     pub context_switches: u64,
     /// Times that it came onto another PU than its last.
     pub migrations: u64,
-    /// Returns from futex waits to user mode.
+    /// Returns from futex calls to user mode: from waits, and from waking others.
     pub futex_returns: u64,
     /// Returns from blocking input and output to user mode.
     pub io_returns: u64,
+    /// Returns from the kernel to user mode for whatever reason: of those above, and after being
+    /// switched in and after ticks.
+    pub user_returns: u64,
 }
 
 /// No instructions of any class.
@@ -78,6 +81,7 @@ impl Default for Counts {
             migrations: 0,
             futex_returns: 0,
             io_returns: 0,
+            user_returns: 0,
         }
     }
 }
@@ -123,6 +127,7 @@ impl Counts {
         self.migrations += other.migrations;
         self.futex_returns += other.futex_returns;
         self.io_returns += other.io_returns;
+        self.user_returns += other.user_returns;
     }
 }
 

@@ -13,8 +13,11 @@ impl Thread {
     /// When something happens to it next, if nothing else happens before.
     fn next_event(&self, now: u64) -> u64 {
         match self.status {
-            Status::Running if self.debt_until > now => self.debt_until,
-            Status::Running => self.deadline,
+            Status::Running => {
+                let owes = self.debt_until > now;
+                let own = if owes { self.debt_until } else { self.deadline };
+                own.min(self.kernel_until.unwrap_or(NEVER))
+            }
             Status::Spinning(until) | Status::Io(until) => until,
             Status::Unborn
             | Status::Ready
@@ -70,13 +73,12 @@ impl Engine {
     }
 
     fn handle_thread(&mut self, t: usize) {
+        self.leave_kernel(t);
         let thread = &mut self.threads[t];
         match thread.status {
             Status::Running if thread.deadline <= self.now => self.reach(t),
             Status::Running if thread.debt_until == self.now => {
                 thread.debt_ps = 0;
-                // It leaves the kernel.
-                self.stirred = true;
                 if thread.deadline == NEVER {
                     thread.set_deadline(self.now);
                 }
@@ -87,6 +89,16 @@ impl Engine {
                 self.place(t, Arrival::Wake);
             }
             _ => {}
+        }
+    }
+
+    /// Lets a thread whose time in the kernel is over return to user mode.
+    fn leave_kernel(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        if thread.kernel_until.is_some_and(|until| until <= self.now) {
+            thread.kernel_until = None;
+            thread.counts.user_returns += 1;
+            self.stirred = true;
         }
     }
 

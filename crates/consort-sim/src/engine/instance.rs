@@ -33,13 +33,17 @@ pub enum RunMode {
     RestartUntilAllDone,
     /// The same until the last has done its work so many times.
     RestartUntilAllDoneTimes(u32),
+    /// As `RestartUntilAllDone`, and a thread that has done its part of a program's work before its
+    /// siblings does it again until they have theirs, so that the number of running threads stays
+    /// constant.
+    RestartThreadsUntilAllDone,
 }
 
 impl RunMode {
     /// How often every program has done its work at the end.
     pub(super) fn times(self) -> usize {
         match self {
-            Self::Once | Self::RestartUntilAllDone => 1,
+            Self::Once | Self::RestartUntilAllDone | Self::RestartThreadsUntilAllDone => 1,
             Self::RestartUntilAllDoneTimes(times) => times as usize,
         }
     }

@@ -3,7 +3,8 @@
 //! A thread that reaches an acquisition takes the lock if it is free and holds it for as many
 //! instructions as were drawn; who finds it taken queues for it, spins for `spin_us`, then sleeps
 //! (a futex wait). At the end of its critical section the holder hands the lock to the first in
-//! the queue, who has it from then on, awake or not: first come, first served.
+//! the queue, who has it from then on, awake or not: first come, first served. Waking it is a call
+//! of the kernel.
 //!
 //! - A holder that is preempted, moved or blocked in input and output keeps the lock.
 //! - No critical section reaches beyond a barrier: one that the end of a thread's part would cut
@@ -66,7 +67,9 @@ impl Engine {
         lock.waited.set(self.now, lock.queue.len());
         if let Some(next) = lock.holder {
             self.threads[next].locks.enter();
-            self.release(next);
+            if self.release(next) {
+                self.threads[t].call_futex();
+            }
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! A permutation from logical to physical PUs. Exchanging two costs each thread involved the
 //! registers ([`SWAP_CYCLES`]), the drain of its pipeline, and the refill of what it leaves
-//! behind. A logical core whose thread is in the kernel (switching) must not be exchanged by
-//! hardware; [`Engine::in_kernel`] tells.
+//! behind. A logical core whose thread is in kernel mode must not be exchanged by hardware;
+//! [`Engine::in_kernel`] tells. Refilling caches after a move is user mode: it is the thread's own
+//! accesses that wait.
 
 use super::Engine;
 use super::error::EngineError;
 use super::migration::{SWAP_CYCLES, refill_s};
-use super::thread::{Status, Thread};
+use super::thread::Thread;
 use super::time::picoseconds;
 
 /// Which physical PU each logical one is.
@@ -108,10 +109,9 @@ impl Engine {
         current.map(|t| &self.threads[t])
     }
 
-    /// Whether a logical core is in kernel mode: its thread is being switched in.
+    /// Whether a logical core is in kernel mode, switching to its thread.
     pub(crate) fn in_kernel(&self, logical: usize) -> bool {
-        let current = self.pus[logical].current.map(|t| &self.threads[t]);
-        current.is_some_and(|t| t.status == Status::Running && t.debt_until > self.now)
+        self.occupant(logical).is_some_and(Thread::in_kernel)
     }
 }
 

@@ -40,6 +40,7 @@ mod program;
 mod pu;
 mod rates;
 mod relearn;
+mod repeat;
 mod restrict;
 mod sample_source;
 mod schedule;

@@ -8,7 +8,9 @@ use consort_core::ThreadId;
 pub enum Doing {
     /// Its work.
     Work,
-    /// Paying for a switch or a move.
+    /// Nothing, in the kernel: it is being switched in.
+    Kernel,
+    /// Nothing, in user mode: it refills what a switch or a move took from it.
     Overhead,
     /// Spinning for its siblings.
     Spin,

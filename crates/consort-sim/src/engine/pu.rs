@@ -13,6 +13,10 @@ pub(crate) struct Pu {
     pub(crate) last: Option<usize>,
     /// When `current` came, ps.
     pub(crate) since: u64,
+    /// When the time slice began in which it came, ps.
+    pub(crate) slice_since: u64,
+    /// When the slice began that goes on with the next thread, ps.
+    pub(crate) carried: Option<u64>,
     /// Branches that `current` had completed then.
     pub(crate) branches: f64,
     /// What of the training of its branch predictor is gone.
@@ -32,6 +36,8 @@ impl Pu {
             queue: VecDeque::new(),
             last: None,
             since: 0,
+            slice_since: 0,
+            carried: None,
             branches: 0.0,
             overwritten: Overwritten::default(),
             least_ps: 0,
@@ -53,7 +59,7 @@ impl Pu {
         self.preempted &= shared;
         self.slice_end = match (shared, self.preempted) {
             (true, true) => self.since,
-            (true, false) => self.since + slice_ps,
+            (true, false) => self.slice_since + slice_ps,
             (false, _) => NEVER,
         };
     }

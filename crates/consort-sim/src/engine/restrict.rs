@@ -14,16 +14,17 @@ impl Engine {
     /// Moves the threads that are where they may no longer be. All leave before any arrives, so
     /// that exchanges do not queue. Those that ran longest ago arrive first: several that are
     /// moved together again and again all get their turns, as under a scheduler that knows who has
-    /// had least time.
+    /// had least time. The time slice that they were in goes on where they come to: otherwise
+    /// threads that share a PU by time would change in step with the moves, and always the same one
+    /// would be on when it comes to a large core.
     pub(crate) fn obey(&mut self) {
+        let astray: Vec<usize> = (0..self.threads.len())
+            .filter(|&t| self.is_astray(t))
+            .collect();
+        let slices: Vec<_> = astray.iter().filter_map(|&t| self.slice_of(t)).collect();
         let mut homeless = Vec::new();
-        for t in 0..self.threads.len() {
-            let thread = &self.threads[t];
-            let astray = |pu: usize| !thread.allowed.contains(PuId(pu as u32));
-            if !thread.runnable() || !thread.pu.is_some_and(astray) {
-                continue;
-            }
-            if let Status::Spinning(_) = thread.status {
+        for t in astray {
+            if let Status::Spinning(_) = self.threads[t].status {
                 self.sleep(t, Status::Waiting);
             } else {
                 self.take_off(t);
@@ -35,6 +36,25 @@ impl Engine {
         for t in homeless {
             self.place(t, Arrival::Moved);
         }
+        for (t, since) in slices {
+            let to = self.threads[t].pu.map(|pu| &mut self.pus[pu]);
+            if let Some(pu) = to.filter(|pu| pu.current.is_none()) {
+                pu.carried = Some(since);
+            }
+        }
+    }
+
+    fn is_astray(&self, t: usize) -> bool {
+        let thread = &self.threads[t];
+        let outside = |pu: usize| !thread.allowed.contains(PuId(pu as u32));
+        thread.runnable() && thread.pu.is_some_and(outside)
+    }
+
+    /// When the slice of a thread that is on a PU began, if others wait there.
+    fn slice_of(&self, t: usize) -> Option<(usize, u64)> {
+        let pu = &self.pus[self.threads[t].pu?];
+        let shares = pu.current == Some(t) && !pu.queue.is_empty();
+        shares.then_some((t, pu.slice_since))
     }
 }
 
@@ -63,6 +83,32 @@ mod tests {
             .collect();
         let fair = f64::from(turns) * slice_ps as f64 * 1e-12 / n as f64;
         assert!(all.iter().all(|s| (s / fair - 1.0).abs() < 0.2), "{all:?}");
+    }
+
+    #[test]
+    fn a_slice_goes_on_where_its_threads_come_to() {
+        let work = instances(&program(), 2, 1, 100.0);
+        let mut engine = engine("linux", RunMode::Once, &work, 1);
+        let slice_ps = engine.slice_ps;
+        let to = |engine: &mut Engine, pu: u32| {
+            (0..2).for_each(|t| engine.restrict(t, PuSet::from(PuId(pu))));
+            engine.obey();
+        };
+        to(&mut engine, 0);
+        // Half a slice of either on each of two visits to PU 2, each as long as a slice.
+        let mut there = [0.0; 2];
+        for visit in 0..2u64 {
+            engine.run_until((4 * visit + 1) * slice_ps + slice_ps / 2);
+            let before = [0, 1].map(|t| engine.threads[t].total().on_pu_s);
+            to(&mut engine, 2);
+            engine.run_until((4 * visit + 2) * slice_ps + slice_ps / 2);
+            to(&mut engine, 0);
+            for t in 0..2 {
+                there[t] += engine.threads[t].total().on_pu_s - before[t];
+            }
+        }
+        let share = there[0] / (there[0] + there[1]);
+        assert!((share - 0.5).abs() < 0.05, "{there:?}");
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Engine {
         let (thread, pu) = (&mut self.threads[t], &mut self.pus[number]);
         if pu.current == Some(t) {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
+            thread.kernel_until = None;
             thread.halt(self.now);
             thread.relearn(&self.chip, pu.branches, &mut pu.overwritten);
             if pu.since < self.now {
@@ -80,6 +81,7 @@ impl Engine {
     /// Gives every free PU its next thread: those that wait there first, then those that free PUs
     /// pull from others.
     pub(crate) fn settle(&mut self) {
+        self.hurry();
         for pu in 0..self.pus.len() {
             self.dispatch_next(pu);
         }
@@ -92,6 +94,18 @@ impl Engine {
                 self.pull(pu);
                 self.dispatch_next(pu);
             }
+        }
+    }
+
+    /// Makes the moves that the operating system makes at once.
+    fn hurry(&mut self) {
+        // The bound holds for any model.
+        for _ in 0..self.threads.len() {
+            let view = view(&self.shape, &self.pus, &self.threads);
+            let Some((t, pu)) = self.os.hurry(&view) else {
+                return;
+            };
+            self.shift(t, pu);
         }
     }
 
@@ -132,11 +146,13 @@ impl Engine {
         }
         thread.counts.context_switches += 1;
         let relearn_s = std::mem::take(&mut thread.relearn_s);
+        thread.kernel_until = Some(self.now + picoseconds(switch_s));
         thread.owe(self.now, picoseconds(switch_s + refill_s + relearn_s));
         let branches = thread.branches();
         let state = &mut self.pus[pu];
         state.current = Some(t);
         state.since = self.now;
+        state.slice_since = state.carried.take().unwrap_or(self.now);
         state.preempted = false;
         state.branches = branches;
         state.arm(self.slice_ps);

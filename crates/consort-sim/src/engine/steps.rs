@@ -157,10 +157,19 @@ impl Steps {
         self.serial_instr > 0.0 && self.begun == 1
     }
 
+    /// Whether the step that has begun is the last of the run.
+    pub(crate) fn is_last(&self) -> bool {
+        self.pass + 1 == self.passes && self.begun == self.steps_per_pass()
+    }
+
+    fn steps_per_pass(&self) -> u64 {
+        u64::from(self.serial_instr > 0.0) + self.per_pass
+    }
+
     /// Begins the next step: each thread's instructions; none at the end of the run.
     pub(crate) fn next(&mut self, draw: &mut Draw, work: &mut Vec<f64>) -> bool {
         let serial_steps = u64::from(self.serial_instr > 0.0);
-        if self.begun == serial_steps + self.per_pass {
+        if self.begun == self.steps_per_pass() {
             self.pass += 1;
             self.begun = 0;
         }

@@ -34,6 +34,7 @@ impl Engine {
         let free = |thread: &super::Thread| {
             !matches!(thread.status, Status::Io(_) | Status::Finished)
                 && thread.locks.place == Place::Outside
+                && !thread.again
         };
         let members = self.programs[p].members.clone();
         let mut left = 0.0;

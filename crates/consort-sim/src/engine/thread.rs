@@ -47,6 +47,8 @@ pub(crate) struct Thread {
     pub(crate) phase: usize,
     pub(crate) phase_left: f64,
     pub(crate) step_left: f64,
+    /// Whether it has done its part of the run and does it again while it waits for its siblings.
+    pub(crate) again: bool,
     pub(crate) io: Io,
     /// Locks that it takes by events.
     pub(crate) locks: Points,
@@ -81,6 +83,8 @@ pub(crate) struct Thread {
     pub(crate) debt_until: u64,
     /// Time without progress that it has still to spend when it comes back to a PU, ps.
     pub(crate) debt_ps: u64,
+    /// When it returns to user mode, ps, while it is in the kernel on a PU.
+    pub(crate) kernel_until: Option<u64>,
     /// The whole of the debt of which `debt_ps` is left, ps.
     pub(crate) debt_whole_ps: u64,
     /// When it reaches the next point of its work, ps.
@@ -106,6 +110,11 @@ impl Thread {
         matches!(self.status, Status::Running | Status::Spinning(_))
     }
 
+    /// Whether it is on a PU and does not spin.
+    pub(crate) fn is_running(&self) -> bool {
+        self.status == Status::Running
+    }
+
     /// Whether it waits for its siblings, on a PU or asleep.
     pub(crate) fn waits(&self) -> bool {
         matches!(self.status, Status::Spinning(_) | Status::Waiting)
@@ -114,6 +123,17 @@ impl Thread {
     /// Whether it makes progress at an instant, given that nothing changes before.
     pub(crate) fn works(&self, now: u64) -> bool {
         self.status == Status::Running && self.debt_until <= now
+    }
+
+    /// Whether it is in kernel mode on a PU.
+    pub(crate) fn in_kernel(&self) -> bool {
+        self.status == Status::Running && self.kernel_until.is_some()
+    }
+
+    /// Notes a futex call that returns at once.
+    pub(crate) fn call_futex(&mut self) {
+        self.counts.futex_returns += 1;
+        self.counts.user_returns += 1;
     }
 
     /// Whether the operating system counts it as runnable.
@@ -195,7 +215,7 @@ impl Thread {
         total
     }
 
-    /// Its returns to user mode from futex waits and blocking input and output.
+    /// Its returns to user mode from futex calls and blocking input and output.
     pub(crate) fn returned(&self) -> u64 {
         let of = |counts: &Counts| counts.futex_returns + counts.io_returns;
         of(&self.sampled) + of(&self.counts)

@@ -6,6 +6,7 @@
 
 mod idlest;
 mod linux;
+mod linux_acmp;
 mod linux_grouped;
 mod linux_itmt;
 mod pinned;
@@ -40,6 +41,12 @@ pub(crate) trait OsModel {
         None
     }
 
+    /// One move that does not wait for a tick, whenever PUs look for their next threads; asked again
+    /// until there is none.
+    fn hurry(&mut self, _view: &View<'_>) -> Option<(usize, usize)> {
+        None
+    }
+
     /// One move that evens out load, at the n-th balancing tick; asked again until there is none.
     fn balance(&mut self, _view: &View<'_>, _tick: u64) -> Option<(usize, usize)> {
         None
@@ -65,6 +72,7 @@ pub struct OsInfo {
 /// Every model.
 pub const MODELS: &[OsInfo] = &[
     linux::INFO,
+    linux_acmp::INFO,
     linux_grouped::INFO,
     linux_itmt::INFO,
     pinned::INFO,

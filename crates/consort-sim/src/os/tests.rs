@@ -228,3 +228,63 @@ fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
     e.run_until(500 * MS);
     assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
 }
+
+/// One large core, PU 0, and three small ones.
+fn asymmetric(work: &[crate::engine::Instance], logical_cores: bool) -> Engine {
+    let mut settings = settings("linux-acmp", RunMode::Once, 1);
+    settings.logical_cores = logical_cores;
+    let spec = crate::machine::presets::find("acmp-1+3").unwrap();
+    let chip = std::sync::Arc::new(crate::chip::Chip::new(&spec, None).unwrap());
+    Engine::new(chip, work, &settings, Box::new(PlainEnergy)).unwrap()
+}
+
+/// A thread that sleeps often and long, and one that begins after it and never does.
+fn sleeper_and_worker() -> Vec<crate::engine::Instance> {
+    let sleeper = program_with("[io]\nper_ginstr = 200.0\nblocked_us = 20000.0");
+    let mut work = instances(&sleeper, 1, 1, 9.0);
+    work.extend(instances(&program(), 1, 1, 9.0));
+    work[1].start_ms = 0.5;
+    work
+}
+
+/// Of so many steps of 0.1 ms, those that end with the sleeper awake and asleep, and with the worker
+/// on the large core in either.
+fn watched(e: &mut Engine, steps: u64) -> [[u64; 2]; 2] {
+    let mut seen = [[0; 2]; 2];
+    for step in 10..steps {
+        e.run_until(step * MS / 10);
+        e.settle();
+        let asleep = !e.threads()[0].runnable();
+        let helped = e.threads()[1].pu == Some(0);
+        seen[usize::from(asleep)][0] += 1;
+        seen[usize::from(asleep)][1] += u64::from(helped);
+    }
+    seen
+}
+
+#[test]
+fn acmp_deals_in_turn_and_keeps_threads_there() {
+    let parallel = program_with("[threads]\ndefault = 8\nmax = 8\nspin_us = 5.0");
+    let mut e = asymmetric(&instances(&parallel, 1, 8, 9.0), false);
+    for ms in 1..100 {
+        e.run_until(ms * MS);
+        let pus: Vec<_> = e.threads().iter().filter_map(|t| t.pu).collect();
+        assert_eq!(pus, [0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn acmp_s_large_core_takes_a_thread_only_while_all_of_its_own_are_stalled() {
+    let mut e = asymmetric(&sleeper_and_worker(), false);
+    let [[awake, with_own], [asleep, helped]] = watched(&mut e, 5000);
+    assert!(awake > 50 && asleep > 50, "{awake} {asleep}");
+    assert_eq!((with_own, helped), (0, asleep));
+}
+
+#[test]
+fn acmp_takes_nobody_where_all_cores_are_alike() {
+    let mut e = asymmetric(&sleeper_and_worker(), true);
+    let [[_, with_own], [asleep, helped]] = watched(&mut e, 5000);
+    assert!(asleep > 50);
+    assert_eq!((with_own, helped), (0, 0));
+}

@@ -48,19 +48,27 @@ impl SimMachine {
                 original: Arc::clone(&all),
                 managed: true,
                 last_pu: Some(PuId(self.engine.physical(logical) as u32)),
-                sample: self.with_state(logical, sample, observation.interval_ns),
+                sample: self.with_state(logical, sample, counts, observation.interval_ns),
             });
         }
     }
 
-    /// Adds what the logical core and its thread were doing at the end.
-    fn with_state(&self, logical: usize, mut sample: Sample, interval_ns: u64) -> Sample {
+    /// Adds what the logical core and its thread were doing at the end, and whether it came back to
+    /// user mode.
+    fn with_state(
+        &self,
+        logical: usize,
+        mut sample: Sample,
+        counts: &Counts,
+        interval_ns: u64,
+    ) -> Sample {
         let occupant = self.engine.occupant(logical);
         sample.occupant = occupant.map(|thread| thread.id);
         let states = [
             (Signal::Runnable, occupant.is_some()),
             (Signal::Waiting, occupant.is_none_or(Thread::waits)),
             (Signal::KernelMode, self.engine.in_kernel(logical)),
+            (Signal::UserReturns, counts.user_returns > 0),
         ];
         for (signal, on) in states {
             let value = f64::from(u8::from(on));

@@ -45,7 +45,9 @@ fn segments_tile_the_time_of_every_pu_and_add_up_to_the_counts() {
     m.set_observer(Box::new(Recorder(Rc::clone(&seen))));
     finish(&mut m);
     let seen = seen.borrow();
-    assert!(seen.iter().any(|s| s.doing == Doing::Overhead));
+    for doing in [Doing::Kernel, Doing::Overhead] {
+        assert!(seen.iter().any(|s| s.doing == doing));
+    }
     let mut free: BTreeMap<usize, u64> = BTreeMap::new();
     let mut sums: BTreeMap<ThreadId, (f64, f64)> = BTreeMap::new();
     for s in seen.iter() {

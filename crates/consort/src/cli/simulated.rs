@@ -39,7 +39,7 @@ pub(crate) struct SimulateArgs {
     /// What is simulated.
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Policy with options as NAME:key=value,key=value, or linux, linux-grouped, linux-itmt, pinned for none
+    /// Policy with options as NAME:key=value,key=value, or linux, linux-acmp, linux-grouped, linux-itmt, pinned for none
     #[arg(short, long, value_name = "POLICY", default_value = "linux", add = values::simulated_policy())]
     pub(crate) policy: String,
     /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE

@@ -17,7 +17,13 @@ use std::path::Path;
 pub(crate) const COMPLETE: &str = "CONSORT_COMPLETE";
 
 /// Names that stand for no policy of our own, in simulations.
-const SYSTEMS: [&str; 4] = ["linux", "linux-grouped", "linux-itmt", "pinned"];
+const SYSTEMS: [&str; 5] = [
+    "linux",
+    "linux-acmp",
+    "linux-grouped",
+    "linux-itmt",
+    "pinned",
+];
 
 fn plain<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Vec<CompletionCandidate> {
     let names = names.into_iter().map(Into::into);

@@ -46,10 +46,14 @@ impl Seat<'_> {
         !self.is_idle() && !self.in_kernel()
     }
 
-    /// Whether it went from kernel to user code in the interval: its transition bit.
+    /// Whether it went from kernel to user code in the interval: its transition bit. Where the
+    /// privilege level is not told, returns from futex and blocking calls stand for it.
     pub(in crate::policies) fn returned(&self) -> bool {
-        let returns = [Signal::FutexReturns, Signal::BlockingReturns];
-        let any = |thread: &&ThreadObservation| returns.iter().any(|&s| is_set(thread, s));
+        let calls = [Signal::FutexReturns, Signal::BlockingReturns];
+        let any = |thread: &&ThreadObservation| {
+            let told = thread.sample.get(Signal::UserReturns);
+            told.map_or_else(|| calls.iter().any(|&s| is_set(thread, s)), |n| n > 0.0)
+        };
         self.seen.iter().any(any)
     }
 

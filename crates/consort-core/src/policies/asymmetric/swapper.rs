@@ -111,6 +111,11 @@ impl<R: Rule> Swapper<R> {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn rule(&self) -> &R {
+        &self.rule
+    }
+
     fn tick(&mut self, view: View<'_>) -> Tick {
         let interval_ns = view.observation.interval_ns;
         let is_quantum = view.observation.ended == Ended::Quantum;

@@ -102,6 +102,11 @@ impl<R: Rule> Bench<R> {
         self.bottlenecks = bottlenecks.to_vec();
     }
 
+    /// The rule.
+    pub(in crate::policies) fn rule(&self) -> &R {
+        self.policy.rule()
+    }
+
     /// Ends a quantum; which PU each logical core is on then.
     pub(in crate::policies) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS, Ended::Quantum)

@@ -136,7 +136,7 @@ impl<'a> Compared<'a> {
             self.over(group, policy, PDP),
             mean(|o| 100.0 * o.large_instructions),
             mean(waits_percent),
-            mean(|o| o.tally.percent(o.tally.switch_ps)),
+            mean(|o| o.tally.percent(o.tally.switch_ps())),
             mean(|o| o.migration_hz),
         ]
     }
@@ -208,7 +208,7 @@ impl<'a> Compared<'a> {
             names[0],
             self.over(group, policy, STP).text(),
             both(waits_percent),
-            both(|o| o.tally.percent(o.tally.switch_ps)),
+            both(|o| o.tally.percent(o.tally.switch_ps())),
             both(|o| 100.0 * o.large_instructions),
         )
     }

@@ -32,9 +32,9 @@ const PARTS: [Part; 6] = [
     ("user_percent", "Threads' time in user mode", "%", USER),
     (
         "kernel_percent",
-        "Threads' time in the kernel and in refills, on PUs",
+        "Threads' time in the kernel, on PUs",
         "%",
-        |t| [100.0 * t.switch_ps as f64, t.thread_ps()],
+        |t| [100.0 * t.kernel_ps as f64, t.thread_ps()],
     ),
     (
         "off_percent",
@@ -46,9 +46,13 @@ const PARTS: [Part; 6] = [
 
 /// Returns after which the thread is on a large core within 1 ms, percent.
 pub(in crate::studies) const SOON: Share = |t| [100.0 * t.soon as f64, t.returns as f64];
-/// Threads' time in user mode, percent.
-pub(in crate::studies) const USER: Share =
-    |t| [100.0 * (t.work_ps + t.spin_ps) as f64, t.thread_ps()];
+/// Threads' time in user mode, refills included, percent.
+pub(in crate::studies) const USER: Share = |t| {
+    [
+        100.0 * (t.work_ps + t.spin_ps + t.refill_ps) as f64,
+        t.thread_ps(),
+    ]
+};
 
 /// Rows of several cases each.
 pub(in crate::studies) type Rows = Vec<(String, Vec<usize>)>;

@@ -1,6 +1,5 @@
 //! What runs under the name that rows have: `POLICY`, `POLICY on OS`, `POLICY every N ms`.
 
-use super::OS;
 use crate::experiment::{Contender, ExperimentError};
 use std::time::Duration;
 
@@ -11,11 +10,11 @@ pub(in crate::studies) struct Entrant {
 }
 
 impl Entrant {
-    /// Reads a name of rows.
+    /// Reads a name of rows; `os` is beneath policies that name no other.
     ///
     /// # Errors
     /// Unknown policies and models of operating systems.
-    pub fn new(name: &str) -> Result<Self, ExperimentError> {
+    pub fn new(name: &str, os: &str) -> Result<Self, ExperimentError> {
         let (name, quantum) = match name
             .strip_suffix(" ms")
             .and_then(|n| n.split_once(" every "))
@@ -23,7 +22,7 @@ impl Entrant {
             Some((before, ms)) => (before, ms.parse().ok().map(Duration::from_millis)),
             None => (name, None),
         };
-        let (policy, os) = name.split_once(" on ").unwrap_or((name, OS));
+        let (policy, os) = name.split_once(" on ").unwrap_or((name, os));
         let contender = Contender::new(policy, os)?;
         Ok(Self { contender, quantum })
     }
@@ -34,7 +33,7 @@ mod tests {
     use super::*;
 
     fn check(name: &str, expect: (&str, &str, Option<u64>)) {
-        let entrant = Entrant::new(name).unwrap();
+        let entrant = Entrant::new(name, "linux").unwrap();
         let ms = entrant.quantum.map(|q| q.as_millis() as u64);
         let contender = &entrant.contender;
         assert_eq!((contender.name(), contender.os(), ms), expect);
@@ -45,6 +44,6 @@ mod tests {
         check("hrrs", ("hrrs", "linux", None));
         check("kuths on pinned", ("kuths", "pinned", None));
         check("random every 4 ms", ("random", "linux", Some(4)));
-        assert!(Entrant::new("kuths on linus").is_err());
+        assert!(Entrant::new("kuths on linus", "linux").is_err());
     }
 }

@@ -10,11 +10,13 @@
 
 pub(super) mod case;
 pub(super) mod chips;
+pub(super) mod closed;
 pub(super) mod compared;
 pub(super) mod continued;
 mod entrant;
 pub(super) mod favours;
 pub(super) mod grid;
+pub(super) mod headlines;
 pub(super) mod ideal;
 pub(super) mod migration;
 pub(super) mod mixes;
@@ -36,13 +38,25 @@ pub(super) const SOURCE: &str = "Markovic, \"Hardware Thread Scheduling Algorith
     Asymmetric CMPs\", PhD thesis, UPC 2015";
 
 /// What the studies on one large and three small cores do otherwise.
-pub(super) const DIFFERS_GROUP: &str = "Machine and programs are simulated, all 29 programs of SPEC     CPU2006. Instance k of n begins where k/n of a pass through the program's phases is over; where     the profile has one phase all are alike. An instance's work is what it does in 0.2 s alone on     the large core, not a run of the program; instances start again until the last has done its     work once. linux knows no core types. fair-progress estimates by PIE what the other kind of     core would do. The quick scale has 4 programs, 0.05 s and 2 runs.";
+pub(super) const DIFFERS_GROUP: &str = "Machine and programs are simulated: all 29 programs of SPEC \
+    CPU2006, 13 of SPLASH-2, from profiles. Instance k of n of a program of SPEC begins where k/n of a \
+    pass through its phases is over; where the profile has one phase all are alike. An instance's work \
+    is what it does in 0.2 s alone on the large core, that of a program of SPLASH-2 what it does in \
+    0.2 s alone on the whole machine. Whoever is done starts again until the last has done its work \
+    once, single threads of a program included. The source's Linux is linux-acmp, which deals threads \
+    to cores in turn and keeps them there; linux, which knows no core types, stands beside it. \
+    fair-progress estimates by PIE what the other kind of core would do; it is run in hardware, every \
+    1 ms, and in the operating system, every 4 ms but for half a time slice more in every four. The \
+    quick scale has 4 programs, 0.05 s and 2 runs.";
 
 /// The same seed for all that share their runs.
 pub(super) const SEED: u64 = 15;
 
-/// The operating system beneath every policy.
+/// The operating system beneath policies on other grounds than the source's.
 pub(super) const OS: &str = "linux";
+
+/// The source's operating system, beneath every policy on its ground, and the baseline there.
+pub(super) const BASE: &str = "linux-acmp";
 
 /// Names what part of a study failed.
 pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError

@@ -1,7 +1,7 @@
 //! Where threads go on after they return from the kernel, and what their time goes to.
 //!
 //! Usage: watch a run with [`Returns`], then read [`Returns::tally`]. A return is one from a futex
-//! wait or from blocking input and output, as the operating system counts them. Pitfall: returns
+//! call, a wait or one that wakes others, or from blocking input and output. Pitfall: returns
 //! from locks that are too frequent to be events are counted where the thread is when they are
 //! due, without a sleep between.
 
@@ -30,8 +30,10 @@ pub(in crate::studies) struct Tally {
     pub work_ps: u64,
     /// Time of spinning for siblings, ps.
     pub spin_ps: u64,
-    /// Time in the kernel on PUs, and of the refills after moves, ps.
-    pub switch_ps: u64,
+    /// Time in the kernel on PUs, ps.
+    pub kernel_ps: u64,
+    /// Time of refills after switches and moves, ps.
+    pub refill_ps: u64,
     /// End of the run, ps.
     pub end_ps: u64,
     /// Threads that ran.
@@ -39,6 +41,19 @@ pub(in crate::studies) struct Tally {
 }
 
 impl Tally {
+    /// Adds what was seen in another run, in which the same threads ran.
+    pub fn add(&mut self, other: &Self) {
+        self.returns += other.returns;
+        self.at_once += other.at_once;
+        self.soon += other.soon;
+        self.work_ps += other.work_ps;
+        self.spin_ps += other.spin_ps;
+        self.kernel_ps += other.kernel_ps;
+        self.refill_ps += other.refill_ps;
+        self.end_ps += other.end_ps;
+        self.threads = other.threads;
+    }
+
     /// A part of the time of all threads from the beginning to the end, percent.
     pub fn percent(&self, part_ps: u64) -> f64 {
         100.0 * part_ps as f64 / self.thread_ps()
@@ -46,7 +61,12 @@ impl Tally {
 
     /// Time off PUs, asleep or waiting for one, percent.
     pub fn off_percent(&self) -> f64 {
-        100.0 - self.percent(self.work_ps + self.spin_ps + self.switch_ps)
+        100.0 - self.percent(self.work_ps + self.spin_ps + self.switch_ps())
+    }
+
+    /// Time that switches and moves took, kernel and refills, ps.
+    pub fn switch_ps(&self) -> u64 {
+        self.kernel_ps + self.refill_ps
     }
 
     /// Time of all threads from the beginning to the end, ps.
@@ -139,7 +159,8 @@ impl Tally {
         let part = match segment.doing {
             Doing::Work => &mut self.work_ps,
             Doing::Spin => &mut self.spin_ps,
-            Doing::Overhead => &mut self.switch_ps,
+            Doing::Kernel => &mut self.kernel_ps,
+            Doing::Overhead => &mut self.refill_ps,
         };
         *part += time;
         self.end_ps = self.end_ps.max(segment.to_ps);
@@ -209,9 +230,16 @@ mod tests {
             (1, 0, [0, 4], Doing::Work, 0),
             (2, 1, [0, 1], Doing::Overhead, 0),
             (2, 1, [1, 3], Doing::Spin, 0),
+            (2, 1, [3, 4], Doing::Kernel, 0),
         ]);
-        let parts = [tally.work_ps, tally.spin_ps, tally.switch_ps];
-        assert_eq!(parts.map(|part| tally.percent(part)), [50.0, 25.0, 12.5]);
-        assert_eq!(tally.off_percent(), 12.5);
+        let parts = [
+            tally.work_ps,
+            tally.spin_ps,
+            tally.refill_ps,
+            tally.kernel_ps,
+        ];
+        let percent = parts.map(|part| tally.percent(part));
+        assert_eq!(percent, [50.0, 25.0, 12.5, 12.5]);
+        assert_eq!(tally.off_percent(), 0.0);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Keys of cases are `PROGRAM/THREADS`.
 
+use super::BASE;
 use super::case::Case;
 use super::chips::chip;
 use super::grid::Grid;
@@ -14,31 +15,28 @@ use std::sync::Arc;
 
 /// The machine.
 pub(in crate::studies) const MACHINE: &str = "acmp-1+3";
-/// What the source's figures refer to.
+/// The system that knows no core types, beside [`super::BASE`].
 pub(in crate::studies) const LINUX: &str = "linux";
 /// Threads, as in the source.
 pub(in crate::studies) const THREADS: [u32; 3] = [4, 8, 16];
 
 /// Round robin in hardware.
 pub(in crate::studies) const HRRS: &str = "hrrs:form=hardware";
-/// The source's rival, in the operating system.
-pub(in crate::studies) const FAIR: &str = "fair-progress:form=software";
+/// The source's rival, in hardware.
+pub(in crate::studies) const FAIR: &str = "fair-progress:form=hardware";
+/// The same in the operating system.
+pub(in crate::studies) const FAIR_4MS: &str = "fair-progress:form=software";
 
 /// What single-threaded programs run under.
-const SPEC_POLICIES: [&str; 5] = [
-    LINUX,
-    HRRS,
-    "hrrs:form=software",
-    "fair-progress:form=hardware",
-    FAIR,
-];
+const SPEC_POLICIES: [&str; 6] = [BASE, LINUX, HRRS, "hrrs:form=software", FAIR, FAIR_4MS];
 /// What multithreaded programs run under.
-const SPLASH_POLICIES: [&str; 7] = [
+const SPLASH_POLICIES: [&str; 8] = [
+    BASE,
     LINUX,
     HRRS,
     "hrrs:form=software",
-    "fair-progress:form=hardware",
     FAIR,
+    FAIR_4MS,
     "kuths:form=hardware",
     "kuths:form=software",
 ];
@@ -81,7 +79,10 @@ pub(in crate::studies) fn runs(context: &Context<'_>) -> usize {
 }
 
 /// The programs of a suite that are run at this scale.
-fn programs(context: &Context<'_>, name: &str) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
+pub(in crate::studies) fn programs(
+    context: &Context<'_>,
+    name: &str,
+) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     suite(name, context.by_scale(PROGRAMS[0], PROGRAMS[1]))
 }
 
@@ -103,7 +104,8 @@ fn prepared(
     let jobs: Vec<(&Arc<ProgramSpec>, u32)> = programs.iter().flat_map(with_threads).collect();
     let cases = context.map(&jobs, |(program, n)| {
         let key = format!("{}/{n}", program.name);
-        Case::new(&key, &chip, make(program, *n), alone_s, context.seed())
+        let case = Case::new(&key, &chip, make(program, *n), alone_s, context.seed());
+        case.map(Case::like_source)
     })?;
     cases.into_iter().collect()
 }

@@ -1,13 +1,14 @@
 //! Drawn mixes of SPEC programs under policies for asymmetric chips, on which A12 and A13 stand.
 
-use super::case::{Case, Outcome};
+use super::case::{Case, Outcome, PINNED};
 use super::chips::chip;
 use super::compared::{Compared, Group, STP};
 use super::grid::Grid;
+use super::headlines::over;
 use super::mixes::mixes;
 use super::programs::SPEC;
 use crate::context::Context;
-use crate::report::{Axis, Column, Figure, Lines, Plot, Point, PointSeries, Table};
+use crate::report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 use crate::study::StudyError;
 
 /// What is run.
@@ -36,7 +37,8 @@ impl Plan {
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
         let cases = context.map(&workloads, |workload| {
             let key = workload.text.clone();
-            Case::new(&key, &chip, workload.clone(), alone_s, context.seed())
+            let case = Case::new(&key, &chip, workload.clone(), alone_s, context.seed());
+            case.map(|case| case.like_source().with_all_assignments())
         })?;
         let cases: Vec<Case> = cases.into_iter().collect::<Result<_, _>>()?;
         let runs = context.by_scale(self.runs[0], self.runs[1]);
@@ -49,7 +51,23 @@ pub(in crate::studies) fn compared(grid: &Grid) -> Compared<'_> {
     let one = |(case, key): (usize, &String)| Group::of_runs(key, vec![case]);
     let mut groups: Vec<Group> = grid.keys.iter().enumerate().map(one).collect();
     groups.push(Group::of_cases("all", grid.cases(|_| true)));
-    Compared::with(grid, "pinned", groups)
+    Compared::with(grid, PINNED, groups)
+}
+
+/// Weighted speedup of every policy over pinned, over all mixes; `names` are the source's words for
+/// some of them.
+pub(in crate::studies) fn headline(
+    all: &Compared<'_>,
+    what: &str,
+    names: &[(&str, &str)],
+) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    let cases = all.grid.cases(|_| true);
+    for (policy, name) in names {
+        let over = over(all.grid, &cases, (policy, PINNED), STP);
+        headline.add_gain(&format!("{name} over pinned, {what}"), over)?;
+    }
+    Ok(headline.into_table())
 }
 
 /// What holds over all mixes: speeds over pinned, and in how many mixes they are above and below.

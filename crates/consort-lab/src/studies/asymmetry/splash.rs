@@ -1,10 +1,11 @@
 //! SPLASH-2: groups of cases that A6, A10, A11 and A14 show, and means over several cases.
 
+use super::BASE;
 use super::case::Value;
 use super::compared::Group;
 use super::grid::Grid;
 use super::programs::{SPLASH, suite};
-use super::runs::{FAIR, HRRS, LINUX, THREADS};
+use super::runs::{FAIR, FAIR_4MS, HRRS, LINUX, THREADS};
 use crate::context::Context;
 use crate::report::Cell;
 use crate::studies::symbiosis::cells::{interval, ratios};
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 /// Kernel-to-user-mode scheduling in hardware.
 pub(in crate::studies) const KUTHS: &str = "kuths:form=hardware";
-/// The policies that are set against each other, linux first.
-pub(in crate::studies) const POLICIES: [&str; 4] = [LINUX, HRRS, FAIR, KUTHS];
+/// The policies that are set against each other, the baseline first.
+pub(in crate::studies) const POLICIES: [&str; 6] = [BASE, LINUX, HRRS, FAIR, FAIR_4MS, KUTHS];
 /// Programs at the two scales.
 const PROGRAMS: [usize; 2] = [4, usize::MAX];
 

@@ -57,11 +57,8 @@ pub(super) fn placements(ground: &Ground, case: &Case) -> Result<Vec<Vec<usize>>
 /// # Errors
 /// Runs that do not end.
 pub(super) fn run(case: &Case, placement: &[usize], seed: u64) -> Result<Outcome, StudyError> {
-    let mut placed = Case {
-        key: case.key.clone(),
-        experiment: case.experiment.clone(),
-        work: placement.iter().map(|&thread| case.work[thread]).collect(),
-    };
+    let mut placed = case.clone();
+    placed.work = placement.iter().map(|&thread| case.work[thread]).collect();
     let entries = &case.experiment.workload.entries;
     let on_pu = |(pu, &thread): (usize, &usize)| Instance {
         start_ms: pu as f64 * APART_MS,

@@ -66,14 +66,8 @@ fn outcomes(
         .experiment
         .quantum_under(&contender)
         .map_err(failed(policy))?;
-    let case = Case {
-        key: case.key.clone(),
-        work: case.work.clone(),
-        experiment: crate::experiment::Experiment {
-            quantum: Some(usual.mul_f64(subject.quantum)),
-            ..case.experiment.clone()
-        },
-    };
+    let mut case = case.clone();
+    case.experiment.quantum = Some(usual.mul_f64(subject.quantum));
     let seeds = (0..repeats.runs as u64).map(|run| repeats.seed.wrapping_add(run));
     seeds.map(|seed| case.run(policy, seed)).collect()
 }

@@ -78,6 +78,14 @@ impl Points {
         }
     }
 
+    /// Gives up the lock that it holds or waits for.
+    pub(in crate::engine) fn give_up(&mut self) {
+        if let Place::Waiting(number) = self.place {
+            self.place = Place::Inside(number);
+        }
+        self.leave();
+    }
+
     /// Ends its critical section, if it is in one: the lock.
     pub(super) fn leave(&mut self) -> Option<usize> {
         let Place::Inside(number) = self.place else {

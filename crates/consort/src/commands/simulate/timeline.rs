@@ -102,7 +102,8 @@ fn piece(segment: &Segment<'_>) -> timeline::Segment {
         thread: segment.thread,
         name: Arc::from(match segment.doing {
             Doing::Work => segment.name.to_owned(),
-            Doing::Overhead => format!("{} (switching)", segment.name),
+            Doing::Kernel => format!("{} (switching)", segment.name),
+            Doing::Overhead => format!("{} (refilling)", segment.name),
             Doing::Spin => format!("{} (spinning)", segment.name),
         }),
         pu: segment.pu,

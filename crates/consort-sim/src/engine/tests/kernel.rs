@@ -1,0 +1,84 @@
+//! Kernel mode and the returns from it.
+
+use super::super::RunMode;
+use super::super::counts::Counts;
+use super::super::testing::{engine, instances, program, program_with};
+use super::super::time::PS_PER_MS as MS;
+use super::super::{Engine, Instance};
+use consort_core::PuId;
+
+fn run(work: &[Instance], until_ms: u64) -> Engine {
+    let mut e = engine("pinned", RunMode::Once, work, 1);
+    e.run_until(until_ms * MS);
+    e
+}
+
+fn totals(e: &Engine) -> Vec<Counts> {
+    e.threads.iter().map(super::super::Thread::total).collect()
+}
+
+#[test]
+fn being_switched_in_is_kernel_mode_and_ends_with_a_return() {
+    let mut e = run(&instances(&program(), 1, 1, 9.0), 0);
+    e.settle();
+    assert!(e.in_kernel(0));
+    assert_eq!(totals(&e)[0].user_returns, 0);
+    e.run_until(MS);
+    assert!(!e.in_kernel(0));
+    assert_eq!(totals(&e)[0].user_returns, 1);
+}
+
+#[test]
+fn ticks_return_to_user_mode_every_four_milliseconds() {
+    // Once when it is switched in, then after the ticks at 4, 8, 12 and 16 ms: the one at 20 ms
+    // is the next span's.
+    let mut e = run(&instances(&program(), 1, 1, 9.0), 20);
+    assert_eq!(totals(&e)[0].user_returns, 5);
+    e.run_until(21 * MS);
+    assert_eq!(totals(&e)[0].user_returns, 6);
+}
+
+#[test]
+fn time_slices_return_to_user_mode() {
+    let mut e = engine("linux", RunMode::Once, &instances(&program(), 2, 1, 9.0), 1);
+    (0..2).for_each(|t| e.restrict(t, [PuId(0)].into_iter().collect()));
+    e.obey();
+    e.run_until(100 * MS);
+    for counts in totals(&e) {
+        assert!(counts.context_switches > 3);
+        assert!(counts.user_returns >= counts.context_switches);
+        assert_eq!(counts.futex_returns, 0);
+    }
+}
+
+#[test]
+fn the_last_at_a_barrier_returns_from_waking_the_others() {
+    // Each of the barriers has three sleepers and one who wakes them.
+    let spec = program_with(
+        "[threads]\ndefault = 4\nmax = 4\nspin_us = 0.0\n\
+         barrier = { spacing_minstr = 1.0, imbalance = 0.2 }",
+    );
+    let e = run(&instances(&spec, 1, 4, 0.04), 10_000);
+    let all = totals(&e);
+    let futex: u64 = all.iter().map(|c| c.futex_returns).sum();
+    // 10 million instructions each: nine barriers within the run, and its end wakes nobody.
+    assert_eq!(futex, 9 * 4);
+    assert!(all.iter().all(|c| c.user_returns >= c.futex_returns));
+}
+
+#[test]
+fn who_lets_go_of_a_lock_for_which_another_sleeps_returns_from_waking_it() {
+    let spec = program_with(
+        "[threads]\ndefault = 2\nmax = 2\nspin_us = 0.0\n\
+         lock = { per_minstr = 5.0, hold_instr = 100000.0, count = 1 }",
+    );
+    let e = run(&instances(&spec, 1, 2, 0.2), 60);
+    let all = totals(&e);
+    let futex: u64 = all.iter().map(|c| c.futex_returns).sum();
+    assert!(futex > 20, "{futex}");
+    // For every sleep of the one there is a call of the other, but for a last that still sleeps.
+    assert!(
+        all[0].futex_returns.abs_diff(all[1].futex_returns) <= 1,
+        "{all:?}"
+    );
+}
