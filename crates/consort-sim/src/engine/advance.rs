@@ -52,6 +52,9 @@ impl Thread {
         let mix = self.demand.phase.spec.mix;
         self.counts.execute(done, &mix, &self.rates);
         self.counts.energy_j += done * self.instruction_j;
+        if self.warming.is_open() {
+            self.counts.warm(done, &self.warming);
+        }
         self.counts.spin_s += s * (1.0 - self.progress);
     }
 

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::burst::Burst;
 use super::canonical::Canon;
+use super::content::{Inflow, LEVELS, LeftBehind};
 use super::counts::Counts;
 use super::draw::{Draw, Purpose};
 use super::energy::EnergyMeter;
@@ -23,6 +24,7 @@ use super::rates::Scratch;
 use super::steps::{Run, Steps, stage_of};
 use super::thread::{Status, Thread};
 use super::time::{NEVER, after};
+use super::warming::Warming;
 use crate::chip::Chip;
 use crate::contention::{Demand, Solver, ThreadRates};
 use crate::os::{self, Shape};
@@ -62,6 +64,7 @@ impl Engine {
             programs: Vec::new(),
             arrivals: arrivals.order(instances.len()),
             pus: vec![Pu::new(); n],
+            inflow: Inflow::new(&chip),
             mode: settings.mode,
             now: 0,
             done: false,
@@ -174,8 +177,11 @@ impl Engine {
             progress,
             debt_until: 0,
             debt_ps: 0,
-            debt_whole_ps: 0,
             kernel_until: None,
+            warming: Warming::default(),
+            left_behind: LeftBehind::default(),
+            was_warm: true,
+            turn_lines: [0.0; LEVELS],
             deadline: NEVER,
             anchor: 0,
             passed: 0.0,

@@ -2,6 +2,7 @@
 //!
 //! Additive: the counts of an interval are the sum of the counts of its parts.
 
+use super::warming::Warming;
 use crate::contention::{Flow, Stack, ThreadRates};
 use crate::program::MixSpec;
 
@@ -10,7 +11,7 @@ use crate::program::MixSpec;
 pub struct Counts {
     /// Time on a PU, s.
     pub on_pu_s: f64,
-    /// Of `on_pu_s`, time without progress: context switches and refills after moves, s.
+    /// Of `on_pu_s`, time without progress: context switches and exchanges of registers, s.
     pub overhead_s: f64,
     /// Of `on_pu_s`, time spent spinning for siblings, s.
     pub spin_s: f64,
@@ -33,6 +34,9 @@ pub struct Counts {
     /// Cycles that mispredictions cost because strangers had overwritten what the thread had taught
     /// a branch predictor; spent as overhead, so in no cause of `stack`.
     pub relearn_cycles: f64,
+    /// Of `stack`, cycles of what it missed in caches that were not warm yet after it had come to
+    /// them, and would not have missed in warm ones.
+    pub refill_cycles: f64,
     /// Cycles by cause, in all; they sum to the cycles in which the thread made progress.
     pub stack: Stack,
     /// Energy of its instructions and accesses, and its share of its core's static power, J.
@@ -50,16 +54,6 @@ pub struct Counts {
     pub user_returns: u64,
 }
 
-/// No instructions of any class.
-const NO_CLASSES: MixSpec = MixSpec {
-    fp: 0.0,
-    vector: 0.0,
-    int: 0.0,
-    load: 0.0,
-    store: 0.0,
-    branch: 0.0,
-};
-
 impl Default for Counts {
     fn default() -> Self {
         Self {
@@ -72,9 +66,10 @@ impl Default for Counts {
             io_s: 0.0,
             cycles: 0.0,
             instructions: 0.0,
-            classes: NO_CLASSES,
+            classes: MixSpec::NONE,
             flow: Flow::default(),
             relearn_cycles: 0.0,
+            refill_cycles: 0.0,
             stack: Stack::default(),
             energy_j: 0.0,
             context_switches: 0,
@@ -93,6 +88,14 @@ impl Counts {
         add_classes(&mut self.classes, mix, instructions);
         add_flow(&mut self.flow, &rates.flow, instructions);
         add_stack(&mut self.stack, &rates.stack, instructions);
+    }
+
+    /// Adds what instructions miss additionally in caches that are not warm yet.
+    pub(crate) fn warm(&mut self, instructions: f64, warming: &Warming) {
+        add_flow(&mut self.flow, &warming.flow, instructions);
+        add_stack(&mut self.stack, &warming.stack, instructions);
+        self.refill_cycles += warming.cycles() * instructions;
+        self.energy_j += warming.energy_j * instructions;
     }
 
     /// Adds time asleep for siblings, s.
@@ -121,6 +124,7 @@ impl Counts {
         add_classes(&mut self.classes, &other.classes, 1.0);
         add_flow(&mut self.flow, &other.flow, 1.0);
         self.relearn_cycles += other.relearn_cycles;
+        self.refill_cycles += other.refill_cycles;
         add_stack(&mut self.stack, &other.stack, 1.0);
         self.energy_j += other.energy_j;
         self.context_switches += other.context_switches;
@@ -193,7 +197,7 @@ mod tests {
         MixSpec {
             fp: 0.25,
             int: 0.75,
-            ..NO_CLASSES
+            ..MixSpec::NONE
         }
     }
 

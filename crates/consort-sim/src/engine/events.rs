@@ -104,8 +104,9 @@ impl Engine {
 
     /// A thread has reached a point of its work.
     fn reach(&mut self, t: usize) {
+        self.threads[t].halt(self.now);
+        self.warm_on(t);
         let thread = &mut self.threads[t];
-        thread.halt(self.now);
         if thread.burst.left <= 0.0 {
             thread.burst.redraw();
             self.burst_at = self.burst_at.min(next_on_grid(self.now));

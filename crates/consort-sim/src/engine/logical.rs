@@ -8,7 +8,7 @@
 
 use super::Engine;
 use super::error::EngineError;
-use super::migration::{SWAP_CYCLES, refill_s};
+use super::moving::SWAP_CYCLES;
 use super::thread::Thread;
 use super::time::picoseconds;
 
@@ -64,32 +64,34 @@ impl Engine {
         if map.len() != self.map.len() {
             return Err(EngineError::Mapping(physical.to_vec()));
         }
-        let old = std::mem::replace(&mut self.map, map);
-        for (logical, &now) in physical.iter().enumerate() {
-            let changed = old.physical(logical) != now;
-            if let Some(t) = self.pus[logical].current.filter(|_| changed) {
-                self.swap_in(t, now);
-                self.stale = true;
-            }
+        let changed = (0..map.len()).filter(|&l| map.physical(l) != self.map.physical(l));
+        let moved = changed.filter_map(|l| Some((self.pus[l].current?, l)));
+        let moved: Vec<(usize, usize)> = moved.collect();
+        // All leave before any arrives.
+        for &(t, logical) in &moved {
+            self.threads[t].halt(self.now);
+            self.leave(t, self.map.physical(logical));
+        }
+        self.map = map;
+        for (t, logical) in moved {
+            self.swap_in(t, self.map.physical(logical));
+            self.stale = true;
         }
         Ok(())
     }
 
     /// Charges a thread for coming to a physical PU without the operating system's doing.
     fn swap_in(&mut self, t: usize, to: usize) {
+        self.come(t, to);
         let chip = &self.chip;
         let place = chip.places()[to];
         let cycles = SWAP_CYCLES + chip.core_spec(place).pipeline_depth_cycles;
         let free = self.free_migration;
         let thread = &mut self.threads[t];
         thread.debt_ps = thread.debt_until.saturating_sub(self.now);
-        let home = thread.demand.home_node;
-        let from = thread.warm_at.unwrap_or(to);
-        let refill = refill_s(chip, &thread.footprint(chip), home, from, to) * thread.warmth();
         let hz = chip.frequency_hz(place);
-        let cost_s = if free { 0.0 } else { cycles / hz + refill };
+        let cost_s = if free { 0.0 } else { cycles / hz };
         thread.owe(self.now, picoseconds(cost_s));
-        thread.warm_at = Some(to);
         thread.hz = hz;
     }
 

@@ -20,6 +20,7 @@ mod bottlenecks;
 mod build;
 mod burst;
 mod canonical;
+mod content;
 mod counts;
 mod draw;
 mod energy;
@@ -31,7 +32,7 @@ mod io;
 mod lock;
 mod logical;
 mod memo;
-mod migration;
+mod moving;
 mod observer;
 mod oracle;
 mod pause;
@@ -50,6 +51,7 @@ mod team;
 pub(crate) mod testing;
 mod thread;
 mod time;
+mod warming;
 
 pub use counts::Counts;
 pub(crate) use draw::Draw;
@@ -69,6 +71,7 @@ use crate::contention::Solver;
 use crate::os::{OsModel, Shape, View};
 use canonical::Canon;
 use consort_core::ProgramId;
+use content::Inflow;
 use logical::LogicalMap;
 use memo::Memo;
 use phases::Phases;
@@ -92,6 +95,8 @@ pub(crate) struct Engine {
     /// Programs in the order in which they arrive.
     arrivals: Vec<usize>,
     pus: Vec<Pu>,
+    /// What was brought into each cache.
+    inflow: Inflow,
     mode: RunMode,
     now: u64,
     done: bool,

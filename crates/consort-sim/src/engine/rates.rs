@@ -5,6 +5,7 @@ use super::canonical::Slot;
 use super::lock::frequent::returns_per_instr;
 use super::thread::{Status, Thread};
 use super::time::NEVER;
+use super::warming::Warming;
 use crate::contention::{Running, Solution, Solver};
 
 /// Memory that is used again from solve to solve.
@@ -44,7 +45,13 @@ impl Engine {
             thread.instruction_j = self.meter.instruction_j(core, mix, &rates.flow);
             let spin_s = self.programs[thread.program].spin_s;
             let returns = returns_per_instr(&thread.demand, rates.lock, spin_s);
-            if changed || thread.deadline == NEVER || thread.returns.differs(returns) {
+            let warms = thread.warming.is_new() || changed && thread.warming.is_open();
+            if warms {
+                thread.halt(self.now);
+                let place = (&*self.chip, self.meter.as_ref(), slot.pu);
+                thread.warm(place, Warming::settle);
+            }
+            if changed || warms || thread.deadline == NEVER || thread.returns.differs(returns) {
                 thread.set_deadline(self.now);
                 thread.returns.set_rate(returns);
             }

@@ -1,6 +1,5 @@
 //! Putting threads on PUs and taking them off, and what that costs.
 
-use super::migration::{displaced_lines, displaced_s, refill_s};
 use super::thread::Status;
 use super::time::picoseconds;
 use super::{Engine, view};
@@ -43,11 +42,14 @@ impl Engine {
         if self.pus[number].current == Some(t) {
             self.charge(number);
         }
+        if self.pus[number].current == Some(t) {
+            self.threads[t].halt(self.now);
+            self.leave(t, self.map.physical(number));
+        }
         let (thread, pu) = (&mut self.threads[t], &mut self.pus[number]);
         if pu.current == Some(t) {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
             thread.kernel_until = None;
-            thread.halt(self.now);
             thread.relearn(&self.chip, pu.branches, &mut pu.overwritten);
             if pu.since < self.now {
                 thread.ran_until = self.now;
@@ -130,16 +132,10 @@ impl Engine {
         let place = self.chip.places()[physical];
         let hz = self.chip.frequency_hz(place);
         let switch_s = self.chip.spec().os.switch_cycles / hz;
-        let refill_s = self.refill_at(pu, t) * self.threads[t].warmth();
-        let displaced = self.displaced_by(pu, t).map_or(0.0, |other| {
-            let footprint = |t: usize| self.threads[t].footprint(&self.chip);
-            displaced_lines(&self.chip, &footprint(t), &footprint(other)) * self.threads[t].warmth()
-        });
+        self.come(t, physical);
         let thread = &mut self.threads[t];
-        thread.counts.flow.l1d_misses += displaced;
         thread.status = Status::Running;
         thread.hz = hz;
-        thread.warm_at = Some(physical);
         if !thread.has_home {
             thread.has_home = true;
             thread.demand.home_node = self.chip.memory_node(place.node);
@@ -147,7 +143,7 @@ impl Engine {
         thread.counts.context_switches += 1;
         let relearn_s = std::mem::take(&mut thread.relearn_s);
         thread.kernel_until = Some(self.now + picoseconds(switch_s));
-        thread.owe(self.now, picoseconds(switch_s + refill_s + relearn_s));
+        thread.owe(self.now, picoseconds(switch_s + relearn_s));
         let branches = thread.branches();
         let state = &mut self.pus[pu];
         state.current = Some(t);
@@ -158,42 +154,6 @@ impl Engine {
         state.arm(self.slice_ps);
         self.stale = true;
         self.stirred = true;
-    }
-
-    /// Time to refill what a thread lacks when it comes to a PU, were it warm where it was, s.
-    fn refill_at(&self, pu: usize, t: usize) -> f64 {
-        let thread = &self.threads[t];
-        let physical = self.map.physical(pu);
-        let Some(from) = thread.warm_at else {
-            return 0.0;
-        };
-        if from != physical {
-            if self.free_migration {
-                return 0.0;
-            }
-            let home = thread.demand.home_node;
-            return refill_s(
-                &self.chip,
-                &thread.footprint(&self.chip),
-                home,
-                from,
-                physical,
-            );
-        }
-        self.displaced_by(pu, t).map_or(0.0, |other| {
-            displaced_s(
-                &self.chip,
-                &thread.footprint(&self.chip),
-                &self.threads[other].footprint(&self.chip),
-                physical,
-            )
-        })
-    }
-
-    /// Who has run on a PU since a thread did that comes back to it.
-    fn displaced_by(&self, pu: usize, t: usize) -> Option<usize> {
-        let is_back = self.threads[t].warm_at == Some(self.map.physical(pu));
-        self.pus[pu].last.filter(|&other| is_back && other != t)
     }
 
     /// Ends the slices that are over.

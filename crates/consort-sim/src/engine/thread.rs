@@ -1,14 +1,14 @@
 //! One software thread: where it is in its work, where it is on the chip, what it has done.
 
 use super::burst::Burst;
+use super::content::{LEVELS, LeftBehind};
 use super::counts::Counts;
 use super::io::Io;
 use super::lock::frequent::Returns;
 use super::lock::point::Points;
-use super::migration::Footprint;
 use super::phases::Cycle;
 use super::time::{NEVER, after};
-use crate::chip::Chip;
+use super::warming::Warming;
 use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
@@ -85,8 +85,14 @@ pub(crate) struct Thread {
     pub(crate) debt_ps: u64,
     /// When it returns to user mode, ps, while it is in the kernel on a PU.
     pub(crate) kernel_until: Option<u64>,
-    /// The whole of the debt of which `debt_ps` is left, ps.
-    pub(crate) debt_whole_ps: u64,
+    /// How it warms the caches where it is.
+    pub(crate) warming: Warming,
+    /// What it left in the caches where it was.
+    pub(crate) left_behind: LeftBehind,
+    /// Whether its caches were warm when it last left them.
+    pub(crate) was_warm: bool,
+    /// Lines that it had brought into each level of caches when its turn began.
+    pub(crate) turn_lines: [f64; LEVELS],
     /// When it reaches the next point of its work, ps.
     pub(crate) deadline: u64,
     /// Since when its rate has been what it is, ps.
@@ -147,10 +153,15 @@ impl Thread {
         own.min(self.burst.left)
             .min(self.io.left)
             .min(self.locks.left)
+            .min(self.warming.left())
     }
 
     /// Instructions per second of time on the PU.
     pub(crate) fn ips(&self) -> f64 {
+        let more = self.warming.cycles();
+        if more > 0.0 {
+            return self.progress / (1.0 / self.rates.ips + more / self.hz);
+        }
         self.rates.ips * self.progress
     }
 
@@ -163,6 +174,7 @@ impl Thread {
         self.io.left -= passed;
         self.locks.left -= passed;
         self.returns.rebase(passed);
+        self.warming.pass(passed);
         self.anchor = now;
         self.deadline = NEVER;
     }
@@ -175,24 +187,9 @@ impl Thread {
         }
     }
 
-    /// Share of its footprint that it has, 0 to 1: what it still owes is not there yet.
-    pub(crate) fn warmth(&self) -> f64 {
-        if self.debt_ps == 0 {
-            return 1.0;
-        }
-        1.0 - self.debt_ps as f64 / self.debt_whole_ps as f64
-    }
-
-    /// What it holds of the caches where it is, or was.
-    pub(crate) fn footprint(&self, chip: &Chip) -> Footprint {
-        let line_bytes = f64::from(chip.spec().memory.line_bytes);
-        Footprint::of(&self.rates, &self.demand.phase, line_bytes)
-    }
-
     /// Adds time without progress to what it still owes, from an instant on.
     pub(crate) fn owe(&mut self, now: u64, ps: u64) {
         self.debt_ps += ps;
-        self.debt_whole_ps = self.debt_ps;
         self.debt_until = now + self.debt_ps;
         self.halt(now);
     }

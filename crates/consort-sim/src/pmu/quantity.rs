@@ -182,7 +182,7 @@ pub(super) fn of_several(quantity: Quantity) -> &'static [Quantity] {
     }
 }
 
-/// Cycles without progress: context switches, refills after moves, spinning.
+/// Cycles without progress: context switches, exchanges of registers, spinning.
 fn besides(truth: &Counts) -> f64 {
     (truth.cycles - truth.stack.total()).max(0.0)
 }

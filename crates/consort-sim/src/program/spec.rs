@@ -93,6 +93,18 @@ pub struct MixSpec {
     pub branch: f64,
 }
 
+impl MixSpec {
+    /// No instructions of any class.
+    pub(crate) const NONE: Self = Self {
+        fp: 0.0,
+        vector: 0.0,
+        int: 0.0,
+        load: 0.0,
+        store: 0.0,
+        branch: 0.0,
+    };
+}
+
 /// Inherent parallelism: ILP(w) = a·w^b instructions per cycle in a window of w instructions if
 /// every instruction took one cycle (Karkhanis and Smith, ISCA 2004, section 3; Eyerman et al.,
 /// TOCS 2009, section 4).

@@ -10,7 +10,7 @@ pub struct ThreadTime {
     pub on_pu_s: f64,
     /// Of `on_pu_s`, spinning for siblings.
     pub spin_s: f64,
-    /// Of `on_pu_s`, context switches and the refill of what others displaced.
+    /// Of `on_pu_s`, context switches and what strangers' turns made a branch predictor forget.
     pub overhead_s: f64,
     /// In run queues.
     pub queue_s: f64,

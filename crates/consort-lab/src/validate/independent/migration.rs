@@ -151,5 +151,6 @@ fn refill_cycles(
     let counts = counts.unwrap_or_default();
     let hz = chip.frequency_hz(chip.places()[pus[0] as usize]);
     let switches = counts.context_switches as f64 * chip.spec().os.switch_cycles;
-    Ok((counts.overhead_s * hz - switches) / counts.migrations.max(1) as f64)
+    let paid = counts.overhead_s * hz - switches + counts.refill_cycles;
+    Ok(paid / counts.migrations.max(1) as f64)
 }

@@ -1,0 +1,214 @@
+//! What of a thread's data is still in the caches that it left.
+//!
+//! Caches replace the line that was used longest ago. While a thread is away its lines grow older
+//! and what others bring in takes their place: after they have brought in `b` bytes, of `d` that
+//! the thread left in a cache of `S` bytes, in which those that run hold `h`, at least
+//! `max(d − b, min(d, S − h − b))` are there. What those that run hold is not older than the
+//! thread's lines, so it does not go first; where they bring in nothing, nothing goes at all.
+//!
+//! What each thread brings in is counted by its misses; it is settled when its turn on a PU ends.
+
+use super::logical::LogicalMap;
+use super::pu::Pu;
+use super::thread::Thread;
+use crate::chip::{Chip, KIB, Place};
+use crate::machine::Scope;
+
+/// Levels of caches: L1D, L2, LLC.
+pub(crate) const LEVELS: usize = 3;
+
+/// A cache: its level, 0 for the L1D, and its number in that level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheId {
+    level: usize,
+    number: usize,
+}
+
+/// The cache of a level at a PU; none where there is no such level.
+pub(crate) fn cache_at(chip: &Chip, pu: usize, level: usize) -> Option<CacheId> {
+    let place = chip.places()[pu];
+    let core = chip.core_spec(place);
+    let number = match level {
+        // Cores are no more than PUs, so that both kinds of numbers fit side by side.
+        0 if core.l1d.per == Scope::Pu => chip.places().len() + pu,
+        0 => place.core,
+        1 => core.l2.as_ref().map(|_| place.l2)?,
+        _ => place.llc,
+    };
+    Some(CacheId { level, number })
+}
+
+/// Capacity of the cache of a level, bytes; 0 where there is none.
+fn capacity(chip: &Chip, place: Place, level: usize) -> f64 {
+    let core = chip.core_spec(place);
+    let kib = match level {
+        0 => core.l1d.size_kib,
+        1 => core.l2.as_ref().map_or(0.0, |l2| l2.size_kib),
+        _ => chip.spec().llc.size_kib,
+    };
+    kib * KIB
+}
+
+/// What was brought into every cache by turns that have ended, bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Inflow([Vec<f64>; LEVELS]);
+
+impl Inflow {
+    /// Nothing yet, on a chip.
+    pub(crate) fn new(chip: &Chip) -> Self {
+        let domains = chip.domains();
+        let l1ds = 2 * chip.places().len();
+        Self([l1ds, domains.l2s, domains.llcs].map(|caches| vec![0.0; caches]))
+    }
+
+    /// Ends a turn on a PU that brought in so much at each level.
+    pub(crate) fn settle(&mut self, chip: &Chip, pu: usize, bytes: [f64; LEVELS]) {
+        for (level, bytes) in bytes.into_iter().enumerate() {
+            if let Some(cache) = cache_at(chip, pu, level) {
+                self.0[level][cache.number] += bytes;
+            }
+        }
+    }
+
+    fn into(&self, cache: CacheId) -> f64 {
+        self.0[cache.level][cache.number]
+    }
+}
+
+/// What a thread left in a cache.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    cache: CacheId,
+    bytes: f64,
+    /// What had been brought into the cache until then, bytes.
+    inflow: f64,
+}
+
+/// What a thread left in each cache that it has used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftBehind(Vec<Left>);
+
+impl LeftBehind {
+    fn note(&mut self, left: Left) {
+        match self.0.iter_mut().find(|known| known.cache == left.cache) {
+            Some(known) => *known = left,
+            None => self.0.push(left),
+        }
+    }
+
+    fn of(&self, cache: CacheId) -> Option<&Left> {
+        self.0.iter().find(|left| left.cache == cache)
+    }
+}
+
+/// The running threads and their PUs, as far as caches are concerned.
+pub(crate) struct Caches<'a> {
+    pub(crate) chip: &'a Chip,
+    pub(crate) inflow: &'a Inflow,
+    pub(crate) threads: &'a [Thread],
+    pub(crate) map: &'a LogicalMap,
+    pub(crate) pus: &'a [Pu],
+}
+
+impl Caches<'_> {
+    /// What thread `t` holds when its turn on a PU ends, for [`Thread::leave_behind`].
+    pub(crate) fn leaving(&self, t: usize, pu: usize) -> [Option<(CacheId, f64, f64)>; LEVELS] {
+        let held = self.held(t);
+        let level = |level| {
+            let cache = cache_at(self.chip, pu, level)?;
+            Some((cache, held[level], self.inflow_until_now(cache)))
+        };
+        [level(0), level(1), level(2)]
+    }
+
+    /// Bytes that thread `t` finds of its own in the caches of a PU.
+    pub(crate) fn found(&self, t: usize, pu: usize) -> [f64; LEVELS] {
+        [0, 1, 2].map(|level| self.found_in(t, pu, level).unwrap_or(0.0))
+    }
+
+    /// Whether a sibling of thread `t` runs in the caches of a PU, by level.
+    pub(crate) fn siblings(&self, t: usize, pu: usize) -> [bool; LEVELS] {
+        let program = self.threads[t].program;
+        [0, 1, 2].map(|level| {
+            let cache = cache_at(self.chip, pu, level);
+            let mut others = self.others_in(t, cache);
+            others.any(|other| self.threads[other].program == program)
+        })
+    }
+
+    fn found_in(&self, t: usize, pu: usize, level: usize) -> Option<f64> {
+        let cache = cache_at(self.chip, pu, level)?;
+        let left = self.threads[t].left_behind.of(cache)?;
+        let brought = (self.inflow_until_now(cache) - left.inflow).max(0.0);
+        let held = self.others_in(t, Some(cache));
+        let held: f64 = held.map(|other| self.held(other)[level]).sum();
+        let room = capacity(self.chip, self.chip.places()[pu], level) - held - brought;
+        Some((left.bytes - brought).max(room).clamp(0.0, left.bytes))
+    }
+
+    fn held(&self, t: usize) -> [f64; LEVELS] {
+        self.threads[t].held_bytes(f64::from(self.chip.spec().memory.line_bytes))
+    }
+
+    /// Other threads that run in a cache.
+    fn others_in(&self, t: usize, cache: Option<CacheId>) -> impl Iterator<Item = usize> {
+        self.running_in(cache).filter(move |&other| other != t)
+    }
+
+    fn running_in(&self, cache: Option<CacheId>) -> impl Iterator<Item = usize> {
+        let inside = move |pu| {
+            cache.is_some_and(|cache| cache_at(self.chip, pu, cache.level) == Some(cache))
+        };
+        let logical = 0..self.pus.len();
+        let inside = logical.filter(move |&pu| inside(self.map.physical(pu)));
+        inside.filter_map(|pu| self.pus[pu].current)
+    }
+
+    /// What was brought into a cache, turns that go on included, bytes.
+    fn inflow_until_now(&self, cache: CacheId) -> f64 {
+        let going = self.running_in(Some(cache));
+        let going: f64 = going
+            .map(|t| self.threads[t].brought_in(self.chip)[cache.level])
+            .sum();
+        self.inflow.into(cache) + going
+    }
+}
+
+impl Thread {
+    /// What it has brought into each level since its turn began, bytes.
+    pub(crate) fn brought_in(&self, chip: &Chip) -> [f64; LEVELS] {
+        let line = f64::from(chip.spec().memory.line_bytes);
+        let now = self.lines_brought();
+        [0, 1, 2].map(|level| (now[level] - self.turn_lines[level]) * line)
+    }
+
+    /// Lines brought into each level since its start.
+    pub(crate) fn lines_brought(&self) -> [f64; LEVELS] {
+        let (a, b) = (&self.counts.flow, &self.sampled.flow);
+        [
+            a.l1d_misses + b.l1d_misses,
+            a.llc_accesses + b.llc_accesses,
+            a.llc_misses + b.llc_misses + a.prefetched_lines + b.prefetched_lines,
+        ]
+    }
+
+    /// What it left in each level of caches at a PU, if it has used it, bytes.
+    pub(crate) fn left_bytes(&self, chip: &Chip, pu: usize) -> [Option<f64>; LEVELS] {
+        [0, 1, 2].map(|level| {
+            let left = self.left_behind.of(cache_at(chip, pu, level)?);
+            left.map(|left| left.bytes)
+        })
+    }
+
+    /// Notes what it leaves in caches.
+    pub(crate) fn leave_behind(&mut self, left: [Option<(CacheId, f64, f64)>; LEVELS]) {
+        self.was_warm = !self.warming.is_open();
+        for (cache, bytes, inflow) in left.into_iter().flatten() {
+            self.left_behind.note(Left {
+                cache,
+                bytes,
+                inflow,
+            });
+        }
+    }
+}

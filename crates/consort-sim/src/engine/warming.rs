@@ -1,0 +1,493 @@
+//! Warming the caches of another place: additional misses over time.
+//!
+//! With nothing of its own in a cache, a thread's content grows with the instructions n that it
+//! runs: `dc/dn = m(c)`, m the bytes that it brings in per instruction when it holds c (footprint
+//! theory: Xiang, Ding, Luo and Bao, "HOTL: a higher order theory of locality", ASPLOS 2013;
+//! the same way from empty to full by which [`MissCurve`] divides shared caches). In the end it
+//! holds C and misses `m(C)`, which it would have missed anyway. So from content c₀ on it misses
+//! additionally, until it holds c,
+//!
+//! `X = ∫ (1 − m(C)/m(c)) dc` from c₀ to c, which is `c − c₀ − m(C)·n`, bytes,
+//!
+//! never more than everything that it lacks, and nothing where a smaller content misses no more.
+//! These misses are paid as they happen, at the price that misses of that level have where the
+//! thread is now, and count as accesses, traffic and energy of the level that supplies them.
+//!
+//! Between two ages, in instructions since it came, the integral is taken as linear, so that rates
+//! stay constant between events; at each of these ages it is exact.
+//!
+//! Pitfalls: the traffic is counted, but slows nobody else down. A thread's first cache contents
+//! are there when it starts.
+
+use super::content::LEVELS;
+use super::energy::EnergyMeter;
+use super::thread::Thread;
+use crate::chip::{Chip, Place};
+use crate::contention::{Flow, Stack, ThreadRates};
+use crate::math::exp2;
+use crate::program::{Lines, MissCurve, MixSpec, Phase};
+
+/// First age, instructions, up to which additional misses are taken together.
+const FIRST_AGE: f64 = 4096.0;
+/// Each further age over the one before.
+const NEXT_AGE: f64 = 4.0;
+/// Bytes per line of the curves.
+const CURVE_LINE_BYTES: f64 = 64.0;
+/// Ages at which a cache of any size is full, as a power of two of instructions.
+const OLDEST_LOG2: f64 = 50.0;
+/// Halvings that find an age to a millionth.
+const HALVINGS: u32 = 26;
+/// Misses per instruction below which the price of one cannot be told from the solution.
+const FEW: f64 = 1e-7;
+/// Additional time per instruction, cycles, that is none.
+const NOTHING: f64 = 1e-9;
+
+/// A thread's way to a warm cache at each level.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warming {
+    levels: [Level; LEVELS],
+    /// Instructions since it came to this place.
+    age: f64,
+    /// Instructions to the next age; none when everything is warm.
+    left: Option<f64>,
+    /// What it found here, until its rates are known.
+    arrived: Option<Arrived>,
+    /// Latency of what supplies misses of its LLC, where that is not memory here, s.
+    elsewhere_s: Option<f64>,
+    /// Additional misses and cycles of an instruction.
+    pub(crate) flow: Flow,
+    /// Additional cycles of an instruction by cause.
+    pub(crate) stack: Stack,
+    /// Energy of both, J per instruction.
+    pub(crate) energy_j: f64,
+}
+
+/// What a thread finds where it comes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Arrived {
+    /// Bytes of its own.
+    pub(crate) found: [f64; LEVELS],
+    /// Share of its footprint that siblings hold there, 0 to 1.
+    pub(crate) siblings: [f64; LEVELS],
+    /// Latency of what supplies misses of its LLC, where that is not memory here, s.
+    pub(crate) elsewhere_s: Option<f64>,
+}
+
+/// One level, in instructions from empty.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// Instructions that would have brought in what is there.
+    filled: f64,
+    /// The same for what is there in the end.
+    full: f64,
+}
+
+/// The curves by which a level fills.
+#[derive(Clone, Copy)]
+struct Filling<'a> {
+    data: &'a MissCurve,
+    /// None for the L1D.
+    code: Option<&'a MissCurve>,
+}
+
+impl Filling<'_> {
+    /// Bytes held after so many instructions, and bytes that one more brings in.
+    fn after(&self, instructions: f64) -> (f64, f64) {
+        let data = self.data.held_after(instructions);
+        let code = self
+            .code
+            .map_or((0.0, 0.0), |code| code.held_after(instructions));
+        (data.0 + code.0, data.1 + code.1)
+    }
+
+    /// Instructions from empty until so many bytes are held.
+    fn time_to(&self, bytes: f64) -> f64 {
+        if bytes <= 0.0 {
+            return 0.0;
+        }
+        if self.code.is_none() {
+            return self.data.fill_for(bytes);
+        }
+        let (mut low, mut high) = (0.0, OLDEST_LOG2);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (low + high);
+            if self.after(exp2(middle)).0 < bytes {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        exp2(high)
+    }
+
+    /// Lines missed on the way from one time to a later one that are not missed when full.
+    fn additional(&self, from: f64, to: f64, full: f64) -> f64 {
+        let to = to.min(full);
+        if to <= from {
+            return 0.0;
+        }
+        let anyway = self.after(full).1 * (to - from);
+        let missed = self.after(to).0 - self.after(from).0;
+        (missed - anyway).max(0.0) / CURVE_LINE_BYTES
+    }
+}
+
+fn filling(phase: &Phase, level: usize) -> Filling<'_> {
+    Filling {
+        data: &phase.data,
+        code: (level > 0).then_some(&phase.code),
+    }
+}
+
+/// Where a thread warms its caches, and its rates there.
+#[derive(Clone, Copy)]
+pub(crate) struct Here<'a> {
+    pub(crate) chip: &'a Chip,
+    pub(crate) meter: &'a dyn EnergyMeter,
+    /// Physical PU.
+    pub(crate) pu: usize,
+    pub(crate) home: usize,
+    pub(crate) rates: &'a ThreadRates,
+    pub(crate) phase: &'a Phase,
+}
+
+impl Here<'_> {
+    fn place(&self) -> Place {
+        self.chip.places()[self.pu]
+    }
+
+    fn lines(&self) -> Lines {
+        let line_bytes = f64::from(self.chip.spec().memory.line_bytes);
+        Lines::of_data(&self.phase.spec, line_bytes)
+    }
+
+    /// What it holds of each level in the end, bytes of the curves.
+    fn held(&self) -> [f64; LEVELS] {
+        held_bytes(self.rates).map(|bytes| bytes / self.lines().space)
+    }
+
+    /// Share of the misses beyond the L1D that the thread waits for: the others are prefetched.
+    fn waited(&self) -> f64 {
+        let raw = self.phase.data.mpki(self.held()[1]) / 1000.0 * self.lines().misses;
+        let share = if raw > FEW {
+            self.rates.flow.l2_misses / raw
+        } else {
+            1.0 - self.phase.spec.prefetch.effectiveness
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// Cycles of a miss of which there are so many with so many cycles; where there are too few to
+    /// tell, a latency over the overlap of long misses.
+    fn price(&self, cycles: f64, misses: f64, latency_s: f64) -> f64 {
+        if misses > FEW {
+            return cycles / misses;
+        }
+        latency_s * self.chip.frequency_hz(self.place()) / self.rates.mlp.max(1.0)
+    }
+
+    fn l2_price(&self, latency_s: f64) -> f64 {
+        self.price(self.rates.stack.l2, self.rates.flow.l1d_misses, latency_s)
+    }
+
+    fn llc_price(&self) -> f64 {
+        let flow = &self.rates.flow;
+        let latency_s = self.chip.spec().llc.latency_ns * 1e-9;
+        self.price(
+            self.rates.stack.llc,
+            flow.l2_misses - flow.llc_misses,
+            latency_s,
+        )
+    }
+
+    fn memory_price(&self, elsewhere_s: Option<f64>) -> f64 {
+        let (stack, flow) = (&self.rates.stack, &self.rates.flow);
+        match elsewhere_s {
+            Some(latency_s) => self.price(0.0, 0.0, latency_s),
+            None => {
+                let latency_s = self.chip.memory_latency_ns(self.place(), self.home) * 1e-9;
+                self.price(stack.memory + stack.queue, flow.llc_misses, latency_s)
+            }
+        }
+    }
+}
+
+fn held_bytes(rates: &ThreadRates) -> [f64; LEVELS] {
+    [rates.l1d_bytes, rates.l2_bytes, rates.llc_bytes]
+}
+
+impl Warming {
+    /// Comes to another place, where rates are not known yet; [`Warming::settle`] takes them in.
+    pub(crate) fn arrive(&mut self, arrived: Arrived) {
+        *self = Self {
+            arrived: Some(arrived),
+            elsewhere_s: arrived.elsewhere_s,
+            ..Self::default()
+        };
+    }
+
+    /// Ends it: everything is warm.
+    pub(crate) fn end(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether it waits for rates, or depends on them.
+    pub(crate) fn is_open(&self) -> bool {
+        self.arrived.is_some() || self.left.is_some()
+    }
+
+    /// Whether it waits for rates.
+    pub(crate) fn is_new(&self) -> bool {
+        self.arrived.is_some()
+    }
+
+    /// Instructions to the next age.
+    pub(crate) fn left(&self) -> f64 {
+        self.left.unwrap_or(f64::INFINITY)
+    }
+
+    /// Additional cycles of an instruction.
+    pub(crate) fn cycles(&self) -> f64 {
+        self.stack.l2 + self.stack.llc + self.stack.memory
+    }
+
+    /// Takes in the rates at a place, after coming to it or after they have changed.
+    pub(crate) fn settle(&mut self, here: &Here<'_>) {
+        let held = here.held();
+        let arrived = self.arrived.take();
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let filling = filling(here.phase, number);
+            level.full = filling.time_to(held[number]);
+            if let Some(arrived) = &arrived {
+                let found = arrived.found[number] / here.lines().space;
+                let found = found.min(held[number]);
+                let lacking = (held[number] - found) * (1.0 - arrived.siblings[number]);
+                level.filled = filling.time_to(held[number] - lacking);
+            }
+        }
+        self.begin_age(here);
+    }
+
+    /// Notes instructions that were run.
+    pub(crate) fn pass(&mut self, instructions: f64) {
+        let Some(left) = &mut self.left else {
+            return;
+        };
+        *left -= instructions;
+        self.age += instructions;
+        for level in &mut self.levels {
+            level.filled += instructions;
+        }
+    }
+
+    /// Works out what is missed until the next age; ends where that is nothing.
+    pub(crate) fn begin_age(&mut self, here: &Here<'_>) {
+        let mut next = FIRST_AGE;
+        while next <= self.age * (1.0 + 1e-9) {
+            next *= NEXT_AGE;
+        }
+        let span = next - self.age;
+        let missed = |number: usize| {
+            let level = &self.levels[number];
+            let filling = filling(here.phase, number);
+            let lines = filling.additional(level.filled, level.filled + span, level.full);
+            lines * here.lines().misses / span
+        };
+        self.charge(here, [missed(0), missed(1), missed(2)]);
+        if self.cycles() > NOTHING {
+            self.left = Some(span);
+        } else {
+            self.end();
+        }
+    }
+
+    /// Sets what an instruction takes with additional misses of each level.
+    fn charge(&mut self, here: &Here<'_>, missed: [f64; LEVELS]) {
+        let (chip, place) = (here.chip, here.place());
+        let hz = chip.frequency_hz(place);
+        let l2 = chip.core_spec(place).l2.as_ref();
+        // Without an L2 the LLC supplies what the L1D misses.
+        let beyond_l2 = l2.map_or(missed[0], |_| missed[1]);
+        let waited = here.waited();
+        let from_memory = self.elsewhere_s.map_or(missed[2], |_| 0.0);
+        self.flow = Flow {
+            l1d_misses: missed[0],
+            l2_misses: beyond_l2 * waited,
+            llc_accesses: beyond_l2,
+            llc_misses: missed[2] * waited,
+            prefetched_lines: from_memory * (1.0 - waited),
+            memory_lines: from_memory,
+            outstanding_cycles: from_memory * chip.memory_latency_ns(place, here.home) * 1e-9 * hz,
+            ..Flow::default()
+        };
+        self.stack = Stack {
+            l2: l2.map_or(0.0, |l2| missed[0] * here.l2_price(l2.latency_cycles / hz)),
+            llc: beyond_l2 * waited * here.llc_price(),
+            memory: missed[2] * waited * here.memory_price(self.elsewhere_s),
+            ..Stack::default()
+        };
+        let core = place.core;
+        self.energy_j = here.meter.instruction_j(core, &MixSpec::NONE, &self.flow);
+    }
+}
+
+impl Thread {
+    /// What it holds of each level where it is, bytes.
+    pub(crate) fn held_bytes(&self, line_bytes: f64) -> [f64; LEVELS] {
+        let warming = &self.warming;
+        if let Some(arrived) = &warming.arrived {
+            return arrived.found;
+        }
+        let mut held = held_bytes(&self.rates);
+        if warming.is_open() {
+            let phase = &self.demand.phase;
+            let space = Lines::of_data(&phase.spec, line_bytes).space;
+            for (number, held) in held.iter_mut().enumerate() {
+                // What has passed since the anchor is not in the levels yet.
+                let filled = warming.levels[number].filled + self.passed;
+                *held = held.min(filling(phase, number).after(filled).0 * space);
+            }
+        }
+        held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{PlainEnergy, chip, program};
+    use super::*;
+    use crate::program::PhaseSpec;
+    use proptest::prelude::*;
+
+    /// What a thread holds in the end, bytes.
+    const HELD: [f64; LEVELS] = [32e3, 256e3, 2e6];
+
+    fn phase(mpki: impl Fn(usize) -> f64) -> Phase {
+        let mut spec: PhaseSpec = program().phases[0].clone();
+        spec.data_mpki = (0..14).map(mpki).collect();
+        spec.prefetch.effectiveness = 0.0;
+        Phase::new(&spec)
+    }
+
+    fn falling() -> Phase {
+        phase(|i| 40.0 / f64::from(1 << i))
+    }
+
+    fn rates() -> ThreadRates {
+        ThreadRates {
+            ips: 2e9,
+            mlp: 2.0,
+            l1d_bytes: HELD[0],
+            l2_bytes: HELD[1],
+            llc_bytes: HELD[2],
+            ..ThreadRates::default()
+        }
+    }
+
+    fn here<'a>(chip: &'a Chip, rates: &'a ThreadRates, phase: &'a Phase) -> Here<'a> {
+        Here {
+            chip,
+            meter: &PlainEnergy,
+            pu: 0,
+            home: 0,
+            rates,
+            phase,
+        }
+    }
+
+    /// Lines missed additionally at each level, and cycles, by an age in instructions.
+    fn missed(phase: &Phase, arrived: Arrived, age: f64) -> ([f64; LEVELS], f64) {
+        let (chip, rates) = (chip(1), rates());
+        let here = here(&chip, &rates, phase);
+        let mut warming = Warming::default();
+        warming.arrive(arrived);
+        warming.settle(&here);
+        let (mut lines, mut cycles, mut ran) = ([0.0; LEVELS], 0.0, 0.0);
+        while warming.is_open() && ran < age {
+            let span = warming.left().min(age - ran);
+            let flow = warming.flow;
+            let more = [flow.l1d_misses, flow.llc_accesses, flow.llc_misses];
+            for (sum, more) in lines.iter_mut().zip(more) {
+                *sum += more * span;
+            }
+            cycles += warming.cycles() * span;
+            ran += span;
+            warming.pass(span);
+            if warming.left() <= 0.0 {
+                warming.begin_age(&here);
+            }
+        }
+        (lines, cycles)
+    }
+
+    fn arrived(found: [f64; LEVELS]) -> Arrived {
+        Arrived {
+            found,
+            siblings: [0.0; LEVELS],
+            elsewhere_s: None,
+        }
+    }
+
+    const COLD: [f64; LEVELS] = [0.0; LEVELS];
+    const LONG: f64 = 1e12;
+
+    #[test]
+    fn who_lacks_nothing_pays_nothing() {
+        assert_eq!(missed(&falling(), arrived(HELD), LONG), (COLD, 0.0));
+    }
+
+    #[test]
+    fn a_stream_would_have_missed_all_of_it_anyway() {
+        let stream = phase(|_| 20.0);
+        let (lines, _) = missed(&stream, arrived(COLD), LONG);
+        // But for the few lines that it finds again in the first 8 KiB of data and of code.
+        let first = 2.0 * 8192.0 / CURVE_LINE_BYTES;
+        assert!(lines.iter().all(|&lines| lines <= first), "{lines:?}");
+    }
+
+    #[test]
+    fn what_fits_is_fetched_once() {
+        // Nothing is missed when 64 KiB are held, and almost everything before.
+        let fits = phase(|i| if i < 3 { 300.0 } else { 0.0 });
+        let (lines, cycles) = missed(&fits, arrived(COLD), LONG);
+        // With 8 KiB of code.
+        let all = (64.0 + 8.0) * 1024.0 / CURVE_LINE_BYTES;
+        assert!((0.8..=1.0).contains(&(lines[1] / all)), "{lines:?}");
+        assert!(cycles > 0.0);
+    }
+
+    #[test]
+    fn siblings_spare_their_share() {
+        let alone = missed(&falling(), arrived(COLD), LONG).1;
+        let shared = Arrived {
+            siblings: [1.0; LEVELS],
+            ..arrived(COLD)
+        };
+        assert_eq!(missed(&falling(), shared, LONG).1, 0.0);
+        assert!(alone > 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_is_lacking_and_never_less_with_time_or_lack(
+            raw in prop::collection::vec(0.0f64..60.0, 14),
+            share in 0.0f64..1.0,
+            less in 0.0f64..1.0,
+            age in 1e2f64..1e9,
+        ) {
+            let phase = phase(|i| raw[i]);
+            let some = HELD.map(|held| held * share);
+            let fewer = some.map(|found| found * less);
+            let (lines, cycles) = missed(&phase, arrived(some), age);
+            for (lines, (held, found)) in lines.iter().zip(HELD.iter().zip(some)) {
+                let lacking = (held - found) / CURVE_LINE_BYTES;
+                prop_assert!(*lines <= lacking * (1.0 + 1e-3) + 1.0, "{lines} of {lacking}");
+            }
+            let (_, later) = missed(&phase, arrived(some), 4.0 * age);
+            let (_, lacking_more) = missed(&phase, arrived(fewer), LONG);
+            let (_, in_the_end) = missed(&phase, arrived(some), LONG);
+            prop_assert!(later >= cycles * (1.0 - 1e-9));
+            prop_assert!(lacking_more >= in_the_end * (1.0 - 1e-3) - 1.0);
+        }
+    }
+}
