@@ -105,6 +105,7 @@ impl Engine {
                 continue;
             };
             observer.returns(thread.id, thread.returned());
+            let rates = thread.present_rates();
             observer.segment(&Segment {
                 thread: thread.id,
                 name: &thread.name,
@@ -112,7 +113,7 @@ impl Engine {
                 from_ps: self.now,
                 to_ps: next,
                 doing: thread.doing(self.now),
-                rates: &thread.rates,
+                rates: &rates,
             });
         }
     }

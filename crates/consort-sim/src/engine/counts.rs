@@ -144,7 +144,7 @@ fn add_classes(sum: &mut MixSpec, mix: &MixSpec, n: f64) {
     sum.branch += mix.branch * n;
 }
 
-fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
+pub(super) fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
     sum.l1d_accesses += flow.l1d_accesses * n;
     sum.l1d_misses += flow.l1d_misses * n;
     sum.l1i_misses += flow.l1i_misses * n;
@@ -165,7 +165,7 @@ fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
     sum.in_order_cycles += flow.in_order_cycles * n;
 }
 
-fn add_stack(sum: &mut Stack, stack: &Stack, n: f64) {
+pub(super) fn add_stack(sum: &mut Stack, stack: &Stack, n: f64) {
     sum.base += stack.base * n;
     sum.units += stack.units * n;
     sum.fetch += stack.fetch * n;

@@ -31,7 +31,7 @@ pub struct Segment<'a> {
     pub to_ps: u64,
     /// What it does.
     pub doing: Doing,
-    /// How it runs while it works.
+    /// How it runs while it works, with what it misses in caches that are not warm.
     pub rates: &'a ThreadRates,
 }
 

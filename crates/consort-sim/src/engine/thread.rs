@@ -162,6 +162,7 @@ impl Thread {
         if more > 0.0 {
             return self.progress / (1.0 / self.rates.ips + more / self.hz);
         }
+        // In this form exact where nothing is missed.
         self.rates.ips * self.progress
     }
 

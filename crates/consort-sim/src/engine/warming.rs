@@ -20,6 +20,7 @@
 //! are there when it starts.
 
 use super::content::LEVELS;
+use super::counts::{add_flow, add_stack};
 use super::energy::EnergyMeter;
 use super::thread::Thread;
 use crate::chip::{Chip, Place};
@@ -332,6 +333,19 @@ impl Warming {
 }
 
 impl Thread {
+    /// Its rates where it is, with what it misses because its caches there are not warm.
+    pub(crate) fn present_rates(&self) -> ThreadRates {
+        let mut rates = self.rates;
+        let more = self.warming.cycles();
+        if more > 0.0 {
+            rates.ips = 1.0 / (1.0 / rates.ips + more / self.hz);
+            rates.cpi += more;
+            add_flow(&mut rates.flow, &self.warming.flow, 1.0);
+            add_stack(&mut rates.stack, &self.warming.stack, 1.0);
+        }
+        rates
+    }
+
     /// What it holds of each level where it is, bytes.
     pub(crate) fn held_bytes(&self, line_bytes: f64) -> [f64; LEVELS] {
         let warming = &self.warming;
