@@ -21,6 +21,10 @@ use consort_core::{Enacted, Ended, Machine, Observation, Offers, Plan, Topology}
 use std::sync::Arc;
 use thiserror::Error;
 
+/// Of so many quanta one is a slice longer; prime, so that turns among two, three or four threads of a
+/// PU and turns among two or four PUs have no common period.
+const SKIPS_EVERY: u64 = 11;
+
 /// Why the simulated machine can no longer be told anything.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SimError {
@@ -125,7 +129,7 @@ impl SimMachine {
         if self.quantum_end <= begin {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
-            let length_ns = length_ns.saturating_add(self.offset_ns());
+            let length_ns = length_ns.saturating_add(self.skipped_ns());
             self.quantum_end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         }
         if !self.heeds_activity() {
@@ -141,17 +145,17 @@ impl SimMachine {
         }
     }
 
-    /// By how much the quantum that begins is longer: half a time slice in every round of as many
-    /// quanta as PUs, where the operating system's own quantum is as long as a slice. Threads that
-    /// share a PU would otherwise take turns in step with the policy's exchanges, and always the
-    /// same ones would be on when their PU's turn for a large core comes.
-    fn offset_ns(&mut self) -> u64 {
+    /// By how much the quantum that begins is longer: one in [`SKIPS_EVERY`] by a time slice, where
+    /// the operating system's own quantum is as long as a slice. Quanta stay aligned with slices,
+    /// but do not beat with them: threads that share a PU would otherwise take turns in step with
+    /// the policy's exchanges, and always the same one would be on when their PU's turn for a large
+    /// core comes.
+    fn skipped_ns(&mut self) -> u64 {
         let slice_ns = (self.chip.spec().os.slice_ms * 1e6) as u64;
         let in_step = self.wishes.form == Form::Software && self.quantum_ns == slice_ns;
-        let begins_round = self.quanta.is_multiple_of(self.chip.places().len() as u64);
         self.quanta += 1;
-        if in_step && begins_round {
-            slice_ns / 2
+        if in_step && self.quanta.is_multiple_of(SKIPS_EVERY) {
+            slice_ns
         } else {
             0
         }

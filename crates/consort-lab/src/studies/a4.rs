@@ -130,7 +130,7 @@ fn notes(grid: &Grid) -> Vec<String> {
     notes.push(
         "Times are until the last instance is done: the throughput of equal threads is what the \
          cores do together, whoever is on them. The 4 ms of the operating system's policies are as \
-         long as its time slices: every round of four quanta is longer by half a slice, so that \
+         long as its time slices and aligned with them; one of eleven is a slice longer, so that \
          instances that share a core all have their part of its time on the large one."
             .to_owned(),
     );

@@ -159,9 +159,9 @@ fn notes(spec: &Grid, splash: &Grid) -> Vec<String> {
         "A quantum of 1 ms has more moves, each of which costs registers, pipeline and private \
          caches. What it buys is that nobody waits long for the large core: the \
          operating system's slice of 4 ms is a whole round of the hardware's quanta on four cores. \
-         Every round of four quanta of 4 ms is longer by half a slice, and a slice goes on where its \
-         threads are exchanged to, so that threads of a core all have their part of its time on the \
-         large one. In step, the same ones would be on whenever its turn comes."
+         Quanta of 4 ms are aligned with the slices, and one of eleven is a slice longer, so that \
+         threads of a core all have their part of its time on the large one. In step, the same one \
+         would be on whenever its turn comes."
             .to_owned(),
     ]
 }

@@ -18,7 +18,7 @@ pub(super) const M1: PerProgramStudy = PerProgramStudy {
                the mappings OS, iso, int and spr. L1D misses of each program under each mapping.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     measure: L1D,
     title: "L1D misses per 1000 instructions",

@@ -19,7 +19,7 @@ pub(super) const M10: PairStudy = PairStudy {
                int: execution time, and what of the difference each resource causes.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     pair: ["streamcluster", "blackscholes"],
     mappings: &["os", "iso", "int"],

@@ -26,7 +26,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Correlation of L2MP with executed cycles for each program.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M11 {

@@ -20,7 +20,7 @@ pub(super) const M12: PairStudy = PairStudy {
                much input and output beside one with much bandwidth, under each mapping.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     pair: ["streamcluster", "bodytrack"],
     mappings: &MAPPINGS,

@@ -27,7 +27,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. For each program and co-runner the resources that decide most between the best mapping and OS, with L2, prefetchers and memory path as one (LM); a cell may name more than one.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M13 {

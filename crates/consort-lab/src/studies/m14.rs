@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. The best mapping of every pair and its gain over the operating system, for all pairs and for those that are memory- or synchronisation-intensive, and what considering memory resources alone gives instead of all resources.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M14 {

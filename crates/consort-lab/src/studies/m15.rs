@@ -38,7 +38,7 @@ static INFO: StudyInfo = StudyInfo {
               static mapping of a seed is the one that is best on the other seeds, where there are \
               others.",
     default_seed: SEED,
-    full_seconds_hint: 75,
+    full_seconds_hint: 160,
 };
 
 /// The policy.

@@ -19,7 +19,7 @@ pub(super) const M2: PairStudy = PairStudy {
                which of the two is better, and by which resource.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     pair: ["streamcluster", "x264"],
     mappings: &["os", "int", "spr"],

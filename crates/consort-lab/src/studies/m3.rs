@@ -20,7 +20,7 @@ pub(super) const M3: PairStudy = PairStudy {
                under each mapping, and what they cost.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     pair: ["streamcluster", "swaptions"],
     mappings: &MAPPINGS,

@@ -19,7 +19,7 @@ pub(super) const M4: PerProgramStudy = PerProgramStudy {
                each mapping.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     measure: UTILISATION,
     title: "Utilisation of the cores",

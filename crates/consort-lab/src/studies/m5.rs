@@ -20,7 +20,7 @@ pub(super) const M5: PairStudy = PairStudy {
                with the highest bandwidth, under each mapping.",
         differs: DIFFERS,
         default_seed: SEED,
-        full_seconds_hint: 25,
+        full_seconds_hint: 130,
     },
     pair: ["facesim", "streamcluster"],
     mappings: &MAPPINGS,

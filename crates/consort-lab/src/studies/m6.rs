@@ -25,7 +25,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Resources whose use varies across mappings and whose variation moves performance: directly where a counter gives stall cycles, else indirectly.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M6 {

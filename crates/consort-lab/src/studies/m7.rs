@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Least and most prefetched lines, memory transactions and memory latency of each program; prefetchers' effectiveness, excess and share from runs without them.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M7 {

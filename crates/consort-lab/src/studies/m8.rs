@@ -26,7 +26,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, canneal and fluidanimate with four threads each, together under the mappings OS, iso, int and spr, and each alone: memory transactions by kind.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M8 {

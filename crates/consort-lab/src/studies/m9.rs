@@ -25,7 +25,7 @@ static INFO: StudyInfo = StudyInfo {
     original: "Core 2 Quad Q9550, programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Where the processors' time goes for four pairs. The four here are of unlike kinds: two programs with much bandwidth, much synchronisation beside bandwidth, input and output beside bandwidth, and two with input and output.",
     differs: DIFFERS,
     default_seed: SEED,
-    full_seconds_hint: 25,
+    full_seconds_hint: 130,
 };
 
 impl Study for M9 {

@@ -133,18 +133,19 @@ fn every_policy_that_can_be_fed_turns_the_wheel() {
     }
 }
 
+/// Ends of the first twelve quanta, ms.
+fn ends(quantum_ns: u64) -> [u64; 12] {
+    let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
+    let work = instances(&program(), 2, 1, 1.0);
+    let settings = settings("linux", RunMode::Once, 1);
+    let machine = SimMachine::new(chip(1), &work, &settings, quantum_ns, meter, source);
+    let mut machine = machine.unwrap();
+    [(); 12].map(|()| machine.observe().unwrap().unwrap().time_ns / 1_000_000)
+}
+
 #[test]
-fn every_round_of_quanta_as_long_as_slices_is_longer_by_half_a_slice() {
-    let times = |quantum_ns| {
-        let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
-        let work = instances(&program(), 2, 1, 1.0);
-        let settings = settings("linux", RunMode::Once, 1);
-        let machine = SimMachine::new(chip(1), &work, &settings, quantum_ns, meter, source);
-        let mut machine = machine.unwrap();
-        [(); 10].map(|()| machine.observe().unwrap().unwrap().time_ns / 1_000_000)
-    };
-    // Eight PUs.
-    let in_step = [6, 10, 14, 18, 22, 26, 30, 34, 40, 44];
-    assert_eq!(times(4_000_000), in_step);
-    assert_eq!(times(5_000_000), [5, 10, 15, 20, 25, 30, 35, 40, 45, 50]);
+fn one_of_eleven_quanta_as_long_as_slices_is_a_slice_longer() {
+    let in_step = [4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 52];
+    assert_eq!(ends(4_000_000), in_step);
+    assert_eq!(ends(5_000_000), std::array::from_fn(|n| 5 * n as u64 + 5));
 }

@@ -46,8 +46,8 @@ pub(super) const DIFFERS_GROUP: &str = "Machine and programs are simulated: all 
     once, single threads of a program included. The source's Linux is linux-acmp, which deals threads \
     to cores in turn and keeps them there; linux, which knows no core types, stands beside it. \
     fair-progress estimates by PIE what the other kind of core would do; it is run in hardware, every \
-    1 ms, and in the operating system, every 4 ms but for half a time slice more in every four. The \
-    quick scale has 4 programs, 0.05 s and 2 runs.";
+    1 ms, and in the operating system, every 4 ms, aligned with time slices but for one quantum of \
+    eleven, which is a slice longer. The quick scale has 4 programs, 0.05 s and 2 runs.";
 
 /// The same seed for all that share their runs.
 pub(super) const SEED: u64 = 15;
