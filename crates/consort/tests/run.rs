@@ -390,7 +390,7 @@ fn the_same_works_for_an_ordinary_user() {
             "--interval",
             "50ms",
             "--policy",
-            "spread",
+            "random",
             "--",
         ])
         .arg(&binaries[1])

@@ -61,8 +61,9 @@ pub(crate) struct Ending {
 
 /// Share of the managed CPU time above which managing is dear enough to be told.
 const DEAR: f64 = 0.05;
-/// What any start takes, s of CPU time: a command of a moment cannot make up for it.
-const START_S: f64 = 0.2;
+/// CPU time, s, that a command must have had for that: one of a moment, or that sleeps, cannot make
+/// up for the start.
+const WORTH_JUDGING_S: f64 = 5.0;
 
 impl Ending {
     /// What managing took, as a share of what the managed threads did; estimated.
@@ -73,7 +74,7 @@ impl Ending {
     /// That managing took much, and what would make it less.
     fn dearness(&self) -> Option<String> {
         let share = self.overhead_share();
-        let is_dear = share > DEAR && self.own_cpu_s > START_S;
+        let is_dear = share > DEAR && self.managed_cpu_s > WORTH_JUDGING_S;
         is_dear.then(|| {
             format!(
                 "managing took {:.0} percent (estimated) of the CPU time of what was managed; a \
@@ -342,10 +343,10 @@ mod tests {
             };
             ending.dearness()
         };
-        let dear = told(0.3, 3.0).unwrap();
+        let dear = told(0.6, 6.0).unwrap();
         assert!(dear.starts_with("managing took 10 percent"), "{dear}");
-        assert_eq!(told(0.3, 30.0), None);
-        assert_eq!(told(0.05, 0.01), None);
+        assert_eq!(told(0.6, 60.0), None);
+        assert_eq!(told(0.5, 1.0), None);
     }
 
     #[test]
