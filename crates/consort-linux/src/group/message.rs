@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn the_lines_are_those_of_the_module_s_head() {
         let wake = line_of(&Request::Wake).unwrap();
-        assert_eq!(wake, b"{\"version\":2,\"message\":\"wake\"}\n");
+        assert_eq!(wake, b"{\"version\":3,\"message\":\"wake\"}\n");
         let hello = Request::Hello(Demands {
             policy: Some("gang".to_owned()),
             ..Demands::default()
         });
-        let text = "{\"version\":2,\"message\":{\"hello\":\
+        let text = "{\"version\":3,\"message\":{\"hello\":\
              {\"policy\":\"gang\",\"interval_ms\":null,\"dry_run\":false,\"profile\":null}}}";
         assert_eq!(Request::parse(text.as_bytes()).unwrap(), hello);
     }

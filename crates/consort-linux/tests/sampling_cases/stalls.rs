@@ -47,7 +47,7 @@ impl Loop {
 
     /// The share of time that it is said to wait for memory.
     fn stall(&self, kib: &str) -> f64 {
-        let story = launch(&self.program, &["run", kib, "0.6"]);
+        let story = launch(&self.program, &["run", kib, "1.5"]);
         let threads = story.totals.values();
         let most = threads.max_by_key(|t| t.total.counts.sampled_ns);
         let estimate = most.expect("a thread").total.estimate;
