@@ -13,7 +13,7 @@ int main(int count, char **words)
         if (child < 0)
             return 9;
         if (child == 0) {
-            spin(1000000);
+            spin(2);
             usleep(300000);
             _exit(0);
         }

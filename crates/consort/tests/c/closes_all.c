@@ -10,6 +10,6 @@ int main(void)
     sigprocmask(SIG_SETMASK, &all, 0);
     for (int fd = 0; fd < 1024; fd++)
         close(fd);
-    spin(200000000);
+    spin(300);
     return 6;
 }

@@ -6,7 +6,7 @@
 
 static void *work(void *unused)
 {
-    spin(400000000);
+    spin(500);
     puts("without a leader");
     exit(4);
     return unused;

@@ -22,7 +22,7 @@ int main(int count, char **words)
     pthread_t thread;
     left = count > 1 ? atoi(words[1]) : 5;
     arguments = words;
-    spin(50000000);
+    spin(80);
     if (left == 0) {
         puts("the last of them");
         return 3;

@@ -10,7 +10,7 @@ static pthread_barrier_t all_here;
 static void *work(void *unused)
 {
     pthread_barrier_wait(&all_here);
-    spin(400000);
+    spin(1);
     usleep(500000);
     return unused;
 }

@@ -6,7 +6,7 @@
 
 int main(int count, char **words)
 {
-    spin(count > 1 ? strtoul(words[1], 0, 10) : 200000000);
+    spin(count > 1 ? strtoll(words[1], 0, 10) : 300);
     printf("user %d as %d, %d bits\n", (int)getuid(), (int)geteuid(), (int)(8 * sizeof(void *)));
     return 0;
 }

@@ -43,7 +43,7 @@ fn compressors_make_the_same_files() {
         assert_fp(&report, false);
         assert_decoded(&report, 0.9);
         assert!(
-            busiest(&report)["cpu_s"].as_f64().unwrap() > 0.05,
+            busiest(&report)["cpu_s"].as_f64().unwrap() > 0.3 * report["cpu_s"].as_f64().unwrap(),
             "{report:#}"
         );
     }
