@@ -1,7 +1,7 @@
 //! Running a study, unless it is already done.
 
 use crate::context::{Context, Progress};
-use crate::report::{Figure, Table};
+use crate::report::{Figure, HEADLINE, Table};
 use crate::store::{Store, StoreError, StoreKey};
 use crate::study::{Scale, Study, StudyError, StudyOutput, StudyReport};
 use std::collections::BTreeSet;
@@ -112,8 +112,11 @@ fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunE
     Ok(report)
 }
 
-/// Keys become file names, so each must occur once.
+/// The first table is the headline; keys become file names, so each must occur once.
 fn checked(output: StudyOutput) -> Result<StudyOutput, StudyError> {
+    if output.tables.first().map(Table::key) != Some(HEADLINE) {
+        return Err(StudyError::NoHeadline);
+    }
     unique("tables", output.tables.iter().map(Table::key))?;
     unique("figures", output.figures.iter().map(Figure::key))?;
     Ok(output)
@@ -187,7 +190,7 @@ mod tests {
 
         fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
             let mut output = self.0.run(context)?;
-            output.tables.push(output.tables[0].clone());
+            output.tables.push(output.tables[1].clone());
             Ok(output)
         }
     }

@@ -144,6 +144,9 @@ pub enum StudyError {
     /// A figure is not one.
     #[error(transparent)]
     Figure(#[from] FigureError),
+    /// The first table is not the headline.
+    #[error("the first table of a study needs the key 'headline'")]
+    NoHeadline,
     /// Two tables or two figures have one key.
     #[error("two {what} have the key '{key}'; each needs its own")]
     Twice {

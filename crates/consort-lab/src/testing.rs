@@ -1,7 +1,7 @@
 //! A study for tests: sums of small numbers, counted.
 
 use crate::context::Context;
-use crate::report::{Axis, Bar, BarSeries, Bars, Column, Figure, Plot, Table};
+use crate::report::{Axis, Bar, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use crate::study::{Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};
 use consort_core::stats::Interval;
 use std::num::NonZeroUsize;
@@ -51,12 +51,18 @@ impl Study for Sums {
         let jobs: Vec<u64> = (1..=context.by_scale(3, 10)).collect();
         let sums = context.map(&jobs, |job| (job * context.seed()) as f64 / 3.0)?;
         Ok(StudyOutput {
-            tables: vec![table(&sums)?],
+            tables: vec![headline(&sums)?, table(&sums)?],
             figures: vec![figure(&sums)?],
             notes: vec!["a < b".to_owned()],
             runs: jobs.len(),
         })
     }
+}
+
+fn headline(sums: &[f64]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    headline.add("all sums", "ratio", sums.iter().sum::<f64>())?;
+    Ok(headline.into_table())
 }
 
 fn table(sums: &[f64]) -> Result<Table, StudyError> {

@@ -321,7 +321,7 @@ fn every_verb_has_an_example_in_its_help() {
 #[test]
 fn the_self_test_gives_a_verdict_or_a_reason_for_every_event() {
     let output = run(consort().args(["machine", "--check", "--format", "json"]));
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
     let document = json(&output);
     let rows = document.as_array().unwrap();
     assert!(!rows.is_empty());

@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn text_from_studies_stays_text() {
         let report = report("T1");
-        let table = report.output.tables[0].clone();
+        let table = report.output.tables[1].clone();
         let index = index("a <b> & c", &[&report], Some(&table));
         assert!(index.contains("<title>a &lt;b&gt; &amp; c</title>"));
         assert!(index.contains("<a href=\"T1.html\">T1: Sums &lt;of&gt;"));

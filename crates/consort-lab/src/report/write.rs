@@ -111,7 +111,10 @@ mod tests {
         let paths = write(folder.path(), &report("T1"), None).unwrap();
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         let names: Vec<String> = paths.iter().map(name).collect();
-        assert_eq!(names, ["T1-sums.csv", "T1-sums.svg", "T1.html"]);
+        assert_eq!(
+            names,
+            ["T1-headline.csv", "T1-sums.csv", "T1-sums.svg", "T1.html"]
+        );
         assert!(paths.iter().all(|path| path.is_file()));
     }
 
@@ -119,7 +122,7 @@ mod tests {
     fn the_index_leads_to_the_pages_and_keeps_the_comparison() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (report("T1"), report("T2"));
-        let table = report("T1").output.tables.remove(0);
+        let table = report("T1").output.tables.remove(1);
         let index = write_index(folder.path(), &[&one, &two], Some(&table)).unwrap();
         let page = std::fs::read_to_string(index).unwrap();
         assert!(page.contains("href=\"T1.html\"") && page.contains("href=\"T2.html\""));
@@ -148,7 +151,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("cannot write /nonexistent/T1-sums.csv: ")
+                .starts_with("cannot write /nonexistent/T1-headline.csv: ")
         );
     }
 }

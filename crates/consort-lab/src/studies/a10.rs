@@ -51,7 +51,7 @@ static INFO: StudyInfo = StudyInfo {
 /// Pairs at the two scales.
 const PAIRS: [usize; 2] = [3, 20];
 /// Runs of each pair and policy.
-const RUNS: [usize; 2] = [2, 5];
+const RUNS: [usize; 2] = [2, 3];
 /// Threads of each program of a pair.
 const PAIR_THREADS: u32 = 4;
 /// Time of a program's work alone in a pair, s.

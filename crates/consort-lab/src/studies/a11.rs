@@ -49,7 +49,7 @@ const POLICIES: [&str; 4] = [BASE, "linux", "none on linux-grouped", KUTHS];
 /// Exchanges inside groups, beneath a system that keeps threads where they were dealt.
 const KUTHS: &str = "kuths";
 /// Runs of each program, machine and policy.
-const RUNS: [usize; 2] = [2, 5];
+const RUNS: [usize; 2] = [2, 3];
 /// Time of a program's work alone, s.
 const ALONE_S: [f64; 2] = [0.05, 0.2];
 

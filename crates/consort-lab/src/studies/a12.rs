@@ -39,7 +39,7 @@ const PLAN: Plan = Plan {
     machine: "acmp-1+3",
     size: 4,
     mixes: [6, 60],
-    runs: [2, 5],
+    runs: [2, 3],
     policies: &[
         "pinned",
         "hrrs",

@@ -42,7 +42,7 @@ const PLAN: Plan = Plan {
     machine: "acmp-1+1",
     size: 2,
     mixes: [8, 100],
-    runs: [2, 5],
+    runs: [2, 3],
     policies: &[
         "pinned",
         RANDOM,

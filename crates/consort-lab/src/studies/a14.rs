@@ -54,7 +54,7 @@ const POLICIES: [&str; 5] = [
     readings::CRITICAL,
 ];
 /// Runs of each program, number of threads and policy.
-const RUNS: [usize; 2] = [2, 5];
+const RUNS: [usize; 2] = [2, 3];
 /// Time of a program's work alone, s.
 const ALONE_S: [f64; 2] = [0.1, 0.5];
 

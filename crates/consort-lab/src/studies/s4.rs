@@ -38,8 +38,8 @@ static INFO: StudyInfo = StudyInfo {
               CINT2006 and every other one of CFP2006 by the alphabet; a workload's programs are \
               drawn from them without replacement. Cores in use are dealt to both nodes, with the \
               caches of the others there. Memory is near the first half of the cores, as what the \
-              source says of its cores suggests; the table evenly-placed has memory on both nodes, 5 \
-              runs. The policy's model is that of the simulated machine, trained on all 29 programs. \
+              source says of its cores suggests; the table evenly-placed has memory on both nodes, 3 \
+              runs, 5 elsewhere. The policy's model is that of the simulated machine, trained on all 29 programs. \
               Added are symbiotic-in-node, which leaves threads on the node where they were first and \
               pairs inside nodes, and the contender oracle, which does the same by the simulation's \
               truth. The quick scale has 2 workloads on 4 and on 5 cores, of 2 s, in 3 runs.",

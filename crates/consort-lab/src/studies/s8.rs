@@ -40,8 +40,8 @@ static INFO: StudyInfo = StudyInfo {
               (symbiotic:core-asymmetry=first-half): by the share of its cycles that a thread waits \
               for data, half of the threads are for the first half of the cores, and pairs are made \
               inside each half. core-asymmetry (=true) is ours and learns which cores are faster. \
-              Workloads are drawn as for S4, six each on 6 and on 10 cores, 4 runs; a program's work \
-              takes 20 s alone near its memory (quick: two on 4 cores, 2 runs, 2 s). symbiotic and \
+              Workloads are drawn as for S4, five each on 6 and on 10 cores, 3 runs; a program's work \
+              takes 10 s alone near its memory (quick: two on 4 cores, 2 runs, 2 s). symbiotic and \
               core-asymmetry pair over the whole chip; symbiotic-in-node and oracle leave threads on \
               the node where they were first.",
     default_seed: SEED,
@@ -56,9 +56,9 @@ const QUICK: Extent = Extent {
 };
 const FULL: Extent = Extent {
     cores: &[6, 10],
-    mixes: 6,
-    runs: 4,
-    alone_s: 20.0,
+    mixes: 5,
+    runs: 3,
+    alone_s: 10.0,
 };
 
 impl Study for S8 {

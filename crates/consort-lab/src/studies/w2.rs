@@ -68,7 +68,7 @@ impl Study for W2 {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let count = context.by_scale(2, 10);
+        let count = context.by_scale(2, 5);
         let most = context.by_scale(Some(QUICK_GINSTR), None);
         let mut machines = Vec::new();
         let all: Vec<Alone> = MACHINES

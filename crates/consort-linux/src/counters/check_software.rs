@@ -7,7 +7,7 @@ use perf_event_open_sys::bindings;
 
 /// Fresh pages to touch.
 const PAGES: usize = 512;
-/// Sleeps, each of which is at least one switch away from the PU.
+/// Sleeps, nearly each of which is at least one switch away from the PU.
 const SLEEPS: u32 = 50;
 /// Steps of a loop that takes some milliseconds of CPU time.
 const STEPS: u64 = 20_000_000;
@@ -75,9 +75,10 @@ fn touch(pages: usize) {
 fn context_switches() -> CheckRow {
     let switches = bindings::PERF_COUNT_SW_CONTEXT_SWITCHES;
     let sleep =
-        || (0..SLEEPS).for_each(|_| std::thread::sleep(std::time::Duration::from_micros(50)));
+        || (0..SLEEPS).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
     let measured = count(switches, false, sleep);
-    // Being preempted adds switches, so the count may exceed but never fall short.
+    // Being preempted adds switches. A PU that its hypervisor took away in between may come
+    // back after the time is over, and then there is no switch.
     let bounded = measured.map(|n| (f64::from(SLEEPS), n.min(f64::from(SLEEPS))));
     if bounded == Err(PerfError::NotPermitted) {
         let reason = "switches happen in kernel mode; counting it needs \
@@ -85,7 +86,7 @@ fn context_switches() -> CheckRow {
         let (event, kernel) = ("context-switches".to_owned(), "short sleeps");
         return CheckRow::skipped(event, kernel, reason.to_owned());
     }
-    row("context-switches", "short sleeps", 0.0, bounded)
+    row("context-switches", "short sleeps", 0.1, bounded)
 }
 
 /// The event's clock runs on where CPU time may stand still, in interrupts and

@@ -44,7 +44,7 @@ const SPLASH_POLICIES: [&str; 8] = [
 /// Programs of a suite, at the quick and the full scale.
 const PROGRAMS: [usize; 2] = [4, usize::MAX];
 /// Runs of each workload and policy.
-const RUNS: [usize; 2] = [2, 5];
+const RUNS: [usize; 2] = [2, 3];
 /// Time of a program's work alone, s: 50 rounds of four 1 ms quanta at the full scale.
 const ALONE_S: [f64; 2] = [0.05, 0.2];
 

@@ -33,7 +33,7 @@ pub(super) const SOURCE: &str = "Bhadauria and McKee, \"An Approach to Resource-
 /// What all studies do otherwise.
 pub(super) const DIFFERS: &str = "Machine and programs are simulated. A profile says what share of \
     a program is serial, not how often; here serial sections come once per frame of 0.1 billion \
-    instructions of a thread, so that a quantum of 2 s shows a program's mean. Each quantum begins \
+    instructions of a thread, so that a quantum of 1 s shows a program's mean. Each quantum begins \
     with 0.3 s that are not measured, and a program in it is as it is in its middle, without \
     beginning and end of input. Every scheduler is told exact counts. Which cores a program has is not said in \
     the source: neighbours, whole pairs under an L2 first. Energy that is no program's own, that of \
@@ -48,13 +48,13 @@ pub(super) const SEED: u64 = 2010;
 const MACHINE: &str = "xeon-e5320";
 
 /// Runs, at the quick and the full scale.
-const RUNS: [usize; 2] = [2, 5];
+const RUNS: [usize; 2] = [2, 3];
 
 /// How long slots are tried and measured.
 pub(super) fn quantum(context: &Context<'_>) -> Quantum {
     Quantum {
         warm_s: context.by_scale(0.1, 0.3),
-        length_s: context.by_scale(0.4, 2.0),
+        length_s: context.by_scale(0.4, 1.0),
     }
 }
 

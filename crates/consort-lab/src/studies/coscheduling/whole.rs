@@ -19,7 +19,7 @@ use consort_sim::workload::Workload;
 /// Time of a program's work alone on all cores, s.
 const ALONE_S: [f64; 2] = [1.5, 60.0];
 /// Runs of each scheduler.
-const RUNS: [usize; 2] = [1, 3];
+const RUNS: [usize; 2] = [1, 2];
 /// Length of a quantum, ms.
 const QUANTUM_MS: [u64; 2] = [400, 2000];
 /// The operating system beneath.

@@ -60,7 +60,7 @@ pub(super) const SOURCE: &str = "Peternier, Ansaloni, Bonetta, Pautasso, Binder,
 /// What the studies of pairs do otherwise.
 pub(super) const DIFFERS_PAIRS: &str = "The machine is simulated, and so are the programs: each is \
     as long as its description says, from measurements of its instructions on another chip (quick: \
-    a hundredth of that, in proportion), and starts with the others. The runs differ in their seed: \
+    a hundredth of that, in proportion), and starts with the others. Four runs (quick: three) differ in their seed: \
     where linux starts each program, bursts of the programs, errors of counters. Added is the same \
     at a tenth of the lengths, there also with one class half and twice as long, and with equal work for all: what a program does alone in \
     a set time (300 s on Bulldozer, 60 s on POWER7, 10 s at the quick scale), again and again until \
@@ -194,11 +194,19 @@ impl<'a> Results<'a> {
     }
 }
 
+/// Runs of each case: fewer of pairs, whose whole programs take minutes.
+fn runs_of(cases: &[Case], context: &Context<'_>) -> usize {
+    let pairs = cases
+        .iter()
+        .any(|case| matches!(case.load, Load::Pair { .. }));
+    context.by_scale(3, if pairs { 4 } else { 10 })
+}
+
 /// Runs a study of these cases.
 pub(super) fn run(cases: &[Case], context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let prepared = context.map(cases, |case| case.prepare(context))?;
     let prepared: Vec<Prepared> = prepared.into_iter().collect::<Result<_, _>>()?;
-    let runs = context.by_scale(3, 10);
+    let runs = runs_of(cases, context);
     let results = Results::of(&prepared, runs, context)?;
     Ok(StudyOutput {
         tables: results.tables(context)?,

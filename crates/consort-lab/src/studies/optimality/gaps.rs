@@ -1,11 +1,13 @@
 //! How far policies are from the best, workload by workload.
 
-use crate::report::{Axis, Column, Figure, Lines, Plot, Point, PointSeries, Table};
+use crate::report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 use crate::studies::symbiosis::cells::interval;
 use crate::study::StudyError;
 
 /// Gaps within this count as none, percent.
 const NEAR_PERCENT: f64 = 1.0;
+/// Column of the mean over workloads.
+const MEAN: &str = "gap_mean_percent";
 
 /// The gaps of one policy, or of one way to choose, over workloads.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,10 +44,24 @@ pub(super) fn missing_percent(value: f64, best: f64) -> f64 {
     100.0 * (1.0 - value / best)
 }
 
+/// The mean gaps of all these tables.
+pub(super) fn headline(tables: &[Table]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for table in tables {
+        for row in table.rows() {
+            if let Some(gap) = table.cell(&row.key, MEAN) {
+                let key = format!("{}: {}, gap to the best", table.key(), row.key);
+                headline.add(&key, "percent", gap.clone())?;
+            }
+        }
+    }
+    Ok(headline.into_table())
+}
+
 /// A table of rows `GROUP/POLICY`.
 pub(super) fn table(key: &str, title: &str, rows: &[Row]) -> Result<Table, StudyError> {
     let columns = vec![
-        Column::with_unit("gap_mean_percent", "Mean gap", "%"),
+        Column::with_unit(MEAN, "Mean gap", "%"),
         Column::with_unit("gap_worst_percent", "Worst gap", "%"),
         Column::with_unit("gap_least_percent", "Least gap", "%"),
         Column::with_unit("near_percent", "Gap of at most 1 percent", "% of workloads"),

@@ -44,6 +44,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     grouped(context, &mut output)?;
     mapped(context, &mut output)?;
     coscheduled(context, &mut output)?;
+    output.tables.insert(0, gaps::headline(&output.tables)?);
     Ok(output)
 }
 

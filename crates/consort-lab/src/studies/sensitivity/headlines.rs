@@ -86,7 +86,7 @@ fn short(policy: &str) -> &str {
 }
 
 /// Runs of each policy, at the quick and the full scale.
-const RUNS: [usize; 2] = [2, 6];
+const RUNS: [usize; 2] = [2, 4];
 
 const WORKOVER: Headline = Headline {
     key: "workover-throughput",

@@ -30,7 +30,7 @@ use headlines::HEADLINES;
 use trials::{Effort, put_to_the_test};
 
 /// Samples with everything varied.
-const SAMPLES: [usize; 2] = [10, 100];
+const SAMPLES: [usize; 2] = [10, 60];
 
 /// Puts every conclusion to the test.
 pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         scale,
     };
     let all = put_to_the_test(HEADLINES, effort, context)?;
-    let mut tables = vec![tables::headlines(&all)?];
+    let mut tables = vec![tables::headline(&all)?, tables::conclusions(&all)?];
     let mut figures = Vec::new();
     for tested in &all {
         tables.push(tables::swings(tested)?);

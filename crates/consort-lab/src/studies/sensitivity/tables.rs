@@ -1,11 +1,22 @@
 //! Tables of what became of the conclusions.
 
 use super::tested::{Joint, Tested, Trial, Verdict};
-use crate::report::{Cell, Column, Table};
+use crate::report::{Cell, Column, Headline, Table};
 use crate::study::StudyError;
 
+/// How often each conclusion holds with everything varied.
+pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {
+    let mut table = Headline::new()?;
+    for tested in all {
+        let joint = Joint::of(tested.samples());
+        let row = format!("{}, everything varied", tested.headline.sentence);
+        table.add(&row, "percent of samples", joint.percent)?;
+    }
+    Ok(table.into_table())
+}
+
 /// Table `headlines`: a row per conclusion.
-pub(super) fn headlines(all: &[Tested<'_>]) -> Result<Table, StudyError> {
+pub(super) fn conclusions(all: &[Tested<'_>]) -> Result<Table, StudyError> {
     let columns = vec![
         Column::plain("ratio", "Ratio with nothing varied"),
         Column::plain("verdict", "Conclusion"),
@@ -24,12 +35,12 @@ pub(super) fn headlines(all: &[Tested<'_>]) -> Result<Table, StudyError> {
     let title = "Conclusions, with every parameter varied by 30 percent";
     let mut table = Table::new("headlines", title, columns)?;
     for tested in all {
-        table.push(tested.headline.key, headline(tested))?;
+        table.push(tested.headline.key, conclusion(tested))?;
     }
     Ok(table)
 }
 
-fn headline(tested: &Tested<'_>) -> Vec<Cell> {
+fn conclusion(tested: &Tested<'_>) -> Vec<Cell> {
     let swings = tested.swings();
     let hold = swings.iter().filter(|swing| swing.holds()).count() as u64;
     let fail = swings.iter().filter(|swing| swing.fails()).count() as u64;

@@ -38,9 +38,9 @@ const CORES: [&[usize]; 2] = [&[4, 5], &[4, 5, 6, 7, 8, 9, 10]];
 /// Workloads per number of cores.
 const MIXES: [usize; 2] = [2, 15];
 /// Runs of each workload and policy, with memory near the first half of the cores.
-const RUNS: [usize; 2] = [3, 15];
+const RUNS: [usize; 2] = [3, 5];
 /// The same with memory evenly placed, which stands beside it.
-const EVEN_RUNS: [usize; 2] = [2, 5];
+const EVEN_RUNS: [usize; 2] = [2, 3];
 /// Time of a program's work alone, s; at the full scale the largest of 4, 10, 30 and 120 with
 /// which all runs take less than 1,200 s of processor time (docs/measurements/speed.md).
 pub(super) const ALONE_S: [f64; 2] = [2.0, 10.0];

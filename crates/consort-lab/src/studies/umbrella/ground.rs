@@ -62,7 +62,7 @@ impl Aim {
 }
 
 /// Runs of each policy.
-const RUNS: [usize; 2] = [2, 6];
+const RUNS: [usize; 2] = [2, 4];
 
 const FPU: &[&str] = &[
     "linux",

@@ -17,7 +17,7 @@ use super::asymmetry::grid::Grid;
 use super::load::workload;
 use crate::context::Context;
 use crate::experiment::slots::framed;
-use crate::report::{Axis, BarSeries, Bars, Column, Figure, Plot, Table};
+use crate::report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use crate::study::{StudyError, StudyOutput};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let judged = grounds.map(|ground| judge(ground, runs(ground), context));
     let judged: Vec<Judged> = judged.collect::<Result<_, _>>()?;
     Ok(StudyOutput {
-        tables: vec![best(&judged)?, policies(&judged)?],
+        tables: vec![headline(&judged)?, best(&judged)?, policies(&judged)?],
         figures: vec![figure(&judged)?],
         notes: notes(&judged),
         runs: judged.iter().map(|j| j.grid.runs).max().unwrap_or(0),
@@ -71,6 +71,18 @@ fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
         alone_s,
         context.seed(),
     )
+}
+
+/// What `holistic` gains on each ground.
+fn headline(judged: &[Judged]) -> Result<Table, StudyError> {
+    let mut headline = Headline::new()?;
+    for one in judged {
+        for over in [one.best(), 0] {
+            let row = format!("holistic over {}, {}", one.policy(over), one.ground.title);
+            headline.add_gain(&row, one.umbrella_over(over))?;
+        }
+    }
+    Ok(headline.into_table())
 }
 
 fn best(judged: &[Judged]) -> Result<Table, StudyError> {
