@@ -87,7 +87,7 @@ fn a2_costs_more_between_private_caches() {
     }
     // What the L2 holds is fetched again whole while it fits.
     let of = |kib| value(&output, "working-set", kib, "shared_cycles");
-    assert!(of("256") > 1.5 * of("128"));
+    assert!(of("256") > 1.5 * of("64"));
     assert!(of("4096") < of("256"));
 }
 

@@ -33,9 +33,11 @@ static INFO: StudyInfo = StudyInfo {
                and 301,248 with private ones (15,246 to 3,073,444).",
     differs: "Machines and programs are simulated: two groups of one large and three small cores, and \
               the same with a second large core in each group; shared is inside a group, private \
-              between the groups, whose L3 regions are their own. Each program of SPEC CPU2006 and \
-              SPLASH-2 runs alone with one thread from four places in its phases. What exchanges cost \
-              is what the program gets done less than with exchanges that cost nothing. Working sets are those of a made-up program of random loads that \
+              between the groups, whose L3 regions are their own. Two copies of each program of SPEC \
+              CPU2006 and SPLASH-2 change places, with one thread each, from four places in its \
+              phases; what exchanges cost is what the first gets done less than with exchanges \
+              that cost nothing. Lines that one core has written stay valid in the caches of the \
+              other. Working sets are those of a made-up program of random loads that \
               misses 20 times per 1000 instructions until all of its data fits. The quick scale has 8 \
               programs and 20 exchanges per place.",
     default_seed: SEED,

@@ -1,7 +1,8 @@
-//! What it costs to take a thread to and fro between two cores.
+//! What it costs a thread to change places with another one again and again.
 //!
 //! Measured by what the thread gets done: what it lacks at the end, against the same exchanges at
-//! no cost, is time that the exchanges took.
+//! no cost, is time that the exchanges took. The other thread is a copy of the same program. Alone
+//! a thread would find the caches of either core as it left them.
 
 use super::chips::Kind;
 use super::failed;
@@ -23,7 +24,7 @@ const ENDLESS: f64 = 1e18;
 
 /// Two cores between which a thread goes to and fro.
 pub(in crate::studies) struct Path {
-    /// PUs of either core; the first is the one on which the operating system starts the thread.
+    /// PUs of either core; the first is that of the first large core.
     pus: [usize; 2],
 }
 
@@ -50,8 +51,8 @@ impl Path {
         Some(Self { pus: [large, end] })
     }
 
-    /// Exchanges a program alone on the machine so many times, rounded to whole rounds, once
-    /// every quantum.
+    /// Exchanges two copies of a program so many times, rounded to whole rounds, once every
+    /// quantum; nothing else runs on the machine.
     ///
     /// # Errors
     /// A program that cannot run.
@@ -82,7 +83,7 @@ impl Path {
         })
     }
 
-    /// Instructions that the program gets done meanwhile, where moves may be free.
+    /// Instructions that the first copy gets done meanwhile, where moves may be free.
     fn run(
         &self,
         chip: &Arc<Chip>,
@@ -92,8 +93,9 @@ impl Path {
     ) -> Result<f64, StudyError> {
         let part = failed(&program.name);
         let mut machine = self.begin(chip, program, (seed, free))?;
-        // The first quantum begins where the operating system has put the thread: on PU 0, the
-        // large core, which the exchanges then take for either end.
+        machine
+            .remap(&self.mapping(chip, false))
+            .map_err(failed(&program.name))?;
         for _ in 0..moves / 2 {
             for there in [true, false] {
                 machine.observe().map_err(&part)?;
@@ -103,7 +105,7 @@ impl Path {
             }
         }
         machine.observe().map_err(&part)?;
-        Ok(machine.results().iter().map(|r| r.instructions).sum())
+        Ok(machine.results().first().map_or(0.0, |r| r.instructions))
     }
 
     fn begin(
@@ -126,15 +128,20 @@ impl Path {
             start_ms: 0.0,
         };
         let quiet = Box::<Quiet>::default();
-        let machine = machine(chip, &[instance], &settings, QUANTUM_NS, quiet);
+        let copies = [instance.clone(), instance];
+        let machine = machine(chip, &copies, &settings, QUANTUM_NS, quiet);
         machine.map_err(failed(&program.name))
     }
 
-    /// Every logical core where it was, or both ends exchanged.
-    fn mapping(&self, chip: &Chip, there: bool) -> Vec<usize> {
+    /// The first two logical cores, on which the operating system starts the copies, at both
+    /// ends, or exchanged.
+    fn mapping(&self, chip: &Chip, exchanged: bool) -> Vec<usize> {
         let mut physical: Vec<usize> = (0..chip.places().len()).collect();
-        if there {
-            physical.swap(self.pus[0], self.pus[1]);
+        let [first, second] = self.pus;
+        physical.swap(0, first);
+        physical.swap(1, second);
+        if exchanged {
+            physical.swap(0, 1);
         }
         physical
     }
