@@ -91,7 +91,10 @@ fn a2_costs_more_between_private_caches() {
     let costs: Vec<f64> = sets.iter().map(|kib| of(kib)).collect();
     assert!(of("256") > 1.5 * of("64"), "{costs:?}");
     // Two copies of 2 MiB fit the shared LLC, those of 4 MiB do not.
-    assert!(of("2048") < of("256") && of("256") < of("4096"), "{costs:?}");
+    assert!(
+        of("2048") < of("256") && of("256") < of("4096"),
+        "{costs:?}"
+    );
 }
 
 #[test]
