@@ -2,8 +2,8 @@
 
 use super::ThreadRow;
 use consort_core::{
-    Class, CycleStack, Mix, Placement, Sample, Signal, ThreadObservation, Tier, Traits, classify,
-    stack_source,
+    Class, CycleStack, MemoryLimit, Mix, Placement, Sample, Signal, ThreadObservation, Tier,
+    Traits, classify, stack_source,
 };
 use consort_linux::enforce::EnactorKind;
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub(super) struct Account {
     lifetime_ns: u64,
     fp_usage: Mean,
     memory_stall: Mean,
+    /// 1 where it was limited by bandwidth while it waited for memory, 0 by latency.
+    bandwidth: Mean,
     mix: Mix,
     stack: BTreeMap<String, f64>,
     stack_tier: Option<Tier>,
@@ -89,6 +91,10 @@ impl Account {
         if let Some(stall) = sample.get(Signal::MemoryStall) {
             self.memory_stall.add(stall, weight);
         }
+        if let Some(limit) = sample.memory_limit {
+            let is_bandwidth = limit == MemoryLimit::Bandwidth;
+            self.bandwidth.add(f64::from(is_bandwidth), weight);
+        }
         if let Some(mix) = sample.mix {
             self.mix = self.mix.plus(mix, weight);
         }
@@ -136,6 +142,15 @@ impl Account {
         })
     }
 
+    fn memory_limit(&self) -> Option<MemoryLimit> {
+        let bandwidth = self.bandwidth.value()?;
+        let limit = match bandwidth > 0.5 {
+            true => MemoryLimit::Bandwidth,
+            false => MemoryLimit::Latency,
+        };
+        (self.class() == Class::Memory).then_some(limit)
+    }
+
     pub(super) fn row(&self, pid: u32, tid: u32) -> ThreadRow {
         let total: f64 = self.stack.values().sum();
         let share = |(name, amount): (&String, &f64)| (name.clone(), amount / total);
@@ -149,6 +164,7 @@ impl Account {
             fp_usage: self.fp_usage.value(),
             mix: self.mix(),
             memory_stall: self.memory_stall.value(),
+            memory_limit: self.memory_limit(),
             stack: self
                 .stack
                 .iter()

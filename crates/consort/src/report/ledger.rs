@@ -252,7 +252,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::{Class, Mix, Reading, Sample, Signal};
+    use consort_core::{Class, MemoryLimit, Mix, Reading, Sample, Signal};
     use std::sync::Arc;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -331,6 +331,31 @@ mod tests {
         assert_eq!(row.class, Class::Fp);
         assert_eq!(report.overhead.share_of_managed, 0.01);
         assert_eq!(report.warnings, ["once"]);
+    }
+
+    #[test]
+    fn what_limits_a_thread_that_waits_for_memory_is_told() {
+        let waiting = |cpu_ns, limit| {
+            let mut thread = thread(1, cpu_ns, 0.1);
+            let stall = Reading::whole(0.8, Tier::Sampling, SECOND_NS);
+            thread.sample.set(Signal::MemoryStall, stall);
+            thread.sample.memory_limit = Some(limit);
+            seen(vec![thread], vec![])
+        };
+        let mut ledger = Ledger::default();
+        ledger.observe(&seen(vec![thread(2, SECOND_NS, 0.1)], vec![]));
+        ledger.observe(&waiting(SECOND_NS, MemoryLimit::Bandwidth));
+        ledger.observe(&waiting(SECOND_NS / 4, MemoryLimit::Latency));
+        let report = ledger.report(ending());
+        let limit_of = |tid| {
+            report
+                .threads
+                .iter()
+                .find(|row| row.tid == tid)?
+                .memory_limit
+        };
+        assert_eq!(limit_of(1), Some(MemoryLimit::Bandwidth));
+        assert_eq!(limit_of(2), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) use ledger::{Ending, Ledger};
 pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 
-use consort_core::{Class, Mix};
+use consort_core::{Class, MemoryLimit, Mix};
 use consort_linux::enforce::EnactorKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -97,6 +97,8 @@ pub(crate) struct ThreadRow {
     pub(crate) mix: Option<Mix>,
     /// Share of CPU time stalled behind loads, 0 to 1.
     pub(crate) memory_stall: Option<f64>,
+    /// What a thread of the class `memory` is limited by.
+    pub(crate) memory_limit: Option<MemoryLimit>,
     /// Share of CPU time by cause.
     pub(crate) stack: BTreeMap<String, f64>,
     /// `counters`, `estimated` or `none`.

@@ -2,7 +2,7 @@
 
 use super::{RunReport, ThreadRow};
 use crate::output::{self, Column, extra, number};
-use consort_core::visible;
+use consort_core::{MemoryLimit, visible};
 use consort_linux::enforce::EnactorKind;
 use std::fmt::Write;
 
@@ -12,6 +12,16 @@ fn percent(share: f64) -> String {
 
 fn percent_or_dash(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), percent)
+}
+
+/// What a thread that waits for memory is limited by.
+fn limit(thread: &ThreadRow) -> String {
+    let text = match thread.memory_limit {
+        Some(MemoryLimit::Latency) => "latency",
+        Some(MemoryLimit::Bandwidth) => "bandwidth",
+        None => "-",
+    };
+    text.to_owned()
 }
 
 /// The columns of the thread table and of its CSV form.
@@ -27,6 +37,7 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
     extra("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
     extra("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
+    extra("limit", limit),
     number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
     output::text("PUs", |t| t.cpus.clone()),
