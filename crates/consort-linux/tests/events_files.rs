@@ -68,6 +68,8 @@ fn real_cpus_get_their_file() {
     check(&arm(0xd49), Some("arm-neoverse-n2")); // Cobalt 100
     check(&arm(0xd4f), Some("arm-neoverse-v2")); // Graviton 4, Grace
     check(&arm(0xd08), None); // Cortex-A72
+    check(&power("POWER7"), Some("power7"));
+    check(&power("POWER7+"), Some("power7"));
     check(&power("POWER8"), Some("power8"));
     check(&power("POWER8E"), Some("power8"));
     check(&power("POWER8NVL"), Some("power8"));

@@ -129,6 +129,21 @@ fn the_zen4_stack_is_in_dispatch_slots() {
         .for_each(|&(name, share)| near(stack.share(name), share));
 }
 
+/// Peternier et al.: usage on POWER7 is PM_FLOP over PM_CYC.
+#[test]
+fn fpu_usage_of_power7_is_operations_per_cycle() {
+    let (plan, program) = planned(&file("power7"), 0, &[Signal::FpUsage]);
+    let counts = [("cycles", 1000), ("instructions", 700), ("flop", 250)];
+    let mut sample = Sample::default();
+    fill(
+        &mut sample,
+        &[program],
+        &mut [Rates::default()],
+        &deltas(&plan, (10, 10), &counts),
+    );
+    near(sample.get(Signal::FpUsage), 0.25);
+}
+
 /// The POWER8's five events take two quanta: the stack is there after both.
 #[test]
 fn a_rotated_stack_is_complete_after_all_rounds() {

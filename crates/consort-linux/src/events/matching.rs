@@ -37,8 +37,8 @@ impl MatchRule {
     }
 }
 
-/// `POWER8E` and `POWER8NVL` are variants of `POWER8`; `POWER10` is none of `POWER1`.
+/// `POWER8E` and `POWER7+` are variants of `POWER8` and `POWER7`; `POWER10` is none of `POWER1`.
 fn is_variant(name: &str, family: &str) -> bool {
     let rest = name.strip_prefix(family);
-    rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphabetic()))
+    rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphabetic() || b == b'+'))
 }

@@ -26,6 +26,7 @@ pub const EMBEDDED: &[(&str, &str)] = embedded![
     "arm-neoverse-n2",
     "arm-neoverse-v1",
     "arm-neoverse-v2",
+    "power7",
     "power8",
     "power9",
     "power10",
