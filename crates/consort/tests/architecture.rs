@@ -41,6 +41,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-sim",
         ],
     ),
+    ("consort-ops", &[]),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-vmtest", &["consort-core"]),
 ];
