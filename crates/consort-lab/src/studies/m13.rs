@@ -257,12 +257,12 @@ impl Matrix {
 }
 
 const MECHANISM: [&str; 1] = [
-    "In half of the cells os is the program's own best mapping: it gives the program cores that \
-     its co-runner leaves idle. Else memory and cores are named most. streamcluster is slower \
+    "In more than half of the cells os is the program's own best mapping: it gives the program cores \
+     that its co-runner leaves idle. Of resources, memory and cores alone are named. streamcluster is slower \
      under os beside everybody: its lines queue for the bus behind those of strangers and of \
      siblings that os has put on different prefetchers, and beside programs that sleep as well \
      it has less of the cores. Nothing is named where os is slower by switches and refills after \
      moves, which are cycles of no resource: bodytrack and vips. Those of the L1D after a \
-     stranger's turn are among them. L1I, branch predictors and TLB are named nowhere. The best \
+     stranger's turn are among them. The best \
      mapping of a program need not be that of its co-runner; M14 answers for pairs.",
 ];

@@ -73,8 +73,7 @@ const MECHANISM: [&str; 2] = [
     "What holistic lacks against the best static mapping is above all what it pays for \
      finding it: it starts from nothing with each pair and tries the candidates in turn, the \
      bad ones as well, in a run that lasts a few seconds. Trials are bounded in time, so that \
-     the gap shrinks as the work grows: at the quick scale, with a seventh of the work, \
-     it is about five times as wide. It is widest where the mappings are furthest apart. \
+     the gap shrinks as the work grows. It is widest where the mappings are furthest apart. \
      Where mappings differ by less than it can be sure of, it leaves everything to os, and is \
      then as fast but for the trials.",
     notes::TURNS,

@@ -51,8 +51,7 @@ const MECHANISM: [&str; 3] = [
     "On the Core 2 holistic starts from nothing and tries mappings for up to four seconds, and what \
      it tries beside the best one is lost. With bodytrack and fluidanimate linux, which is no \
      single-purpose policy, is better than every mapping, and trying them costs 7 percent. Both \
-     shrink with the length of programs: where these take 30 s alone, holistic has 0.995 of iso's \
-     throughput with streamcluster and facesim, and 0.990 of linux's with the others.",
+     shrink with the length of programs.",
     "Where one policy knows the ground, on POWER8, with large and small cores and on the Xeon, \
      holistic does what that policy does, but for the quanta until it knows what runs.",
 ];

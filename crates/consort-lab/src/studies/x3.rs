@@ -57,8 +57,7 @@ const MECHANISM: [&str; 3] = [
      neighbours cost L1I and branch predictor, and the FPU, which is what they are put together \
      for, is far from full. No number within 30 percent makes it scarce, so it loses a little in \
      every sample and is more even in most.",
-    "kuths does what hrrs does to the last bit: returns from the kernel are few beside quanta \
-     (A10 counts 0.005 per ms and thread of radiosity, since waits for its locks are mostly \
-     shorter than the 5 microseconds that threads spin), and where they come together, round robin \
-     among all with a bit is round robin.",
+    "kuths does what hrrs does to the last bit: waits for radiosity's locks are mostly shorter than \
+     the 5 microseconds that threads spin, so that a quantum has no return from the kernel, or, with \
+     a tick, one of each thread, and round robin among all with a bit is round robin.",
 ];
