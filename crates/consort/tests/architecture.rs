@@ -41,6 +41,11 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-sim",
         ],
     ),
+    ("consort-ops", &[]),
+    (
+        "consort-reference",
+        &["consort-core", "consort-ops", "consort-sim"],
+    ),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-vmtest", &["consort-core"]),
 ];
