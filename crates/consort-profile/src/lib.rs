@@ -4,4 +4,5 @@
 //! and every access to memory ([`recorder`]). Blocks are decoded into operations
 //! ([`consort_ops::Op`]), from which a trace or a profile is made.
 
+pub mod measure;
 pub mod recorder;

@@ -3,7 +3,7 @@
 use consort_ops::{Branch, Kind, Op, Turn};
 
 use super::RecordError;
-use super::blocks::{Block, Blocks};
+use super::blocks::Blocks;
 use super::wire::words;
 
 const ADDRESS: u64 = (1 << 50) - 1;
