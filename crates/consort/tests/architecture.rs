@@ -15,7 +15,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
     ("consort-ext", &["consort-core"]),
     ("consort-input", &[]),
-    ("consort-isa", &[]),
+    ("consort-isa", &["consort-ops"]),
     ("consort-kernels", &[]),
     (
         "consort-lab",
@@ -38,10 +38,16 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-kernels",
             "consort-lab",
             "consort-linux",
+            "consort-ops",
+            "consort-profile",
             "consort-sim",
         ],
     ),
     ("consort-ops", &[]),
+    (
+        "consort-profile",
+        &["consort-isa", "consort-ops", "consort-sim"],
+    ),
     (
         "consort-reference",
         &["consort-core", "consort-ops", "consort-sim"],
