@@ -20,6 +20,7 @@ pub mod runner;
 mod store;
 pub mod studies;
 mod study;
+pub mod traced;
 #[cfg(test)]
 mod testing;
 pub mod train;

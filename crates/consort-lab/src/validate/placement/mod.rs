@@ -40,6 +40,7 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
         checks: checks.collect(),
         tables: vec![table(&pairs)?],
         notes: vec![measured.note()],
+        ..GroupOutput::default()
     })
 }
 

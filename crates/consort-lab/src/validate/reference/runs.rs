@@ -2,16 +2,18 @@
 
 use super::case::Case;
 use super::ground::Ground;
-use super::traced::Traced;
+use super::INSTRUCTIONS;
 use crate::context::Context;
+use crate::traced::Traced;
 use crate::validate::alone::solve;
 use crate::validate::error::ValidateError;
 use consort_reference::{Length, Placement, Reference, ThreadOutcome};
 use consort_sim::contention::{Solver, ThreadRates};
+use consort_sim::program::PhaseSpec;
 use std::collections::BTreeMap;
 
 /// Instructions before measurement begins: caches of a few MiB are warm after them.
-const WARM_UP: u64 = super::traced::INSTRUCTIONS;
+const WARM_UP: u64 = 2 * INSTRUCTIONS;
 
 /// Programs alone: by ground, place and program.
 #[derive(Default)]
@@ -28,6 +30,8 @@ pub(super) struct Both {
 pub(super) struct Bench<'a> {
     pub(super) grounds: &'a [Ground],
     pub(super) programs: &'a [Traced],
+    /// What a profile makes of each.
+    pub(super) phases: &'a [PhaseSpec],
     pub(super) context: &'a Context<'a>,
 }
 
@@ -90,7 +94,7 @@ impl Bench<'_> {
         let site = &self.grounds[ground];
         let fast = placed.iter().map(|&(place, program)| {
             let pu = site.pus[place].0 as usize;
-            (pu, self.programs[program].phase())
+            (pu, &self.phases[program])
         });
         let solver = Solver::new(site.chip.clone());
         let fast = solve(&solver, &fast.collect::<Vec<_>>());
@@ -103,7 +107,7 @@ impl Bench<'_> {
         let reference = Reference::new(&site.chip, &placements, self.context.seed())?;
         let length = Length {
             warm_up: WARM_UP,
-            measured: super::traced::INSTRUCTIONS,
+            measured: INSTRUCTIONS,
         };
         let outcome = reference.run(length)?;
         let both = fast.into_iter().zip(outcome.threads);

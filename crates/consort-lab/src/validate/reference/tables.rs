@@ -4,7 +4,7 @@ use super::case::{Case, antt, stp};
 use super::ground::Ground;
 use super::runs::Both;
 use super::summary::ReferenceSummary;
-use super::traced::Traced;
+use crate::traced::Traced;
 use crate::report::{Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table, TableError};
 use consort_reference::Cause;
 use consort_sim::contention::Stack;
@@ -193,6 +193,7 @@ pub(super) fn figure(cases: &[Case], names: Names<'_>) -> Result<Figure, crate::
         x: Axis::linear("Slowdown by the reference", None),
         y: Axis::linear("Slowdown by the fast engine", None),
         series,
+        diagonal: true,
     });
     Figure::new("reference", "Slowdowns of programs together, by both engines", "", 0, plot)
 }
