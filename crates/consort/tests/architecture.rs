@@ -44,10 +44,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("consort-ops", &[]),
-    (
-        "consort-profile",
-        &["consort-isa", "consort-ops", "consort-sim"],
-    ),
+    ("consort-profile", &["consort-isa", "consort-ops"]),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-vmtest", &["consort-core"]),
 ];
