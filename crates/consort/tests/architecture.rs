@@ -19,7 +19,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-kernels", &[]),
     (
         "consort-lab",
-        &["consort-core", "consort-input", "consort-sim"],
+        &[
+            "consort-core",
+            "consort-input",
+            "consort-ops",
+            "consort-profile",
+            "consort-reference",
+            "consort-sim",
+        ],
     ),
     (
         "consort-linux",
@@ -44,10 +51,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("consort-ops", &[]),
-    (
-        "consort-profile",
-        &["consort-isa", "consort-ops", "consort-sim"],
-    ),
+    ("consort-profile", &["consort-isa", "consort-ops"]),
     (
         "consort-reference",
         &["consort-core", "consort-ops", "consort-sim"],

@@ -110,7 +110,8 @@ fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
 pub(super) fn touches_vectors(raw: &Instruction) -> bool {
     (0..raw.op_count()).any(|operand| {
         raw.op_kind(operand) == OpKind::Register
-            && super::names::register(raw.op_register(operand)).is_some_and(|r| r.is_vector())
+            && super::names::register(raw.op_register(operand))
+                .is_some_and(consort_ops::Register::is_vector)
     })
 }
 

@@ -35,6 +35,15 @@ pub struct Extent {
     pub sampling: Option<Sampling>,
 }
 
+/// Where what the program prints goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Where this process's output goes.
+    Same,
+    /// To this process's standard error.
+    Aside,
+}
+
 /// How a recording went.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
@@ -60,7 +69,7 @@ pub enum EndReason {
     Cut,
 }
 
-/// Runs `command` and tells `sink` what it executes. Its input and output are this process's.
+/// Runs `command` and tells `sink` what it executes. Its input is this process's.
 ///
 /// While it runs, an interrupt from the terminal ends the program and not the recording: what was
 /// heard by then counts.
@@ -71,6 +80,7 @@ pub enum EndReason {
 pub fn record(
     command: &[OsString],
     extent: Extent,
+    output: Output,
     sink: &mut dyn Sink,
 ) -> Result<Ended, RecordError> {
     let program = program::resolve(command)?;
@@ -80,7 +90,7 @@ pub fn record(
     // Larger is faster; what the system gives will do.
     let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(1 << 20));
     let _unharmed = Uninterrupted::new();
-    let mut child = start(&instrumenter, &program, extent, to)?;
+    let mut child = start(&instrumenter, &program, extent, output, to)?;
     let heard = wire::hear(File::from(from), sink);
     if heard.is_err() {
         let _ = child.kill();
@@ -98,6 +108,7 @@ fn start(
     instrumenter: &instrumenter::Instrumenter,
     program: &program::Program,
     extent: Extent,
+    output: Output,
     to: OwnedFd,
 ) -> Result<Child, RecordError> {
     let channel = inherited(&to)?;
@@ -106,6 +117,9 @@ fn start(
     emulator.arg(instrumenter.plugin_argument(channel.as_raw_fd(), extent));
     emulator.arg("-0").arg(&program.name);
     emulator.arg(&program.path).args(&program.arguments);
+    if output == Output::Aside {
+        emulator.stdout(std::io::stderr());
+    }
     emulator.spawn().map_err(RecordError::spawn)
 }
 

@@ -24,6 +24,9 @@ use ground::Ground;
 use runs::{Alone, Bench};
 use tables::Names;
 use crate::traced::Traced;
+use consort_ops::trace::Sampling;
+use consort_profile::recorder::{Sink, Stage};
+use consort_profile::{Profiler, Told};
 use consort_sim::program::PhaseSpec;
 
 /// Instructions of each trace that are run, again and again: so many are measured, so that it
@@ -51,7 +54,8 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     let programs: Vec<Traced> = { Traced::all()?.into_iter() }
         .map(|program| program.first(INSTRUCTIONS))
         .collect();
-    let phases = inputs.context.map(&programs, phase)?;
+    let phases = inputs.context.map(&programs, profiled)?;
+    let phases: Vec<PhaseSpec> = phases.into_iter().collect::<Result<_, _>>()?;
     let grounds = Ground::all()?;
     let context = inputs.context;
     let drawn = draw(&grounds, programs.len(), context.by_scale(QUICK, FULL), context.seed());
@@ -85,9 +89,31 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     })
 }
 
-/// What a profile makes of a program that is run again and again.
-fn phase(program: &Traced) -> PhaseSpec {
-    consort_profile::steady_phase(|| program.ops())
+/// What a profile makes of a program that is run again and again: caches are warm, and all
+/// data flow is measured.
+fn profiled(program: &Traced) -> Result<PhaseSpec, ValidateError> {
+    let extent = consort_profile::recorder::Extent {
+        sampling: Some(Sampling {
+            every: 2 * INSTRUCTIONS,
+            window: INSTRUCTIONS,
+            warm: INSTRUCTIONS,
+        }),
+        ..Default::default()
+    };
+    let mut profiler = Profiler::new(extent, false);
+    program.ops().for_each(|op| profiler.op(0, &op));
+    profiler.stage(0, Stage::Window, 0);
+    program.ops().for_each(|op| profiler.op(0, &op));
+    let told = Told {
+        name: program.name(),
+        command: program.name(),
+        executed: INSTRUCTIONS,
+        sampling: None,
+    };
+    let file = format!("{}.toml", program.name());
+    let text = profiler.profile().to_program_file(&told);
+    let mut program = consort_sim::program::parse(&file, &text)?;
+    Ok(program.phases.swap_remove(0))
 }
 
 fn of_case(alone: &Alone, grounds: &[Ground], case: &Case, place: usize) -> Option<runs::Both> {
