@@ -21,7 +21,7 @@ pub(crate) use map::MapArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use run::RunArgs;
-pub(crate) use simulated::{CompareArgs, SetupArgs, SimulateArgs};
+pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
 pub(crate) use values::COMPLETE;

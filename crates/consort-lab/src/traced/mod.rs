@@ -53,7 +53,7 @@ pub enum TracedError {
 
 impl Traced {
     /// Names of the programs whose traces ship.
-    pub fn names() -> impl Iterator<Item = &'static str> {
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
         FILES.iter().map(|(name, _)| *name)
     }
 
