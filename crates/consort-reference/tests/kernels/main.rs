@@ -4,5 +4,6 @@ mod alone;
 mod caches;
 mod laws;
 mod machine;
+mod multi2sim;
 mod ops;
 mod siblings;
