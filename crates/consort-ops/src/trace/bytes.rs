@@ -21,7 +21,10 @@ pub(super) fn put_signed(out: &mut Vec<u8>, difference: u64) {
 
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     let most = text.len().min(MOST_TEXT as usize);
-    let end = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let end = (0..=most)
+        .rev()
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(0);
     put_number(out, end as u64);
     out.extend_from_slice(&text.as_bytes()[..end]);
 }

@@ -190,8 +190,8 @@ impl Tage {
             };
             return;
         }
-        for table in from..TAGGED {
-            self.tagged[table][places[table].0].useful -= 1;
+        for (table, (place, _)) in self.tagged.iter_mut().zip(places).skip(from) {
+            table[*place].useful -= 1;
         }
     }
 }

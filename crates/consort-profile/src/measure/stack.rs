@@ -197,9 +197,9 @@ impl LruStack {
     /// Sets the marker of a size that has just become full.
     fn fill(&mut self) {
         let lines = self.places.len() as u64;
-        for size in 0..SIZES {
-            if CAPACITIES[size] >> self.line_shift == lines {
-                self.markers[size] = self.oldest;
+        for (marker, size) in self.markers.iter_mut().zip(CAPACITIES) {
+            if size >> self.line_shift == lines {
+                *marker = self.oldest;
             }
         }
     }

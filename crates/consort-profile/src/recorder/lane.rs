@@ -200,7 +200,7 @@ fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
     };
     data.address = accesses[at].address;
     let mut end = data.address;
-    for word in accesses[at..].iter_mut() {
+    for word in &mut accesses[at..] {
         let follows = word.store == store && word.address == end;
         if !follows || (data.bytes > 0 && end - data.address >= u64::from(data.bytes)) {
             break;

@@ -90,7 +90,9 @@ pub fn record(
     // Larger is faster; what the system gives will do.
     let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(1 << 20));
     let _unharmed = Uninterrupted::new();
-    let mut child = start(&instrumenter, &program, extent, output, to)?;
+    let mut child = start(&instrumenter, &program, extent, output, &to)?;
+    // Else there would be no end of what is heard.
+    drop(to);
     let heard = wire::hear(File::from(from), sink);
     if heard.is_err() {
         let _ = child.kill();
@@ -109,9 +111,9 @@ fn start(
     program: &program::Program,
     extent: Extent,
     output: Output,
-    to: OwnedFd,
+    to: &OwnedFd,
 ) -> Result<Child, RecordError> {
-    let channel = inherited(&to)?;
+    let channel = inherited(to)?;
     let mut emulator = Command::new(instrumenter.emulator());
     emulator.args(["-cpu", instrumenter::PROCESSOR, "-plugin"]);
     emulator.arg(instrumenter.plugin_argument(channel.as_raw_fd(), extent));
