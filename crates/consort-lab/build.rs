@@ -44,9 +44,16 @@ fn main() -> io::Result<()> {
 /// Writes a list of all traces and their bytes, by name, for `src/traced`.
 fn embed_traces() -> io::Result<()> {
     let folder = Path::new(TRACES);
-    let paths = if folder.exists() { files(&folder.canonicalize()?)? } else { Vec::new() };
+    let paths = if folder.exists() {
+        files(&folder.canonicalize()?)?
+    } else {
+        Vec::new()
+    };
     let mut list = String::from("const FILES: &[(&str, &[u8])] = &[\n");
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "trace")) {
+    for path in paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "trace"))
+    {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         list += &format!("    ({name:?}, include_bytes!({path:?})),\n");
     }

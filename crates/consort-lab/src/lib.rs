@@ -20,9 +20,9 @@ pub mod runner;
 mod store;
 pub mod studies;
 mod study;
-pub mod traced;
 #[cfg(test)]
 mod testing;
+pub mod traced;
 pub mod train;
 
 /// What made a result: the package's version and a fingerprint of the sources of the

@@ -1,6 +1,7 @@
 //! A study's tables and figures as files, and the page about all of them.
 
 use super::csv::{CsvError, write_csv};
+use super::figure::Figure;
 use super::html::{INDEX, index, page, page_name};
 use super::svg::{SvgError, draw};
 use super::table::Table;

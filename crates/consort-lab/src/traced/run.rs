@@ -105,7 +105,10 @@ pub fn together(
         space: pu,
         program,
     };
-    let placements: Vec<Placement<'_>> = (0..).zip(programs).map(|(pu, p)| place((pu, p as _))).collect();
+    let placements: Vec<Placement<'_>> = (0..)
+        .zip(programs)
+        .map(|(pu, p)| place((pu, p as _)))
+        .collect();
     let length = Length {
         warm_up: extent.warm_up,
         measured: extent.measured,
@@ -119,7 +122,12 @@ pub fn together(
     let rows = rows.map(|((program, both), pu)| row(chip, program, both, pu));
     let runs = 2 * programs.len() as u64;
     let executed = (runs * (extent.warm_up + extent.measured)) as f64;
-    Ok(result(rows.collect(), seed, executed, start.elapsed().as_secs_f64()))
+    Ok(result(
+        rows.collect(),
+        seed,
+        executed,
+        start.elapsed().as_secs_f64(),
+    ))
 }
 
 fn row(

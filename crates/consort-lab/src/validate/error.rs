@@ -3,10 +3,10 @@
 use crate::bench::BenchError;
 use crate::experiment::ExperimentError;
 use crate::report::{FigureError, TableError};
-use crate::traced::TracedError;
-use consort_reference::ReferenceError;
 use crate::study::StudyError;
+use crate::traced::TracedError;
 use consort_core::topology::TopologyError;
+use consort_reference::ReferenceError;
 use consort_sim::SimError;
 use consort_sim::describe::DescribeError;
 use consort_sim::pmu::PmuError;

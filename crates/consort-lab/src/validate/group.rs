@@ -3,9 +3,9 @@
 use super::check::Check;
 use super::data::Data;
 use super::error::ValidateError;
+use super::reference::{self, ReferenceSummary};
 use super::{conservation, consistency, independent, placement, speed};
 use crate::context::Context;
-use super::reference::{self, ReferenceSummary};
 use crate::report::{Figure, Table};
 use thiserror::Error;
 

@@ -26,8 +26,8 @@ mod validation;
 pub use check::{Check, ErrorKind, Published};
 pub use data::Data;
 pub use error::ValidateError;
-pub use reference::{ReferenceSummary, Shares};
 pub use group::{GROUPS, Group, GroupOutput, Inputs, UnknownGroup, select};
+pub use reference::{ReferenceSummary, Shares};
 pub(crate) use statistics::spearman;
 pub use validation::{Disagreement, GroupSummary, Note, Validation, run};
 

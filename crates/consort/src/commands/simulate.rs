@@ -47,7 +47,8 @@ pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
 
 fn fast(args: &SimulateArgs) -> Result<ExitCode> {
     if args.instructions.is_some() {
-        let why = "--instructions is for --fidelity reference; --alone says how long programs are here";
+        let why =
+            "--instructions is for --fidelity reference; --alone says how long programs are here";
         return Err(bad_input(why));
     }
     let experiment = experiment(&args.setup)?;

@@ -58,7 +58,9 @@ fn squares(ground: usize, programs: usize, count: usize, random: &mut Pcg64Mcg) 
     let pairs = |square: &Vec<usize>| {
         let square = square.clone();
         let pairs = (0..square.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
-        pairs.map(|(a, b)| vec![square[a], square[b]]).collect::<Vec<_>>()
+        pairs
+            .map(|(a, b)| vec![square[a], square[b]])
+            .collect::<Vec<_>>()
     };
     Draw {
         ground,
@@ -67,7 +69,12 @@ fn squares(ground: usize, programs: usize, count: usize, random: &mut Pcg64Mcg) 
     }
 }
 
-fn sets(ground: usize, programs: usize, (count, size): (usize, usize), random: &mut Pcg64Mcg) -> Draw {
+fn sets(
+    ground: usize,
+    programs: usize,
+    (count, size): (usize, usize),
+    random: &mut Pcg64Mcg,
+) -> Draw {
     let set = |_| shuffled(programs, random).into_iter().take(size).collect();
     Draw {
         ground,

@@ -92,7 +92,9 @@ fn pus(chip: &Chip, part: Part) -> Vec<PuId> {
     for pu in 0..places.len() {
         let place = places[pu];
         let is_new = |key: fn(&consort_sim::chip::Place) -> usize| {
-            found.iter().all(|&other| key(&places[other]) != key(&place))
+            found
+                .iter()
+                .all(|&other| key(&places[other]) != key(&place))
         };
         let fits = match part {
             Part::Core(n) => place.core == places[0].core && found.len() < n,

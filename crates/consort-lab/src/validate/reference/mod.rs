@@ -18,16 +18,16 @@ pub use summary::{ReferenceSummary, Shares};
 use super::check::{Check, Published, Tolerance, Topic};
 use super::error::ValidateError;
 use super::group::{GroupOutput, Inputs};
-use case::Case;
-use draw::{Draw, Extent, draw};
-use ground::Ground;
-use runs::{Alone, Bench};
-use tables::Names;
 use crate::traced::Traced;
+use case::Case;
 use consort_ops::trace::Sampling;
 use consort_profile::recorder::{Sink, Stage};
 use consort_profile::{Profiler, Told};
 use consort_sim::program::PhaseSpec;
+use draw::{Draw, Extent, draw};
+use ground::Ground;
+use runs::{Alone, Bench};
+use tables::Names;
 
 /// Instructions of each trace that are run, again and again: so many are measured, so that it
 /// does not matter where in them measurement begins.
@@ -58,7 +58,12 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     let phases: Vec<PhaseSpec> = phases.into_iter().collect::<Result<_, _>>()?;
     let grounds = Ground::all()?;
     let context = inputs.context;
-    let drawn = draw(&grounds, programs.len(), context.by_scale(QUICK, FULL), context.seed());
+    let drawn = draw(
+        &grounds,
+        programs.len(),
+        context.by_scale(QUICK, FULL),
+        context.seed(),
+    );
     let bench = Bench {
         grounds: &grounds,
         programs: &programs,
@@ -67,7 +72,12 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     };
     let used: Vec<usize> = drawn.iter().map(|draw| draw.ground).collect();
     let alone = bench.alone(&used)?;
-    let of_draw = |draw: &Draw| draw.sets.iter().map(|set| (draw.ground, set.clone())).collect();
+    let of_draw = |draw: &Draw| {
+        draw.sets
+            .iter()
+            .map(|set| (draw.ground, set.clone()))
+            .collect()
+    };
     let sets: Vec<(usize, Vec<usize>)> = drawn.iter().flat_map::<Vec<_>, _>(of_draw).collect();
     let ran = bench.together(&sets, &alone)?;
     let cases: Vec<Case> = ran.iter().map(|(case, _)| case.clone()).collect();
@@ -80,7 +90,11 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
         checks: checks(&summary),
         tables: vec![
             tables::grounds(&by_ground(&cases, &drawn, &grounds))?,
-            tables::worst(&ran, |case, place| of_case(&alone, &grounds, case, place), names)?,
+            tables::worst(
+                &ran,
+                |case, place| of_case(&alone, &grounds, case, place),
+                names,
+            )?,
             tables::cases(&cases, names)?,
         ],
         figures: vec![tables::figure(&cases, names)?],
@@ -138,13 +152,55 @@ fn by_ground<'a>(
 fn checks(summary: &ReferenceSummary) -> Vec<Check> {
     let own = "Consort: what is wanted of the fast engine";
     let all = [
-        ("stp-error", "mean error of STP", MPPM, "", at_most(0.023), summary.stp_error_mean),
-        ("antt-error", "mean error of ANTT", MPPM, "", at_most(0.029), summary.antt_error_mean),
-        ("slowdown-error", "mean error of slowdowns", own, "", at_most(0.06), summary.slowdown_error_mean),
-        ("rank", "rank correlation of a victim's co-runners", own, "", Published::AtLeast(0.8), summary.rank_correlation),
-        ("best-pairing", "gain of the best pairing over a random one, over the reference's", own, "", near_one(), gain(summary)),
+        (
+            "stp-error",
+            "mean error of STP",
+            MPPM,
+            "",
+            at_most(0.023),
+            summary.stp_error_mean,
+        ),
+        (
+            "antt-error",
+            "mean error of ANTT",
+            MPPM,
+            "",
+            at_most(0.029),
+            summary.antt_error_mean,
+        ),
+        (
+            "slowdown-error",
+            "mean error of slowdowns",
+            own,
+            "",
+            at_most(0.06),
+            summary.slowdown_error_mean,
+        ),
+        (
+            "rank",
+            "rank correlation of a victim's co-runners",
+            own,
+            "",
+            Published::AtLeast(0.8),
+            summary.rank_correlation,
+        ),
+        (
+            "best-pairing",
+            "gain of the best pairing over a random one, over the reference's",
+            own,
+            "",
+            near_one(),
+            gain(summary),
+        ),
     ];
-    let check = |(id, what, source, unit, wanted, ours): (&str, &str, &str, &str, Published, Option<f64>)| {
+    let check = |(id, what, source, unit, wanted, ours): (
+        &str,
+        &str,
+        &str,
+        &str,
+        Published,
+        Option<f64>,
+    )| {
         let topic = Topic {
             group: NAME,
             source,

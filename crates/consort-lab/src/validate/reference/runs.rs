@@ -1,8 +1,8 @@
 //! What both engines say of programs together.
 
+use super::INSTRUCTIONS;
 use super::case::Case;
 use super::ground::Ground;
-use super::INSTRUCTIONS;
 use crate::context::Context;
 use crate::traced::Traced;
 use crate::validate::alone::solve;
@@ -81,7 +81,8 @@ impl Bench<'_> {
         };
         for (place, (program, thread)) in programs.iter().zip(&threads).enumerate() {
             let alone = alone.at(&self.grounds[ground], (ground, place, *program));
-            case.fast.push(alone.map_or(f64::NAN, |alone| alone.fast.ips / thread.fast.ips));
+            case.fast
+                .push(alone.map_or(f64::NAN, |alone| alone.fast.ips / thread.fast.ips));
             let cycles = |both: &Both| both.reference.cycles as f64;
             let slowdown = alone.map_or(f64::NAN, |alone| cycles(&thread) / cycles(alone));
             case.reference.push(slowdown);
@@ -98,11 +99,14 @@ impl Bench<'_> {
         });
         let solver = Solver::new(site.chip.clone());
         let fast = solve(&solver, &fast.collect::<Vec<_>>());
-        let placements = placed.iter().zip(0..).map(|(&(place, program), space)| Placement {
-            pu: site.pus[place],
-            space,
-            program: &self.programs[program],
-        });
+        let placements = placed
+            .iter()
+            .zip(0..)
+            .map(|(&(place, program), space)| Placement {
+                pu: site.pus[place],
+                space,
+                program: &self.programs[program],
+            });
         let placements: Vec<Placement<'_>> = placements.collect();
         let reference = Reference::new(&site.chip, &placements, self.context.seed())?;
         let length = Length {
@@ -111,15 +115,24 @@ impl Bench<'_> {
         };
         let outcome = reference.run(length)?;
         let both = fast.into_iter().zip(outcome.threads);
-        Ok(both.map(|(fast, reference)| Both { fast, reference }).collect())
+        Ok(both
+            .map(|(fast, reference)| Both { fast, reference })
+            .collect())
     }
 }
 
 impl Alone {
     /// A program alone at a place, or at the one that is like it.
-    pub(super) fn at(&self, site: &Ground, (ground, place, program): (usize, usize, usize)) -> Option<&Both> {
+    pub(super) fn at(
+        &self,
+        site: &Ground,
+        (ground, place, program): (usize, usize, usize),
+    ) -> Option<&Both> {
         let kind = |place: usize| site.chip.places()[site.pus[place].0 as usize].core_type;
-        let like = site.unlike().into_iter().find(|&other| kind(other) == kind(place))?;
+        let like = site
+            .unlike()
+            .into_iter()
+            .find(|&other| kind(other) == kind(place))?;
         self.0.get(&(ground, like, program))
     }
 }

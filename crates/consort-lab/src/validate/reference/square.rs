@@ -25,11 +25,7 @@ pub(super) struct Variance {
 
 impl Square {
     /// The slowdowns that `of` finds in pairs of these programs.
-    pub(super) fn of(
-        cases: &[&Case],
-        programs: &[usize],
-        of: impl Fn(&Case) -> &[f64],
-    ) -> Self {
+    pub(super) fn of(cases: &[&Case], programs: &[usize], of: impl Fn(&Case) -> &[f64]) -> Self {
         let mut slowdowns = vec![vec![None; programs.len()]; programs.len()];
         let place = |program| programs.iter().position(|&p| p == program);
         for case in cases {
@@ -83,7 +79,11 @@ impl Square {
         let n = self.slowdowns.len();
         let costs = Costs::from_fn(n, |a, b| -self.stp(a, b).unwrap_or(0.0)).ok()?;
         let pairing = pairs(&costs, &vec![0.0; n], n / 2).ok()?;
-        pairing.pairs.into_iter().map(|(a, b)| Some((a, b?))).collect()
+        pairing
+            .pairs
+            .into_iter()
+            .map(|(a, b)| Some((a, b?)))
+            .collect()
     }
 
     /// STP of a pairing over the mean over all pairings.
@@ -104,7 +104,11 @@ impl Square {
         let rows = self.slowdowns.iter().zip(&other.slowdowns);
         let of_victim = |(ours, theirs): (&Vec<Option<f64>>, &Vec<Option<f64>>)| {
             let both = ours.iter().zip(theirs);
-            spearman(&both.filter_map(|(a, b)| Some(((*a)?, (*b)?))).collect::<Vec<_>>())
+            spearman(
+                &both
+                    .filter_map(|(a, b)| Some(((*a)?, (*b)?)))
+                    .collect::<Vec<_>>(),
+            )
         };
         mean(&rows.filter_map(of_victim).collect::<Vec<_>>())
     }
@@ -133,7 +137,9 @@ mod tests {
     fn square(n: usize, slowdown: impl Fn(usize, usize) -> f64) -> Square {
         let cell = |v: usize, o: usize| (v != o).then(|| slowdown(v, o));
         Square {
-            slowdowns: (0..n).map(|v| (0..n).map(|o| cell(v, o)).collect()).collect(),
+            slowdowns: (0..n)
+                .map(|v| (0..n).map(|o| cell(v, o)).collect())
+                .collect(),
         }
     }
 

@@ -60,7 +60,9 @@ impl ReferenceSummary {
     /// Of cases that were drawn.
     pub(super) fn of(cases: &[Case], drawn: &[Draw]) -> Self {
         let twins = twins(cases, drawn);
-        let all = |of: &dyn Fn(&Twins) -> Option<f64>| mean(&twins.iter().filter_map(of).collect::<Vec<_>>());
+        let all = |of: &dyn Fn(&Twins) -> Option<f64>| {
+            mean(&twins.iter().filter_map(of).collect::<Vec<_>>())
+        };
         let best = |square: &Square| square.over_random(&square.best_pairing()?);
         let stp: Vec<f64> = cases.iter().map(Case::stp_error).collect();
         let antt: Vec<f64> = cases.iter().map(Case::antt_error).collect();
@@ -78,7 +80,9 @@ impl ReferenceSummary {
             rank_correlation: all(&|t| t.fast.rank_correlation(&t.reference)),
             best_over_random_fast: all(&|t| best(&t.fast)),
             best_over_random_reference: all(&|t| best(&t.reference)),
-            chosen_over_random_reference: all(&|t| t.reference.over_random(&t.fast.best_pairing()?)),
+            chosen_over_random_reference: all(&|t| {
+                t.reference.over_random(&t.fast.best_pairing()?)
+            }),
             variance_fast: shares(twins.iter().map(|t| t.fast.variance())),
             variance_reference: shares(twins.iter().map(|t| t.reference.variance())),
         }
@@ -87,7 +91,10 @@ impl ReferenceSummary {
 
 fn twins(cases: &[Case], drawn: &[Draw]) -> Vec<Twins> {
     let of_draw = |draw: &Draw| {
-        let here: Vec<&Case> = cases.iter().filter(|case| case.ground == draw.ground).collect();
+        let here: Vec<&Case> = cases
+            .iter()
+            .filter(|case| case.ground == draw.ground)
+            .collect();
         let twin = |square: &Vec<usize>| Twins {
             fast: Square::of(&here, square, |case| &case.fast),
             reference: Square::of(&here, square, |case| &case.reference),

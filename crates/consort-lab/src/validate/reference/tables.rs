@@ -4,8 +4,10 @@ use super::case::{Case, antt, stp};
 use super::ground::Ground;
 use super::runs::Both;
 use super::summary::ReferenceSummary;
+use crate::report::{
+    Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table, TableError,
+};
 use crate::traced::Traced;
-use crate::report::{Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table, TableError};
 use consort_reference::Cause;
 use consort_sim::contention::Stack;
 
@@ -21,7 +23,10 @@ pub(super) struct Names<'a> {
 
 impl Names<'_> {
     fn of(&self, case: &Case) -> String {
-        let names = case.programs.iter().map(|&program| self.programs[program].name());
+        let names = case
+            .programs
+            .iter()
+            .map(|&program| self.programs[program].name());
         let names: Vec<&str> = names.collect();
         format!("{}/{}", self.grounds[case.ground].key, names.join("+"))
     }
@@ -38,7 +43,11 @@ pub(super) fn cases(cases: &[Case], names: Names<'_>) -> Result<Table, TableErro
         Column::plain("fast_antt", "ANTT of all, fast engine"),
         Column::plain("reference_antt", "ANTT of all, reference"),
     ];
-    let mut table = Table::new("reference-cases", "Programs together, by both engines", columns)?;
+    let mut table = Table::new(
+        "reference-cases",
+        "Programs together, by both engines",
+        columns,
+    )?;
     for case in cases {
         for (place, &program) in case.programs.iter().enumerate() {
             let program = names.programs[program].name();
@@ -68,7 +77,11 @@ pub(super) fn grounds(by_ground: &[(&str, ReferenceSummary)]) -> Result<Table, T
         Column::plain("rank", "rank correlation of co-runners"),
         Column::with_unit("best_fast", "best over random pairing, fast", "%"),
         Column::with_unit("best_reference", "best over random pairing, reference", "%"),
-        Column::with_unit("chosen_reference", "fast engine's pairing over random, reference", "%"),
+        Column::with_unit(
+            "chosen_reference",
+            "fast engine's pairing over random, reference",
+            "%",
+        ),
         Column::with_unit("victim_fast", "variance by victim, fast", "%"),
         Column::with_unit("victim_reference", "variance by victim, reference", "%"),
     ];
@@ -113,8 +126,13 @@ pub(super) fn worst(
         Column::plain("slowdown", "slowdown"),
         Column::plain("cpi", "cycles per instruction"),
     ];
-    columns.extend(TERMS.iter().map(|(key, title, ..)| Column::plain(key, title)));
-    let title = "The slowdowns that are farthest off: cycles per instruction by cause, alone and together";
+    columns.extend(
+        TERMS
+            .iter()
+            .map(|(key, title, ..)| Column::plain(key, title)),
+    );
+    let title =
+        "The slowdowns that are farthest off: cycles per instruction by cause, alone and together";
     let mut table = Table::new("reference-worst", title, columns)?;
     let mut order: Vec<&(Case, Vec<Both>)> = cases.iter().collect();
     order.sort_by(|a, b| b.0.worst().1.total_cmp(&a.0.worst().1));
@@ -122,15 +140,30 @@ pub(super) fn worst(
         let (place, _) = case.worst();
         let key = format!("{}/{place}", names.of(case));
         let alone = alone(case, place);
-        for (when, both) in [("alone", alone.as_ref()), ("together", Some(&threads[place]))] {
+        for (when, both) in [
+            ("alone", alone.as_ref()),
+            ("together", Some(&threads[place])),
+        ] {
             let Some(both) = both else { continue };
             let together = when == "together";
             let slowdown = |value: f64| Cell::from(if together { value } else { 1.0 });
             let fast = terms_of_fast(&both.fast.stack);
-            push(&mut table, &format!("{key}/{when}/fast"), "fast", slowdown(case.fast[place]), &fast)?;
+            push(
+                &mut table,
+                &format!("{key}/{when}/fast"),
+                "fast",
+                slowdown(case.fast[place]),
+                &fast,
+            )?;
             let reference = terms_of_reference(both);
             let row = format!("{key}/{when}/reference");
-            push(&mut table, &row, "reference", slowdown(case.reference[place]), &reference)?;
+            push(
+                &mut table,
+                &row,
+                "reference",
+                slowdown(case.reference[place]),
+                &reference,
+            )?;
         }
     }
     Ok(table)
@@ -149,18 +182,38 @@ fn push(
 }
 
 /// A term's key and title, its parts in the fast engine, and its causes in the reference.
-type Term = (&'static str, &'static str, fn(&Stack) -> f64, &'static [Cause]);
+type Term = (
+    &'static str,
+    &'static str,
+    fn(&Stack) -> f64,
+    &'static [Cause],
+);
 
 /// Causes that both engines have.
 const TERMS: [Term; 8] = [
-    ("base", "base, dependences", |s| s.base + s.window, &[Cause::Base, Cause::Dependence, Cause::Commit]),
+    (
+        "base",
+        "base, dependences",
+        |s| s.base + s.window,
+        &[Cause::Base, Cause::Dependence, Cause::Commit],
+    ),
     ("units", "units and ports", |s| s.units, &[Cause::Ports]),
     ("fetch", "fetch", |s| s.fetch, &[Cause::Fetch]),
     ("branch", "branch", |s| s.branch, &[Cause::Branch]),
     ("l2", "L2", |s| s.l2, &[Cause::L2]),
     ("llc", "LLC", |s| s.llc, &[Cause::Llc]),
-    ("memory", "memory, stores, TLB", |s| s.memory + s.queue + s.tlb, &[Cause::Memory, Cause::Stores]),
-    ("slots", "slots taken by co-runners", |s| s.dispatch, &[Cause::CoRunner]),
+    (
+        "memory",
+        "memory, stores, TLB",
+        |s| s.memory + s.queue + s.tlb,
+        &[Cause::Memory, Cause::Stores],
+    ),
+    (
+        "slots",
+        "slots taken by co-runners",
+        |s| s.dispatch,
+        &[Cause::CoRunner],
+    ),
 ];
 
 fn terms_of_fast(stack: &Stack) -> [f64; TERMS.len()] {
@@ -170,14 +223,16 @@ fn terms_of_fast(stack: &Stack) -> [f64; TERMS.len()] {
 fn terms_of_reference(both: &Both) -> [f64; TERMS.len()] {
     let thread = &both.reference;
     let instructions = thread.instructions.max(1) as f64;
-    let cycles = |causes: &[Cause]| -> f64 {
-        causes.iter().map(|&cause| thread.stack.cycles(cause)).sum()
-    };
+    let cycles =
+        |causes: &[Cause]| -> f64 { causes.iter().map(|&cause| thread.stack.cycles(cause)).sum() };
     TERMS.map(|(_, _, _, causes)| cycles(causes) / instructions)
 }
 
 /// Slowdown against slowdown.
-pub(super) fn figure(cases: &[Case], names: Names<'_>) -> Result<Figure, crate::report::FigureError> {
+pub(super) fn figure(
+    cases: &[Case],
+    names: Names<'_>,
+) -> Result<Figure, crate::report::FigureError> {
     let mut series = Vec::new();
     for (number, ground) in names.grounds.iter().enumerate() {
         let here = cases.iter().filter(|case| case.ground == number);
@@ -195,5 +250,11 @@ pub(super) fn figure(cases: &[Case], names: Names<'_>) -> Result<Figure, crate::
         series,
         diagonal: true,
     });
-    Figure::new("reference", "Slowdowns of programs together, by both engines", "", 0, plot)
+    Figure::new(
+        "reference",
+        "Slowdowns of programs together, by both engines",
+        "",
+        0,
+        plot,
+    )
 }

@@ -48,7 +48,13 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
         run: &run,
     };
     let mut out = output::stdout();
-    output::print(&mut out, args.setup.format, COLUMNS, &run.programs, &document)?;
+    output::print(
+        &mut out,
+        args.setup.format,
+        COLUMNS,
+        &run.programs,
+        &document,
+    )?;
     if args.setup.format == crate::cli::Format::Table {
         output::people(&mut out, &afterword(args, &run))?;
     }
@@ -58,7 +64,10 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
 /// What only the fast engine can do.
 fn check(args: &SimulateArgs) -> Result<()> {
     let asked = [
-        (args.policy != "linux" && args.policy != "pinned", "--policy"),
+        (
+            args.policy != "linux" && args.policy != "pinned",
+            "--policy",
+        ),
         (args.timeline.is_some(), "--timeline"),
         (args.explain.is_some(), "--explain"),
         (args.setup.interval.is_some(), "--interval"),
