@@ -328,7 +328,9 @@ fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Re
             },
         ),
         Format::Csv => {
-            notes.iter().for_each(|note| warn(&anyhow!("{note}")));
+            for note in &notes {
+                warn(&anyhow!("{note}"));
+            }
             output::csv(&mut output::stdout(), COLUMNS, &figures)
         }
         Format::Table => Ok(output::people_on_stderr(&table(
