@@ -203,7 +203,7 @@ fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
     }
     match ended.reason {
         EndReason::Replaced => {
-            notes.push("the program replaced itself by another, which is not profiled".to_owned())
+            notes.push("the program replaced itself by another, which is not profiled".to_owned());
         }
         EndReason::Cut => notes.push("the program was cut short; this is what was seen".to_owned()),
         EndReason::Exited | EndReason::Limit => {}
