@@ -67,10 +67,8 @@ fn valgrind(tool: &[&str], input: &OsString, figure: &str) -> u64 {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let line = said
-        .lines()
-        .find(|line| line.contains(figure))
-        .unwrap_or_else(|| panic!("{said}"));
+    let line = said.lines().find(|line| line.contains(figure));
+    let line = line.ok_or(&said).unwrap();
     let (_, numbers) = line.rsplit_once(':').unwrap();
     let number: String = numbers
         .split('(')

@@ -203,7 +203,7 @@ fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
     }
     match ended.reason {
         EndReason::Replaced => {
-            notes.push("the program replaced itself by another, which is not profiled".to_owned())
+            notes.push("the program replaced itself by another, which is not profiled".to_owned());
         }
         EndReason::Cut => notes.push("the program was cut short; this is what was seen".to_owned()),
         EndReason::Exited | EndReason::Limit => {}
@@ -328,7 +328,9 @@ fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Re
             },
         ),
         Format::Csv => {
-            notes.iter().for_each(|note| warn(&anyhow!("{note}")));
+            for note in &notes {
+                warn(&anyhow!("{note}"));
+            }
             output::csv(&mut output::stdout(), COLUMNS, &figures)
         }
         Format::Table => Ok(output::people_on_stderr(&table(
