@@ -104,7 +104,7 @@ fn placements(measurement: &Measurement) -> Vec<Placements> {
     counts.map(table).collect()
 }
 
-fn texts(counts: &Counts) -> BTreeMap<String, u64> {
+pub(super) fn texts(counts: &Counts) -> BTreeMap<String, u64> {
     let spreads = counts.spreads.iter();
     spreads
         .map(|(spread, &count)| (spread.to_string(), count))
@@ -128,7 +128,7 @@ fn migrations(measurement: &Measurement) -> Vec<Migrations> {
 }
 
 /// Three decimals are more than the repetitions tell.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
