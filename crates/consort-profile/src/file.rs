@@ -12,6 +12,10 @@ use crate::profile::Profile;
 const REFERENCE_WINDOW: f64 = 128.0;
 /// The predictor, in KiB, for which it gives mispredictions, as an index of [`PREDICTOR_KIB`].
 const REFERENCE_PREDICTOR: usize = 3;
+/// Long misses per kilo-instruction below which what is told per miss says nothing.
+const FEW_MPKI: f64 = 0.05;
+/// The most that a program file takes of lines prefetched in vain per line.
+const MOST_EXCESS: f64 = 100.0;
 /// Index of [`CAPACITIES`] at which its miss curves begin.
 const CURVE_START: usize = 1;
 
@@ -170,7 +174,8 @@ impl Profile {
         writeln!(
             out,
             "prefetch = {{ effectiveness = {:.4}, excess = {:.4} }} # profile: 16 streams, 8 lines ahead",
-            memory.prefetch_effectiveness, memory.prefetch_excess
+            memory.prefetch_effectiveness,
+            self.prefetch_excess()
         )?;
         writeln!(
             out,
@@ -182,6 +187,14 @@ impl Profile {
             "page_spread = {:.4} # profile: 64 pages",
             memory.page_spread.min(1.0)
         )
+    }
+
+    /// Lines prefetched in vain per long miss; 0 where there are too few of these to tell.
+    fn prefetch_excess(&self) -> f64 {
+        if self.per_kilo(self.memory.long_misses) < FEW_MPKI {
+            return 0.0;
+        }
+        self.memory.prefetch_excess.min(MOST_EXCESS)
     }
 
     /// Misses per kilo-instruction from 8 KiB on, none above the one before.
