@@ -84,7 +84,7 @@ impl Bench<'_> {
             case.fast
                 .push(alone.map_or(f64::NAN, |alone| alone.fast.ips / thread.fast.ips));
             let cycles = |both: &Both| both.reference.cycles as f64;
-            let slowdown = alone.map_or(f64::NAN, |alone| cycles(&thread) / cycles(alone));
+            let slowdown = alone.map_or(f64::NAN, |alone| cycles(thread) / cycles(alone));
             case.reference.push(slowdown);
         }
         (case, threads)
