@@ -78,6 +78,7 @@ mod estimate;
 mod host;
 mod instruction;
 mod operand;
+mod operations;
 mod registers;
 mod x86;
 
@@ -92,4 +93,5 @@ pub use estimate::{
 pub use host::Host;
 pub use instruction::{Flow, Instruction, MemoryUse, UnitUse};
 pub use operand::{Access, GENERAL_REGISTERS, Operand, RegisterValues};
+pub use operations::operations;
 pub use registers::{Register, RegisterSet};

@@ -22,6 +22,7 @@ pub mod studies;
 mod study;
 #[cfg(test)]
 mod testing;
+pub mod traced;
 pub mod train;
 
 /// What made a result: the package's version and a fingerprint of the sources of the

@@ -9,6 +9,7 @@
 mod kind;
 mod op;
 mod register;
+pub mod trace;
 
 pub use kind::Kind;
 pub use op::{Access, Branch, Op, Turn};

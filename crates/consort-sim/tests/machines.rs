@@ -59,6 +59,13 @@ fn presets_have_the_topology_that_their_names_promise() {
         ("core-i9-12900k", [16, 24, 10, 1, 1, 1]),
         ("epyc-7763", [128, 256, 128, 16, 8, 2]),
         ("rk3588", [8, 8, 8, 1, 1, 1]),
+        ("xeon-silver-4110", [8, 16, 8, 1, 1, 1]),
+        ("xeon-5120", [14, 28, 14, 1, 1, 1]),
+        ("core-i7-6700", [4, 8, 4, 1, 1, 1]),
+        ("xeon-e5-2630v4", [10, 20, 10, 1, 1, 1]),
+        ("odroid-xu3", [8, 8, 5, 1, 1, 1]),
+        ("jetson-tx2", [6, 6, 6, 1, 1, 1]),
+        ("apple-m1", [8, 8, 2, 1, 1, 1]),
     ];
     assert_eq!(shapes.len(), presets::names().count());
     for (name, expect) in shapes {
@@ -237,7 +244,7 @@ fn package_w(name: &str, ipc: Ipc) -> f64 {
 
 #[test]
 fn chips_at_work_draw_about_what_their_makers_or_measurements_say() {
-    let chips: [(&str, Ipc, f64); 8] = [
+    let chips: [(&str, Ipc, f64); 12] = [
         // The thermal design power of the chip, of half of it, or of the package.
         ("bulldozer-6282se", &[("module", 2.0)], 70.0),
         ("power7", &[("core", 2.0)], 200.0),
@@ -245,6 +252,10 @@ fn chips_at_work_draw_about_what_their_makers_or_measurements_say() {
         ("core2-q9550", &[("core", 1.3)], 95.0),
         ("core-i9-12900k", &[("p-core", 2.0), ("e-core", 1.5)], 241.0),
         ("epyc-7763", &[("zen3", 1.3)], 280.0),
+        ("xeon-silver-4110", &[("core", 2.0)], 85.0),
+        ("xeon-5120", &[("core", 2.0)], 105.0),
+        ("core-i7-6700", &[("core", 2.0)], 65.0),
+        ("xeon-e5-2630v4", &[("core", 2.0)], 85.0),
         // Measured: the whole system with eight cores at work, the whole module.
         ("xeon-e5320", &[("core", 1.0)], 300.0),
         ("rk3588", &[("a76", 1.5), ("a55", 0.8)], 11.0),

@@ -5,6 +5,7 @@ mod lab;
 mod listings;
 mod map;
 mod probe;
+mod profile;
 mod run;
 mod simulated;
 mod time;
@@ -18,8 +19,9 @@ pub(crate) use listings::{
 };
 pub(crate) use map::MapArgs;
 pub(crate) use probe::ProbeArgs;
+pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use run::RunArgs;
-pub(crate) use simulated::{CompareArgs, SetupArgs, SimulateArgs};
+pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
 pub(crate) use values::COMPLETE;
@@ -67,6 +69,12 @@ pub(crate) enum Verb {
     #[command(after_help = "Example: consort programs --suite spec2006\n\
                             Example: consort programs hmmer --format json")]
     Programs(ProgramsArgs),
+    /// Run a program under an emulator and write what it asks of a processor, for `simulate`
+    #[command(
+        after_help = "Example: consort profile -o gzip.toml -- gzip -kc FILE\n\
+                      Example: consort profile --trace gzip.trace --skip 500M --instructions 1M -- gzip -kc FILE"
+    )]
+    Profile(ProfileArgs),
     /// Print the JSON Schema of a kind of description file
     #[command(after_help = "Example: consort schema machine > machine.schema.json")]
     Schema(SchemaArgs),

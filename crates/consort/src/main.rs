@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => commands::compare::execute(args),
         Verb::Map(args) => commands::map::execute(args),
         Verb::Reproduce(args) => commands::reproduce::execute(args),
+        Verb::Profile(args) => commands::profile::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Bench(args) => commands::bench::execute(args),
         Verb::Validate(args) => commands::validate::execute(args),

@@ -15,11 +15,18 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
     ("consort-ext", &["consort-core"]),
     ("consort-input", &[]),
-    ("consort-isa", &[]),
+    ("consort-isa", &["consort-ops"]),
     ("consort-kernels", &[]),
     (
         "consort-lab",
-        &["consort-core", "consort-input", "consort-sim"],
+        &[
+            "consort-core",
+            "consort-input",
+            "consort-ops",
+            "consort-profile",
+            "consort-reference",
+            "consort-sim",
+        ],
     ),
     (
         "consort-linux",
@@ -38,10 +45,17 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-kernels",
             "consort-lab",
             "consort-linux",
+            "consort-ops",
+            "consort-profile",
             "consort-sim",
         ],
     ),
     ("consort-ops", &[]),
+    ("consort-profile", &["consort-isa", "consort-ops"]),
+    (
+        "consort-reference",
+        &["consort-core", "consort-ops", "consort-sim"],
+    ),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-vmtest", &["consort-core"]),
 ];

@@ -4,6 +4,8 @@ mod class;
 mod mnemonics;
 mod operands;
 
+pub(crate) use mnemonics::is_prefetch;
+
 use iced_x86::{
     Decoder, DecoderError, DecoderOptions, FlowControl, InstructionInfo, InstructionInfoFactory,
     OpKind,
@@ -22,8 +24,23 @@ thread_local! {
 
 /// Decodes one x86 instruction.
 pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
+    with_info(arch, bytes, address, |raw, info| reduce(raw, info, address))
+}
+
+/// What `with` makes of the x86 instruction at the start of `bytes` and what it uses.
+pub(crate) fn with_info<T>(
+    arch: Arch,
+    bytes: &[u8],
+    address: u64,
+    with: impl FnOnce(&iced_x86::Instruction, &InstructionInfo) -> T,
+) -> Result<T, DecodeError> {
     let raw = decode_raw(arch, bytes, address)?;
-    FACTORY.with_borrow_mut(|factory| Ok(reduce(&raw, factory.info(&raw), address)))
+    Ok(FACTORY.with_borrow_mut(|factory| with(&raw, factory.info(&raw))))
+}
+
+/// Class of an instruction.
+pub(crate) fn class_of(raw: &iced_x86::Instruction, info: &InstructionInfo) -> Class {
+    class::of(raw, operands::memory_use(raw, info))
 }
 
 fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> Instruction {

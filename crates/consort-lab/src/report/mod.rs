@@ -22,4 +22,4 @@ pub use headline::{HEADLINE, Headline};
 pub use html::{INDEX, index, page};
 pub use svg::{SvgError, draw};
 pub use table::{Column, Row, Table, TableError};
-pub use write::{WriteError, write, write_index};
+pub use write::{WriteError, write, write_index, write_parts};

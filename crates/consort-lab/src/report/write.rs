@@ -1,6 +1,7 @@
 //! A study's tables and figures as files, and the page about all of them.
 
 use super::csv::{CsvError, write_csv};
+use super::figure::Figure;
 use super::html::{INDEX, index, page, page_name};
 use super::svg::{SvgError, draw};
 use super::table::Table;
@@ -66,6 +67,33 @@ pub fn write_index(
         write_one(folder, COMPARISON, &csv_bytes(table)?)?;
     }
     write_one(folder, INDEX, index(TITLE, reports, comparison).as_bytes())
+}
+
+/// Writes tables as `KEY.csv` and figures as `KEY.svg` into a folder, which is made if it is not
+/// there. Gives the paths.
+///
+/// # Errors
+/// When a figure cannot be drawn or a file cannot be written.
+pub fn write_parts(
+    folder: &Path,
+    tables: &[Table],
+    figures: &[Figure],
+) -> Result<Vec<PathBuf>, WriteError> {
+    std::fs::create_dir_all(folder).map_err(|cause| WriteError::Io {
+        path: folder.to_owned(),
+        cause,
+    })?;
+    let mut files = Vec::new();
+    for table in tables {
+        files.push((format!("{}.csv", table.key()), csv_bytes(table)?));
+    }
+    for figure in figures {
+        files.push((format!("{}.svg", figure.key()), draw(figure)?.into_bytes()));
+    }
+    let paths = files
+        .iter()
+        .map(|(name, content)| write_one(folder, name, content));
+    paths.collect()
 }
 
 /// Names and contents of one study's files.

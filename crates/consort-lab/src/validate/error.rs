@@ -2,9 +2,11 @@
 
 use crate::bench::BenchError;
 use crate::experiment::ExperimentError;
-use crate::report::TableError;
+use crate::report::{FigureError, TableError};
 use crate::study::StudyError;
+use crate::traced::TracedError;
 use consort_core::topology::TopologyError;
+use consort_reference::ReferenceError;
 use consort_sim::SimError;
 use consort_sim::describe::DescribeError;
 use consort_sim::pmu::PmuError;
@@ -46,6 +48,15 @@ pub enum ValidateError {
     /// The machine refused a plan.
     #[error(transparent)]
     Sim(#[from] SimError),
+    /// A traced program.
+    #[error(transparent)]
+    Traced(#[from] TracedError),
+    /// A run of the reference.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// A figure.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
     /// A table.
     #[error(transparent)]
     Table(#[from] TableError),

@@ -3,9 +3,10 @@
 use super::check::Check;
 use super::data::Data;
 use super::error::ValidateError;
+use super::reference::{self, ReferenceSummary};
 use super::{conservation, consistency, independent, placement, speed};
 use crate::context::Context;
-use crate::report::Table;
+use crate::report::{Figure, Table};
 use thiserror::Error;
 
 /// What a group gets to work with.
@@ -26,6 +27,10 @@ pub struct GroupOutput {
     pub tables: Vec<Table>,
     /// What a reader must know.
     pub notes: Vec<String>,
+    /// Figures.
+    pub figures: Vec<Figure>,
+    /// The fast engine beside the reference.
+    pub reference: Option<ReferenceSummary>,
 }
 
 /// Checks that are one kind of evidence.
@@ -66,6 +71,12 @@ pub const GROUPS: &[Group] = &[
         about: "Where the model of the operating system puts threads, beside a real kernel.",
         is_law: false,
         run: placement::run,
+    },
+    Group {
+        name: reference::NAME,
+        about: "The fast engine beside one that executes the instructions of traced programs.",
+        is_law: false,
+        run: reference::run,
     },
     Group {
         name: speed::NAME,

@@ -17,6 +17,7 @@ mod error;
 mod group;
 mod independent;
 mod placement;
+mod reference;
 mod speed;
 mod statistics;
 mod tables;
@@ -26,6 +27,7 @@ pub use check::{Check, ErrorKind, Published};
 pub use data::Data;
 pub use error::ValidateError;
 pub use group::{GROUPS, Group, GroupOutput, Inputs, UnknownGroup, select};
+pub use reference::{ReferenceSummary, Shares};
 pub(crate) use statistics::spearman;
 pub use validation::{Disagreement, GroupSummary, Note, Validation, run};
 

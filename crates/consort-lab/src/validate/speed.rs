@@ -30,11 +30,11 @@ pub(super) fn run(_: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     };
     Ok(GroupOutput {
         checks: checks.into_iter().collect::<Result<_, _>>()?,
-        tables: Vec::new(),
         notes: vec![format!(
             "Measured now, in processor time of one thread of this host, by {build}. \
              `consort bench` repeats the same runs more often and gives the spread."
         )],
+        ..GroupOutput::default()
     })
 }
 

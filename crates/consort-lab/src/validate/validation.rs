@@ -3,7 +3,8 @@
 use super::check::Check;
 use super::error::ValidateError;
 use super::group::{Group, Inputs};
-use crate::report::Table;
+use super::reference::ReferenceSummary;
+use crate::report::{Figure, Table};
 use serde::Serialize;
 
 /// How a group came out.
@@ -47,6 +48,12 @@ pub struct Validation {
     pub tables: Vec<Table>,
     /// What a reader must know, by group.
     pub notes: Vec<Note>,
+    /// Figures.
+    #[serde(skip)]
+    pub figures: Vec<Figure>,
+    /// The fast engine beside the reference, where that was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceSummary>,
 }
 
 /// What a reader of a group must know.
@@ -73,6 +80,8 @@ pub fn run(groups: &[&'static Group], inputs: &Inputs<'_>) -> Result<Validation,
             .extend(disagreeing.map(disagreement));
         validation.checks.extend(output.checks);
         validation.tables.extend(output.tables);
+        validation.figures.extend(output.figures);
+        validation.reference = output.reference.or(validation.reference);
         let notes = output.notes.into_iter().map(|text| Note {
             group: group.name,
             text,

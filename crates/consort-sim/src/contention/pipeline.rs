@@ -185,6 +185,7 @@ impl Setting<'_> {
             (Pipeline::InOrder, _) => self.demand.phase.spec.ilp.use_distance,
             (_, RobSharing::Shared | RobSharing::Private) => self.rob(),
             (_, RobSharing::Partitioned) => self.rob() / self.on_core,
+            (_, RobSharing::Halved) => self.rob() / self.on_core.min(2.0),
         }
     }
 

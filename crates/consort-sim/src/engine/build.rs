@@ -8,7 +8,6 @@ use super::counts::Counts;
 use super::draw::{Draw, Purpose};
 use super::energy::EnergyMeter;
 use super::error::EngineError;
-use super::events::TICK_PS;
 use super::instance::{Instance, Settings};
 use super::io::Io;
 use super::lock::frequent::Returns;
@@ -72,8 +71,7 @@ impl Engine {
             stirred: false,
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
             free_migration: settings.free_migration,
-            tick: 0,
-            tick_at: TICK_PS,
+            tick_at: NEVER,
             burst_at: NEVER,
             base_w: 0.0,
             energy_j: 0.0,
@@ -85,6 +83,7 @@ impl Engine {
         for instance in instances {
             engine.add(instance, settings.seed, &all);
         }
+        engine.tick_at = engine.next_tick();
         engine.handle_due();
         Ok(engine)
     }

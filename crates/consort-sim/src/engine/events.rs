@@ -3,11 +3,8 @@
 use super::Engine;
 use super::burst::next_on_grid;
 use super::thread::{Status, Thread};
-use super::time::{NEVER, PS_PER_MS, after};
+use super::time::{NEVER, after};
 use crate::os::Arrival;
-
-/// Time between balancing ticks, ps: `busy_factor` times one millisecond per PU of a level.
-pub(crate) const TICK_PS: u64 = 16 * PS_PER_MS;
 
 impl Thread {
     /// When something happens to it next, if nothing else happens before.
@@ -54,9 +51,9 @@ impl Engine {
             self.apply_bursts();
         }
         if self.tick_at <= self.now {
-            self.tick_at = self.now + TICK_PS;
             self.settle();
             self.balance();
+            self.tick_at = self.next_tick();
         }
     }
 

@@ -106,7 +106,7 @@ pub(crate) struct Engine {
     stirred: bool,
     slice_ps: u64,
     free_migration: bool,
-    tick: u64,
+    /// When the operating system evens out load next, ps.
     tick_at: u64,
     /// When drawn variations take effect, ps.
     burst_at: u64,

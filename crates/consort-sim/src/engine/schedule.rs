@@ -1,7 +1,7 @@
 //! Putting threads on PUs and taking them off, and what that costs.
 
 use super::thread::Status;
-use super::time::picoseconds;
+use super::time::{PS_PER_MS, picoseconds};
 use super::{Engine, view};
 use crate::os::Arrival;
 
@@ -174,16 +174,22 @@ impl Engine {
 
     /// Evens out load, as far as the operating system does.
     pub(crate) fn balance(&mut self) {
-        self.tick += 1;
+        let ms = self.now / PS_PER_MS;
         // Each move makes loads more even; the bound holds for any model.
         for _ in 0..self.threads.len() {
             let view = view(&self.shape, &self.pus, &self.threads);
-            let Some((t, pu)) = self.os.balance(&view, self.tick) else {
+            let Some((t, pu)) = self.os.balance(&view, ms) else {
                 return;
             };
             self.shift(t, pu);
             self.settle();
         }
+    }
+
+    /// When the operating system evens out load next, ps.
+    pub(crate) fn next_tick(&self) -> u64 {
+        let ms = self.now / PS_PER_MS;
+        self.os.next_balance_ms(&self.shape, ms) * PS_PER_MS
     }
 
     /// Begins a quantum of the policy.

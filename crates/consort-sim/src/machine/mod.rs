@@ -3,11 +3,13 @@
 //! A [`MachineRef`] such as `power7:smt=2` names a file or one of the
 //! [`presets`]; [`MachineRef::load`] gives its description, validated.
 
+pub mod detail;
 mod preset_files;
 pub mod presets;
 mod quantity;
 mod reference;
 mod spec;
+pub mod tables;
 mod validate;
 
 pub use quantity::Quantity;

@@ -23,4 +23,11 @@ pub(super) const PRESETS: &[(&str, &str)] = presets![
     "core-i9-12900k",
     "epyc-7763",
     "rk3588",
+    "xeon-silver-4110",
+    "xeon-5120",
+    "core-i7-6700",
+    "xeon-e5-2630v4",
+    "odroid-xu3",
+    "jetson-tx2",
+    "apple-m1",
 ];

@@ -4,6 +4,10 @@
 //! checked by `validate.rs`, which names file, line, key and the valid range.
 
 use super::Quantity;
+use super::detail::{
+    BuffersSpec, DramSpec, FrontEndSpec, LlcFill, PortSpec, PredictorKind, PrefetchInto,
+    Replacement, WorkTimes, WritePolicy,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -84,6 +88,8 @@ pub enum RobSharing {
     Shared,
     /// Equal parts among the PUs that run something.
     Partitioned,
+    /// Two halves, each for half of the PUs that run something; both for one alone.
+    Halved,
     /// Every PU has a whole one of its own.
     Private,
 }
@@ -126,6 +132,18 @@ pub struct CoreSpec {
     /// Prefetchers that fetch from beyond the L2 (or into the LLC).
     #[serde(default)]
     pub prefetcher: Option<PrefetcherSpec>,
+    /// What brings operations to dispatch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub front_end: Option<FrontEndSpec>,
+    /// What operations occupy in flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<BuffersSpec>,
+    /// Issue ports; those that `units` make where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortSpec>,
+    /// Latencies by work; those of `units` where one is missing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: WorkTimes,
     /// Power and energy.
     pub power: CorePower,
 }
@@ -200,6 +218,21 @@ pub struct CacheSpec {
     /// Whose it is; an L2 is the L2 domain's whatever this says.
     #[serde(default = "core")]
     pub per: Scope,
+    /// Lines on their way here at once; `outstanding_misses` where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub miss_queue: Option<u32>,
+    /// Which line makes room; the least recently used where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<Replacement>,
+    /// What it does with stores; keeps them where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<WritePolicy>,
+    /// Bytes per cycle that it can hand to the level before it; no limit where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_cycle: Option<f64>,
+    /// Lines in which stores gather before a cache that passes them on does; 1 where missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gathered_lines: Option<u32>,
 }
 
 fn core() -> Scope {
@@ -219,6 +252,12 @@ pub struct TlbSpec {
     /// Whose it is.
     #[serde(default = "core")]
     pub per: Scope,
+    /// Entries of the level before it; none where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_entries: Option<u32>,
+    /// Cycles that finding an entry here and not in the level before adds; 0 where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit_cycles: Option<f64>,
 }
 
 /// A branch predictor.
@@ -230,6 +269,15 @@ pub struct PredictorSpec {
     /// Whose it is.
     #[serde(default = "core")]
     pub per: Scope,
+    /// How it predicts; by address and history where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<PredictorKind>,
+    /// Branches whose targets are kept; 4096 where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<u32>,
+    /// Calls whose returns are kept, per thread; 16 where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_stack: Option<u32>,
 }
 
 /// The prefetchers of a core taken together.
@@ -242,6 +290,12 @@ pub struct PrefetcherSpec {
     pub depth_lines: u32,
     /// Whose they are: of each core, or of all cores of an L2 or LLC domain.
     pub per: PrefetchScope,
+    /// Streams followed at once; 16 where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
+    /// Level into which lines come; the L2 where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<PrefetchInto>,
 }
 
 /// Whose prefetchers are.
@@ -306,6 +360,18 @@ pub struct LlcSpec {
     pub remote_latency_ns: Option<f64>,
     /// Energy of an access, nJ.
     pub access_nj: f64,
+    /// Lines on their way here at once; no limit where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub miss_queue: Option<u32>,
+    /// Which line makes room; the least recently used where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<Replacement>,
+    /// Which lines come in; all that are fetched where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<LlcFill>,
+    /// Bytes per ns (GB/s) that it can hand to its cores; no limit where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth_gb_s: Option<f64>,
 }
 
 /// Kinds of interconnect; for people, the numbers decide.
@@ -346,6 +412,9 @@ pub struct MemorySpec {
     pub line_bytes: u32,
     /// Energy of a line's transfer, nJ.
     pub access_nj: f64,
+    /// Banks and rows; 16 banks of rows of 8 KiB of which all take as long where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dram: Option<DramSpec>,
 }
 
 /// What lies between nodes.

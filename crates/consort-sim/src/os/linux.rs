@@ -7,15 +7,20 @@
 //! - *New idle*: a PU that runs dry pulls a waiting thread, from near before from far
 //!   (`sched_balance_newidle`).
 //! - *Periodic*: every level evens out the number of runnable threads of its groups and nothing
-//!   else; a running thread is moved when nobody waits and a group is still two ahead
-//!   (`sched_balance_rq`, active balance). A busy PU balances a level every 16 ms times the
-//!   level's number of PUs (`busy_factor`, Documentation/scheduler/sched-domains.rst).
+//!   else. A group with an idle PU tries every so many ms as the level has PUs (`sd_init`,
+//!   `get_sd_balance_interval`; PUs without a tick have a busy one kick another that is idle to try for
+//!   them, `nohz_balancer_kick`); a group without one 16 times more rarely (`busy_factor`,
+//!   Documentation/scheduler/sched-domains.rst). Threads that wait move at once; one that runs moves
+//!   when a group is two ahead and the idle PU has tried in vain for a while, see [`Attempts`]. So
+//!   when programs end on 4 cores of two PUs, an idle core takes over half of a pair 24 to 32 ms
+//!   later.
 //!
 //! Core types are not known to it, as the literature describes it for its time.
 
+use super::attempts::Attempts;
 use super::idlest::{idlest, idlest_llc, least};
 use super::shape::Domain;
-use super::{Arrival, OsInfo, OsModel, View};
+use super::{Arrival, OsInfo, OsModel, Shape, TICK_MS, View, next_tick_ms};
 use crate::engine::Draw;
 
 pub(crate) const INFO: OsInfo = OsInfo {
@@ -24,15 +29,23 @@ pub(crate) const INFO: OsInfo = OsInfo {
     build: |draw| Box::new(Linux::new(draw)),
 };
 
-/// The model's state: where ties fall.
+/// How much more rarely a group without an idle PU tries to even out.
+const BUSY_FACTOR: u64 = 16;
+
+/// The model's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Linux {
+    /// Where ties fall.
     draw: Draw,
+    attempts: Attempts,
 }
 
 impl Linux {
     pub(crate) fn new(draw: Draw) -> Self {
-        Self { draw }
+        Self {
+            draw,
+            attempts: Attempts::default(),
+        }
     }
 
     fn start(&mut self, view: &View<'_>, thread: usize) -> Option<usize> {
@@ -50,34 +63,75 @@ impl Linux {
         idlest(view, &mut self.draw, thread, near)
     }
 
-    /// The move that evens out one domain, if it is uneven.
-    fn even_out(&mut self, view: &View<'_>, domain: &Domain) -> Option<(usize, usize)> {
-        let density = |g: usize| {
-            let pus = &domain.groups[g];
-            view.sum(pus) as f64 / pus.len() as f64
-        };
-        let groups = 0..domain.groups.len();
-        let busiest = least(&mut self.draw, groups.clone(), |g| -density(g))?;
-        let idlest_group = least(&mut self.draw, groups, density)?;
-        let (from, to) = (&domain.groups[busiest], &domain.groups[idlest_group]);
-        let after = (view.sum(to) + 1) as f64 / to.len() as f64;
-        if density(busiest) <= after {
-            return None;
+    /// The move that evens out the domain of that number, if a group is due and behind another.
+    fn even_out(&mut self, view: &View<'_>, number: usize, ms: u64) -> Option<(usize, usize)> {
+        let domain = &view.shape.domains[number];
+        let density = |g: usize| density(view, &domain.groups[g]);
+        while let Some(idlest_group) = self.due(view, number, ms) {
+            let busiest = least(&mut self.draw, 0..domain.groups.len(), |g| -density(g))?;
+            let (from, to) = (&domain.groups[busiest], &domain.groups[idlest_group]);
+            let after = (view.sum(to) + 1) as f64 / to.len() as f64;
+            if density(busiest) <= after {
+                return None;
+            }
+            let source = least(&mut self.draw, from.iter().copied(), |pu| {
+                core::cmp::Reverse(view.load(pu))
+            })?;
+            let waiting = to.iter().find_map(|&pu| view.last_for(source, pu));
+            let interval = interval_ms(view, domain, idlest_group);
+            let insists = |attempts: &mut Attempts| {
+                attempts.insist((number, domain), idlest_group, interval, ms)
+            };
+            if waiting.is_some() || insists(&mut self.attempts) {
+                let thread = waiting.or_else(|| running(view, source, to))?;
+                let target = idlest(view, &mut self.draw, thread, to)?;
+                return Some((thread, target));
+            }
         }
-        let source = least(&mut self.draw, from.iter().copied(), |pu| {
-            core::cmp::Reverse(view.load(pu))
-        })?;
-        let thread = movable(view, source, to)?;
-        let target = idlest(view, &mut self.draw, thread, to)?;
-        Some((thread, target))
+        None
+    }
+
+    /// The idlest of the groups whose turn it is at this moment and that have not tried yet.
+    fn due(&mut self, view: &View<'_>, number: usize, ms: u64) -> Option<usize> {
+        let domain = &view.shape.domains[number];
+        let attempts = &self.attempts;
+        let due = (0..domain.groups.len()).filter(|&g| {
+            ms.is_multiple_of(interval_ms(view, domain, g)) && !attempts.tried(number, g, ms)
+        });
+        least(&mut self.draw, due, |g| density(view, &domain.groups[g]))
     }
 }
 
-/// A waiting thread of a PU that may go to one of `to`, else the running one.
-fn movable(view: &View<'_>, source: usize, to: &[usize]) -> Option<usize> {
-    let waiting = to.iter().find_map(|&pu| view.last_for(source, pu));
+/// Runnable threads per PU.
+fn density(view: &View<'_>, pus: &[usize]) -> f64 {
+    view.sum(pus) as f64 / pus.len() as f64
+}
+
+/// The time between two attempts of a group, ms.
+fn interval_ms(view: &View<'_>, domain: &Domain, group: usize) -> u64 {
+    let is_idle = |&pu: &usize| view.load(pu) == 0;
+    if domain.groups[group].iter().any(is_idle) {
+        idle_interval_ms(domain)
+    } else {
+        BUSY_FACTOR * domain.weight as u64
+    }
+}
+
+/// The time between two attempts of a group with an idle PU, ms. Where every PU is a group it pulls
+/// who waits when it runs dry, so ticks that come anyway will do.
+fn idle_interval_ms(domain: &Domain) -> u64 {
+    let weight = domain.weight as u64;
+    if domain.groups.iter().all(|group| group.len() == 1) {
+        weight.next_multiple_of(TICK_MS)
+    } else {
+        weight
+    }
+}
+
+/// The running thread of a PU if it may go to one of `to`.
+fn running(view: &View<'_>, source: usize, to: &[usize]) -> Option<usize> {
     let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
-    waiting.or_else(|| view.pus[source].current.filter(may))
+    view.pus[source].current.filter(may)
 }
 
 impl OsModel for Linux {
@@ -102,9 +156,13 @@ impl OsModel for Linux {
         })
     }
 
-    fn balance(&mut self, view: &View<'_>, tick: u64) -> Option<(usize, usize)> {
-        let domains = view.shape.domains.iter();
-        let mut due = domains.filter(|d| tick.is_multiple_of(d.weight as u64));
-        due.find_map(|domain| self.even_out(view, domain))
+    fn next_balance_ms(&self, shape: &Shape, ms: u64) -> u64 {
+        let intervals = shape.domains.iter().map(idle_interval_ms);
+        let next = intervals.map(|interval| (ms / interval + 1) * interval);
+        next.fold(next_tick_ms(ms), u64::min)
+    }
+
+    fn balance(&mut self, view: &View<'_>, ms: u64) -> Option<(usize, usize)> {
+        (0..view.shape.domains.len()).find_map(|number| self.even_out(view, number, ms))
     }
 }

@@ -9,7 +9,7 @@
 //! and stays in the domain that it comes to. On a machine with one LLC domain it is `linux`.
 
 use super::linux::Linux;
-use super::{Arrival, OsInfo, OsModel, View};
+use super::{Arrival, OsInfo, OsModel, Shape, View};
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux-grouped",
@@ -58,8 +58,12 @@ impl OsModel for LinuxGrouped {
         self.linux.pull(&View { homes, ..*view }, pu)
     }
 
-    fn balance(&mut self, view: &View<'_>, tick: u64) -> Option<(usize, usize)> {
+    fn next_balance_ms(&self, shape: &Shape, ms: u64) -> u64 {
+        self.linux.next_balance_ms(shape, ms)
+    }
+
+    fn balance(&mut self, view: &View<'_>, ms: u64) -> Option<(usize, usize)> {
         let homes = &self.homes;
-        self.linux.balance(&View { homes, ..*view }, tick)
+        self.linux.balance(&View { homes, ..*view }, ms)
     }
 }

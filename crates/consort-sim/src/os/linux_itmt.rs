@@ -8,7 +8,7 @@
 
 use super::idlest::least;
 use super::linux::Linux;
-use super::{Arrival, OsInfo, OsModel, View};
+use super::{Arrival, OsInfo, OsModel, Shape, View};
 use crate::engine::Draw;
 use core::cmp::Reverse;
 
@@ -69,8 +69,11 @@ impl OsModel for LinuxItmt {
         self.linux.pull(view, pu)
     }
 
-    fn balance(&mut self, view: &View<'_>, tick: u64) -> Option<(usize, usize)> {
-        self.promote(view)
-            .or_else(|| self.linux.balance(view, tick))
+    fn next_balance_ms(&self, shape: &Shape, ms: u64) -> u64 {
+        self.linux.next_balance_ms(shape, ms)
+    }
+
+    fn balance(&mut self, view: &View<'_>, ms: u64) -> Option<(usize, usize)> {
+        self.promote(view).or_else(|| self.linux.balance(view, ms))
     }
 }

@@ -4,6 +4,7 @@
 //! see: PUs with their domains and queues, threads with their masks; not rates, phases or
 //! programs. On a machine with a hardware scheduler it sees logical cores that are all alike.
 
+mod attempts;
 mod idlest;
 mod linux;
 mod linux_acmp;
@@ -19,6 +20,14 @@ pub(crate) use view::View;
 
 use crate::engine::Draw;
 use thiserror::Error;
+
+/// Time between two looks at every PU, however balanced, ms.
+const TICK_MS: u64 = 16;
+
+/// The next tick after a moment, ms.
+fn next_tick_ms(ms: u64) -> u64 {
+    (ms / TICK_MS + 1) * TICK_MS
+}
 
 /// Why a thread needs a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +56,14 @@ pub(crate) trait OsModel {
         None
     }
 
-    /// One move that evens out load, at the n-th balancing tick; asked again until there is none.
-    fn balance(&mut self, _view: &View<'_>, _tick: u64) -> Option<(usize, usize)> {
+    /// The next moment after this one to even out load, ms from the start of the run.
+    fn next_balance_ms(&self, _shape: &Shape, ms: u64) -> u64 {
+        next_tick_ms(ms)
+    }
+
+    /// One move that evens out load at such a moment, ms from the start of the run; asked again
+    /// until there is none.
+    fn balance(&mut self, _view: &View<'_>, _ms: u64) -> Option<(usize, usize)> {
         None
     }
 

@@ -12,6 +12,9 @@ pub(crate) struct Domain {
     pub(crate) groups: Vec<Vec<usize>>,
     /// PUs in all.
     pub(crate) weight: usize,
+    /// Failed attempts that the kernel bears to spare caches (`cache_nice_tries`; `sd_init`,
+    /// kernel/sched/topology.c).
+    pub(crate) nice_tries: u32,
 }
 
 /// What is known of the machine.
@@ -58,10 +61,10 @@ impl Shape {
         let pus: Vec<usize> = (0..places.len()).collect();
         let levels = [pus, by(|p| p.core), by(|p| p.llc), by(|p| p.node)];
         let mut domains = Vec::new();
-        for pair in levels.windows(2) {
-            domains.extend(domains_of(&pair[0], &pair[1]));
+        for (pair, nice_tries) in levels.windows(2).zip([0, 1, 1]) {
+            domains.extend(domains_of(&pair[0], &pair[1], nice_tries));
         }
-        domains.extend(domains_of(&levels[3], &vec![0; places.len()]));
+        domains.extend(domains_of(&levels[3], &vec![0; places.len()], 2));
         Self {
             cores: members(&levels[1]),
             llcs: members(&levels[2]),
@@ -88,7 +91,7 @@ fn members(of: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// The domains of one level, given each PU's group and domain.
-fn domains_of(group: &[usize], domain: &[usize]) -> Vec<Domain> {
+fn domains_of(group: &[usize], domain: &[usize], nice_tries: u32) -> Vec<Domain> {
     let groups = members(group);
     let count = domain.iter().max().map_or(0, |most| most + 1);
     let mut sets: Vec<Vec<Vec<usize>>> = vec![Vec::new(); count];
@@ -100,6 +103,7 @@ fn domains_of(group: &[usize], domain: &[usize]) -> Vec<Domain> {
         .map(|groups| Domain {
             weight: groups.iter().map(Vec::len).sum(),
             groups,
+            nice_tries,
         })
         .collect()
 }

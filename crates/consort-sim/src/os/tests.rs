@@ -5,6 +5,8 @@ use crate::engine::testing::{
 };
 use crate::engine::{Engine, RunMode, Thread};
 
+mod ends;
+
 const MS: u64 = 1_000_000_000;
 
 /// Cores (of four, two PUs each) of all threads after `ms`.

@@ -1,5 +1,6 @@
 //! Broken machine files: one line that names file, line, key and what would be right.
 
+mod detail;
 mod schema;
 
 use consort_sim::describe::DescribeError;

@@ -27,6 +27,8 @@ fn prefetcher(coverage: f64) -> PrefetcherSpec {
         coverage,
         depth_lines: 16,
         per: PrefetchScope::Core,
+        streams: None,
+        into: None,
     }
 }
 

@@ -13,6 +13,8 @@ fn flow(per: Option<PrefetchScope>, l2: bool, effectiveness: f64) -> Flow {
         coverage: 0.75,
         depth_lines: 16,
         per,
+        streams: None,
+        into: None,
     });
     core.l2 = core.l2.take().filter(|_| l2);
     let phase = phase(|p| {

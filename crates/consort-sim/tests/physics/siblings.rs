@@ -66,6 +66,8 @@ fn prefetched(phase: &PhaseSpec, shared: f64, iso: bool) -> f64 {
         coverage: 1.0,
         depth_lines: 16,
         per: PrefetchScope::Llc,
+        streams: None,
+        into: None,
     });
     mapped(&machine, phase, shared, iso)[0]
         .flow

@@ -1,10 +1,16 @@
-//! Measures how the Linux kernel places spinning threads on four cores of two ways.
+//! Measures how the Linux kernel places spinning threads on four cores of two ways, and how it
+//! evens out those that remain when others end.
 //!
-//! `linux-placements measure GUESTS REPETITIONS` boots guests and prints the counts as TOML.
-//! `linux-placements inside REPETITIONS THREADS,... AFTER_MS,...` is what runs in a guest.
+//! `linux-placements measure GUESTS REPETITIONS` boots guests and prints the counts as TOML;
+//! `linux-placements ends CORES WAYS GUESTS REPETITIONS` does so for ends on any machine.
+//! `linux-placements inside REPETITIONS THREADS,... AFTER_MS,...` and
+//! `linux-placements inside-ends REPETITIONS PROCESSES AFTER_MS,... SEED` are what runs in a guest.
 
-use consort_vmtest::Host;
-use consort_vmtest::spread::{Extent, Measurement, document, measure_inside};
+use consort_vmtest::spread::{
+    Ends, EndsExtent, Extent, Measurement, document, ends_document, measure_ends_inside,
+    measure_inside,
+};
+use consort_vmtest::{GuestTopology, Host};
 use std::error::Error;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -13,6 +19,10 @@ use std::time::Duration;
 const THREADS: [usize; 4] = [2, 4, 6, 8];
 /// Right after the last start, on the way, and when hardly anything moves any more.
 const AFTER_MS: [u64; 3] = [0, 100, 300];
+/// From the ends on, every moment four times the last, to about a second.
+const AFTER_END_MS: [u64; 6] = [0, 4, 16, 64, 256, 1000];
+const USAGE: &str = "usage: linux-placements measure GUESTS REPETITIONS
+       linux-placements ends CORES WAYS GUESTS REPETITIONS";
 /// Time for one guest, of the host: it hangs if it takes longer.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -22,7 +32,11 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["measure", guests, repetitions] => measure(guests, repetitions),
         ["inside", repetitions, threads, after_ms] => inside(repetitions, threads, after_ms),
-        _ => Err("usage: linux-placements measure GUESTS REPETITIONS".into()),
+        ["ends", cores, ways, guests, repetitions] => ends(cores, ways, guests, repetitions),
+        ["inside-ends", repetitions, processes, after_ms, seed] => {
+            inside_ends(repetitions, processes, after_ms, seed)
+        }
+        _ => Err(USAGE.into()),
     };
     result.map_or_else(
         |error| {
@@ -44,6 +58,32 @@ fn measure(guests: &str, repetitions: &str) -> Result<(), Box<dyn Error>> {
     let host = Host::find()?;
     let measurement = Measurement::take(&host, &std::env::current_exe()?, extent)?;
     print!("{}", document(&measurement, &host)?);
+    Ok(())
+}
+
+fn ends(cores: &str, ways: &str, guests: &str, repetitions: &str) -> Result<(), Box<dyn Error>> {
+    let extent = EndsExtent {
+        topology: GuestTopology::smt(cores.parse()?, ways.parse()?),
+        guests: guests.parse()?,
+        repetitions: repetitions.parse()?,
+        after_ms: AFTER_END_MS.to_vec(),
+        limit: LIMIT,
+    };
+    let host = Host::find()?;
+    let ends = Ends::take(&host, &std::env::current_exe()?, extent)?;
+    print!("{}", ends_document(&ends, &host)?);
+    Ok(())
+}
+
+fn inside_ends(
+    repetitions: &str,
+    processes: &str,
+    after_ms: &str,
+    seed: &str,
+) -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::stdout().lock();
+    let (processes, after_ms, seed) = (processes.parse()?, list(after_ms)?, seed.parse()?);
+    measure_ends_inside(repetitions.parse()?, processes, &after_ms, seed, &mut out)?;
     Ok(())
 }
 

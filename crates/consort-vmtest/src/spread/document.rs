@@ -29,6 +29,12 @@ const HEADER: &str = "\
 # as the threads on its PUs, the fullest PU first, joined by `|`; cores with the most threads
 # first, then those with the fullest PU, separated by spaces. `1|1 1|0 1|0 0|0`: two threads share
 # a core; `2|0 1|0 1|0 0|0`: two share a PU. Counts are repetitions.
+#
+# ends, at the end of the file: as many processes as there are PUs start as above, spin for 300 ms,
+# and a random half of them is killed; where the others are is looked at. Each table is made again by
+#   cargo run -p consort-vmtest --bin linux-placements -- ends CORES WAYS GUESTS REPETITIONS
+# after_ms counts from the last signal; elapsed times are those of the end of the look. Times depend
+# on how soon the one host thread of the emulation gets round all PUs: an order of magnitude.
 
 ";
 
@@ -104,7 +110,7 @@ fn placements(measurement: &Measurement) -> Vec<Placements> {
     counts.map(table).collect()
 }
 
-fn texts(counts: &Counts) -> BTreeMap<String, u64> {
+pub(super) fn texts(counts: &Counts) -> BTreeMap<String, u64> {
     let spreads = counts.spreads.iter();
     spreads
         .map(|(spread, &count)| (spread.to_string(), count))
@@ -128,7 +134,7 @@ fn migrations(measurement: &Measurement) -> Vec<Migrations> {
 }
 
 /// Three decimals are more than the repetitions tell.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 

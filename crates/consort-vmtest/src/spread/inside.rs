@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Long enough for the load averages of a repetition to fade before the next: three times the
 /// half-life of 32 ms (kernel, `kernel/sched/pelt.c`).
-const REST: Duration = Duration::from_millis(100);
+pub(super) const REST: Duration = Duration::from_millis(100);
 
 /// Repeats every arrival of every count in turn and writes a line per [`Look`] to `out`.
 /// `after_ms` are the moments to look at, rising, ms after the last thread was started.
@@ -39,6 +39,16 @@ pub fn measure_inside(
 fn repetition(arrival: Arrival, count: usize, after_ms: &[u64]) -> Result<Vec<Look>, VmError> {
     let spinners = Spinners::start(arrival, count)?;
     let start = Instant::now();
+    looks_from(&spinners, arrival, after_ms, start)
+}
+
+/// Looks at the spinners at each moment after `start`.
+pub(super) fn looks_from(
+    spinners: &Spinners,
+    arrival: Arrival,
+    after_ms: &[u64],
+    start: Instant,
+) -> Result<Vec<Look>, VmError> {
     let tasks = spinners.tasks(Path::new("/proc"))?;
     let look_at = |&after_ms: &u64| {
         let due = Duration::from_millis(after_ms);
@@ -73,6 +83,6 @@ fn look(
     })
 }
 
-fn write_all(looks: &[Look], out: &mut impl Write) -> std::io::Result<()> {
+pub(super) fn write_all(looks: &[Look], out: &mut impl Write) -> std::io::Result<()> {
     looks.iter().try_for_each(|look| writeln!(out, "{look}"))
 }

@@ -63,9 +63,9 @@ impl Measurement {
         let topology = Self::topology().topology()?;
         let vm = guest(program, &extent)?;
         let mut tally = Tally::default();
-        let mut guest = Guest::run(&vm, host, &extent, &topology, &mut tally)?;
+        let mut guest = Guest::run(&vm, host, extent.limit, &topology, &mut tally)?;
         for _ in 1..extent.guests.get() {
-            guest = Guest::run(&vm, host, &extent, &topology, &mut tally)?;
+            guest = Guest::run(&vm, host, extent.limit, &topology, &mut tally)?;
         }
         Ok(Self {
             extent,
@@ -77,14 +77,14 @@ impl Measurement {
 
 impl Guest {
     /// Runs one guest and adds its looks.
-    fn run(
+    pub(super) fn run(
         vm: &Vm,
         host: &Host,
-        extent: &Extent,
+        limit: Duration,
         topology: &Topology,
         tally: &mut Tally,
     ) -> Result<Self, VmError> {
-        let outcome = vm.run(host, extent.limit)?;
+        let outcome = vm.run(host, limit)?;
         tally.add(topology, &looks(outcome.output("looks")?)?);
         Ok(Self {
             kernel: outcome.output("kernel")?.to_owned(),
@@ -100,14 +100,20 @@ fn guest(program: &Path, extent: &Extent) -> Result<Vm, VmError> {
         list(&extent.threads),
         list(&extent.after_ms)
     );
-    Ok(Vm::new(Measurement::topology())
+    vm(Measurement::topology(), program, &inside)
+}
+
+/// A guest that tells its kernel and date and then looks as `inside` says.
+pub(super) fn vm(topology: GuestTopology, program: &Path, inside: &str) -> Result<Vm, VmError> {
+    Ok(Vm::new(topology)
         .program(PROGRAM, program)?
         .command("kernel", "uname -rv")
         .command("date", "date -u +%Y-%m-%d")
-        .command("looks", &inside))
+        .command("looks", inside))
 }
 
-fn list(numbers: &[impl ToString]) -> String {
+/// Numbers as the program takes them.
+pub(super) fn list(numbers: &[impl ToString]) -> String {
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     numbers.join(",")
 }

@@ -5,13 +5,16 @@
 //!
 //! Usage: [`Measurement::take`] boots guests in which [`measure_inside`] starts spinning threads
 //! again and again and prints one [`Look`] per look at them; the host sorts the looks into
-//! [`Spread`]s and counts them in a [`Tally`]. `linux-placements` is both sides in one program.
+//! [`Spread`]s and counts them in a [`Tally`]. [`Ends::take`] and [`measure_ends_inside`] do the same
+//! for what the kernel makes of those that remain when others end. `linux-placements` is both sides
+//! in one program.
 //!
 //! Pitfalls: the thread that starts and looks needs a PU too. It sleeps between looks, but a look
 //! at a full machine puts it beside a spinning thread for a moment, which the balancer may act on.
 
 mod arrival;
 mod document;
+mod ends;
 mod inside;
 mod look;
 mod measurement;
@@ -22,6 +25,7 @@ mod threads_per_pu;
 
 pub use arrival::Arrival;
 pub use document::document;
+pub use ends::{Ends, EndsExtent, ends_document, measure_ends_inside};
 pub use inside::measure_inside;
 pub use look::{Look, looks};
 pub use measurement::{Extent, Guest, Measurement};

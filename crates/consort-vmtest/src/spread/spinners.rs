@@ -8,6 +8,8 @@ use crate::spread::arrival::Arrival;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
+use rand::Rng;
+use rand::seq::SliceRandom;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +21,8 @@ pub(crate) struct Spinners {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     processes: Vec<Pid>,
+    /// Killed already, still to be waited for.
+    ended: Vec<Pid>,
 }
 
 impl Spinners {
@@ -41,6 +45,18 @@ impl Spinners {
             return Ok(self.processes.iter().map(folder).collect());
         }
         other_tasks(&proc.join("self/task"))
+    }
+
+    /// Kills a random half of the processes, of an odd number the larger half, and does not wait
+    /// until they are gone.
+    pub(crate) fn end_half(&mut self, random: &mut impl Rng) -> Result<(), VmError> {
+        self.processes.shuffle(random);
+        self.ended = self.processes.split_off(self.processes.len() / 2);
+        for &process in &self.ended {
+            let killed = kill(process, Signal::SIGKILL);
+            killed.map_err(|errno| VmError::io("kill", "a process")(errno.into()))?;
+        }
+        Ok(())
     }
 
     fn add_thread(&mut self) -> Result<(), VmError> {
@@ -79,7 +95,7 @@ impl Drop for Spinners {
         for &process in &self.processes {
             let _ = kill(process, Signal::SIGKILL);
         }
-        for &process in &self.processes {
+        for &process in self.processes.iter().chain(&self.ended) {
             let _ = waitpid(process, None);
         }
     }
@@ -103,6 +119,25 @@ fn other_tasks(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    #[test]
+    fn a_random_half_ends_by_the_seed() {
+        let survivors = |seed| {
+            let mut spinners = Spinners::start(Arrival::Processes, 4).unwrap();
+            let all = spinners.processes.clone();
+            let mut random = Pcg64Mcg::seed_from_u64(seed);
+            spinners.end_half(&mut random).unwrap();
+            assert_eq!((spinners.processes.len(), spinners.ended.len()), (2, 2));
+            let tasks = spinners.tasks(Path::new("/proc")).unwrap();
+            assert!(tasks.iter().all(|task| task.exists()));
+            let of = |pid: &Pid| all.iter().position(|other| other == pid).unwrap();
+            spinners.processes.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(survivors(1), survivors(1));
+        assert!((2..9).any(|seed| survivors(seed) != survivors(1)));
+    }
 
     #[test]
     fn all_tasks_but_the_first_are_listed() {

@@ -52,7 +52,7 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
     /// Only this group of checks; can be given several times. consistency, independent,
-    /// conservation, placement or speed
+    /// conservation, placement, reference or speed
     #[arg(short, long, value_name = "NAME", add = values::check_groups())]
     pub(crate) group: Vec<String>,
     /// Fewer and shorter runs
@@ -61,6 +61,9 @@ pub(crate) struct ValidateArgs {
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Folder for tables and pictures behind the checks; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// How much is done at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,

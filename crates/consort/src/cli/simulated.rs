@@ -3,7 +3,7 @@
 use super::time::parse_simulated;
 use super::values;
 use super::{Format, Jobs};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,6 +48,22 @@ pub(crate) struct SimulateArgs {
     /// Show where a thread's cycles go, term by term, at the end; by number, from 0
     #[arg(long, value_name = "THREAD")]
     pub(crate) explain: Option<usize>,
+    /// How closely the machine is simulated
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) fidelity: Fidelity,
+    /// Instructions of each program that the reference measures, after as many to warm caches; all of its trace if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) instructions: Option<u64>,
+}
+
+/// How closely a machine is simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fidelity {
+    /// By rates of described programs; whole runs under policies.
+    #[default]
+    Fast,
+    /// Cycle by cycle: traced programs (consort programs --traced, or files that consort profile --trace wrote), one per PU from the first.
+    Reference,
 }
 
 /// Arguments of `compare`.

@@ -8,6 +8,7 @@ pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod map;
 pub(crate) mod policies;
+pub(crate) mod profile;
 pub(crate) mod programs;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -1,10 +1,11 @@
 //! `consort simulate`: one run on a simulated machine.
 
 mod explain;
+mod reference;
 mod timeline;
 
 use super::compare::{experiment, refusal};
-use crate::cli::{Format, SimulateArgs};
+use crate::cli::{Fidelity, Format, SimulateArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
@@ -38,6 +39,18 @@ struct Document<'a> {
 }
 
 pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
+    match args.fidelity {
+        Fidelity::Fast => fast(args),
+        Fidelity::Reference => reference::execute(args),
+    }
+}
+
+fn fast(args: &SimulateArgs) -> Result<ExitCode> {
+    if args.instructions.is_some() {
+        let why =
+            "--instructions is for --fidelity reference; --alone says how long programs are here";
+        return Err(bad_input(why));
+    }
     let experiment = experiment(&args.setup)?;
     let contender = Contender::new(&args.policy, &args.setup.os).map_err(refusal)?;
     check_thread(args, &experiment)?;

@@ -65,6 +65,9 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let result = validate::run(&groups, &inputs);
     progress.finish();
     let validation = result?;
+    if let Some(folder) = &args.out {
+        report::write_parts(folder, &validation.tables, &validation.figures)?;
+    }
     let mut out = output::stdout();
     match args.format {
         Format::Table => output::people(&mut out, &page(&validation))?,

@@ -37,7 +37,7 @@ pub(super) const GROUNDS: &[Ground] = &[
             "workover:margin=0,numa=false",
             "oracle",
         ],
-        mixes: [2, 12],
+        mixes: [2, 6],
         alone_s: [2.0, 5.0],
     },
     // One NUMA node, so that all cores are alike.
@@ -48,7 +48,7 @@ pub(super) const GROUNDS: &[Ground] = &[
         cores: &[0, 1, 2, 3],
         meeting: Meeting::Core,
         policies: &["linux", "random", "l1-bandwidth", "symbiotic", "oracle"],
-        mixes: [2, 12],
+        mixes: [2, 6],
         alone_s: [2.0, 5.0],
     },
     Ground {
@@ -58,7 +58,7 @@ pub(super) const GROUNDS: &[Ground] = &[
         cores: &[],
         meeting: Meeting::Llc,
         policies: &["linux", "random", "spread"],
-        mixes: [8, 60],
+        mixes: [8, 20],
         alone_s: [2.0, 5.0],
     },
     Ground {
@@ -74,7 +74,7 @@ pub(super) const GROUNDS: &[Ground] = &[
             "pie",
             "fair-progress:form=hardware",
         ],
-        mixes: [8, 60],
+        mixes: [8, 20],
         alone_s: [0.05, 0.2],
     },
 ];

@@ -23,8 +23,8 @@ const ANY: &str = "any mapping";
 const WORST: &str = "worst mapping";
 /// The policy that tries things out.
 pub(super) const UMBRELLA: &str = "holistic";
-/// At the quick scale, one of so many pairs.
-const EVERY: usize = 12;
+/// One of so many pairs is run, at the quick and the full scale.
+const EVERY: [usize; 2] = [12, 3];
 /// Time of a program's work alone, s: the umbrella policy takes about four to try things out.
 const ALONE_S: [f64; 2] = [1.0, 4.0];
 /// Runs of each mapping and policy, at the quick and the full scale.
@@ -77,7 +77,9 @@ pub(super) fn search(context: &Context<'_>) -> Result<Mapped, StudyError> {
 fn cases(context: &Context<'_>) -> Result<Vec<Case>, StudyError> {
     let (chip, instances) = (chip()?, instances()?);
     let pairs = all_pairs().into_iter();
-    let pairs: Vec<_> = pairs.step_by(context.by_scale(EVERY, 1)).collect();
+    let pairs: Vec<_> = pairs
+        .step_by(context.by_scale(EVERY[0], EVERY[1]))
+        .collect();
     let cases = context.map(&pairs, |pair| {
         let workload = workload(pair, &instances);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);

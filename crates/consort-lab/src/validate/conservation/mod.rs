@@ -33,12 +33,12 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     checks.extend(runs::checks(inputs, &world)?);
     Ok(GroupOutput {
         checks,
-        tables: Vec::new(),
         notes: vec![
             "Cases are drawn from the seed: other seeds are other workloads. The property tests \
              draw machines and programs as well."
                 .to_owned(),
         ],
+        ..GroupOutput::default()
     })
 }
 

@@ -41,12 +41,12 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     ];
     Ok(GroupOutput {
         checks: parts.into_iter().flatten().collect(),
-        tables: Vec::new(),
         notes: vec![
             "CPI, misses, instruction mixes and numbers of threads went into the program files \
              (docs/profiles.md); agreement shows that nothing was lost on the way."
                 .to_owned(),
         ],
+        ..GroupOutput::default()
     })
 }
 

@@ -37,7 +37,7 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     ];
     Ok(GroupOutput {
         checks: parts.into_iter().flatten().collect(),
-        tables: Vec::new(),
         notes: NOTES.map(str::to_owned).to_vec(),
+        ..GroupOutput::default()
     })
 }

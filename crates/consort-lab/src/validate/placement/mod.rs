@@ -1,5 +1,7 @@
-//! Where the model of the operating system puts spinning threads, beside a real kernel.
+//! Where the model of the operating system puts spinning threads, and how it evens out those that
+//! remain when others end, beside a real kernel.
 
+mod ends;
 mod measured;
 mod model;
 
@@ -33,13 +35,29 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     })?;
     let model: Vec<Counts> = cases.into_iter().collect::<Result<_, _>>()?;
     let pairs: Vec<(&Case, &Counts)> = measured.cases.iter().zip(&model).collect();
-    let checks = pairs
-        .iter()
-        .map(|(case, ours)| check(case, ours, inputs.context.seed()));
+    let seed = inputs.context.seed();
+    let starts = pairs.iter().map(|(case, ours)| check(case, ours, seed));
+    let survivors = ends::compare(inputs, &spec, &measured.ends)?;
+    let after = survivors.iter().map(|pair| pair.check(seed));
+    let starts_table = shares(
+        "placements",
+        "Threads per PU of each core, fullest first: shares of repetitions",
+        pairs
+            .iter()
+            .map(|(case, ours)| (case.id(), &case.counts, *ours)),
+    )?;
+    let ends_table = shares(
+        "ends",
+        "The same of those that remain when half of as many processes as PUs end",
+        survivors
+            .iter()
+            .map(|pair| (pair.id.clone(), &pair.kernel, &pair.model)),
+    )?;
     Ok(GroupOutput {
-        checks: checks.collect(),
-        tables: vec![table(&pairs)?],
+        checks: starts.chain(after).collect(),
+        tables: vec![starts_table, ends_table],
         notes: vec![measured.note()],
+        ..GroupOutput::default()
     })
 }
 
@@ -60,28 +78,30 @@ fn check(case: &Case, ours: &Counts, seed: u64) -> Check {
         .noting(note)
 }
 
-/// Shares of every class of placements on both sides.
-fn table(pairs: &[(&Case, &Counts)]) -> Result<Table, ValidateError> {
+/// Shares of every class of placements on both sides, by case: the kernel's counts, then the model's.
+fn shares<'a>(
+    name: &str,
+    title: &str,
+    cases: impl Iterator<Item = (String, &'a Counts, &'a Counts)>,
+) -> Result<Table, ValidateError> {
     let columns = vec![
         Column::plain("case", "case"),
         Column::plain("placement", "placement"),
         Column::with_unit("kernel", "kernel", "%"),
         Column::with_unit("model", "model", "%"),
     ];
-    let title = "Threads per PU of each core, fullest first: shares of repetitions";
-    let mut table = Table::new("placements", title, columns)?;
-    for (case, ours) in pairs {
-        let mut classes: Vec<&String> = case.counts.keys().chain(ours.keys()).collect();
+    let mut table = Table::new(name, title, columns)?;
+    for (id, kernel, model) in cases {
+        let mut classes: Vec<&String> = kernel.keys().chain(model.keys()).collect();
         classes.sort();
         classes.dedup();
         for class in classes {
             let percent = |counts: &Counts| Cell::from(100.0 * share(counts, class));
-            let id = case.id();
             let cells = vec![
                 id.as_str().into(),
                 class.as_str().into(),
-                percent(&case.counts),
-                percent(ours),
+                percent(kernel),
+                percent(model),
             ];
             table.push(&format!("{id}/{}", class.replace(' ', "_")), cells)?;
         }

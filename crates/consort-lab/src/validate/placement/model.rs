@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// A program that does nothing but compute.
-const SPINNER: &str = "pure-int";
+pub(super) const SPINNER: &str = "pure-int";
 /// Work that nobody comes to the end of, instructions.
 const ENDLESS: f64 = 1e18;
 /// What `after_ms = 0` means to the model: the shortest look after the start, ns.
@@ -71,7 +71,7 @@ fn apart(threads: u32) -> ThreadsSpec {
 }
 
 /// Threads per PU of every core, fullest first, as the measurement writes it: `1|1 1|0 1|0 0|0`.
-fn class(chip: &Chip, pus: &[usize]) -> String {
+pub(super) fn class(chip: &Chip, pus: &[usize]) -> String {
     let mut cores: Vec<Vec<usize>> = vec![Vec::new(); chip.domains().cores];
     for (pu, place) in chip.places().iter().enumerate() {
         let threads = pus.iter().filter(|&&other| other == pu).count();

@@ -15,6 +15,10 @@ const WALK_CYCLES: Range = (1.0, 10_000.0);
 const PREDICTOR_KIB: Range = (0.01, 65_536.0);
 const COVERAGE: Range = (0.0, 1.0);
 const DEPTH_LINES: Range = (1.0, 4096.0);
+pub(super) const LINES: Range = (1.0, 65_536.0);
+const BYTES_PER_CYCLE: Range = (0.1, 4096.0);
+const ADDED_CYCLES: Range = (0.0, 500.0);
+const STACK: Range = (1.0, 4096.0);
 
 pub(super) fn check(core: &CoreSpec, at: &mut Within<'_>) {
     check_cache(&core.l1i, at.at("l1i"));
@@ -34,6 +38,10 @@ fn check_cache(cache: &CacheSpec, mut at: Within<'_>) {
     at.range("size_kib", cache.size_kib, SIZE_KIB);
     at.range("ways", cache.ways, WAYS);
     at.range("latency_cycles", cache.latency_cycles, LATENCY_CYCLES);
+    at.range("miss_queue", cache.miss_queue.unwrap_or(1), LINES);
+    at.range("gathered_lines", cache.gathered_lines.unwrap_or(1), LINES);
+    let bytes = cache.bytes_per_cycle.unwrap_or(1.0);
+    at.range("bytes_per_cycle", bytes, BYTES_PER_CYCLE);
 }
 
 /// An L2 smaller or faster than the L1 before it makes no sense of either.
@@ -53,13 +61,18 @@ fn check_tlb(tlb: &TlbSpec, mut at: Within<'_>) {
     at.range("entries", tlb.entries, TLB_ENTRIES);
     at.range("page_kib", tlb.page_kib, PAGE_KIB);
     at.range("walk_cycles", tlb.walk_cycles, WALK_CYCLES);
+    at.range("first_entries", tlb.first_entries.unwrap_or(1), TLB_ENTRIES);
+    at.range("hit_cycles", tlb.hit_cycles.unwrap_or(0.0), ADDED_CYCLES);
 }
 
 fn check_predictor(predictor: &PredictorSpec, mut at: Within<'_>) {
     at.range("size_kib", predictor.size_kib, PREDICTOR_KIB);
+    at.range("targets", predictor.targets.unwrap_or(1), TLB_ENTRIES);
+    at.range("return_stack", predictor.return_stack.unwrap_or(1), STACK);
 }
 
 fn check_prefetcher(prefetcher: &PrefetcherSpec, mut at: Within<'_>) {
     at.range("coverage", prefetcher.coverage, COVERAGE);
     at.range("depth_lines", prefetcher.depth_lines, DEPTH_LINES);
+    at.range("streams", prefetcher.streams.unwrap_or(1), DEPTH_LINES);
 }

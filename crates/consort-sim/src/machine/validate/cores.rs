@@ -1,6 +1,6 @@
 //! What a core can be.
 
-use super::{Range, caches, power, units};
+use super::{Range, caches, detail, power, units};
 use crate::describe::Within;
 use crate::machine::{CoreSpec, Pipeline, SmtMode};
 
@@ -22,6 +22,7 @@ pub(super) fn check(core: &CoreSpec, mut at: Within<'_>) {
     modes(core, &mut at);
     units::check(&core.units, at.at("units"));
     caches::check(core, &mut at);
+    detail::check(core, &mut at);
     power::check_core(&core.power, at.at("power"));
 }
 

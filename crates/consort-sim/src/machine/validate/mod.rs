@@ -6,6 +6,7 @@
 
 mod caches;
 mod cores;
+mod detail;
 mod layout;
 mod pmu;
 mod power;

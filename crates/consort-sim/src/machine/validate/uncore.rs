@@ -1,9 +1,10 @@
 //! What lies outside the cores: LLC, interconnect, memory, links, the operating system's costs.
 
 use super::Range;
-use super::caches::{SIZE_KIB, WAYS};
+use super::caches::{LINES, SIZE_KIB, WAYS};
 use super::power::{EVENT_NJ, STATIC_W};
 use crate::describe::Within;
+use crate::machine::detail::DramSpec;
 use crate::machine::{Layout, LlcSpec, MachineSpec, MemorySpec, NumaSpec, OsCosts};
 
 const LATENCY_NS: Range = (0.1, 10_000.0);
@@ -11,6 +12,8 @@ const ADDED_NS: Range = (0.0, 10_000.0);
 const BANDWIDTH_GB_S: Range = (0.01, 100_000.0);
 const CONTROLLERS: Range = (1.0, 64.0);
 const LINE_BYTES: Range = (16.0, 1024.0);
+const BANKS: Range = (1.0, 4096.0);
+const ROW_KIB: Range = (0.25, 1024.0);
 const SLICE_MS: Range = (0.01, 10_000.0);
 const SWITCH_CYCLES: Range = (0.0, 10_000_000.0);
 
@@ -33,6 +36,9 @@ fn check_llc(llc: &LlcSpec, layout: &Layout, mut at: Within<'_>) {
     at.range("ways", llc.ways, WAYS);
     at.range("latency_ns", llc.latency_ns, LATENCY_NS);
     at.range("access_nj", llc.access_nj, EVENT_NJ);
+    at.range("miss_queue", llc.miss_queue.unwrap_or(1), LINES);
+    let bandwidth = llc.bandwidth_gb_s.unwrap_or(1.0);
+    at.range("bandwidth_gb_s", bandwidth, BANDWIDTH_GB_S);
     let Some(remote) = llc.remote_latency_ns else {
         return;
     };
@@ -67,6 +73,18 @@ fn check_memory(memory: &MemorySpec, mut at: Within<'_>) {
     let message = format!("is {}; expected a power of two", memory.line_bytes);
     at.require(memory.line_bytes.is_power_of_two(), "line_bytes", message);
     at.range("access_nj", memory.access_nj, EVENT_NJ);
+    if let Some(dram) = &memory.dram {
+        check_dram(dram, memory, at.at("dram"));
+    }
+}
+
+fn check_dram(dram: &DramSpec, memory: &MemorySpec, mut at: Within<'_>) {
+    at.range("banks", dram.banks, BANKS);
+    at.range("row_kib", dram.row_kib, ROW_KIB);
+    at.range("bank_cycle_ns", dram.bank_cycle_ns, ADDED_NS);
+    let (saved, all) = (dram.row_hit_saves_ns, memory.latency_ns);
+    let message = format!("is {saved}; expected 0 to less than latency_ns, {all}");
+    at.require((0.0..all).contains(&saved), "row_hit_saves_ns", message);
 }
 
 fn check_numa(numa: Option<&NumaSpec>, layout: &Layout, at: &mut Within<'_>) {

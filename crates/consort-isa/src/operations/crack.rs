@@ -1,0 +1,320 @@
+//! Parting of an instruction into loads, a computation, stores and a branch.
+
+use consort_ops::{Access, Branch, Kind, Op, Register};
+use iced_x86::{Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, RflagsBits, UsedMemory};
+
+use super::{kind, names};
+use crate::Class;
+use crate::x86;
+
+/// Temporary that the computation hands to a store.
+const RESULT: Register = Register::temporary(31);
+
+/// Flags that stand for conditions: neither the direction of strings nor those of x87.
+const CONDITIONS: u32 = RflagsBits::OF
+    | RflagsBits::SF
+    | RflagsBits::ZF
+    | RflagsBits::AF
+    | RflagsBits::CF
+    | RflagsBits::PF;
+
+/// Operations of `raw`, as [`super::operations`] gives them.
+pub(super) fn crack(raw: &Instruction, info: &InstructionInfo, address: u64) -> Vec<Op> {
+    let mut parts = Parts::new(raw, info, address);
+    parts.loads();
+    parts.computation();
+    parts.stores();
+    parts.branch();
+    parts.finish()
+}
+
+struct Parts<'a> {
+    raw: &'a Instruction,
+    info: &'a InstructionInfo,
+    class: Class,
+    blank: Op,
+    /// What the computation reads.
+    reads: Vec<Register>,
+    /// What the instruction writes, flags last.
+    writes: Vec<Register>,
+    is_vector: bool,
+    ops: Vec<Op>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(raw: &'a Instruction, info: &'a InstructionInfo, address: u64) -> Self {
+        let mut blank = Op::new(Kind::Other, address);
+        blank.length = u8::try_from(raw.len()).unwrap_or(15);
+        blank.first = false;
+        let class = x86::class_of(raw, info);
+        Self {
+            class,
+            blank,
+            reads: reads(raw, info),
+            writes: writes(raw, info),
+            is_vector: class == Class::Fp || kind::touches_vectors(raw),
+            raw,
+            info,
+            ops: Vec::with_capacity(4),
+        }
+    }
+
+    fn memory(
+        &self,
+        wanted: fn(OpAccess) -> bool,
+    ) -> impl Iterator<Item = &'a UsedMemory> + use<'a> {
+        let used = self.info.used_memory().iter();
+        used.filter(move |memory| wanted(memory.access()))
+    }
+
+    fn loads(&mut self) {
+        if x86::is_prefetch(self.raw.mnemonic()) {
+            return;
+        }
+        let direct = self.is_plain_load().then(|| self.writes.first().copied());
+        let loaded = self.memory(is_read).zip(0..);
+        for (memory, number) in loaded {
+            let target = direct.flatten().unwrap_or(Register::temporary(number));
+            let op = self.access(Kind::Load, memory);
+            self.ops.push(targeting(op, target));
+            // Strings move on without waiting for what they copy.
+            let waits = !(is_string(self.raw) && self.class == Class::Store);
+            if direct.is_none() && waits {
+                self.reads.insert(0, target);
+            }
+        }
+    }
+
+    /// Whether what is loaded goes where it belongs without a computation.
+    fn is_plain_load(&self) -> bool {
+        let moves = self.class == Class::Load && !is_string(self.raw);
+        moves && self.writes.len() == 1 && self.reads.is_empty()
+    }
+
+    fn computation(&mut self) {
+        if !self.computes() {
+            return;
+        }
+        let mut op = self.blank;
+        op.kind = kind::of(self.raw, self.class);
+        op.sources = first(&self.reads);
+        op.targets = first(&self.writes);
+        if self.stores_result() {
+            op.targets = [Some(RESULT), self.flags_written()];
+        }
+        self.ops.push(op);
+    }
+
+    fn computes(&self) -> bool {
+        match self.class {
+            Class::Branch => false,
+            Class::Load => !self.is_plain_load() && !self.writes.is_empty(),
+            Class::Store => !self.writes.is_empty(),
+            Class::Other => !self.writes.is_empty() || self.info.used_memory().is_empty(),
+            Class::Fp | Class::Vector | Class::Int => true,
+        }
+    }
+
+    /// Whether a store takes what the computation makes, and not a register as it is.
+    fn stores_result(&self) -> bool {
+        let computed = matches!(self.class, Class::Fp | Class::Vector | Class::Int);
+        computed && self.memory(is_write).next().is_some()
+    }
+
+    fn flags_written(&self) -> Option<Register> {
+        let flags = self.writes.last().copied();
+        flags.filter(|&register| register == Register::FLAGS)
+    }
+
+    fn stores(&mut self) {
+        let stored: Vec<_> = self.memory(is_write).copied().collect();
+        for memory in stored {
+            let mut op = self.access(Kind::Store, &memory);
+            let data = self.stored_data();
+            let free = op.sources.iter_mut().filter(|source| source.is_none());
+            for (source, register) in free.zip(data) {
+                *source = Some(register);
+            }
+            self.ops.push(op);
+        }
+    }
+
+    fn stored_data(&self) -> Vec<Register> {
+        if self.stores_result() {
+            return vec![RESULT];
+        }
+        match self.class {
+            // A call stores an address that it knows.
+            Class::Branch => Vec::new(),
+            _ if is_string(self.raw) => vec![self.string_data()],
+            _ => self.reads.clone(),
+        }
+    }
+
+    /// What `movs` has loaded or `stos` keeps in rax.
+    fn string_data(&self) -> Register {
+        let loads = self.memory(is_read).next().is_some();
+        if loads {
+            Register::temporary(0)
+        } else {
+            Register::general(0)
+        }
+    }
+
+    fn branch(&mut self) {
+        if self.class != Class::Branch {
+            return;
+        }
+        let Some(turn) = kind::turn(self.raw) else {
+            return;
+        };
+        let mut op = self.blank;
+        op.kind = Kind::Branch;
+        op.sources = first(&self.reads);
+        op.branch = Some(Branch {
+            turn,
+            taken: false,
+            target: 0,
+        });
+        // `loop` counts down a register.
+        op.targets = first(&self.writes);
+        self.ops.push(op);
+    }
+
+    fn finish(mut self) -> Vec<Op> {
+        if self.ops.is_empty() {
+            self.ops.push(self.blank);
+        }
+        if let Some(op) = self.ops.first_mut() {
+            op.first = true;
+        }
+        self.ops
+    }
+
+    fn access(&self, kind: Kind, memory: &UsedMemory) -> Op {
+        let mut op = self.blank;
+        op.kind = kind;
+        let address = [memory.base(), memory.index()];
+        let registers: Vec<_> = address.into_iter().filter_map(names::register).collect();
+        op.sources = first(&registers);
+        op.data = Some(Access {
+            address: 0,
+            bytes: u16::try_from(memory.memory_size().size()).unwrap_or(u16::MAX),
+            is_vector: self.is_vector,
+        });
+        op
+    }
+}
+
+fn targeting(mut op: Op, target: Register) -> Op {
+    op.targets = [Some(target), None];
+    op
+}
+
+/// The first of `registers`, as many as an operation has room for.
+fn first<const N: usize>(registers: &[Register]) -> [Option<Register>; N] {
+    let mut taken = [None; N];
+    for (place, &register) in taken.iter_mut().zip(registers) {
+        *place = Some(register);
+    }
+    taken
+}
+
+/// Registers that the computation reads, those of addresses left out.
+fn reads(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
+    if is_cleared(raw) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for used in info.used_registers() {
+        let access = used.access();
+        let merged = is_write(access) && names::merges(used.register());
+        let kept = matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite);
+        if is_read(access) || merged || kept {
+            let plain = merged || kept || !only_addresses(raw, info, used.register());
+            let register = names::register(used.register()).filter(|_| plain);
+            add(
+                &mut found,
+                register.filter(|_| !moves_stack(raw, used.register())),
+            );
+        }
+    }
+    if raw.rflags_read() & CONDITIONS != 0 {
+        add(&mut found, Some(Register::FLAGS));
+    }
+    found
+}
+
+/// Registers that the instruction writes, flags last.
+fn writes(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
+    let mut found = Vec::new();
+    for used in info.used_registers() {
+        if is_write(used.access()) && !moves_stack(raw, used.register()) {
+            add(&mut found, names::register(used.register()));
+        }
+    }
+    if raw.rflags_modified() & CONDITIONS != 0 {
+        add(&mut found, Some(Register::FLAGS));
+    }
+    found
+}
+
+fn add(found: &mut Vec<Register>, register: Option<Register>) {
+    let new = register.filter(|register| !found.contains(register));
+    found.extend(new);
+}
+
+/// Whether the stack pointer is moved by the front end.
+fn moves_stack(raw: &Instruction, register: iced_x86::Register) -> bool {
+    let stack = register.full_register() == iced_x86::Register::RSP;
+    stack && raw.is_stack_instruction() && raw.mnemonic() != Mnemonic::Leave
+}
+
+/// Whether a register is read for the address of an operand and for nothing else.
+fn only_addresses(raw: &Instruction, info: &InstructionInfo, register: iced_x86::Register) -> bool {
+    let full = register.full_register();
+    let addresses = info.used_memory().iter().any(|memory| {
+        memory.base().full_register() == full || memory.index().full_register() == full
+    });
+    let is_operand = (0..raw.op_count()).any(|operand| {
+        let is_register = raw.op_kind(operand) == OpKind::Register;
+        is_register && raw.op_register(operand).full_register() == full
+    });
+    let counts = is_string(raw);
+    addresses && !is_operand && !counts
+}
+
+/// Whether the instruction works along memory: `movs`, `stos` and the like.
+fn is_string(raw: &Instruction) -> bool {
+    raw.is_string_instruction()
+}
+
+/// Whether the instruction clears a register whatever was in it.
+fn is_cleared(raw: &Instruction) -> bool {
+    let name = format!("{:?}", raw.mnemonic()).to_ascii_lowercase();
+    let name = name.strip_prefix('v').unwrap_or(&name);
+    let clears = ["xor", "sub", "xorps", "xorpd"].contains(&name)
+        || ["pxor", "psub"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
+    let last = raw.op_count().saturating_sub(1);
+    let same = raw.op_count() >= 2
+        && raw.op_kind(last) == OpKind::Register
+        && raw.op_kind(last - 1) == OpKind::Register
+        && raw.op_register(last) == raw.op_register(last - 1);
+    clears && same
+}
+
+const fn is_read(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+const fn is_write(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}

@@ -1,0 +1,176 @@
+//! Traces as files: whole, or not there.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use tempfile::NamedTempFile;
+
+use super::bytes::{Reader, put_number};
+use super::code::Code;
+use super::error::Damage;
+use super::head;
+use super::streams::Streams;
+use super::{Trace, TraceError};
+
+const MAGIC: &[u8] = b"consort trace\n";
+const VERSION: u8 = 1;
+/// Largest section that is read, bytes.
+const MOST_SECTION: u64 = 1 << 30;
+/// Largest file that is read, bytes.
+const MOST_FILE: u64 = 1 << 30;
+
+impl Trace {
+    /// Reads a trace and checks all of it.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`] if the file cannot be read, is no trace, or is not as it was written.
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MOST_FILE).read_to_end(&mut bytes));
+        read.map_err(|source| TraceError::file("read", path, source))?;
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            return Err(TraceError::Foreign {
+                path: path.to_owned(),
+            });
+        };
+        match rest.split_first() {
+            Some((&VERSION, body)) => {
+                decode(body).map_err(|reason| TraceError::damaged(path, reason))
+            }
+            Some((&found, _)) => Err(TraceError::Version {
+                path: path.to_owned(),
+                found,
+                known: VERSION,
+            }),
+            None => Err(TraceError::damaged(path, Damage::Truncated)),
+        }
+    }
+
+    /// Reads a trace from the bytes of a file, for those who have them already.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damage> {
+        let body = bytes
+            .strip_prefix(MAGIC)
+            .and_then(|rest| rest.strip_prefix(&[VERSION]));
+        decode(body.ok_or(Damage::Value)?)
+    }
+
+    /// Bytes of the trace as a file has them.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.push(VERSION);
+        put_section(&mut out, &head::encode(&self.about, &self.threads));
+        put_section(&mut out, &self.code.encode());
+        for streams in &self.streams {
+            put_section(&mut out, &streams.successors);
+            put_section(&mut out, &streams.outcomes);
+            put_section(&mut out, &streams.targets);
+            put_section(&mut out, &streams.addresses);
+        }
+        out
+    }
+
+    /// Writes the trace beside `path` and moves it there, in place of what was there.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError::File`] if that is not possible; `path` is then as it was.
+    pub fn save(&self, path: &Path) -> Result<(), TraceError> {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let written =
+            NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).and_then(|mut file| {
+                file.write_all(&self.to_bytes())?;
+                file.as_file().sync_data()?;
+                readable_as_usual(file.path())?;
+                file.persist(path).map_err(|error| error.error)
+            });
+        written.map_err(|source| TraceError::file("write", path, source))?;
+        Ok(())
+    }
+}
+
+/// Temporary files are private; a trace is as readable as its neighbours usually are.
+fn readable_as_usual(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+}
+
+fn put_section(out: &mut Vec<u8>, raw: &[u8]) {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory does not fail.
+    let packed = encoder.write_all(raw).and_then(|()| encoder.finish());
+    let packed = packed.unwrap_or_default();
+    put_number(out, raw.len() as u64);
+    put_number(out, packed.len() as u64);
+    out.extend_from_slice(&packed);
+}
+
+fn section(reader: &mut Reader) -> Result<Vec<u8>, Damage> {
+    let length = reader.number()?;
+    if length > MOST_SECTION {
+        return Err(Damage::TooLarge);
+    }
+    let packed_length = reader.number()?;
+    let packed = reader.take(packed_length)?;
+    let mut raw = Vec::new();
+    let decoder = ZlibDecoder::new(packed)
+        .take(length + 1)
+        .read_to_end(&mut raw);
+    decoder.map_err(|_| Damage::Section)?;
+    let whole = raw.len() as u64 == length;
+    whole.then_some(raw).ok_or(Damage::Section)
+}
+
+fn decode(body: &[u8]) -> Result<Trace, Damage> {
+    let mut reader = Reader::new(body);
+    let (about, threads) = head::decode(&section(&mut reader)?)?;
+    let code = Code::decode(&section(&mut reader)?)?;
+    let mut streams = Vec::new();
+    for _ in &threads {
+        streams.push(Streams {
+            successors: section(&mut reader)?,
+            outcomes: section(&mut reader)?,
+            targets: section(&mut reader)?,
+            addresses: section(&mut reader)?,
+        });
+    }
+    if !reader.is_at_end() {
+        return Err(Damage::Excess);
+    }
+    let trace = Trace {
+        about,
+        threads,
+        code,
+        streams,
+    };
+    check(&trace)?;
+    Ok(trace)
+}
+
+/// Goes through every operation once, so that nobody who reads them later meets damage.
+fn check(trace: &Trace) -> Result<(), Damage> {
+    for (number, thread) in trace.threads.iter().enumerate() {
+        let mut ops = trace.thread_ops(number);
+        let (mut operations, mut instructions) = (0_u64, 0_u64);
+        while let Some(op) = ops.step()? {
+            operations += 1;
+            instructions += u64::from(op.first);
+        }
+        let counted = (operations, instructions) == (thread.operations, thread.instructions);
+        if !counted || !ops.is_at_end() {
+            return Err(Damage::Count);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! What a trace tells of itself.
+
+use super::bytes::{Reader, put_number, put_text};
+use super::error::Damage;
+
+/// Threads that a trace can have.
+const MOST_THREADS: u64 = 4096;
+
+/// What was recorded, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// Name of the program.
+    pub program: String,
+    /// Instructions that the program executed, recorded or not, of all threads; those before the
+    /// recording began included.
+    pub executed: u64,
+    /// Instructions before the first that is recorded.
+    pub skipped: u64,
+    /// Which of the others are recorded; all where there is none.
+    pub sampling: Option<Sampling>,
+}
+
+/// Systematic sampling, in instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampling {
+    /// From the beginning of a window to that of the next.
+    pub every: u64,
+    /// Length of a window.
+    pub window: u64,
+    /// Instructions before each window that warm caches and predictors and count for nothing
+    /// else.
+    pub warm: u64,
+}
+
+/// A thread of a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadTrace {
+    /// Name, or role.
+    pub name: String,
+    /// Instructions recorded.
+    pub instructions: u64,
+    /// Operations recorded.
+    pub operations: u64,
+}
+
+pub(super) fn encode(about: &About, threads: &[ThreadTrace]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_text(&mut out, &about.program);
+    put_number(&mut out, about.executed);
+    put_number(&mut out, about.skipped);
+    let sampling = about.sampling.unwrap_or(Sampling {
+        every: 0,
+        window: 0,
+        warm: 0,
+    });
+    for number in [sampling.every, sampling.window, sampling.warm] {
+        put_number(&mut out, number);
+    }
+    put_number(&mut out, threads.len() as u64);
+    for thread in threads {
+        put_text(&mut out, &thread.name);
+        put_number(&mut out, thread.instructions);
+        put_number(&mut out, thread.operations);
+    }
+    out
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Result<(About, Vec<ThreadTrace>), Damage> {
+    let mut reader = Reader::new(bytes);
+    let about = About {
+        program: reader.text()?,
+        executed: reader.number()?,
+        skipped: reader.number()?,
+        sampling: sampling(&mut reader)?,
+    };
+    let count = reader.number()?;
+    if count > MOST_THREADS {
+        return Err(Damage::Value);
+    }
+    let threads = (0..count)
+        .map(|_| thread(&mut reader))
+        .collect::<Result<_, _>>()?;
+    if !reader.is_at_end() {
+        return Err(Damage::Excess);
+    }
+    Ok((about, threads))
+}
+
+fn sampling(reader: &mut Reader) -> Result<Option<Sampling>, Damage> {
+    let sampling = Sampling {
+        every: reader.number()?,
+        window: reader.number()?,
+        warm: reader.number()?,
+    };
+    Ok((sampling.every > 0).then_some(sampling))
+}
+
+fn thread(reader: &mut Reader) -> Result<ThreadTrace, Damage> {
+    Ok(ThreadTrace {
+        name: reader.text()?,
+        instructions: reader.number()?,
+        operations: reader.number()?,
+    })
+}

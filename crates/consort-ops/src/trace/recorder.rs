@@ -1,0 +1,156 @@
+//! Operations in, a trace out.
+
+use std::collections::HashMap;
+
+use super::Trace;
+use super::code::{Code, bare};
+use super::head::{About, ThreadTrace};
+use super::streams::{Streams, Strides, Successors, write_branch};
+use crate::{Branch, Op};
+
+/// Operations after which a block ends even without a branch.
+const MOST_OPS: usize = 256;
+
+/// Builds a trace from operations as they are executed.
+///
+/// Any operations make a trace that gives the same operations back.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    code: Code,
+    op_numbers: HashMap<OpKey, u32>,
+    block_numbers: HashMap<Vec<u32>, u32>,
+    threads: Vec<Writer>,
+}
+
+/// What tells static operations apart; cheaper to compare than the whole.
+type OpKey = (Key, u64);
+type Key = [u8; 24];
+
+#[derive(Debug, Default)]
+struct Writer {
+    told: ThreadTrace,
+    streams: Streams,
+    successors: Successors,
+    strides: Strides,
+    /// Operations of the block that is not yet complete.
+    open: Vec<u32>,
+    /// The branch that ended the last block; how it is written depends on the next block.
+    ended: Option<(Op, Branch)>,
+}
+
+impl Recorder {
+    /// A recorder that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next operation of thread `number`, threads being counted from 0.
+    pub fn push(&mut self, number: usize, op: &Op) {
+        let id = self.op_number(op);
+        let thread = self.thread(number);
+        thread.told.operations += 1;
+        thread.told.instructions += u64::from(op.first);
+        thread.open.push(id);
+        if let Some(data) = op.data {
+            let addresses = &mut thread.streams.addresses;
+            thread.strides.write(addresses, id, data.address);
+        }
+        if op.branch.is_some() || thread.open.len() == MOST_OPS {
+            self.end_block(number);
+            self.thread(number).ended = op.branch.map(|branch| (*op, branch));
+        }
+    }
+
+    /// Instructions taken so far of all threads.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        self.threads
+            .iter()
+            .map(|thread| thread.told.instructions)
+            .sum()
+    }
+
+    /// Names thread `number`.
+    pub fn name(&mut self, number: usize, name: &str) {
+        name.clone_into(&mut self.thread(number).told.name);
+    }
+
+    /// The trace of all that was taken.
+    #[must_use]
+    pub fn finish(mut self, about: About) -> Trace {
+        for number in 0..self.threads.len() {
+            self.end_block(number);
+            self.thread(number).end_branch(None);
+        }
+        let parts = self
+            .threads
+            .into_iter()
+            .map(|thread| (thread.told, thread.streams));
+        let (threads, streams) = parts.unzip();
+        Trace {
+            about,
+            threads,
+            code: self.code,
+            streams,
+        }
+    }
+
+    fn thread(&mut self, number: usize) -> &mut Writer {
+        if self.threads.len() <= number {
+            self.threads.resize_with(number + 1, Writer::default);
+        }
+        &mut self.threads[number]
+    }
+
+    fn op_number(&mut self, op: &Op) -> u32 {
+        let next = self.code.ops.len() as u32;
+        let number = *self.op_numbers.entry((key(op), op.address)).or_insert(next);
+        if number == next {
+            self.code.ops.push(bare(op));
+        }
+        number
+    }
+
+    fn end_block(&mut self, number: usize) {
+        let ops = std::mem::take(&mut self.thread(number).open);
+        let Some(&first) = ops.first() else { return };
+        let next = self.code.blocks.len() as u32;
+        let start = self.code.op(first).map(|op| op.address);
+        let block = *self.block_numbers.entry(ops).or_insert_with_key(|ops| {
+            self.code.blocks.push(ops.clone());
+            next
+        });
+        let thread = self.thread(number);
+        thread.end_branch(start);
+        let successors = &mut thread.streams.successors;
+        thread.successors.write(successors, block);
+    }
+}
+
+impl Writer {
+    fn end_branch(&mut self, next: Option<u64>) {
+        if let Some((op, branch)) = self.ended.take() {
+            write_branch(&mut self.streams, &op, branch, next);
+        }
+    }
+}
+
+/// All of an operation but its address and what only execution tells. No two of them share one.
+fn key(op: &Op) -> Key {
+    let mut key = [0; 24];
+    key[0] = op.length;
+    key[1] = op.kind.index() as u8;
+    key[2] = u8::from(op.first);
+    let registers = op.sources.iter().chain(&op.targets);
+    for (place, register) in registers.enumerate() {
+        key[3 + 2 * place] = u8::from(register.is_some());
+        key[4 + 2 * place] = register.map_or(0, |register| register.index() as u8);
+    }
+    if let Some(data) = op.data {
+        key[15] = 1 + u8::from(data.is_vector);
+        [key[16], key[17]] = data.bytes.to_le_bytes();
+    }
+    key[18] = op.branch.map_or(0, |branch| 1 + branch.turn as u8);
+    key
+}

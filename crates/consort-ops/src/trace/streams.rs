@@ -1,0 +1,139 @@
+//! What only execution tells: which block followed, where data lay, how branches went.
+//!
+//! Writing and reading keep the same expectations; what comes as expected is a zero.
+
+use super::bytes::{Reader, put_number, put_signed};
+use super::code::Code;
+use super::error::Damage;
+use crate::{Branch, Op};
+
+/// The branch went the other way than the block behind it tells.
+const OTHER_WAY: u8 = 1;
+/// The target is not the block behind it, and is written.
+const OWN_TARGET: u8 = 2;
+
+/// Bytes of one thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Streams {
+    pub(super) successors: Vec<u8>,
+    pub(super) outcomes: Vec<u8>,
+    pub(super) targets: Vec<u8>,
+    pub(super) addresses: Vec<u8>,
+}
+
+/// Which block is expected behind each; blocks are counted from 1, 0 is the beginning.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Successors {
+    last: u32,
+    behind: Vec<u32>,
+}
+
+impl Successors {
+    fn expected(&mut self) -> &mut u32 {
+        let last = self.last as usize;
+        if self.behind.len() <= last {
+            self.behind.resize(last + 1, 0);
+        }
+        &mut self.behind[last]
+    }
+
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, block: u32) {
+        let number = block + 1;
+        let expected = self.expected();
+        let as_expected = *expected == number;
+        *expected = number;
+        put_number(out, if as_expected { 0 } else { u64::from(number) });
+        self.last = number;
+    }
+
+    /// The next of `blocks` blocks; nothing at the end.
+    pub(super) fn read(&mut self, from: &mut Reader, blocks: usize) -> Result<Option<u32>, Damage> {
+        if from.is_at_end() {
+            return Ok(None);
+        }
+        let given = from.index()?;
+        let expected = self.expected();
+        let number = if given == 0 { *expected } else { given };
+        let block = number
+            .checked_sub(1)
+            .filter(|&block| (block as usize) < blocks);
+        let block = block.ok_or(Damage::Value)?;
+        *expected = number;
+        self.last = number;
+        Ok(Some(block))
+    }
+}
+
+/// Where each operation is expected to find its data: one stride on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Strides {
+    of: Vec<(u64, u64)>,
+}
+
+impl Strides {
+    fn entry(&mut self, op: u32) -> &mut (u64, u64) {
+        let op = op as usize;
+        if self.of.len() <= op {
+            self.of.resize(op + 1, (0, 0));
+        }
+        &mut self.of[op]
+    }
+
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, op: u32, address: u64) {
+        let (last, stride) = self.entry(op);
+        let step = address.wrapping_sub(*last);
+        put_signed(out, step.wrapping_sub(*stride));
+        (*last, *stride) = (address, step);
+    }
+
+    pub(super) fn read(&mut self, from: &mut Reader, op: u32) -> Result<u64, Damage> {
+        let difference = from.signed()?;
+        let (last, stride) = self.entry(op);
+        let step = stride.wrapping_add(difference);
+        let address = last.wrapping_add(step);
+        (*last, *stride) = (address, step);
+        Ok(address)
+    }
+}
+
+/// What a branch is expected to do when the block behind it, if there is one, starts at `next`.
+fn expected(op: &Op, next: Option<u64>) -> (bool, u64) {
+    let through = op.address.wrapping_add(u64::from(op.length));
+    let target = next.unwrap_or(through);
+    (target != through, target)
+}
+
+pub(super) fn write_branch(streams: &mut Streams, op: &Op, branch: Branch, next: Option<u64>) {
+    let (taken, target) = expected(op, next);
+    let mut flags = if branch.taken == taken { 0 } else { OTHER_WAY };
+    if branch.target != target {
+        flags |= OWN_TARGET;
+        put_signed(&mut streams.targets, branch.target.wrapping_sub(op.address));
+    }
+    streams.outcomes.push(flags);
+}
+
+pub(super) fn read_branch(
+    outcomes: &mut Reader,
+    targets: &mut Reader,
+    op: &Op,
+    branch: Branch,
+    next: Option<u64>,
+) -> Result<Branch, Damage> {
+    let (taken, mut target) = expected(op, next);
+    let flags = outcomes.byte()?;
+    if flags & OWN_TARGET != 0 {
+        target = op.address.wrapping_add(targets.signed()?);
+    }
+    let taken = taken != (flags & OTHER_WAY != 0);
+    Ok(Branch {
+        taken,
+        target,
+        ..branch
+    })
+}
+
+/// Address at which `block` begins, for what stands before it.
+pub(super) fn start(code: &Code, block: Option<u32>) -> Option<u64> {
+    block.and_then(|block| code.start(block))
+}

@@ -1,0 +1,333 @@
+//! A profile as a program file that the simulator takes.
+
+use std::fmt::Write;
+
+use consort_ops::Kind;
+use consort_ops::trace::Sampling;
+
+use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, WINDOWS, power_law};
+use crate::profile::Profile;
+
+/// The window, in instructions, for which a program file gives overlap.
+const REFERENCE_WINDOW: f64 = 128.0;
+/// The predictor, in KiB, for which it gives mispredictions, as an index of [`PREDICTOR_KIB`].
+const REFERENCE_PREDICTOR: usize = 3;
+/// Long misses per kilo-instruction below which what is told per miss says nothing.
+const FEW_MPKI: f64 = 0.05;
+/// The most that a program file takes of lines prefetched in vain per line.
+const MOST_EXCESS: f64 = 100.0;
+/// Index of [`CAPACITIES`] at which its miss curves begin.
+const CURVE_START: usize = 1;
+
+/// What stands in a program file besides what was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// Name of the program; other characters than a file may have are replaced.
+    pub name: &'a str,
+    /// The command, for the title.
+    pub command: &'a str,
+    /// Instructions that it executed.
+    pub executed: u64,
+    /// How it was sampled.
+    pub sampling: Option<Sampling>,
+}
+
+/// Shares of instructions as a program file has them. An instruction that loads and computes on
+/// general registers counts as the load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shares {
+    /// Floating point.
+    pub fp: f64,
+    /// Vectors of integers, and moves between vector registers.
+    pub vector: f64,
+    /// Everything else.
+    pub int: f64,
+    /// Loads.
+    pub load: f64,
+    /// Stores.
+    pub store: f64,
+    /// Branches.
+    pub branch: f64,
+}
+
+impl Profile {
+    /// Shares of the mix; they sum to 1.
+    #[must_use]
+    pub fn shares(&self) -> Shares {
+        let mix = &self.mix;
+        let of = |is: fn(Kind) -> bool| {
+            mix.share(is) * mix.all() as f64 / mix.instructions.max(1) as f64
+        };
+        let raw = [
+            of(Kind::is_floating),
+            of(|kind| matches!(kind, Kind::Vector | Kind::VectorMove)),
+            of(|kind| kind == Kind::Load),
+            of(|kind| kind == Kind::Store),
+            of(|kind| kind == Kind::Branch),
+        ];
+        // Strings have many accesses per instruction.
+        let sum = raw.iter().sum::<f64>().max(1.0);
+        let [fp, vector, load, store, branch] = raw.map(|share| rounded(share / sum));
+        let int = (1.0 - fp - vector - load - store - branch).max(0.0);
+        Shares {
+            fp,
+            vector,
+            int,
+            load,
+            store,
+            branch,
+        }
+    }
+
+    /// The law of ILP against the window.
+    #[must_use]
+    pub fn ilp_law(&self) -> PowerLaw {
+        law(&WINDOWS.map(|window| window as f64), &self.ilp)
+    }
+
+    /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`].
+    #[must_use]
+    pub fn branch_mpki(&self) -> [f64; PREDICTOR_KIB.len()] {
+        self.mispredictions.map(|missed| self.per_kilo(missed))
+    }
+
+    /// A count per thousand instructions.
+    #[must_use]
+    pub fn per_kilo(&self, count: u64) -> f64 {
+        1000.0 * count as f64 / self.mix.instructions.max(1) as f64
+    }
+
+    /// The program file.
+    #[must_use]
+    pub fn to_program_file(&self, told: &Told) -> String {
+        let mut out = head(told);
+        // Writing to a text does not fail.
+        let _ = self.write_phase(&mut out, told);
+        out
+    }
+
+    fn write_phase(&self, out: &mut String, told: &Told) -> std::fmt::Result {
+        let length = (told.executed as f64 / 1e9).clamp(1e-6, 1e6);
+        let Shares {
+            fp,
+            vector,
+            int,
+            load,
+            store,
+            branch,
+        } = self.shares();
+        let ilp = self.ilp_law();
+        let overlap = law(
+            &WINDOWS.map(|window| window as f64 / REFERENCE_WINDOW),
+            &self.mlp,
+        );
+        let missed = self.branch_mpki();
+        let growth = -law(&PREDICTOR_KIB.map(|kib| kib as f64), &missed).exponent;
+        let memory = &self.memory;
+        writeln!(out, "\n[[phase]]")?;
+        writeln!(out, "length_ginstr = {length:.6}")?;
+        writeln!(
+            out,
+            "mix = {{ fp = {fp:.4}, vector = {vector:.4}, int = {int:.4}, load = {load:.4}, store = {store:.4}, branch = {branch:.4} }} # profile"
+        )?;
+        writeln!(
+            out,
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3} }} # profile: windows of 16 to 1024, the law within {:.0} percent",
+            ilp.factor.clamp(0.01, 100.0),
+            ilp.exponent.clamp(0.0, 1.0),
+            self.use_distance.clamp(0.1, 1000.0),
+            100.0 * ilp.error
+        )?;
+        writeln!(
+            out,
+            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4} }} # profile: TAGE of 4 to 64 KiB",
+            missed[REFERENCE_PREDICTOR].min(1000.0 * branch),
+            growth.clamp(0.0, 2.0)
+        )?;
+        let curve = |misses: &[u64]| self.curve(misses);
+        writeln!(
+            out,
+            "data_mpki = [{}] # profile",
+            curve(&memory.data.misses)
+        )?;
+        writeln!(
+            out,
+            "# data_mpki, lines of 128 bytes: [{}]",
+            curve(&memory.data_128.misses)
+        )?;
+        writeln!(
+            out,
+            "instruction_mpki = [{}] # profile",
+            curve(&memory.code.misses)
+        )?;
+        writeln!(
+            out,
+            "# instruction_mpki, lines of 128 bytes: [{}]",
+            curve(&memory.code_128.misses)
+        )?;
+        writeln!(
+            out,
+            "mlp = {{ value = {:.4}, window_exponent = {:.4} }} # profile: independent misses of 1 MiB",
+            overlap.factor.clamp(1.0, 1000.0),
+            overlap.exponent.clamp(0.0, 2.0)
+        )?;
+        writeln!(
+            out,
+            "prefetch = {{ effectiveness = {:.4}, excess = {:.4} }} # profile: 16 streams, 8 lines ahead",
+            memory.prefetch_effectiveness,
+            self.prefetch_excess()
+        )?;
+        writeln!(
+            out,
+            "writeback_share = {:.4} # profile: at 1 MiB",
+            memory.writeback_share
+        )?;
+        writeln!(
+            out,
+            "page_spread = {:.4} # profile: 64 pages",
+            memory.page_spread.min(1.0)
+        )
+    }
+
+    /// Lines prefetched in vain per long miss; 0 where there are too few of these to tell.
+    fn prefetch_excess(&self) -> f64 {
+        if self.per_kilo(self.memory.long_misses) < FEW_MPKI {
+            return 0.0;
+        }
+        self.memory.prefetch_excess.min(MOST_EXCESS)
+    }
+
+    /// Misses per kilo-instruction from 8 KiB on, none above the one before.
+    fn curve(&self, misses: &[u64]) -> String {
+        let points = misses[CURVE_START..CAPACITIES.len()].iter();
+        let texts: Vec<_> = points
+            .map(|&count| format!("{:.4}", self.per_kilo(count).min(1000.0)))
+            .collect();
+        texts.join(", ")
+    }
+}
+
+fn head(told: &Told) -> String {
+    let how = match told.sampling {
+        None => "every instruction; data flow in one stretch of 65,536 of 16".to_owned(),
+        Some(s) => format!(
+            "windows of {} instructions every {}, each behind {} that warm caches; figures beyond what these fill are low",
+            s.window, s.every, s.warm
+        ),
+    };
+    format!(
+        "name = {}\ntitle = {}\nsuite = \"profiled\"\n\n[sources]\nprofile = {}\n",
+        quoted(&plain(told.name)),
+        quoted(told.command),
+        quoted(&format!("consort profile, one thread, user mode: {how}")),
+    )
+}
+
+/// The name with what workloads cannot have replaced.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    let plain: String = name
+        .chars()
+        .map(|c| if kept(c) { c } else { '_' })
+        .collect();
+    if plain.is_empty() {
+        "program".to_owned()
+    } else {
+        plain
+    }
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let escaped = text.chars().map(|c| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => " ".to_owned(),
+        c => c.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// The power law of measured values; constant and 0 where nothing was measured.
+fn law(x: &[f64], y: &[f64]) -> PowerLaw {
+    let points: Vec<_> = x.iter().copied().zip(y.iter().copied()).collect();
+    power_law(&points).unwrap_or(PowerLaw {
+        factor: 0.0,
+        exponent: 0.0,
+        error: 0.0,
+    })
+}
+
+/// Four decimals, as files have them.
+fn rounded(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profiler;
+    use crate::recorder::{Extent, Sink};
+    use consort_ops::{Access, Op, Register};
+
+    /// A loop that adds up an array of `bytes` bytes again and again.
+    fn sums(bytes: u64) -> Profile {
+        let mut profiler = Profiler::new(Extent::default(), false);
+        for i in 0..200_000 {
+            let mut load = Op::new(Kind::Load, 0x1000);
+            load.targets[0] = Some(Register::general(1));
+            load.data = Some(Access {
+                address: 0x10_0000 + i * 64 % bytes,
+                bytes: 8,
+                is_vector: false,
+            });
+            let mut add = Op::new(Kind::Integer, 0x1004);
+            add.sources = [
+                Some(Register::general(1)),
+                Some(Register::general(2)),
+                None,
+                None,
+            ];
+            add.targets[0] = Some(Register::general(2));
+            profiler.op(0, &load);
+            profiler.op(0, &add);
+        }
+        profiler.profile()
+    }
+
+    #[test]
+    fn a_program_that_is_known_is_found_again() {
+        let profile = sums(1 << 18);
+        let shares = profile.shares();
+        assert_eq!((shares.load, shares.int), (0.5, 0.5));
+        // One line per two instructions, again after 256 KiB.
+        assert!((profile.per_kilo(profile.memory.data.misses[5]) - 500.0).abs() < 1.0);
+        assert!(profile.per_kilo(profile.memory.data.misses[6]) < 11.0);
+        // The sum is a chain; each step adds two instructions.
+        assert!(
+            profile.ilp.iter().all(|ilp| (ilp - 2.0).abs() < 0.01),
+            "{:?}",
+            profile.ilp
+        );
+        assert!((profile.use_distance - 1.5).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_simulator_takes_the_file() {
+        let told = Told {
+            name: "a program*",
+            command: "a \"b\" \\c\n",
+            executed: 400_000,
+            sampling: None,
+        };
+        for profile in [
+            sums(1 << 18),
+            Profiler::new(Extent::default(), false).profile(),
+        ] {
+            let text = profile.to_program_file(&told);
+            let spec = consort_sim::program::parse("x.toml", &text);
+            assert!(spec.is_ok(), "{spec:?}\n{text}");
+            assert_eq!(spec.unwrap().name, "a_program_");
+        }
+    }
+}

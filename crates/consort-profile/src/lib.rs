@@ -1,0 +1,14 @@
+//! What a real program asks of a processor, measured while it runs.
+//!
+//! A program runs under QEMU's user-mode emulator with a plugin that reports every executed block
+//! and every access to memory ([`recorder`]). Blocks are decoded into operations
+//! ([`consort_ops::Op`]), which the meters of [`measure`] take; a [`Profiler`] has all of them, and
+//! its [`Profile`] becomes a program file that the simulator takes. docs/profiling.md is the tour.
+
+mod file;
+pub mod measure;
+mod profile;
+pub mod recorder;
+
+pub use file::{Shares, Told, plain};
+pub use profile::{Profile, Profiler};

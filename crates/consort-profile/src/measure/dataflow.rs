@@ -1,0 +1,298 @@
+//! Parallelism of the data-flow graph in windows of growing size.
+//!
+//! For each window of w instructions the graph is scheduled as on a machine of unlimited width
+//! that keeps w instructions in flight and retires them in order, where every instruction takes
+//! one cycle: an instruction starts when what it reads is there and the instruction w before it
+//! has retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3).
+//! Values pass through registers and through memory, by pieces of eight bytes.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use consort_ops::{Kind, Op, Register};
+
+use super::stack::Multiplied;
+
+/// Windows, instructions.
+pub const WINDOWS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
+
+const COUNT: usize = WINDOWS.len();
+/// Pieces of memory that are remembered; with more, all are forgotten.
+const MOST_PIECES: usize = 1 << 16;
+
+/// A cycle, or a group of misses, for each window.
+type Each = [u64; COUNT];
+
+/// Schedules, one per window, and groups of long misses that overlap.
+///
+/// A group begins with a long miss and takes in those that follow it within the window and do
+/// not depend on one of its own (Chou, Fahs and Abraham, ISCA 2004).
+#[derive(Debug, Clone)]
+pub struct Dataflow {
+    ready: Vec<Each>,
+    /// Group of misses on which a register depends, for each window.
+    tainted: Vec<Each>,
+    memory: HashMap<u64, (Each, Each), BuildHasherDefault<Multiplied>>,
+    /// When the last 1024 instructions had retired.
+    retired: Vec<Each>,
+    instructions: u64,
+    /// When the instruction that is being taken starts, and on which groups it depends.
+    start: Each,
+    taint: Each,
+    /// Whether an instruction is being taken.
+    open: bool,
+    written: Vec<Register>,
+    pieces: Vec<u64>,
+    groups: Each,
+    leaders: Each,
+    counted: bool,
+    cycles: Each,
+    counted_instructions: u64,
+    misses: u64,
+    counted_groups: Each,
+}
+
+impl Default for Dataflow {
+    fn default() -> Self {
+        Self {
+            ready: vec![[0; COUNT]; Register::COUNT],
+            tainted: vec![[0; COUNT]; Register::COUNT],
+            memory: HashMap::default(),
+            retired: vec![[0; COUNT]; WINDOWS[COUNT - 1]],
+            instructions: 0,
+            start: [0; COUNT],
+            taint: [0; COUNT],
+            open: false,
+            written: Vec::new(),
+            pieces: Vec::new(),
+            groups: [0; COUNT],
+            leaders: [0; COUNT],
+            counted: true,
+            cycles: [0; COUNT],
+            counted_instructions: 0,
+            misses: 0,
+            counted_groups: [0; COUNT],
+        }
+    }
+}
+
+impl Dataflow {
+    /// Has what follows count, or only pass.
+    pub fn count(&mut self, counts: bool) {
+        self.end();
+        self.counted = counts;
+    }
+
+    /// Takes an operation, and whether it is a load that misses for long.
+    pub fn op(&mut self, op: &Op, is_long_miss: bool) {
+        if op.first {
+            self.end();
+            self.begin();
+        }
+        for register in op.sources.into_iter().flatten() {
+            let (ready, taint) = (self.ready[register.index()], self.tainted[register.index()]);
+            self.wait(&ready, &taint);
+        }
+        if is_long_miss {
+            self.miss();
+        }
+        self.touch(op);
+        self.written.extend(op.targets.into_iter().flatten());
+    }
+
+    fn begin(&mut self) {
+        self.open = true;
+        let at = self.instructions as usize;
+        for (number, window) in WINDOWS.into_iter().enumerate() {
+            let places = self.retired.len();
+            self.start[number] = if at >= window {
+                self.retired[(at - window) % places][number]
+            } else {
+                0
+            };
+        }
+        self.taint = [0; COUNT];
+    }
+
+    fn wait(&mut self, ready: &Each, taint: &Each) {
+        for number in 0..COUNT {
+            self.start[number] = self.start[number].max(ready[number]);
+            self.taint[number] = self.taint[number].max(taint[number]);
+        }
+    }
+
+    fn touch(&mut self, op: &Op) {
+        let Some(data) = op.data else { return };
+        let last = data
+            .address
+            .saturating_add(u64::from(data.bytes.max(1)) - 1);
+        for piece in data.address >> 3..=last >> 3 {
+            if op.kind == Kind::Store {
+                self.pieces.push(piece);
+            } else if let Some((ready, taint)) = self.memory.get(&piece).copied() {
+                self.wait(&ready, &taint);
+            }
+        }
+    }
+
+    fn miss(&mut self) {
+        self.misses += u64::from(self.counted);
+        for (number, window) in WINDOWS.into_iter().enumerate() {
+            let group = self.groups[number];
+            let is_far = self.instructions - self.leaders[number] >= window as u64;
+            if group == 0 || is_far || self.taint[number] == group {
+                self.groups[number] += 1;
+                self.leaders[number] = self.instructions;
+                self.counted_groups[number] += u64::from(self.counted);
+            }
+            self.taint[number] = self.groups[number];
+        }
+    }
+
+    /// Ends the instruction that was being taken.
+    fn end(&mut self) {
+        if !std::mem::take(&mut self.open) {
+            return;
+        }
+        let done = self.start.map(|start| start + 1);
+        for register in self.written.drain(..) {
+            self.ready[register.index()] = done;
+            self.tainted[register.index()] = self.taint;
+        }
+        if self.memory.len() > MOST_PIECES {
+            self.memory.clear();
+        }
+        for piece in self.pieces.drain(..) {
+            self.memory.insert(piece, (done, self.taint));
+        }
+        self.retire(&done);
+    }
+
+    fn retire(&mut self, done: &Each) {
+        let places = self.retired.len();
+        let at = self.instructions as usize;
+        let before = if at == 0 {
+            [0; COUNT]
+        } else {
+            self.retired[(at - 1) % places]
+        };
+        let mut now = *done;
+        for number in 0..COUNT {
+            now[number] = now[number].max(before[number]);
+            if self.counted {
+                self.cycles[number] += now[number] - before[number];
+            }
+        }
+        self.retired[at % places] = now;
+        self.instructions += 1;
+        self.counted_instructions += u64::from(self.counted);
+    }
+
+    /// Instructions per cycle in each of [`WINDOWS`].
+    #[must_use]
+    pub fn ilp(&self) -> [f64; COUNT] {
+        self.cycles
+            .map(|cycles| self.counted_instructions as f64 / cycles.max(1) as f64)
+    }
+
+    /// Long misses that overlap in each of [`WINDOWS`]; 1 where there are none.
+    #[must_use]
+    pub fn mlp(&self) -> [f64; COUNT] {
+        let misses = self.misses;
+        self.counted_groups.map(|groups| {
+            if groups == 0 {
+                1.0
+            } else {
+                misses as f64 / groups as f64
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_ops::Access;
+
+    fn add(sources: &[u8], target: u8) -> Op {
+        let mut op = Op::new(Kind::Integer, 0);
+        for (place, &source) in op.sources.iter_mut().zip(sources) {
+            *place = Some(Register::general(source));
+        }
+        op.targets[0] = Some(Register::general(target));
+        op
+    }
+
+    fn access(kind: Kind, address: u64, register: u8) -> Op {
+        let mut op = if kind == Kind::Load {
+            add(&[], register)
+        } else {
+            Op::new(kind, 0)
+        };
+        op.kind = kind;
+        if kind == Kind::Store {
+            op.sources[0] = Some(Register::general(register));
+        }
+        op.data = Some(Access {
+            address,
+            bytes: 8,
+            is_vector: false,
+        });
+        op
+    }
+
+    fn schedule(ops: impl Iterator<Item = (Op, bool)>) -> Dataflow {
+        let mut graph = Dataflow::default();
+        ops.for_each(|(op, miss)| graph.op(&op, miss));
+        graph.count(false);
+        graph
+    }
+
+    #[test]
+    fn a_chain_has_no_parallelism_in_any_window() {
+        let ilp = schedule((0..4096).map(|_| (add(&[1], 1), false))).ilp();
+        assert_eq!(ilp, [1.0; COUNT]);
+    }
+
+    #[test]
+    fn independent_instructions_fill_every_window() {
+        let ilp = schedule((0..4096).map(|_| (add(&[], 1), false))).ilp();
+        assert_eq!(ilp, WINDOWS.map(|window| window as f64));
+    }
+
+    #[test]
+    fn chains_side_by_side_are_limited_by_window_and_by_number() {
+        // 32 chains, one step of each in turn: a window of 16 has one step in flight.
+        let ops = (0..32_768_u32).map(|i| (add(&[(i % 32) as u8], (i % 32) as u8), false));
+        let ilp = schedule(ops).ilp();
+        assert_eq!(ilp[0], 16.0);
+        assert!(ilp[1..].iter().all(|ilp| *ilp == 32.0), "{ilp:?}");
+    }
+
+    #[test]
+    fn values_pass_through_memory() {
+        let store_and_load = |i: u32| match i % 2 {
+            0 => (access(Kind::Store, 0x100, 1), false),
+            _ => (access(Kind::Load, 0x100, 1), false),
+        };
+        let ilp = schedule((0..4096).map(store_and_load)).ilp();
+        assert_eq!(ilp, [1.0; COUNT]);
+    }
+
+    #[test]
+    fn misses_overlap_unless_they_depend_on_each_other() {
+        let mut chase = access(Kind::Load, 0x100, 1);
+        chase.sources[0] = Some(Register::general(1));
+        let mlp = schedule((0..4096).map(|_| (chase, true))).mlp();
+        assert_eq!(mlp, [1.0; COUNT]);
+        // One independent miss in each 8 instructions.
+        let ops = (0..8192_u32).map(|i| match i % 8 {
+            0 => (access(Kind::Load, 0x100, 1), true),
+            _ => (add(&[], 2), false),
+        });
+        assert_eq!(
+            schedule(ops).mlp(),
+            WINDOWS.map(|window| window as f64 / 8.0)
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! Instructions by what they are for.
+
+use consort_ops::{Kind, Op};
+
+/// Counts of instructions and operations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mix {
+    /// Instructions.
+    pub instructions: u64,
+    /// Operations by [`Kind::index`].
+    pub operations: [u64; Kind::ALL.len()],
+    /// Loads and stores of floating-point or vector registers.
+    pub vector_accesses: u64,
+}
+
+impl Mix {
+    /// Takes an operation.
+    pub fn op(&mut self, op: &Op) {
+        self.instructions += u64::from(op.first);
+        self.operations[op.kind.index()] += 1;
+        self.vector_accesses += u64::from(op.data.is_some_and(|data| data.is_vector));
+    }
+
+    /// Operations of a kind.
+    #[must_use]
+    pub const fn of(&self, kind: Kind) -> u64 {
+        self.operations[kind.index()]
+    }
+
+    /// Operations of all kinds.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.operations.iter().sum()
+    }
+
+    /// Share of the operations that `is` picks, 0 to 1.
+    #[must_use]
+    pub fn share(&self, is: impl Fn(Kind) -> bool) -> f64 {
+        let picked = Kind::ALL.into_iter().filter(|&kind| is(kind));
+        picked.map(|kind| self.of(kind)).sum::<u64>() as f64 / self.all().max(1) as f64
+    }
+
+    /// Share of loads and stores that are of floating-point or vector registers, 0 to 1.
+    #[must_use]
+    pub fn vector_access_share(&self) -> f64 {
+        let accesses = self.of(Kind::Load) + self.of(Kind::Store);
+        self.vector_accesses as f64 / accesses.max(1) as f64
+    }
+}

@@ -1,0 +1,309 @@
+//! Misses of caches of many sizes at once, by LRU stack distance.
+//!
+//! An LRU cache holds the most recently used lines, so that one list in the order of use tells
+//! the misses of every size (Mattson et al., IBM Systems Journal 9(2), 1970). Only sizes that are
+//! powers of two are asked for: each line knows between which two sizes it lies, and a marker per
+//! size moves by one line per access, so that an access costs at most one step per size (Kim,
+//! Hill and Wood, SIGMETRICS 1991, section 3.3), which is logarithmic in the largest.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Sizes, bytes: 4 KiB to 64 MiB.
+pub const CAPACITIES: [u64; 15] = {
+    let mut sizes = [0; 15];
+    let mut i = 0;
+    while i < 15 {
+        sizes[i] = 4096 << i;
+        i += 1;
+    }
+    sizes
+};
+
+const SIZES: usize = CAPACITIES.len();
+const NONE: u32 = u32::MAX;
+
+/// Misses and written-back lines at each of [`CAPACITIES`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Depths {
+    /// Accesses.
+    pub accesses: u64,
+    /// Misses; first uses of a line are misses everywhere.
+    pub misses: [u64; SIZES],
+    /// First uses of a line.
+    pub first_uses: u64,
+    /// Lines that left a cache of each size written to.
+    pub written_back: [u64; SIZES],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    line: u64,
+    newer: u32,
+    older: u32,
+    /// How many sizes do not hold it.
+    group: u8,
+    /// Sizes, as bits, in which it was written to.
+    dirty: u16,
+}
+
+/// Lines in the order of use.
+#[derive(Debug, Clone)]
+pub struct LruStack {
+    line_shift: u32,
+    nodes: Vec<Node>,
+    places: HashMap<u64, u32, BuildHasherDefault<Multiplied>>,
+    newest: u32,
+    oldest: u32,
+    /// For each size, the oldest line that it holds once it is full.
+    markers: [u32; SIZES],
+    /// Whether what happens counts.
+    counts: bool,
+    depths: Depths,
+}
+
+impl LruStack {
+    /// A stack of lines of 2^`line_shift` bytes on which nothing lies.
+    #[must_use]
+    pub fn new(line_shift: u32) -> Self {
+        Self {
+            line_shift,
+            nodes: Vec::new(),
+            places: HashMap::default(),
+            newest: NONE,
+            oldest: NONE,
+            markers: [NONE; SIZES],
+            counts: true,
+            depths: Depths::default(),
+        }
+    }
+
+    /// Has what follows count, or only move lines.
+    pub const fn count(&mut self, counts: bool) {
+        self.counts = counts;
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn depths(&self) -> &Depths {
+        &self.depths
+    }
+
+    /// How many of [`CAPACITIES`], from the smallest, do not hold the line of `address`.
+    #[must_use]
+    pub fn group(&self, address: u64) -> usize {
+        let place = self.places.get(&(address >> self.line_shift));
+        place.map_or(SIZES, |&place| {
+            usize::from(self.nodes[place as usize].group)
+        })
+    }
+
+    /// Uses the line of `address`; gives how many of the sizes missed it.
+    pub fn access(&mut self, address: u64, write: bool) -> usize {
+        let line = address >> self.line_shift;
+        let place = self.places.get(&line).copied();
+        let group = match place {
+            Some(place) => self.touch(place),
+            None => self.bring(line),
+        };
+        self.nodes[self.newest as usize].dirty |= if write { u16::MAX } else { 0 };
+        if self.counts {
+            self.depths.accesses += 1;
+            self.depths.first_uses += u64::from(place.is_none());
+            self.depths.misses[..group]
+                .iter_mut()
+                .for_each(|misses| *misses += 1);
+        }
+        group
+    }
+
+    fn touch(&mut self, place: u32) -> usize {
+        let group = usize::from(self.nodes[place as usize].group);
+        if place != self.newest {
+            self.demote(group, Some(place));
+            self.unlink(place);
+            self.push(place);
+        }
+        group
+    }
+
+    fn bring(&mut self, line: u64) -> usize {
+        let place = self.nodes.len() as u32;
+        self.demote(SIZES, None);
+        self.nodes.push(Node {
+            line,
+            newer: NONE,
+            older: NONE,
+            group: 0,
+            dirty: 0,
+        });
+        self.places.insert(line, place);
+        self.push(place);
+        self.fill();
+        self.forget();
+        SIZES
+    }
+
+    /// Makes room in the sizes that do not hold what is used: the oldest line of each leaves it.
+    /// Where `used` is itself such a marker, the line before it takes its place.
+    fn demote(&mut self, sizes: usize, used: Option<u32>) {
+        for size in 0..SIZES {
+            let marker = self.markers[size];
+            if marker == NONE {
+                break;
+            }
+            let leaves = size < sizes;
+            if leaves || used == Some(marker) {
+                self.markers[size] = self.nodes[marker as usize].newer;
+            }
+            if leaves {
+                self.leave(marker, size);
+            }
+        }
+    }
+
+    fn leave(&mut self, place: u32, size: usize) {
+        let node = &mut self.nodes[place as usize];
+        node.group = size as u8 + 1;
+        let bit = 1 << size;
+        let written = node.dirty & bit != 0;
+        node.dirty &= !bit;
+        self.depths.written_back[size] += u64::from(written && self.counts);
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Node { newer, older, .. } = self.nodes[place as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.nodes[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.nodes[older as usize].newer = newer,
+        }
+    }
+
+    fn push(&mut self, place: u32) {
+        let before = self.newest;
+        let node = &mut self.nodes[place as usize];
+        (node.newer, node.older, node.group) = (NONE, before, 0);
+        match before {
+            NONE => self.oldest = place,
+            before => self.nodes[before as usize].newer = place,
+        }
+        self.newest = place;
+    }
+
+    /// Sets the marker of a size that has just become full.
+    fn fill(&mut self) {
+        let lines = self.places.len() as u64;
+        for (marker, size) in self.markers.iter_mut().zip(CAPACITIES) {
+            if size >> self.line_shift == lines {
+                *marker = self.oldest;
+            }
+        }
+    }
+
+    /// Keeps of what no size holds only the line that has just left: it misses everywhere anyway.
+    fn forget(&mut self) {
+        let most = (CAPACITIES[SIZES - 1] >> self.line_shift) + 1;
+        if self.places.len() as u64 <= most {
+            return;
+        }
+        let old = self.oldest;
+        self.unlink(old);
+        self.places.remove(&self.nodes[old as usize].line);
+        self.reuse(old);
+    }
+
+    /// Moves the newest node, which is the last in memory, into the free place.
+    fn reuse(&mut self, free: u32) {
+        let last = self.nodes.len() as u32 - 1;
+        let node = self.nodes.swap_remove(free as usize);
+        debug_assert!(!self.places.contains_key(&node.line));
+        if free == last {
+            return;
+        }
+        let moved = self.nodes[free as usize];
+        self.places.insert(moved.line, free);
+        self.newest = free;
+        self.nodes[moved.older as usize].newer = free;
+    }
+}
+
+/// Hash of a number by multiplication (Knuth, The Art of Computer Programming 3, 6.4).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Multiplied(u64);
+
+impl Hasher for Multiplied {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The depth of each access in a plain list, and lines written back, size by size.
+    fn plainly(accesses: &[(u64, bool)]) -> Depths {
+        let mut depths = Depths::default();
+        for (size, capacity) in CAPACITIES.iter().enumerate() {
+            let mut list: Vec<(u64, bool)> = Vec::new();
+            for &(line, write) in accesses {
+                let at = list.iter().position(|(held, _)| *held == line);
+                let mut used = at.map(|at| list.remove(at));
+                depths.misses[size] += u64::from(used.is_none());
+                let (_, dirty) = used.get_or_insert((line, false));
+                list.insert(0, (line, *dirty || write));
+                if list.len() as u64 > capacity / 64 {
+                    let (_, dirty) = list.pop().unwrap();
+                    depths.written_back[size] += u64::from(dirty);
+                }
+            }
+        }
+        depths
+    }
+
+    proptest! {
+        #[test]
+        fn every_size_misses_as_a_cache_of_that_size(
+            steps in prop::collection::vec((0_u64..200, 0_u64..400, any::<bool>()), 1..1500),
+        ) {
+            let accesses: Vec<_> = steps.iter().enumerate()
+                .map(|(i, (near, far, write))| (if i % 3 == 0 { *far } else { *near }, *write))
+                .collect();
+            let mut stack = LruStack::new(6);
+            for (line, write) in &accesses {
+                stack.access(line * 64, *write);
+            }
+            let expected = plainly(&accesses);
+            prop_assert_eq!(stack.depths().misses, expected.misses);
+            prop_assert_eq!(stack.depths().written_back, expected.written_back);
+        }
+    }
+
+    #[test]
+    fn a_stream_beyond_the_largest_size_misses_everywhere() {
+        let mut stack = LruStack::new(6);
+        for round in 0..2 {
+            for line in 0..(3 << 19) {
+                let group = stack.access(line * 64, false);
+                assert_eq!(group, SIZES, "round {round} line {line}");
+            }
+        }
+        assert_eq!(stack.places.len(), (1 << 20) + 1);
+    }
+}

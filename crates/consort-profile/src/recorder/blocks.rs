@@ -1,0 +1,129 @@
+//! Blocks of code as the emulator translated them, decoded into operations.
+
+use consort_isa::operations;
+use consort_ops::{Kind, Op};
+
+use super::RecordError;
+
+const GARBLED: RecordError = RecordError::Garbled { at: "a block" };
+
+/// One instruction of a block.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Instruction {
+    /// Operations without what only execution tells.
+    pub(super) ops: Vec<Op>,
+    /// Whether it repeats itself, one round per execution.
+    pub(super) repeats: bool,
+}
+
+/// A block: instructions from its start to its only exit.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Block {
+    pub(super) start: u64,
+    pub(super) instructions: Vec<Instruction>,
+}
+
+impl Block {
+    /// Address of the last instruction if that repeats itself.
+    pub(super) fn repeated_at(&self) -> Option<u64> {
+        let last = self.instructions.last().filter(|last| last.repeats)?;
+        last.ops.first().map(|op| op.address)
+    }
+}
+
+/// Blocks by their number.
+#[derive(Debug, Default)]
+pub(super) struct Blocks(Vec<Block>);
+
+impl Blocks {
+    pub(super) fn get(&self, number: u64) -> Option<&Block> {
+        self.0.get(usize::try_from(number).ok()?)
+    }
+
+    /// Takes descriptions: number, instructions, start, and each one's length and bytes.
+    pub(super) fn describe(&mut self, mut bytes: &[u8]) -> Result<(), RecordError> {
+        while !bytes.is_empty() {
+            let number = u32::from_le_bytes(*take(&mut bytes)?);
+            let count = u32::from_le_bytes(*take(&mut bytes)?);
+            let start = u64::from_le_bytes(*take(&mut bytes)?);
+            if number as usize != self.0.len() {
+                return Err(GARBLED);
+            }
+            self.0.push(block(&mut bytes, start, count)?);
+        }
+        Ok(())
+    }
+}
+
+fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Result<&'a [u8; N], RecordError> {
+    let (taken, rest) = bytes.split_first_chunk().ok_or(GARBLED)?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+fn block(bytes: &mut &[u8], start: u64, count: u32) -> Result<Block, RecordError> {
+    let mut address = start;
+    let mut instructions = Vec::new();
+    for _ in 0..count {
+        let [length] = *take(bytes)?;
+        let (code, rest) = bytes.split_at_checked(usize::from(length)).ok_or(GARBLED)?;
+        *bytes = rest;
+        instructions.push(instruction(code, address));
+        address += u64::from(length);
+    }
+    Ok(Block {
+        start,
+        instructions,
+    })
+}
+
+/// What cannot be decoded here, though the emulator executes it, is one operation of no kind.
+fn instruction(code: &[u8], address: u64) -> Instruction {
+    let unknown = || {
+        let mut op = Op::new(Kind::Other, address);
+        op.length = u8::try_from(code.len()).unwrap_or(15);
+        vec![op]
+    };
+    Instruction {
+        ops: operations(code, address).unwrap_or_else(|_| unknown()),
+        repeats: is_repeated(code),
+    }
+}
+
+/// Whether the code is a string instruction behind a repeat prefix (Intel, Software Developer's
+/// Manual, volume 2, REP/REPE/REPZ/REPNE/REPNZ).
+fn is_repeated(code: &[u8]) -> bool {
+    let prefix = |byte: &u8| matches!(byte, 0x66 | 0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let end = code.iter().position(|byte| !prefix(byte)).unwrap_or(0);
+    let (prefixes, operation) = code.split_at(end);
+    let repeats = prefixes.iter().any(|byte| matches!(byte, 0xf2 | 0xf3));
+    repeats && matches!(operation, [0xa4..=0xa7 | 0xaa..=0xaf])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_strings_are_told_from_other_uses_of_the_prefix() {
+        assert!(is_repeated(&[0xf3, 0xa4]));
+        assert!(is_repeated(&[0xf3, 0x48, 0xab]));
+        assert!(!is_repeated(&[0xa4]));
+        // addss, and a return behind the prefix.
+        assert!(!is_repeated(&[0xf3, 0x0f, 0x58, 0xc1]));
+        assert!(!is_repeated(&[0xf3, 0xc3]));
+    }
+
+    #[test]
+    fn descriptions_make_blocks() {
+        let mut bytes = vec![0, 0, 0, 0, 2, 0, 0, 0];
+        bytes.extend(0x1000_u64.to_le_bytes());
+        bytes.extend([1, 0x90, 1, 0xc3]);
+        let mut blocks = Blocks::default();
+        blocks.describe(&bytes).unwrap();
+        let block = blocks.get(0).unwrap();
+        assert_eq!(block.instructions[1].ops[0].address, 0x1001);
+        assert!(blocks.describe(&bytes).is_err(), "numbers do not repeat");
+        assert!(Blocks::default().describe(&bytes[..17]).is_err());
+    }
+}

@@ -1,0 +1,329 @@
+//! One thread's words made into operations.
+
+use consort_ops::{Branch, Kind, Op, Turn};
+
+use super::RecordError;
+use super::blocks::Blocks;
+use super::wire::words;
+
+const ADDRESS: u64 = (1 << 50) - 1;
+const LOW_60: u64 = (1 << 60) - 1;
+
+/// What a recording is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing is recorded.
+    Skip,
+    /// What is recorded warms caches and predictors.
+    Warm,
+    /// What is recorded counts.
+    Window,
+}
+
+/// Hears what threads execute. Threads are counted from 0, the first being the one that the
+/// program started with.
+pub trait Sink {
+    /// `thread` executed an operation.
+    fn op(&mut self, thread: usize, op: &Op);
+
+    /// `thread` entered a stage after having executed so many instructions.
+    fn stage(&mut self, thread: usize, stage: Stage, executed: u64);
+
+    /// `thread` entered the kernel for a call with this number.
+    fn system_call(&mut self, thread: usize, number: u64) {
+        let _ = (thread, number);
+    }
+}
+
+/// Access to memory as the emulator reports it.
+#[derive(Debug, Clone, Copy)]
+struct Word {
+    address: u64,
+    bytes: u64,
+    instruction: usize,
+    store: bool,
+    taken: bool,
+}
+
+impl Word {
+    const fn new(word: u64) -> Self {
+        Self {
+            // Addresses of user programs are below 2^47.
+            address: word & ADDRESS,
+            bytes: 1 << (word >> 59 & 7),
+            instruction: (word >> 50 & 0x1ff) as usize,
+            store: word >> 62 & 1 == 1,
+            taken: false,
+        }
+    }
+}
+
+/// A thread whose last block waits for where it went on.
+#[derive(Debug)]
+pub(super) struct Lane {
+    thread: usize,
+    /// Number of the block that is being executed.
+    block: Option<u64>,
+    accesses: Vec<Word>,
+    /// Address of the repeated instruction that the block before ended with.
+    repeated: Option<u64>,
+    heard: u64,
+}
+
+impl Lane {
+    pub(super) const fn new(thread: usize) -> Self {
+        Self {
+            thread,
+            block: None,
+            accesses: Vec::new(),
+            repeated: None,
+            heard: 0,
+        }
+    }
+
+    /// Instructions heard of.
+    pub(super) const fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    pub(super) fn hear(
+        &mut self,
+        bytes: &[u8],
+        blocks: &Blocks,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RecordError> {
+        for word in words(bytes) {
+            match word >> 60 {
+                8 => self.enter(word & LOW_60, blocks, sink)?,
+                9 => self.change(word, blocks, sink)?,
+                10 => sink.system_call(self.thread, word & LOW_60),
+                11 => {}
+                _ => self.accesses.push(Word::new(word)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self, blocks: &Blocks, sink: &mut dyn Sink) {
+        self.emit(blocks, None, sink);
+    }
+
+    fn enter(
+        &mut self,
+        number: u64,
+        blocks: &Blocks,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RecordError> {
+        let garbled = RecordError::Garbled { at: "an execution" };
+        let block = blocks.get(number).ok_or(garbled)?;
+        self.emit(blocks, Some(block.start), sink);
+        self.block = Some(number);
+        self.accesses.clear();
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        word: u64,
+        blocks: &Blocks,
+        sink: &mut dyn Sink,
+    ) -> Result<(), RecordError> {
+        let stage = match word >> 56 & 0xf {
+            0 => Stage::Skip,
+            1 => Stage::Warm,
+            2 => Stage::Window,
+            _ => return Err(RecordError::Garbled { at: "a stage" }),
+        };
+        self.emit(blocks, None, sink);
+        self.repeated = None;
+        sink.stage(self.thread, stage, word & (LOW_60 >> 4));
+        Ok(())
+    }
+
+    /// Tells of the block that is complete, with where execution went on.
+    fn emit(&mut self, blocks: &Blocks, next: Option<u64>, sink: &mut dyn Sink) {
+        let Some(block) = self.block.take().and_then(|number| blocks.get(number)) else {
+            return;
+        };
+        let goes_on = self.repeated == Some(block.start);
+        let count = block.instructions.len();
+        let mut accesses = std::mem::take(&mut self.accesses);
+        let mut rest = &mut accesses[..];
+        for (number, instruction) in block.instructions.iter().enumerate() {
+            let end = rest.iter().position(|word| word.instruction != number);
+            let (own, behind) = rest.split_at_mut(end.unwrap_or(rest.len()));
+            rest = behind;
+            let first = !(number == 0 && goes_on);
+            let next = next.filter(|_| number + 1 == count);
+            tell(self.thread, &instruction.ops, own, next, first, sink);
+        }
+        self.heard += count as u64 - u64::from(goes_on);
+        self.repeated = block.repeated_at();
+        accesses.clear();
+        self.accesses = accesses;
+    }
+}
+
+fn tell(
+    thread: usize,
+    ops: &[Op],
+    accesses: &mut [Word],
+    next: Option<u64>,
+    mut first: bool,
+    sink: &mut dyn Sink,
+) {
+    for template in ops {
+        let mut op = *template;
+        if op.data.is_some() && !locate(&mut op, accesses) {
+            continue;
+        }
+        op.first = std::mem::take(&mut first);
+        if let Some(branch) = op.branch {
+            op.branch = Some(outcome(&op, branch, next));
+        }
+        sink.op(thread, &op);
+    }
+}
+
+/// Finds where the operation's data was; nowhere when it did not come to an access. What the
+/// emulator does in pieces is put together; what it reads and writes in one is told once.
+fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
+    let store = op.kind == Kind::Store;
+    let free = accesses
+        .iter()
+        .position(|word| !word.taken && word.store == store);
+    let Some(at) = free.or_else(|| accesses.len().checked_sub(1)) else {
+        return false;
+    };
+    let Some(data) = &mut op.data else {
+        return false;
+    };
+    data.address = accesses[at].address;
+    let mut end = data.address;
+    for word in &mut accesses[at..] {
+        let follows = word.store == store && word.address == end;
+        if !follows || (data.bytes > 0 && end - data.address >= u64::from(data.bytes)) {
+            break;
+        }
+        word.taken = true;
+        end += word.bytes;
+    }
+    if data.bytes == 0 {
+        data.bytes = u16::try_from(end - data.address).unwrap_or(u16::MAX);
+    }
+    true
+}
+
+/// How a branch went that was followed by code at `next`; as expected where nothing followed.
+fn outcome(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
+    let through = op.address.wrapping_add(u64::from(op.length));
+    let target = next.unwrap_or(through);
+    Branch {
+        taken: target != through || branch.turn != Turn::Conditional,
+        target,
+        ..branch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_ops::Access;
+
+    #[derive(Default)]
+    struct Heard(Vec<Op>);
+
+    impl Sink for Heard {
+        fn op(&mut self, _: usize, op: &Op) {
+            self.0.push(*op);
+        }
+
+        fn stage(&mut self, _: usize, _: Stage, _: u64) {}
+    }
+
+    const BLOCK: u64 = 8 << 60;
+
+    fn described(blocks: &[(u64, &[&[u8]])]) -> Blocks {
+        let mut bytes = Vec::new();
+        for (number, (start, code)) in (0_u32..).zip(blocks) {
+            bytes.extend(number.to_le_bytes());
+            bytes.extend((code.len() as u32).to_le_bytes());
+            bytes.extend(start.to_le_bytes());
+            for code in *code {
+                bytes.push(code.len() as u8);
+                bytes.extend(*code);
+            }
+        }
+        let mut described = Blocks::default();
+        described.describe(&bytes).unwrap();
+        described
+    }
+
+    fn heard(blocks: &Blocks, words: &[u64]) -> Vec<Op> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut sink = Heard::default();
+        let mut lane = Lane::new(0);
+        lane.hear(&bytes, blocks, &mut sink).unwrap();
+        lane.finish(blocks, &mut sink);
+        sink.0
+    }
+
+    fn access(op: &Op) -> (u64, u16) {
+        let Access { address, bytes, .. } = op.data.unwrap();
+        (address, bytes)
+    }
+
+    #[test]
+    fn branches_went_where_the_next_block_is() {
+        // jne to 0x1000, at 0x1000.
+        let blocks = described(&[(0x1000, &[&[0x75, 0xfe]]), (0x1002, &[&[0x90]])]);
+        let ops = heard(&blocks, &[BLOCK, BLOCK, BLOCK | 1]);
+        let taken: Vec<_> = ops
+            .iter()
+            .filter_map(|op| op.branch)
+            .map(|b| b.taken)
+            .collect();
+        assert_eq!(taken, [true, false]);
+        assert_eq!(ops[1].branch.unwrap().target, 0x1002);
+    }
+
+    #[test]
+    fn pieces_of_an_access_are_one() {
+        // movups xmm0, [rax]: two pieces of 8 bytes.
+        let blocks = described(&[(0x1000, &[&[0x0f, 0x10, 0x00]])]);
+        let ops = heard(&blocks, &[BLOCK, 3 << 59 | 0x8000, 3 << 59 | 0x8008]);
+        assert_eq!(ops.len(), 1);
+        assert_eq!(access(&ops[0]), (0x8000, 16));
+    }
+
+    #[test]
+    fn an_atomic_update_is_read_where_it_is_written() {
+        // lock inc dword [rax], reported as one access.
+        let blocks = described(&[(0x1000, &[&[0xf0, 0xff, 0x00]])]);
+        let ops = heard(&blocks, &[BLOCK, 1 << 62 | 2 << 59 | 0x8000]);
+        assert_eq!(ops.len(), 3);
+        assert_eq!(
+            (access(&ops[0]), access(&ops[2])),
+            ((0x8000, 4), (0x8000, 4))
+        );
+    }
+
+    #[test]
+    fn a_repeated_instruction_counts_once() {
+        // rep stosb, three rounds and the look that finds nothing left.
+        let blocks = described(&[(0x1000, &[&[0xf3, 0xaa]]), (0x1002, &[&[0x90]])]);
+        let store = |address: u64| 1 << 62 | address;
+        let words = [BLOCK, store(0x80), BLOCK, store(0x81), BLOCK, BLOCK | 1];
+        let ops = heard(&blocks, &words);
+        assert_eq!(ops.iter().filter(|op| op.first).count(), 2);
+        assert_eq!(ops.iter().filter(|op| op.kind == Kind::Store).count(), 2);
+    }
+
+    #[test]
+    fn what_was_never_described_is_an_error() {
+        let mut lane = Lane::new(0);
+        let bytes = (BLOCK | 7).to_le_bytes();
+        let error = lane.hear(&bytes, &Blocks::default(), &mut Heard::default());
+        assert!(error.is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! Running a program under QEMU's user-mode emulator and hearing what it executes.
+
+mod blocks;
+mod error;
+mod instrumenter;
+mod lane;
+mod program;
+mod wire;
+
+pub use error::RecordError;
+pub use lane::{Sink, Stage};
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Child, Command, ExitStatus};
+
+use consort_ops::trace::Sampling;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+/// Lowest number of the descriptor through which the emulator reports: out of programs' way.
+const HIGH: i32 = 600;
+
+/// What is recorded of a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Instructions that pass before anything is recorded.
+    pub skip: u64,
+    /// Instructions after which the program is ended, counting those of windows; no limit
+    /// where there is none.
+    pub limit: Option<u64>,
+    /// Which instructions are recorded; all where there is none.
+    pub sampling: Option<Sampling>,
+}
+
+/// Where what the program prints goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Where this process's output goes.
+    Same,
+    /// To this process's standard error.
+    Aside,
+}
+
+/// How a recording went.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Instructions that all threads executed, recorded or not; the last heard of where the
+    /// program was killed.
+    pub executed: u64,
+    /// How the emulator ended, which is how the program did.
+    pub status: ExitStatus,
+    /// Why there is no more.
+    pub reason: EndReason,
+}
+
+/// Why a recording ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// The program exited.
+    Exited,
+    /// The limit was reached; the program was ended.
+    Limit,
+    /// The program replaced itself by another.
+    Replaced,
+    /// It was killed, or closed what it reports through.
+    Cut,
+}
+
+/// Runs `command` and tells `sink` what it executes. Its input is this process's.
+///
+/// While it runs, an interrupt from the terminal ends the program and not the recording: what was
+/// heard by then counts.
+///
+/// # Errors
+///
+/// [`RecordError`] if it cannot be run, or executes what is not known here.
+pub fn record(
+    command: &[OsString],
+    extent: Extent,
+    output: Output,
+    sink: &mut dyn Sink,
+) -> Result<Ended, RecordError> {
+    let program = program::resolve(command)?;
+    let instrumenter = instrumenter::Instrumenter::find()?;
+    let (from, to) =
+        nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(RecordError::start)?;
+    // Larger is faster; what the system gives will do.
+    let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(1 << 20));
+    let _unharmed = Uninterrupted::new();
+    let mut child = start(&instrumenter, &program, extent, output, &to)?;
+    // Else there would be no end of what is heard.
+    drop(to);
+    let heard = wire::hear(File::from(from), sink);
+    if heard.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(RecordError::wait)?;
+    let (executed, reason) = heard?;
+    Ok(Ended {
+        executed,
+        status,
+        reason,
+    })
+}
+
+fn start(
+    instrumenter: &instrumenter::Instrumenter,
+    program: &program::Program,
+    extent: Extent,
+    output: Output,
+    to: &OwnedFd,
+) -> Result<Child, RecordError> {
+    let channel = inherited(to)?;
+    let mut emulator = Command::new(instrumenter.emulator());
+    emulator.args(["-cpu", instrumenter::PROCESSOR, "-plugin"]);
+    emulator.arg(instrumenter.plugin_argument(channel.as_raw_fd(), extent));
+    emulator.arg("-0").arg(&program.name);
+    emulator.arg(&program.path).args(&program.arguments);
+    if output == Output::Aside {
+        emulator.stdout(std::io::stderr());
+    }
+    emulator.spawn().map_err(RecordError::spawn)
+}
+
+/// The descriptor under a high number, kept by what is started.
+fn inherited(of: &OwnedFd) -> Result<OwnedFd, RecordError> {
+    let number = fcntl(of, FcntlArg::F_DUPFD(HIGH)).or_else(|_| fcntl(of, FcntlArg::F_DUPFD(3)));
+    let number = number.map_err(RecordError::start)?;
+    // SAFETY: the number was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Keeps interrupts from the terminal away from this thread as long as it lives. One that came
+/// meanwhile was for the program, which it has ended, and is taken off.
+struct Uninterrupted(SigSet);
+
+impl Uninterrupted {
+    fn new() -> Option<Self> {
+        let before = SigSet::thread_get_mask().ok()?;
+        SigSet::from(Signal::SIGINT).thread_block().ok()?;
+        Some(Self(before))
+    }
+}
+
+impl Drop for Uninterrupted {
+    fn drop(&mut self) {
+        let interrupt = SigSet::from(Signal::SIGINT);
+        if let Ok(pending) = SignalFd::with_flags(&interrupt, SfdFlags::SFD_NONBLOCK) {
+            while let Ok(Some(_)) = pending.read_signal() {}
+        }
+        let _ = self.0.thread_set_mask();
+    }
+}

@@ -1,0 +1,88 @@
+//! What the plugin sends, as plugin/recorder.c writes it.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read};
+
+use super::blocks::Blocks;
+use super::lane::Lane;
+use super::{EndReason, RecordError, Sink};
+
+const DESCRIBED: u32 = 1;
+const EXECUTED: u32 = 2;
+const FINISHED: u32 = 3;
+/// Largest part that is sent, bytes.
+const MOST_BYTES: u64 = 1 << 21;
+
+/// Tells `sink` all that comes from `channel`; gives the instructions executed and why it ended.
+pub(super) fn hear(
+    channel: impl Read,
+    sink: &mut dyn Sink,
+) -> Result<(u64, EndReason), RecordError> {
+    let mut channel = BufReader::with_capacity(1 << 20, channel);
+    let mut blocks = Blocks::default();
+    let mut lanes: BTreeMap<u32, Lane> = BTreeMap::new();
+    let mut ended = None;
+    while let Some((kind, thread, bytes)) = part(&mut channel)? {
+        match kind {
+            DESCRIBED => blocks.describe(&bytes)?,
+            EXECUTED => {
+                let number = thread as usize;
+                let lane = lanes.entry(thread).or_insert_with(|| Lane::new(number));
+                lane.hear(&bytes, &blocks, sink)?;
+            }
+            FINISHED => ended = Some(end(&bytes)?),
+            _ => return Err(RecordError::Garbled { at: "a part" }),
+        }
+    }
+    for lane in lanes.values_mut() {
+        lane.finish(&blocks, sink);
+    }
+    let heard = lanes.values().map(Lane::heard).sum();
+    Ok(ended.unwrap_or((heard, EndReason::Cut)))
+}
+
+type Part = (u32, u32, Vec<u8>);
+
+/// The next part; nothing when the emulator has gone, be it in the middle of one.
+fn part(channel: &mut impl Read) -> Result<Option<Part>, RecordError> {
+    let mut header = [0; 16];
+    if !filled(channel, &mut header)? {
+        return Ok(None);
+    }
+    let number = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let length = u64::from(number(8)) | u64::from(number(12)) << 32;
+    if length > MOST_BYTES {
+        return Err(RecordError::Garbled { at: "a length" });
+    }
+    let mut bytes = vec![0; length as usize];
+    let whole = filled(channel, &mut bytes)?;
+    Ok(whole.then(|| (number(0), number(4), bytes)))
+}
+
+fn filled(channel: &mut impl Read, into: &mut [u8]) -> Result<bool, RecordError> {
+    match channel.read_exact(into) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(RecordError::system("hear from the emulator", error)),
+    }
+}
+
+fn end(bytes: &[u8]) -> Result<(u64, EndReason), RecordError> {
+    let mut words = words(bytes);
+    let reason = match words.next() {
+        Some(0) => EndReason::Exited,
+        Some(1) => EndReason::Limit,
+        Some(2) => EndReason::Replaced,
+        _ => return Err(RecordError::Garbled { at: "the end" }),
+    };
+    let executed = words.next().ok_or(RecordError::Garbled { at: "the end" })?;
+    Ok((executed, reason))
+}
+
+/// Little-endian words of 64 bits.
+pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word))
+}

@@ -1,0 +1,270 @@
+//! Entries of buffers, and how threads of a core divide them.
+
+use consort_sim::machine::detail::{BufferSpec, QueueSpec, RegistersSpec, Sharing};
+use consort_sim::machine::tables::CoreTables;
+
+/// Buffer between dispatch and commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Buffer {
+    /// Reorder buffer, or group table.
+    Window,
+    /// Issue queues, all together.
+    Issue,
+    /// Load queue.
+    Loads,
+    /// Store queue.
+    Stores,
+    /// Integer registers.
+    IntRegisters,
+    /// Floating-point and vector registers.
+    VectorRegisters,
+}
+
+impl Buffer {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+    /// Every buffer.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Window,
+        Self::Issue,
+        Self::Loads,
+        Self::Stores,
+        Self::IntRegisters,
+        Self::VectorRegisters,
+    ];
+
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Issue => "issue queues",
+            Self::Loads => "load queue",
+            Self::Stores => "store queue",
+            Self::IntRegisters => "integer registers",
+            Self::VectorRegisters => "vector registers",
+        }
+    }
+}
+
+/// Entries of one buffer and who holds how many.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    entries: u32,
+    sharing: Sharing,
+    reserve: u32,
+    used: Vec<u32>,
+}
+
+impl Pool {
+    /// An empty buffer of a core on which `threads` run.
+    pub(crate) fn new(spec: BufferSpec, threads: usize) -> Self {
+        Self {
+            entries: spec.entries,
+            sharing: spec.sharing,
+            reserve: spec.reserve,
+            used: vec![0; threads],
+        }
+    }
+
+    /// Registers beyond those that hold the threads' states.
+    pub(crate) fn of_registers(spec: RegistersSpec, threads: usize) -> Self {
+        let states = match spec.sharing {
+            Sharing::Private => spec.architected,
+            _ => spec.architected * threads as u32,
+        };
+        let buffer = BufferSpec {
+            entries: spec.entries.saturating_sub(states).max(threads as u32),
+            sharing: spec.sharing,
+            reserve: 0,
+        };
+        Self::new(buffer, threads)
+    }
+
+    /// Whether a thread can have another entry.
+    pub(crate) fn has_room(&self, thread: usize) -> bool {
+        let own = self.used[thread];
+        let threads = self.used.len() as u32;
+        match self.sharing {
+            Sharing::Private => own < self.entries,
+            Sharing::Partitioned => own < self.entries / threads,
+            Sharing::Halved if threads == 1 => own < self.entries,
+            Sharing::Halved => self.used_by(|t| t % 2 == thread % 2) < self.entries / 2,
+            Sharing::Shared => {
+                let kept = self.reserved_beside(thread);
+                self.used_by(|_| true) + kept < self.entries
+            }
+        }
+    }
+
+    /// Whether it is for co-runners that a thread which holds less than its share has no room.
+    pub(crate) fn is_crowded(&self, thread: usize) -> bool {
+        let threads = self.used.len() as u32;
+        let (others, share) = match self.sharing {
+            Sharing::Private | Sharing::Partitioned => return false,
+            Sharing::Halved => (threads > 2, self.entries / threads),
+            Sharing::Shared => (threads > 1, self.entries / threads),
+        };
+        others && self.used[thread] < share
+    }
+
+    /// Takes an entry.
+    pub(crate) fn take(&mut self, thread: usize) {
+        self.used[thread] += 1;
+    }
+
+    /// Gives an entry back.
+    pub(crate) fn give(&mut self, thread: usize) {
+        self.used[thread] = self.used[thread].saturating_sub(1);
+    }
+
+    /// Entries that a thread holds.
+    pub(crate) fn used(&self, thread: usize) -> u32 {
+        self.used[thread]
+    }
+
+    /// Share of all entries that are held.
+    pub(crate) fn filled(&self) -> f64 {
+        f64::from(self.used_by(|_| true)) / f64::from(self.entries)
+    }
+
+    /// Whether a thread holds more than a share of a pool for all.
+    pub(crate) fn exceeds(&self, thread: usize, share: f64) -> bool {
+        self.sharing == Sharing::Shared
+            && self.used.len() > 1
+            && f64::from(self.used[thread]) >= share * f64::from(self.entries)
+    }
+
+    fn used_by(&self, who: impl Fn(usize) -> bool) -> u32 {
+        let used = self.used.iter().enumerate();
+        used.filter(|(t, _)| who(*t)).map(|(_, used)| used).sum()
+    }
+
+    fn reserved_beside(&self, thread: usize) -> u32 {
+        let others = self.used.iter().enumerate().filter(|(t, _)| *t != thread);
+        others
+            .map(|(_, &used)| self.reserve.saturating_sub(used))
+            .sum()
+    }
+}
+
+/// All buffers of a core.
+#[derive(Clone, Debug)]
+pub(crate) struct Pools {
+    pub(crate) window: Pool,
+    pub(crate) loads: Pool,
+    pub(crate) stores: Pool,
+    pub(crate) int: Pool,
+    pub(crate) vector: Pool,
+    pub(crate) issue: Vec<IssueQueue>,
+}
+
+/// An issue queue.
+#[derive(Clone, Debug)]
+pub(crate) struct IssueQueue {
+    pub(crate) pool: Pool,
+    /// Bits of the work that it holds.
+    pub(crate) holds: u16,
+}
+
+impl Pools {
+    /// Empty buffers.
+    pub(crate) fn new(tables: &CoreTables, threads: usize) -> Self {
+        Self {
+            window: Pool::new(tables.window, threads),
+            loads: Pool::new(tables.load_queue, threads),
+            stores: Pool::new(tables.store_queue, threads),
+            int: Pool::of_registers(tables.int_registers, threads),
+            vector: Pool::of_registers(tables.vector_registers, threads),
+            issue: tables.issue.iter().map(|q| queue(q, threads)).collect(),
+        }
+    }
+
+    /// Entries that a thread holds of a buffer.
+    pub(crate) fn held(&self, buffer: Buffer, thread: usize) -> u32 {
+        match buffer {
+            Buffer::Issue => self.issue.iter().map(|queue| queue.pool.used(thread)).sum(),
+            _ => self.pool(buffer).used(thread),
+        }
+    }
+
+    /// The pool of a buffer; of issue queues, the first.
+    pub(crate) fn pool(&self, buffer: Buffer) -> &Pool {
+        match buffer {
+            Buffer::Window => &self.window,
+            Buffer::Issue => &self.issue[0].pool,
+            Buffer::Loads => &self.loads,
+            Buffer::Stores => &self.stores,
+            Buffer::IntRegisters => &self.int,
+            Buffer::VectorRegisters => &self.vector,
+        }
+    }
+
+    /// The emptiest queue that holds some work and has room for a thread; none where all are
+    /// full, `Some(None)` where no queue holds it.
+    pub(crate) fn queue_for(&self, work: u16, thread: usize) -> Option<Option<u8>> {
+        let mut holding = self
+            .issue
+            .iter()
+            .enumerate()
+            .filter(|(_, q)| q.holds & work != 0);
+        if holding.clone().next().is_none() {
+            return Some(None);
+        }
+        let first = holding.clone().find(|(_, q)| q.pool.has_room(thread))?;
+        let fuller = |a: &IssueQueue, b: &IssueQueue| a.pool.filled() < b.pool.filled();
+        let best = holding.try_fold(first, |best, q| {
+            let better = q.1.pool.has_room(thread) && fuller(q.1, best.1);
+            Some(if better { q } else { best })
+        });
+        best.map(|(at, _)| Some(at as u8))
+    }
+}
+
+fn queue(spec: &QueueSpec, threads: usize) -> IssueQueue {
+    let buffer = BufferSpec {
+        entries: spec.entries,
+        sharing: spec.sharing,
+        reserve: spec.reserve,
+    };
+    IssueQueue {
+        pool: Pool::new(buffer, threads),
+        holds: spec
+            .holds
+            .iter()
+            .fold(0, |bits, work| bits | 1 << work.index()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most entries that thread 0 of `threads` gets while the others hold none.
+    fn most(sharing: Sharing, reserve: u32, threads: usize) -> u32 {
+        let spec = BufferSpec {
+            entries: 96,
+            sharing,
+            reserve,
+        };
+        let mut pool = Pool::new(spec, threads);
+        while pool.has_room(0) {
+            pool.take(0);
+        }
+        pool.used(0)
+    }
+
+    #[test]
+    fn buffers_are_divided_as_the_file_says() {
+        assert_eq!(
+            [1, 2, 4].map(|n| most(Sharing::Private, 0, n)),
+            [96, 96, 96]
+        );
+        assert_eq!(
+            [1, 2, 4].map(|n| most(Sharing::Partitioned, 0, n)),
+            [96, 48, 24]
+        );
+        assert_eq!([1, 2, 4].map(|n| most(Sharing::Halved, 0, n)), [96, 48, 48]);
+        assert_eq!([1, 2, 4].map(|n| most(Sharing::Shared, 0, n)), [96, 96, 96]);
+        assert_eq!([1, 2, 4].map(|n| most(Sharing::Shared, 7, n)), [96, 89, 75]);
+    }
+}

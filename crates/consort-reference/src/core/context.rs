@@ -1,0 +1,232 @@
+//! A thread on a core: what it fetches, has in flight, and has yet to write.
+
+use crate::memory::Origin;
+use crate::outcome::{Cause, Stack, ThreadOutcome};
+use crate::placement::Program;
+use crate::predictor;
+use consort_ops::{Op, Register};
+use std::collections::VecDeque;
+
+use super::buffers::Buffer;
+use super::ports::Works;
+
+/// A thread.
+pub(crate) struct Context<'a> {
+    /// Index among all threads of the run.
+    pub(crate) thread: usize,
+    pub(crate) feed: Feed<'a>,
+    pub(crate) fetch: Fetch,
+    pub(crate) history: predictor::Memory,
+    /// Operations that were fetched, each with the cycle from which it can be dispatched.
+    pub(crate) fetched: VecDeque<Fetched>,
+    /// Operations in flight in program order; the first has the number `oldest`.
+    pub(crate) flying: VecDeque<Flying>,
+    pub(crate) oldest: u64,
+    /// The next to issue, of a thread that issues in order.
+    pub(crate) unissued: u64,
+    /// Operations between dispatch and issue.
+    pub(crate) waiting: u32,
+    /// Cycles in which it last fetched and dispatched.
+    pub(crate) last_fetch: u64,
+    pub(crate) last_dispatch: u64,
+    pub(crate) writers: Box<[Option<u64>; Register::COUNT]>,
+    pub(crate) stores: VecDeque<Store>,
+    /// Lines in which stores gather before a cache that passes them on.
+    pub(crate) gathered: VecDeque<u64>,
+    pub(crate) account: Account,
+}
+
+/// A program's operations over and over.
+pub(crate) struct Feed<'a> {
+    program: &'a dyn Program,
+    ops: Box<dyn Iterator<Item = Op> + 'a>,
+    ahead: Option<Op>,
+}
+
+impl<'a> Feed<'a> {
+    /// From the beginning; none where there are no operations.
+    pub(crate) fn new(program: &'a dyn Program) -> Option<Self> {
+        let mut ops = program.start();
+        let ahead = ops.next();
+        ahead.is_some().then_some(Self {
+            program,
+            ops,
+            ahead,
+        })
+    }
+
+    /// The next operation, which stays the next.
+    pub(crate) fn peek(&self) -> Option<&Op> {
+        self.ahead.as_ref()
+    }
+
+    /// Goes on to the one after the next.
+    pub(crate) fn advance(&mut self) {
+        self.ahead = self.ops.next();
+        if self.ahead.is_none() {
+            self.ops = self.program.start();
+            self.ahead = self.ops.next();
+        }
+    }
+}
+
+/// State of fetch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fetch {
+    /// Cycle from which it goes on.
+    pub(crate) resume: u64,
+    /// Whether a line is on its way to the L1I.
+    pub(crate) waits: bool,
+    /// Line that was fetched from last.
+    pub(crate) line: Option<u64>,
+    /// Cycle since which it fetches what will be thrown away.
+    pub(crate) wrong_since: Option<u64>,
+    /// Operations thrown away that took dispatch slots since.
+    pub(crate) wrong_ops: u32,
+    /// Cycle up to which the pipeline refills after a misprediction.
+    pub(crate) refill: u64,
+    /// Whether another thread had its turn.
+    pub(crate) passed_over: bool,
+}
+
+/// An operation between fetch and dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fetched {
+    pub(crate) op: Op,
+    pub(crate) ready: u64,
+    pub(crate) mispredicted: bool,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Waits for operands.
+    Waiting,
+    /// Waits for a port.
+    Ready,
+    /// Is executed.
+    Issued,
+    /// Has its result.
+    Done,
+}
+
+/// An operation between dispatch and commit.
+#[derive(Debug)]
+pub(crate) struct Flying {
+    pub(crate) op: Op,
+    pub(crate) works: Works,
+    pub(crate) progress: Progress,
+    /// Operands that are not there yet.
+    pub(crate) missing: u8,
+    /// Numbers of operations that wait for this one.
+    pub(crate) dependents: Vec<u64>,
+    /// Order of dispatch on the core.
+    pub(crate) age: u64,
+    pub(crate) issued: u64,
+    /// Where its data came from, of a load.
+    pub(crate) origin: Origin,
+    /// Issue queues that hold it.
+    pub(crate) queues: [Option<u8>; 2],
+    /// Cycles beyond the L1D's that it takes a store's data, of a load that does.
+    pub(crate) forwarded: Option<u32>,
+    pub(crate) mispredicted: bool,
+    /// Whether it takes an entry of the window, and whether it gives one back.
+    pub(crate) ends_group: bool,
+    /// Cycles that the thread stood still for this one, the oldest, until its cause is known.
+    pub(crate) stalled: f64,
+}
+
+/// A store from dispatch until it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Store {
+    pub(crate) seq: u64,
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) executed: bool,
+    pub(crate) committed: bool,
+    pub(crate) sent: bool,
+    /// Cycle from which it is written.
+    pub(crate) written: Option<u64>,
+}
+
+/// Accounts of a thread, and why it last stood still.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    pub(crate) total: ThreadOutcome,
+    pub(crate) stop: Option<Stop>,
+    /// Buffer that had no room.
+    pub(crate) full: Option<Buffer>,
+}
+
+/// Why a thread dispatched no more in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Stop {
+    /// For this.
+    Cause(Cause),
+    /// For a load that is under way, whose origin will be known.
+    Oldest,
+}
+
+impl<'a> Context<'a> {
+    /// A thread that has done nothing.
+    pub(crate) fn new(thread: usize, feed: Feed<'a>) -> Self {
+        Self {
+            thread,
+            feed,
+            fetch: Fetch::default(),
+            history: predictor::Memory::default(),
+            fetched: VecDeque::new(),
+            flying: VecDeque::new(),
+            oldest: 0,
+            unissued: 0,
+            waiting: 0,
+            last_fetch: 0,
+            last_dispatch: 0,
+            writers: Box::new([None; Register::COUNT]),
+            stores: VecDeque::new(),
+            gathered: VecDeque::new(),
+            account: Account::default(),
+        }
+    }
+
+    /// The operation of a number, if it is in flight.
+    pub(crate) fn get(&mut self, seq: u64) -> Option<&mut Flying> {
+        let at = seq.checked_sub(self.oldest)?;
+        self.flying.get_mut(at as usize)
+    }
+
+    /// The number that the next dispatched operation gets.
+    pub(crate) fn next(&self) -> u64 {
+        self.oldest + self.flying.len() as u64
+    }
+
+    /// The youngest store in flight that writes some of these bytes.
+    pub(crate) fn store_before(&self, address: u64, bytes: u64) -> Option<&Store> {
+        let overlaps = |s: &&Store| s.address < address + bytes && address < s.address + s.bytes;
+        self.stores.iter().rev().find(overlaps)
+    }
+
+    /// Charges cycles to a cause, or to the oldest operation until its cause is known.
+    pub(crate) fn charge(&mut self, stop: Stop, cycles: f64) {
+        match (stop, self.flying.front_mut()) {
+            (Stop::Oldest, Some(oldest)) => oldest.stalled += cycles,
+            (Stop::Oldest, None) => self.stack().add(Cause::Dependence, cycles),
+            (Stop::Cause(cause), _) => self.stack().add(cause, cycles),
+        }
+    }
+
+    /// Charges what the oldest operation held up now that its cause is known.
+    pub(crate) fn settle(&mut self, cycles: f64, origin: Origin) {
+        let cause = match origin {
+            Origin::L1 => Cause::Dependence,
+            Origin::L2 => Cause::L2,
+            Origin::Llc => Cause::Llc,
+            Origin::Memory => Cause::Memory,
+        };
+        self.stack().add(cause, cycles);
+    }
+
+    fn stack(&mut self) -> &mut Stack {
+        &mut self.account.total.stack
+    }
+}

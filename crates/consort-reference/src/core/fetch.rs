@@ -1,0 +1,181 @@
+//! Fetch: which thread, how much, and where prediction leads it.
+
+use super::Core;
+use super::context::{Context, Fetched};
+use crate::memory::Memory;
+use crate::predictor::Prediction;
+use consort_ops::Op;
+use consort_sim::machine::detail::FetchPolicy;
+
+/// Code that a line of decoded operations covers, bytes.
+const DECODED_BYTES: u64 = 32;
+
+/// What is left of a thread's turn.
+struct Turn {
+    ops: u32,
+    block: Option<u64>,
+    decoded: Option<u64>,
+}
+
+impl Core<'_> {
+    /// Fetches for as many threads as can in a cycle; whether anything was.
+    pub(super) fn fetch(&mut self, memory: &mut Memory) -> bool {
+        let mut turns = self.tables.front.fetch_threads;
+        let mut any = false;
+        for at in self.fetch_order() {
+            let wants = self.wants(at);
+            let turn = wants && turns > 0;
+            self.contexts[at].fetch.passed_over = wants && !turn;
+            if !turn {
+                continue;
+            }
+            turns -= 1;
+            self.contexts[at].last_fetch = self.cycle;
+            if self.contexts[at].fetch.wrong_since.is_none() {
+                any |= self.fetch_thread(at, memory);
+            }
+        }
+        any
+    }
+
+    fn fetch_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.contexts.len()).collect();
+        order.sort_by_key(|&at| self.contexts[at].last_fetch);
+        if self.tables.front.fetch_policy == FetchPolicy::Icount {
+            order.sort_by_key(|&at| self.contexts[at].in_front());
+        }
+        order
+    }
+
+    /// Whether a thread would fetch, on the wrong path if need be as far as its window goes.
+    fn wants(&self, at: usize) -> bool {
+        let context = &self.contexts[at];
+        if context.fetch.waits || self.cycle < context.fetch.resume {
+            return false;
+        }
+        if context.fetch.wrong_since.is_some() {
+            let held = self.pools.window.used(at) + context.fetch.wrong_ops;
+            return held < self.tables.window.entries && self.pools.window.has_room(at);
+        }
+        // A turn is not begun for less than it can bring.
+        let most = self.tables.front.fetch_width as usize;
+        context.fetched.len() + most <= self.fetch_room()
+    }
+
+    /// Operations between fetch and dispatch: the buffer, and the stages before it.
+    fn fetch_room(&self) -> usize {
+        let front = &self.tables.front;
+        let stages = front.fetch_width * (front.refill_cycles - 1);
+        front.buffer_ops.max(front.fetch_width) as usize + stages as usize
+    }
+
+    fn fetch_thread(&mut self, at: usize, memory: &mut Memory) -> bool {
+        let mut turn = Turn {
+            ops: self.tables.front.fetch_width,
+            block: None,
+            decoded: None,
+        };
+        let mut any = false;
+        while self.contexts[at].fetched.len() < self.fetch_room() {
+            let Some(op) = self.contexts[at].feed.peek().copied() else {
+                break;
+            };
+            if turn.ops == 0 || !self.reaches(at, &op, &mut turn, memory) {
+                break;
+            }
+            turn.ops -= 1;
+            self.contexts[at].feed.advance();
+            any = true;
+            if !self.goes_on(at, op) {
+                break;
+            }
+        }
+        any
+    }
+
+    /// Whether an operation's code is there in this turn.
+    fn reaches(&mut self, at: usize, op: &Op, turn: &mut Turn, memory: &mut Memory) -> bool {
+        if !op.first {
+            return true;
+        }
+        if let Some(decoded) = self.decoded(at, op, turn) {
+            return decoded;
+        }
+        let block = op.address / u64::from(self.tables.front.fetch_bytes);
+        if turn.block.is_some_and(|before| before != block) || turn.decoded.is_some() {
+            return false;
+        }
+        turn.block = Some(block);
+        self.in_line(at, op, memory)
+    }
+
+    /// Whether decoded operations are there; none where they must be fetched and decoded, which
+    /// brings them in.
+    fn decoded(&mut self, at: usize, op: &Op, turn: &mut Turn) -> Option<bool> {
+        let spec = self.tables.front.op_cache?;
+        let parts = self.op_caches.len();
+        let window = op.address / DECODED_BYTES;
+        // Threads do not share what is decoded.
+        let key = window << 8 | self.contexts[at].thread as u64;
+        if turn.decoded == Some(window) {
+            return Some(true);
+        }
+        if turn.block.is_some() {
+            self.op_caches[at % parts].fill(key, false);
+            return None;
+        }
+        if !self.op_caches[at % parts].touch(key, false) {
+            self.op_caches[at % parts].fill(key, false);
+            return None;
+        }
+        if turn.decoded.is_none() {
+            turn.ops = spec.width;
+        }
+        turn.decoded = Some(window);
+        Some(true)
+    }
+
+    fn in_line(&mut self, at: usize, op: &Op, memory: &mut Memory) -> bool {
+        let now = self.clock.start(self.cycle);
+        let context = &mut self.contexts[at];
+        let line = memory.line(context.thread, op.address);
+        if context.fetch.line == Some(line) {
+            return true;
+        }
+        context.fetch.line = Some(line);
+        let there = memory.fetch(context.thread, op.address, now);
+        context.fetch.waits = !there;
+        there
+    }
+
+    /// Puts an operation in line for dispatch; whether fetch goes on behind it in this cycle.
+    fn goes_on(&mut self, at: usize, op: Op) -> bool {
+        let now = self.cycle;
+        let depth = u64::from(self.tables.front.refill_cycles - 1).max(1);
+        let tables = at % self.predictors.len();
+        let context = &mut self.contexts[at];
+        let after = op.address + u64::from(op.length);
+        let prediction = op.branch.map_or(Prediction::Right, |branch| {
+            self.predictors[tables].predict(&mut context.history, op.address, after, branch)
+        });
+        context.fetched.push_back(Fetched {
+            op,
+            ready: now + depth,
+            mispredicted: prediction == Prediction::Wrong,
+        });
+        match prediction {
+            Prediction::Wrong => context.fetch.wrong_since = Some(now),
+            // Decoding, half-way to execution, finds the target.
+            Prediction::Late => context.fetch.resume = now + depth / 2 + 1,
+            Prediction::Right => {}
+        }
+        prediction == Prediction::Right && op.branch.is_none_or(|branch| !branch.taken)
+    }
+}
+
+impl Context<'_> {
+    /// Operations between fetch and issue.
+    fn in_front(&self) -> usize {
+        self.fetched.len() + self.waiting as usize + self.fetch.wrong_ops as usize
+    }
+}

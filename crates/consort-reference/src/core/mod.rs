@@ -1,0 +1,271 @@
+//! A core, cycle by cycle: fetch, dispatch, issue, commit of all its threads.
+
+pub(crate) mod buffers;
+mod commit;
+mod context;
+mod dispatch;
+mod fetch;
+mod issue;
+mod ports;
+
+use crate::memory::cache::Cache;
+use crate::memory::{Answer, Memory, Origin, Waiter, passes_stores};
+use crate::outcome::ThreadOutcome;
+use crate::predictor::Predictor;
+use crate::time::Clock;
+use buffers::{Buffer, Pools};
+use consort_sim::machine::detail::Sharing;
+use consort_sim::machine::tables::CoreTables;
+use consort_sim::machine::{CoreSpec, Pipeline, Scope};
+pub(crate) use context::Feed;
+use context::{Context, Progress};
+use ports::Ports;
+use rand_pcg::Pcg64;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A core and its threads.
+pub(crate) struct Core<'a> {
+    pub(crate) clock: Clock,
+    /// The cycle to come.
+    pub(crate) cycle: u64,
+    tables: CoreTables,
+    in_order: bool,
+    passes_stores: bool,
+    gathered_lines: usize,
+    /// Operations per cycle of one thread, alone and with those that run.
+    width_alone: u32,
+    width: u32,
+    /// Cycles from issue of a load to data from the L2.
+    l2_cycles: u64,
+    contexts: Vec<Context<'a>>,
+    pools: Pools,
+    ports: Ports,
+    /// Operations that wait for a port, oldest first: age, thread, number.
+    ready: Vec<(u64, usize, u64)>,
+    /// Operations in execution: cycle of the result, thread, number.
+    results: BinaryHeap<Reverse<(u64, usize, u64)>>,
+    predictors: Vec<Predictor>,
+    op_caches: Vec<Cache>,
+    dispatched: u64,
+}
+
+impl<'a> Core<'a> {
+    /// A core whose PUs run these threads, by their indices among all.
+    pub(crate) fn new(spec: &CoreSpec, threads: Vec<(usize, Feed<'a>)>, random: &Pcg64) -> Self {
+        let tables = CoreTables::new(spec);
+        let count = threads.len();
+        let modes = || spec.smt.iter();
+        let mode = modes()
+            .find(|mode| mode.ways as usize >= count)
+            .or(spec.smt.last());
+        let width = |width: Option<f64>| width.unwrap_or(1.0).round().max(1.0) as u32;
+        let own = |scope| if scope == Scope::Pu { count } else { 1 };
+        let predictor = &spec.branch_predictor;
+        Self {
+            clock: Clock::new(spec.frequency_ghz),
+            cycle: 0,
+            in_order: spec.pipeline == Pipeline::InOrder,
+            passes_stores: passes_stores(spec),
+            gathered_lines: spec.l1d.gathered_lines.unwrap_or(1).max(1) as usize,
+            width_alone: width(modes().next().map(|mode| mode.thread_dispatch_width)),
+            width: width(mode.map(|mode| mode.thread_dispatch_width)),
+            l2_cycles: spec
+                .l2
+                .as_ref()
+                .map_or(0, |l2| l2.latency_cycles.ceil() as u64),
+            contexts: threads
+                .into_iter()
+                .map(|(t, feed)| Context::new(t, feed))
+                .collect(),
+            pools: Pools::new(&tables, count),
+            ports: Ports::new(&tables, count),
+            ready: Vec::new(),
+            results: BinaryHeap::new(),
+            predictors: (0..own(predictor.per))
+                .map(|_| Predictor::new(predictor))
+                .collect(),
+            op_caches: op_caches(&tables, count, random),
+            dispatched: 0,
+            tables,
+        }
+    }
+
+    /// Runs one cycle, and those after it in which nothing can happen before `memory` does.
+    pub(crate) fn step(&mut self, memory: &mut Memory) {
+        let finished = self.finish();
+        let committed = self.commit();
+        let written = self.write(memory);
+        let issued = self.issue(memory);
+        let dispatched = self.dispatch();
+        let fetched = self.fetch(memory);
+        let idle = !(finished || committed || written || issued || dispatched || fetched);
+        let next = if idle {
+            self.wake(memory)
+        } else {
+            self.cycle + 1
+        };
+        self.account(next - self.cycle);
+        self.cycle = next;
+    }
+
+    /// Takes what memory has for one of its threads.
+    pub(crate) fn take(&mut self, answer: &Answer) {
+        let cycle = self.clock.cycle(answer.time);
+        match answer.waiter {
+            Waiter::Load { thread, seq } => {
+                let Some(at) = self.at(thread) else { return };
+                self.results.push(Reverse((cycle, at, seq)));
+                self.contexts[at].note_origin(seq, answer.origin);
+            }
+            Waiter::Fetch { thread } => {
+                let Some(at) = self.at(thread) else { return };
+                self.contexts[at].fetch.waits = false;
+                let resume = &mut self.contexts[at].fetch.resume;
+                *resume = (*resume).max(cycle);
+            }
+            Waiter::Store { thread, seq } => {
+                let Some(at) = self.at(thread) else { return };
+                let mut stores = self.contexts[at].stores.iter_mut();
+                if let Some(store) = stores.find(|store| store.seq == seq) {
+                    store.written = Some(cycle);
+                }
+            }
+            Waiter::Nobody | Waiter::Level(_) => {}
+        }
+    }
+
+    /// Accounts of its threads, by their indices among all.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = (usize, &ThreadOutcome)> {
+        self.contexts.iter().map(|c| (c.thread, &c.account.total))
+    }
+
+    fn at(&self, thread: usize) -> Option<usize> {
+        self.contexts.iter().position(|c| c.thread == thread)
+    }
+
+    /// Marks what has its result, and wakes what waited for it.
+    fn finish(&mut self) -> bool {
+        let mut any = false;
+        while let Some(&Reverse((cycle, at, seq))) = self.results.peek() {
+            if cycle > self.cycle {
+                break;
+            }
+            self.results.pop();
+            self.finish_one(at, seq);
+            any = true;
+        }
+        any
+    }
+
+    fn finish_one(&mut self, at: usize, seq: u64) {
+        let now = self.cycle;
+        let refill = u64::from(self.tables.front.refill_cycles);
+        let context = &mut self.contexts[at];
+        let Some(flying) = context.get(seq) else {
+            return;
+        };
+        flying.progress = Progress::Done;
+        let (stalled, origin) = (flying.stalled, flying.origin);
+        let dependents = std::mem::take(&mut flying.dependents);
+        if flying.mispredicted {
+            context.fetch.wrong_since = None;
+            context.fetch.wrong_ops = 0;
+            context.fetch.resume = now;
+            context.fetch.refill = now + refill;
+        }
+        context.settle(stalled, origin);
+        if let Some(store) = context.stores.iter_mut().find(|store| store.seq == seq) {
+            store.executed = true;
+        }
+        for dependent in dependents {
+            self.operand(at, dependent);
+        }
+    }
+
+    /// Notes that one operand of an operation is there.
+    fn operand(&mut self, at: usize, seq: u64) {
+        let Some(flying) = self.contexts[at].get(seq) else {
+            return;
+        };
+        flying.missing -= 1;
+        if flying.missing == 0 {
+            flying.progress = Progress::Ready;
+            let key = (flying.age, at, seq);
+            let place = self.ready.partition_point(|ready| *ready < key);
+            self.ready.insert(place, key);
+        }
+    }
+
+    /// The first cycle in which something can happen.
+    fn wake(&self, memory: &Memory) -> u64 {
+        let result = self.results.peek().map(|Reverse((cycle, ..))| *cycle);
+        let outside = memory.next().map(|time| self.clock.cycle(time));
+        let own = self.contexts.iter().flat_map(|c| c.wakes(self.cycle));
+        let next = result.into_iter().chain(outside).chain(own).min();
+        let at_once = !self.ready.is_empty()
+            || (self.in_order && self.contexts.iter().any(Context::is_eager));
+        match next {
+            Some(next) if !at_once => next.max(self.cycle + 1),
+            _ => self.cycle + 1,
+        }
+    }
+
+    /// Accounts for cycles that were all like this one.
+    fn account(&mut self, cycles: u64) {
+        for (at, context) in self.contexts.iter_mut().enumerate() {
+            if let Some(stop) = context.account.stop.filter(|_| cycles > 1) {
+                context.charge(stop, (cycles - 1) as f64);
+            }
+            let full = context.account.full;
+            let total = &mut context.account.total;
+            total.cycles += cycles;
+            if let Some(buffer) = full {
+                total.full[buffer as usize] += cycles;
+            }
+            for buffer in Buffer::ALL {
+                total.held[buffer as usize] += u64::from(self.pools.held(buffer, at)) * cycles;
+            }
+        }
+    }
+}
+
+fn op_caches(tables: &CoreTables, threads: usize, random: &Pcg64) -> Vec<Cache> {
+    let Some(spec) = tables.front.op_cache else {
+        return Vec::new();
+    };
+    let all = u64::from(spec.ops / spec.line_ops.max(1));
+    let (parts, lines) = match spec.sharing {
+        Sharing::Shared => (1, all),
+        Sharing::Private => (threads, all),
+        Sharing::Partitioned => (threads, all / threads as u64),
+        Sharing::Halved => (threads.min(2), all / threads.min(2) as u64),
+    };
+    let cache = || Cache::new(lines, spec.ways, Default::default(), random.clone());
+    (0..parts).map(|_| cache()).collect()
+}
+
+impl Context<'_> {
+    fn note_origin(&mut self, seq: u64, origin: Origin) {
+        if let Some(flying) = self.get(seq) {
+            flying.origin = origin;
+        }
+    }
+
+    /// Cycles after this one in which it may do something by itself.
+    fn wakes(&self, now: u64) -> impl Iterator<Item = u64> {
+        let fetched = self.fetched.front().map(|fetched| fetched.ready);
+        let written = self.stores.front().and_then(|store| store.written);
+        let resume = Some(self.fetch.resume);
+        let times = [fetched, written, resume].into_iter().flatten();
+        times.filter(move |&time| time > now)
+    }
+
+    /// Whether its next operation in program order waits for a port alone.
+    fn is_eager(&self) -> bool {
+        let at = (self.unissued - self.oldest) as usize;
+        self.flying
+            .get(at)
+            .is_some_and(|flying| flying.missing == 0)
+    }
+}

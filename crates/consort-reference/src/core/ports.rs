@@ -1,0 +1,164 @@
+//! Issue ports and what operations need of them.
+
+use consort_ops::{Kind, Op};
+use consort_sim::machine::detail::{PortScope, Work, WorkSpec};
+use consort_sim::machine::tables::CoreTables;
+
+/// Ports of a core.
+#[derive(Clone, Debug)]
+pub(crate) struct Ports {
+    /// Those that take the fewest kinds of work first.
+    ports: Vec<Port>,
+    times: [WorkSpec; Work::COUNT],
+    /// Bits of all work that some port takes.
+    taken: u16,
+    /// Bits of all work that some port takes or some queue holds.
+    named: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    takes: u16,
+    owner: Owner,
+    free: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Thread(usize),
+    Half(usize),
+    All,
+}
+
+/// Works of one operation, as bits: what it is, and what a load or store takes beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Works {
+    /// What it is.
+    pub(crate) first: u16,
+    /// What it takes beside; 0 for nothing.
+    pub(crate) second: u16,
+}
+
+fn bit(work: Work) -> u16 {
+    1 << work.index()
+}
+
+fn bits(works: &[Work]) -> u16 {
+    works.iter().fold(0, |bits, work| bits | bit(*work))
+}
+
+impl Ports {
+    /// The ports of a core on which `threads` run.
+    pub(crate) fn new(tables: &CoreTables, threads: usize) -> Self {
+        let mut ports: Vec<Port> = Vec::new();
+        for spec in &tables.ports {
+            let takes = bits(&spec.takes);
+            let owners: Vec<Owner> = match spec.per {
+                PortScope::Core => (0..spec.count).map(|_| Owner::All).collect(),
+                PortScope::Half if threads == 1 => (0..spec.count).map(|_| Owner::All).collect(),
+                PortScope::Half => (0..spec.count as usize)
+                    .map(|i| Owner::Half(i % 2))
+                    .collect(),
+                PortScope::Pu => per_thread(spec.count, threads),
+            };
+            ports.extend(owners.into_iter().map(|owner| Port {
+                takes,
+                owner,
+                free: 0,
+            }));
+        }
+        ports.sort_by_key(|port| port.takes.count_ones());
+        let taken = ports.iter().fold(0, |all, port| all | port.takes);
+        let held = tables
+            .issue
+            .iter()
+            .fold(0, |all, queue| all | bits(&queue.holds));
+        Self {
+            ports,
+            times: tables.times,
+            taken,
+            named: taken | held,
+        }
+    }
+
+    /// What an operation needs here.
+    pub(crate) fn works(&self, op: &Op) -> Works {
+        let first = 1u16 << op.kind.index();
+        let vector = op.data.is_some_and(|data| data.is_vector);
+        let named = |work: Work| {
+            if self.named & bit(work) != 0 {
+                bit(work)
+            } else {
+                0
+            }
+        };
+        let second = match (op.kind, vector) {
+            (Kind::Load, true) => named(Work::VectorLoad),
+            (Kind::Store, true) if named(Work::VectorStore) != 0 => bit(Work::VectorStore),
+            (Kind::Store, _) => named(Work::StoreData),
+            _ => 0,
+        };
+        Works { first, second }
+    }
+
+    /// Issues an operation of a thread if all ports that it needs are free.
+    pub(crate) fn issue(&mut self, works: Works, thread: usize, cycle: u64) -> bool {
+        let Some(first) = self.find(works.first, thread, cycle, usize::MAX) else {
+            return false;
+        };
+        let Some(second) = self.find(works.second, thread, cycle, first) else {
+            return false;
+        };
+        self.occupy(first, works.first, cycle);
+        self.occupy(second, works.second, cycle);
+        true
+    }
+
+    /// Cycles from issue to the result of a work.
+    pub(crate) fn latency(&self, works: Works) -> u64 {
+        let latency = |bits: u16| match bits {
+            0 => 0,
+            _ => u64::from(
+                self.times[bits.trailing_zeros() as usize]
+                    .latency_cycles
+                    .max(1),
+            ),
+        };
+        // What comes beside the address of a load or a store comes after it.
+        latency(works.first) + latency(works.second).saturating_sub(1)
+    }
+
+    /// A free port for some work; `usize::MAX` where none is needed.
+    fn find(&self, work: u16, thread: usize, cycle: u64, but: usize) -> Option<usize> {
+        if work & self.taken == 0 {
+            return Some(usize::MAX);
+        }
+        let free = |(at, port): (usize, &Port)| {
+            let usable = port.takes & work != 0 && port.free <= cycle && port.owner.has(thread);
+            (usable && at != but).then_some(at)
+        };
+        self.ports.iter().enumerate().find_map(free)
+    }
+
+    fn occupy(&mut self, at: usize, work: u16, cycle: u64) {
+        if let Some(port) = self.ports.get_mut(at) {
+            let interval = self.times[work.trailing_zeros() as usize].interval_cycles;
+            port.free = cycle + u64::from(interval.max(1));
+        }
+    }
+}
+
+impl Owner {
+    fn has(self, thread: usize) -> bool {
+        match self {
+            Self::Thread(owner) => owner == thread,
+            Self::Half(half) => half == thread % 2,
+            Self::All => true,
+        }
+    }
+}
+
+fn per_thread(count: u32, threads: usize) -> Vec<Owner> {
+    let each = |t| (0..count).map(move |_| Owner::Thread(t));
+    (0..threads).flat_map(each).collect()
+}

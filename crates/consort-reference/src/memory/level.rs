@@ -1,0 +1,140 @@
+//! One cache with what is on its way to it.
+
+use super::cache::Cache;
+use super::request::{Request, Waiter};
+use crate::time::Femtos;
+use consort_sim::machine::detail::LlcFill;
+use std::collections::VecDeque;
+
+/// What a level asks when it has not got a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The level with this index.
+    Level(usize),
+    /// Memory.
+    Memory,
+}
+
+/// Which level of a hierarchy it is, for accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// L1 of code.
+    Code,
+    /// L1 of data.
+    Data,
+    /// L2.
+    L2,
+    /// LLC.
+    Llc,
+}
+
+/// A cache, its miss queue and what waits for room in it.
+#[derive(Debug)]
+pub(crate) struct Level {
+    pub(crate) rank: Rank,
+    pub(crate) cache: Cache,
+    pub(crate) next: Next,
+    /// Load-to-use latency of a hit.
+    pub(crate) reach: Femtos,
+    /// Time that handing a line over takes.
+    pub(crate) service: Femtos,
+    pub(crate) fill: LlcFill,
+    /// Levels that ask this one.
+    pub(crate) before: Vec<usize>,
+    /// When it can hand over the next line.
+    free: Femtos,
+    misses: Vec<Miss>,
+    capacity: usize,
+    waiting: VecDeque<Request>,
+}
+
+#[derive(Debug)]
+struct Miss {
+    line: u64,
+    write: bool,
+    waiters: Vec<Waiter>,
+}
+
+/// What became of a request that missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queued {
+    /// It goes to the next level.
+    Sent,
+    /// The line is on its way already.
+    Merged,
+    /// It waits for room, or was a prefetch and is forgotten.
+    Full,
+}
+
+impl Level {
+    /// An empty level.
+    pub(crate) fn new(rank: Rank, cache: Cache, next: Next, reach: Femtos, misses: u32) -> Self {
+        Self {
+            rank,
+            cache,
+            next,
+            reach,
+            service: 0,
+            fill: LlcFill::Fetched,
+            before: Vec::new(),
+            free: 0,
+            misses: Vec::new(),
+            capacity: misses.max(1) as usize,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// When a line that is here gets to who asked for it at `now`.
+    pub(crate) fn hand_over(&mut self, now: Femtos, passed: Femtos) -> Femtos {
+        let start = now.max(self.free);
+        self.free = start + self.service;
+        start + self.reach.saturating_sub(passed)
+    }
+
+    /// Notes that a line is missing.
+    pub(crate) fn miss(&mut self, request: Request) -> Queued {
+        let known = self
+            .misses
+            .iter_mut()
+            .find(|miss| miss.line == request.line);
+        if let Some(miss) = known {
+            miss.write |= request.write;
+            miss.waiters.push(request.waiter);
+            return Queued::Merged;
+        }
+        // What nobody waits for leaves half of the queue to the rest.
+        if request.waiter == Waiter::Nobody && self.misses.len() * 2 >= self.capacity {
+            return Queued::Full;
+        }
+        if self.misses.len() >= self.capacity {
+            self.waiting.push_back(request);
+            return Queued::Full;
+        }
+        self.misses.push(Miss {
+            line: request.line,
+            write: request.write,
+            waiters: vec![request.waiter],
+        });
+        Queued::Sent
+    }
+
+    /// Who waited for a line that has come, whether one will write to it, and who can be asked
+    /// for again since there is room.
+    pub(crate) fn came(&mut self, line: u64) -> (Vec<Waiter>, bool, Option<Request>) {
+        let Some(at) = self.misses.iter().position(|miss| miss.line == line) else {
+            return (Vec::new(), false, None);
+        };
+        let miss = self.misses.swap_remove(at);
+        (miss.waiters, miss.write, self.waiting.pop_front())
+    }
+
+    /// Lines on their way here.
+    pub(crate) fn on_the_way(&self) -> usize {
+        self.misses.len()
+    }
+
+    /// Whether a line is on its way here.
+    pub(crate) fn expects(&self, line: u64) -> bool {
+        self.misses.iter().any(|miss| miss.line == line)
+    }
+}

@@ -1,0 +1,453 @@
+//! Caches, interconnect and memory: everything behind a core's loads, stores and fetch.
+//!
+//! Levels form a tree. A request that misses in one goes to the next when the latency of its
+//! own level has passed, as an event; an answer fills every level that asked. So every level
+//! sees its requests in the order of time, and queues where its miss queue is full.
+
+mod build;
+pub(crate) mod cache;
+mod dram;
+mod fill;
+mod level;
+mod request;
+mod stream;
+mod translate;
+
+use crate::outcome::MemoryCounts;
+use crate::time::Femtos;
+pub(crate) use build::passes_stores;
+use consort_sim::machine::detail::LlcFill;
+use dram::Dram;
+use level::{Level, Next, Queued, Rank};
+use request::Request;
+pub(crate) use request::{Answer, Origin, Waiter};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use stream::Streams;
+use translate::Tlb;
+
+/// All levels and memories, and what is on its way between them.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    levels: Vec<Level>,
+    drams: Vec<Dram>,
+    threads: Vec<Thread>,
+    tlbs: Vec<Tlb>,
+    prefetchers: Vec<Prefetcher>,
+    links: Vec<Link>,
+    events: BinaryHeap<Reverse<(Femtos, u64, Event)>>,
+    numbered: u64,
+    line_bytes: u64,
+    counts: Vec<MemoryCounts>,
+    answers: Vec<Answer>,
+    /// What an LLC of another domain takes, where those help.
+    remote: Option<Remote>,
+}
+
+/// What a thread's accesses go through.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    code: usize,
+    data: usize,
+    tlb: usize,
+    prefetcher: Option<usize>,
+    /// The memory that holds its pages, and what its distance adds.
+    home: usize,
+    hop: Femtos,
+    link: usize,
+    /// Added to its virtual addresses, so that address spaces differ.
+    base: u64,
+    /// A cycle of its core.
+    cycle: Femtos,
+}
+
+/// Streams and the level that they are brought to.
+#[derive(Debug)]
+struct Prefetcher {
+    streams: Streams,
+    into: usize,
+    /// Level whose demand accesses are looked at.
+    watches: usize,
+    most: usize,
+}
+
+/// An interconnect.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    free: Femtos,
+    line: Femtos,
+}
+
+/// LLCs that keep what others evict.
+#[derive(Clone, Debug)]
+struct Remote {
+    llcs: Vec<usize>,
+    reach: Femtos,
+    /// Where the next evicted line goes.
+    turn: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Ask {
+        level: usize,
+        request: Request,
+    },
+    Memory {
+        request: Request,
+    },
+    Channel {
+        dram: usize,
+        channel: usize,
+    },
+    Come {
+        level: usize,
+        line: u64,
+        origin: Origin,
+    },
+}
+
+// Events of one time are told apart by their numbers before they are compared.
+impl PartialEq for Event {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for Event {}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Event {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+impl Memory {
+    /// A load of a thread; when its data is there, if that is known at once.
+    pub(crate) fn load(&mut self, thread: usize, seq: u64, at: u64, now: Femtos) -> Option<Femtos> {
+        let owner = self.threads[thread];
+        let waiter = Waiter::Load { thread, seq };
+        let delay = self.translate(thread, at);
+        let line = self.line(thread, at);
+        if delay > 0 {
+            let request = demand(line, thread, waiter, false);
+            self.push(
+                now + delay,
+                Event::Ask {
+                    level: owner.data,
+                    request,
+                },
+            );
+            return None;
+        }
+        self.ask(owner.data, demand(line, thread, waiter, false), now)
+    }
+
+    /// A store of a thread that was committed; when it is written, if that is known at once.
+    pub(crate) fn store(
+        &mut self,
+        thread: usize,
+        seq: u64,
+        at: u64,
+        now: Femtos,
+    ) -> Option<Femtos> {
+        let (level, line) = (self.threads[thread].data, self.line(thread, at));
+        let waiter = Waiter::Store { thread, seq };
+        let delay = self.translate(thread, at);
+        let request = demand(line, thread, waiter, true);
+        if delay > 0 {
+            self.push(now + delay, Event::Ask { level, request });
+            return None;
+        }
+        self.ask(level, request, now)
+    }
+
+    /// A store that passes the L1D of a thread: keeps a copy there right, and when the L2 has it.
+    pub(crate) fn store_through(
+        &mut self,
+        thread: usize,
+        seq: u64,
+        at: u64,
+        now: Femtos,
+    ) -> Option<Femtos> {
+        let line = self.line(thread, at);
+        let data = self.threads[thread].data;
+        let Next::Level(level) = self.levels[data].next else {
+            return Some(now);
+        };
+        let mut request = demand(line, thread, Waiter::Store { thread, seq }, true);
+        request.passed = self.levels[data].reach;
+        self.ask(level, request, now)
+    }
+
+    /// Touches a line that a passing store may write in the L1D.
+    pub(crate) fn pass(&mut self, thread: usize, at: u64) {
+        let (data, line) = (self.threads[thread].data, self.line(thread, at));
+        self.translate(thread, at);
+        self.levels[data].cache.touch(line, false);
+    }
+
+    /// Fetch of code by a thread; whether it is there.
+    pub(crate) fn fetch(&mut self, thread: usize, at: u64, now: Femtos) -> bool {
+        let (level, line) = (self.threads[thread].code, self.line(thread, at));
+        let there = self.ask(
+            level,
+            demand(line, thread, Waiter::Fetch { thread }, false),
+            now,
+        );
+        // The next line comes along, as all front ends fetch ahead in some way.
+        let ahead = Request {
+            prefetch: true,
+            ..demand(line + 1, thread, Waiter::Nobody, false)
+        };
+        self.ask(level, ahead, now);
+        there.is_some()
+    }
+
+    /// The number of the line at a virtual address of a thread.
+    pub(crate) fn line(&self, thread: usize, at: u64) -> u64 {
+        at.wrapping_add(self.threads[thread].base) / self.line_bytes
+    }
+
+    /// When something happens here next.
+    pub(crate) fn next(&self) -> Option<Femtos> {
+        self.events.peek().map(|Reverse((time, _, _))| *time)
+    }
+
+    /// Lets everything happen up to a time; what was waited for and is there.
+    pub(crate) fn advance(&mut self, now: Femtos) -> Vec<Answer> {
+        while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
+            if time > now {
+                break;
+            }
+            self.events.pop();
+            self.happen(time, event);
+        }
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Accounts of a thread so far.
+    pub(crate) fn counts(&self, thread: usize) -> MemoryCounts {
+        self.counts[thread]
+    }
+
+    fn translate(&mut self, thread: usize, at: u64) -> Femtos {
+        let owner = self.threads[thread];
+        let at = at.wrapping_add(owner.base);
+        let (cycles, walked) = self.tlbs[owner.tlb].translate(at);
+        self.counts[thread].tlb_misses += u64::from(walked);
+        (cycles * owner.cycle as f64) as Femtos
+    }
+
+    fn push(&mut self, time: Femtos, event: Event) {
+        self.numbered += 1;
+        self.events.push(Reverse((time, self.numbered, event)));
+    }
+
+    fn happen(&mut self, now: Femtos, event: Event) {
+        match event {
+            Event::Ask { level, request } => {
+                if let Some(time) = self.ask(level, request, now) {
+                    let origin = origin(self.levels[level].rank);
+                    self.answer(request.waiter, request.line, time, origin);
+                }
+            }
+            Event::Memory { request } => self.reach_memory(request, now),
+            Event::Channel { dram, channel } => self.serve(dram, channel, now),
+            Event::Come {
+                level,
+                line,
+                origin,
+            } => self.come(level, line, origin, now),
+        }
+    }
+
+    /// Asks a level for a line; when it gets to who asked, if it is there.
+    fn ask(&mut self, at: usize, request: Request, now: Femtos) -> Option<Femtos> {
+        let asked = !request.prefetch && !request.write_back;
+        self.count_access(at, &request, asked);
+        let level = &mut self.levels[at];
+        if level.cache.touch(request.line, request.write) {
+            let time = level.hand_over(now, request.passed);
+            if level.fill == LlcFill::Victims && asked {
+                level.cache.remove_clean(request.line);
+            }
+            self.watch(at, &request, now);
+            return Some(time);
+        }
+        let queued = level.miss(request);
+        if queued == Queued::Sent {
+            self.count_miss(at, &request);
+            self.send(at, request, now);
+        }
+        if queued != Queued::Full {
+            self.watch(at, &request, now);
+        }
+        None
+    }
+
+    /// Sends a request on to what comes after a level.
+    fn send(&mut self, at: usize, request: Request, now: Femtos) {
+        let reach = self.levels[at].reach;
+        let then = now + reach.saturating_sub(request.passed);
+        let request = Request {
+            waiter: Waiter::Level(at),
+            write: false,
+            passed: reach,
+            ..request
+        };
+        match self.levels[at].next {
+            Next::Level(level) => self.push(then, Event::Ask { level, request }),
+            Next::Memory => self.beyond(at, request, then),
+        }
+    }
+
+    /// Behind an LLC: those of other domains, then memory.
+    fn beyond(&mut self, at: usize, request: Request, now: Femtos) {
+        let elsewhere = self.remote.as_ref().and_then(|remote| {
+            let mut others = remote.llcs.iter().copied().filter(|&llc| llc != at);
+            let there = others.find(|&llc| self.levels[llc].cache.holds(request.line))?;
+            Some((there, remote.reach))
+        });
+        match elsewhere {
+            Some((there, reach)) => {
+                self.levels[there].cache.remove(request.line);
+                let time = now + reach.saturating_sub(request.passed);
+                let (level, line, origin) = (at, request.line, Origin::Llc);
+                self.push(
+                    time,
+                    Event::Come {
+                        level,
+                        line,
+                        origin,
+                    },
+                );
+            }
+            None => self.push(now, Event::Memory { request }),
+        }
+    }
+
+    fn reach_memory(&mut self, request: Request, now: Femtos) {
+        let home = self.threads[request.thread].home;
+        self.counts[request.thread].memory_lines += 1;
+        if let Some(channel) = self.drams[home].take(request) {
+            self.push(
+                now,
+                Event::Channel {
+                    dram: home,
+                    channel,
+                },
+            );
+        }
+    }
+
+    fn serve(&mut self, dram: usize, channel: usize, now: Femtos) {
+        let served = self.drams[dram].serve(channel, now);
+        if let Some(again) = served.again {
+            self.push(again, Event::Channel { dram, channel });
+        }
+        if let Some((request, time)) = served.answered {
+            let owner = self.threads[request.thread];
+            let link = &mut self.links[owner.link];
+            let start = (time + owner.hop).max(link.free);
+            link.free = start + link.line;
+            self.answer(request.waiter, request.line, start, Origin::Memory);
+        }
+    }
+
+    fn answer(&mut self, waiter: Waiter, line: u64, time: Femtos, origin: Origin) {
+        match waiter {
+            Waiter::Nobody => {}
+            Waiter::Level(level) => self.push(
+                time,
+                Event::Come {
+                    level,
+                    line,
+                    origin,
+                },
+            ),
+            _ => self.answers.push(Answer {
+                waiter,
+                time,
+                origin,
+            }),
+        }
+    }
+
+    /// Lets prefetchers look at a demand access.
+    fn watch(&mut self, at: usize, request: &Request, now: Femtos) {
+        if request.prefetch || request.write_back {
+            return;
+        }
+        let Some(index) = self.threads[request.thread].prefetcher else {
+            return;
+        };
+        let prefetcher = &mut self.prefetchers[index];
+        if prefetcher.watches != at {
+            return;
+        }
+        let (into, most) = (prefetcher.into, prefetcher.most);
+        for line in prefetcher.streams.access(request.thread, request.line) {
+            if self.levels[into].expects(line) || self.levels[into].on_the_way() >= most {
+                continue;
+            }
+            let ahead = Request {
+                prefetch: true,
+                passed: self.levels[at].reach,
+                ..demand(line, request.thread, Waiter::Nobody, false)
+            };
+            self.push(
+                now,
+                Event::Ask {
+                    level: into,
+                    request: ahead,
+                },
+            );
+        }
+    }
+
+    fn count_access(&mut self, at: usize, request: &Request, asked: bool) {
+        let counts = &mut self.counts[request.thread];
+        if asked && self.levels[at].rank == Rank::Data {
+            counts.l1d_accesses += 1;
+        }
+    }
+
+    fn count_miss(&mut self, at: usize, request: &Request) {
+        let counts = &mut self.counts[request.thread];
+        if request.prefetch {
+            counts.prefetches += 1;
+            return;
+        }
+        let count = match self.levels[at].rank {
+            Rank::Code => &mut counts.l1i_misses,
+            Rank::Data => &mut counts.l1d_misses,
+            Rank::L2 => &mut counts.l2_misses,
+            Rank::Llc => &mut counts.llc_misses,
+        };
+        *count += 1;
+    }
+}
+
+fn demand(line: u64, thread: usize, waiter: Waiter, write: bool) -> Request {
+    Request {
+        line,
+        thread,
+        waiter,
+        write,
+        prefetch: false,
+        write_back: false,
+        passed: 0,
+    }
+}
+
+fn origin(rank: Rank) -> Origin {
+    match rank {
+        Rank::Code | Rank::Data => Origin::L1,
+        Rank::L2 => Origin::L2,
+        Rank::Llc => Origin::Llc,
+    }
+}

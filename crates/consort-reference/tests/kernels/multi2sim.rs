@@ -1,0 +1,129 @@
+//! The published table of a cycle-level simulator, row by row, on the core that it describes.
+//!
+//! The table gives widths, sizes and the programs' rates alone, not latencies. That of the L2 is
+//! what a chain of loads that hit it takes alone; memory's is Multi2Sim's default of 200 cycles, and
+//! its default of 16 misses per cache holds.
+//! Rows that are further off than a tenth are listed with what is known of the reason.
+
+use crate::machine::{alone, alone_for, buffers, run, with};
+use crate::ops;
+use consort_ops::{Kind, Op};
+use consort_reference::Length;
+use consort_sim::machine::detail::{BufferSpec, PortSpec, QueueSpec, Sharing, Work};
+use consort_sim::machine::{MachineSpec, RobSharing, Scope};
+
+const TABLE: &str = include_str!("multi2sim-smt.csv");
+
+/// Cycles of the chain over 64 KiB per load: 1 / 0.023.
+const L2_CYCLES: f64 = 43.5;
+
+/// The core of the table; a file of ours where it is silent.
+fn core(sharing: Sharing) -> MachineSpec {
+    let mut spec = with(|core| {
+        core.rob_sharing = match sharing {
+            Sharing::Partitioned => RobSharing::Partitioned,
+            _ => RobSharing::Shared,
+        };
+        core.l2 = None;
+        core.l1d.per = Scope::Pu;
+        core.l1d.miss_queue = Some(16);
+        let every = Work::ALL[..Work::StoreData.index()].to_vec();
+        let memory = |work: &Work| matches!(work, Work::Load | Work::Store);
+        let holds: Vec<_> = every.iter().copied().filter(|work| !memory(work)).collect();
+        // Loads and stores wait in their own queue.
+        buffers(core).issue = vec![QueueSpec {
+            holds,
+            entries: 48,
+            sharing,
+            reserve: 0,
+        }];
+        let queue = BufferSpec {
+            entries: 48,
+            sharing,
+            reserve: 0,
+        };
+        buffers(core).load_queue = Some(queue);
+        buffers(core).store_queue = Some(queue);
+        core.ports = vec![PortSpec {
+            takes: every,
+            count: 4,
+            per: Default::default(),
+        }];
+    });
+    spec.llc.latency_ns = L2_CYCLES / 2.0;
+    spec.memory.latency_ns = 100.0;
+    spec.memory.bandwidth_gb_s = 100.0;
+    spec
+}
+
+fn program(name: &str) -> Vec<Op> {
+    match name {
+        "int" => ops::independent(Kind::Integer),
+        "fp" => ops::independent(Kind::FpAdd),
+        "chase64K" => ops::chase(64),
+        "rand8M" => ops::scatter(8192),
+        _ => ops::stream(64),
+    }
+}
+
+/// Rows of the table: queues, programs, slowdowns.
+fn rows() -> Vec<(Sharing, [&'static str; 2], [f64; 2])> {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
+    let row = |line: &'static str| {
+        let cells: Vec<_> = line.split(',').collect();
+        let sharing = match cells[0] {
+            "split" => Sharing::Partitioned,
+            _ => Sharing::Shared,
+        };
+        let number = |cell: &str| cell.parse().expect("it is a number");
+        (
+            sharing,
+            [cells[1], cells[2]],
+            [number(cells[3]), number(cells[4])],
+        )
+    };
+    lines.map(row).collect()
+}
+
+fn slowdowns(sharing: Sharing, names: [&str; 2]) -> [f64; 2] {
+    let spec = core(sharing);
+    let programs = names.map(program);
+    // Alone, a thread has the whole core.
+    let before = programs
+        .each_ref()
+        .map(|program| alone_for(&spec, program, 4_000).ipc());
+    let length = Length {
+        warm_up: 4_000,
+        measured: 4_000,
+    };
+    let together = run(&spec, &[&programs[0], &programs[1]], length);
+    [0, 1].map(|i| before[i] / together.threads[i].ipc())
+}
+
+#[test]
+fn the_chain_takes_what_the_table_says_alone() {
+    let ipc = alone(&core(Sharing::Shared), &ops::chase(64)).ipc();
+    crate::machine::about(ipc, 0.023);
+}
+
+#[test]
+fn rows_of_the_table_are_met_or_known_not_to_be() {
+    let mut missed = Vec::new();
+    for (sharing, names, expect) in rows() {
+        let found = slowdowns(sharing, names);
+        let off = |i: usize| (found[i] / expect[i] - 1.0).abs() > 0.1;
+        if off(0) || off(1) {
+            missed.push((sharing, names));
+        }
+    }
+    assert_eq!(missed, KNOWN);
+}
+
+/// Rows further off than a tenth, both with a chain of loads in shared queues. There it holds the
+/// whole load queue, and the other thread's loads get what comes free: 2.9 for 2.1. Operations
+/// without loads find 80 entries of the window free, more than they need, and lose nothing, as
+/// the table has it of `int`; that `fp` loses 1.7 does not follow from what it says of the core.
+const KNOWN: [(Sharing, [&str; 2]); 2] = [
+    (Sharing::Shared, ["chase64K", "rand8M"]),
+    (Sharing::Shared, ["chase64K", "fp"]),
+];

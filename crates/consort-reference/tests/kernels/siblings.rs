@@ -1,0 +1,87 @@
+//! What threads of one core do to each other: the forms that are known to hold.
+
+use crate::machine::{about, alone, buffers, plain, run, with, within};
+use crate::ops;
+use consort_ops::Kind;
+use consort_reference::{Cause, Length, Program};
+use consort_sim::machine::detail::Sharing;
+use consort_sim::machine::{CoreSpec, MachineSpec, RobSharing};
+
+const LENGTH: Length = Length {
+    warm_up: 10_000,
+    measured: 20_000,
+};
+
+fn pair(spec: &MachineSpec, a: &dyn Program, b: &dyn Program) -> [f64; 2] {
+    let outcome = run(spec, &[a, b], LENGTH);
+    [outcome.threads[0].ipc(), outcome.threads[1].ipc()]
+}
+
+/// Halves every buffer.
+fn split(core: &mut CoreSpec) {
+    core.rob_sharing = RobSharing::Partitioned;
+    let buffers = buffers(core);
+    buffers
+        .issue
+        .iter_mut()
+        .for_each(|queue| queue.sharing = Sharing::Partitioned);
+    for queue in [&mut buffers.load_queue, &mut buffers.store_queue] {
+        queue
+            .iter_mut()
+            .for_each(|queue| queue.sharing = Sharing::Partitioned);
+    }
+}
+
+#[test]
+fn two_threads_that_fill_dispatch_get_half_each() {
+    let int = ops::independent(Kind::Integer);
+    let [a, b] = pair(&plain(), &int, &int);
+    about(a, 2.0);
+    about(b, 2.0);
+    let outcome = run(&plain(), &[&int, &int], LENGTH);
+    let lost = outcome.threads[0].stack.cycles(Cause::CoRunner);
+    about(lost / outcome.threads[0].cycles as f64, 0.5);
+}
+
+#[test]
+fn what_one_thread_leaves_the_other_takes() {
+    let int = ops::independent(Kind::Integer);
+    let [slow, fast] = pair(&plain(), &ops::chain(Kind::Multiply), &int);
+    within(slow, 1.0 / 3.0, 0.1);
+    // Operations that wait fill a shared issue queue; with halves, all slots are used.
+    assert!(fast < 1.0, "{fast}");
+    let [slow, fast] = pair(&with(split), &ops::chain(Kind::Multiply), &int);
+    about(slow, 1.0 / 3.0);
+    about(fast, 4.0 - 1.0 / 3.0);
+}
+
+#[test]
+fn a_chaser_clogs_a_shared_window_and_leaves_a_split_one_alone() {
+    let (chase, fp) = (ops::chase(4096), ops::independent(Kind::FpAdd));
+    let before = alone(&plain(), &fp).ipc();
+    let [_, shared] = pair(&plain(), &chase, &fp);
+    assert!(before / shared > 1.3, "shared: {:.2}", before / shared);
+    let [_, halves] = pair(&with(split), &chase, &fp);
+    about(before / halves, 1.0);
+}
+
+#[test]
+fn two_chasers_do_not_hurt_each_other_through_the_core() {
+    let chase = ops::chase(64);
+    let before = alone(&plain(), &chase).ipc();
+    for ipc in pair(&plain(), &chase, &chase) {
+        about(before / ipc, 1.0);
+    }
+}
+
+#[test]
+fn private_buffers_and_ports_leave_dispatch_alone_to_share() {
+    let private = with(|core| {
+        core.rob_sharing = RobSharing::Private;
+        core.buffers = None;
+    });
+    let fp = ops::independent(Kind::FpAdd);
+    let [chase, beside] = pair(&private, &ops::chase(4096), &fp);
+    about(beside, 2.0);
+    about(chase, 1.0 / 170.0);
+}

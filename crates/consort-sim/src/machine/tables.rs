@@ -1,0 +1,232 @@
+//! Complete tables of a core's structures: what its file says, and defaults for the rest.
+//!
+//! Defaults follow from keys that every file has, so that a file without the optional keys
+//! describes a plausible core. They are proportions of the window that chips of many makers
+//! share, not figures of a chip.
+
+use super::detail::{
+    BufferSpec, FetchPolicy, GroupSpec, OpCacheSpec, PortScope, PortSpec, QueueSpec, RegistersSpec,
+    Sharing, Work, WorkSpec,
+};
+use super::{CoreSpec, Pipeline, RobSharing, Scope, UnitSpec};
+
+/// Window of a core without a reorder buffer: beyond what anything in flight reaches.
+const UNLIMITED: u32 = 512;
+/// Cycles of an integer multiplication and division where no file says them (common to the
+/// cores of Fog's instruction tables).
+const MULTIPLY_CYCLES: u32 = 3;
+const DIVIDE_CYCLES: u32 = 24;
+/// Floating-point division over addition, in latency and in occupancy of its port.
+const FP_DIVIDE_LATENCIES: u32 = 4;
+const FP_DIVIDE_INTERVAL: u32 = 8;
+
+/// Structures of a core, complete.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreTables {
+    /// Window from dispatch to commit, operations or, where there is `group`, groups.
+    pub window: BufferSpec,
+    /// Groups, where operations are dispatched and committed in groups.
+    pub group: Option<GroupSpec>,
+    /// Issue queues.
+    pub issue: Vec<QueueSpec>,
+    /// Loads from dispatch to commit.
+    pub load_queue: BufferSpec,
+    /// Stores from dispatch until they are written.
+    pub store_queue: BufferSpec,
+    /// Integer registers.
+    pub int_registers: RegistersSpec,
+    /// Floating-point and vector registers.
+    pub vector_registers: RegistersSpec,
+    /// Share of a shared window, 0 to 1, that a thread waiting for what is behind the L2 may hold.
+    pub balance_share: f64,
+    /// Issue ports.
+    pub ports: Vec<PortSpec>,
+    /// Latency and interval by [`Work::index`].
+    pub times: [WorkSpec; Work::COUNT],
+    /// Front end.
+    pub front: FrontTables,
+}
+
+/// Front end of a core, complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrontTables {
+    /// Bytes of aligned code per cycle.
+    pub fetch_bytes: u32,
+    /// Operations fetched per cycle.
+    pub fetch_width: u32,
+    /// Which thread fetches next.
+    pub fetch_policy: FetchPolicy,
+    /// Threads that can fetch in one cycle.
+    pub fetch_threads: u32,
+    /// Operations that wait for dispatch, per thread.
+    pub buffer_ops: u32,
+    /// Threads that can dispatch in one cycle.
+    pub dispatch_threads: u32,
+    /// Operations dispatched per cycle.
+    pub dispatch_width: u32,
+    /// Operations committed per cycle.
+    pub commit_width: u32,
+    /// Cycles from a mispredicted branch's result to what follows it in execution.
+    pub refill_cycles: u32,
+    /// Cache of decoded instructions.
+    pub op_cache: Option<OpCacheSpec>,
+}
+
+impl CoreTables {
+    /// The tables of a core.
+    pub fn new(core: &CoreSpec) -> Self {
+        let window = window(core);
+        let buffers = core.buffers.clone().unwrap_or_default();
+        let rob = core.rob_entries.unwrap_or(UNLIMITED);
+        let part = |share: u32| BufferSpec {
+            entries: (rob / share).max(8),
+            sharing: window.sharing,
+            reserve: 0,
+        };
+        let enough = RegistersSpec {
+            entries: rob,
+            architected: 0,
+            sharing: Sharing::Private,
+        };
+        Self {
+            group: buffers.group,
+            issue: issue(buffers.issue, part(3)),
+            load_queue: buffers.load_queue.unwrap_or(part(3)),
+            store_queue: buffers.store_queue.unwrap_or(part(4)),
+            int_registers: buffers.int_registers.unwrap_or(enough),
+            vector_registers: buffers.vector_registers.unwrap_or(enough),
+            balance_share: buffers
+                .balance_percent
+                .map_or(1.0, |p| f64::from(p) / 100.0),
+            ports: ports(core),
+            times: times(core),
+            front: front(core),
+            window: buffers.group.map_or(window, |group| BufferSpec {
+                entries: group.entries,
+                ..window
+            }),
+        }
+    }
+}
+
+fn window(core: &CoreSpec) -> BufferSpec {
+    let sharing = match core.rob_sharing {
+        RobSharing::Shared => Sharing::Shared,
+        RobSharing::Partitioned => Sharing::Partitioned,
+        RobSharing::Halved => Sharing::Halved,
+        RobSharing::Private => Sharing::Private,
+    };
+    let entries = core.rob_entries.unwrap_or(UNLIMITED);
+    let sharing = match core.pipeline {
+        Pipeline::OutOfOrder => sharing,
+        Pipeline::InOrder => Sharing::Private,
+    };
+    BufferSpec {
+        entries,
+        sharing,
+        reserve: 0,
+    }
+}
+
+fn issue(queues: Vec<QueueSpec>, one: BufferSpec) -> Vec<QueueSpec> {
+    if !queues.is_empty() {
+        return queues;
+    }
+    vec![QueueSpec {
+        holds: Work::ALL[..Work::StoreData.index()].to_vec(),
+        entries: one.entries,
+        sharing: one.sharing,
+        reserve: one.reserve,
+    }]
+}
+
+/// Ports as the file lists them, or one per functional unit.
+fn ports(core: &CoreSpec) -> Vec<PortSpec> {
+    if !core.ports.is_empty() {
+        return core.ports.clone();
+    }
+    let units = &core.units;
+    let mut int = vec![Work::Integer, Work::Multiply, Work::Divide];
+    let mut fp = vec![
+        Work::FpAdd,
+        Work::FpMultiply,
+        Work::FpFused,
+        Work::FpDivide,
+        Work::VectorMove,
+    ];
+    let mut ports = vec![port(&units.load_store, vec![Work::Load, Work::Store])];
+    match &units.branch {
+        Some(branch) => ports.push(port(branch, vec![Work::Branch])),
+        None => int.push(Work::Branch),
+    }
+    match &units.vector {
+        Some(vector) => ports.push(port(vector, vec![Work::Vector])),
+        None => fp.push(Work::Vector),
+    }
+    ports.extend([port(&units.int, int), port(&units.fp, fp)]);
+    ports
+}
+
+fn port(unit: &UnitSpec, takes: Vec<Work>) -> PortSpec {
+    PortSpec {
+        takes,
+        count: unit.count,
+        per: match unit.per {
+            Scope::Pu => PortScope::Pu,
+            Scope::Core => PortScope::Core,
+        },
+    }
+}
+
+fn times(core: &CoreSpec) -> [WorkSpec; Work::COUNT] {
+    Work::ALL.map(|work| {
+        let said = core.operations.get(&work).copied();
+        said.unwrap_or_else(|| default_time(core, work))
+    })
+}
+
+fn default_time(core: &CoreSpec, work: Work) -> WorkSpec {
+    let units = &core.units;
+    let unit = match work {
+        Work::Integer | Work::Multiply | Work::Divide | Work::Other => &units.int,
+        Work::Branch => units.branch.as_ref().unwrap_or(&units.int),
+        Work::Vector | Work::VectorMove => units.vector.as_ref().unwrap_or(&units.fp),
+        Work::FpAdd | Work::FpMultiply | Work::FpFused | Work::FpDivide => &units.fp,
+        _ => &units.load_store,
+    };
+    let latency = unit.latency_cycles.round() as u32;
+    let interval = (unit.interval_cycles.round() as u32).max(1);
+    let (latency_cycles, interval_cycles) = match work {
+        Work::Multiply => (latency.max(MULTIPLY_CYCLES), interval),
+        Work::Divide => (latency.max(DIVIDE_CYCLES), interval.max(DIVIDE_CYCLES)),
+        Work::FpDivide => (
+            latency * FP_DIVIDE_LATENCIES,
+            interval.max(FP_DIVIDE_INTERVAL),
+        ),
+        Work::Load => (core.l1d.latency_cycles.round() as u32, interval),
+        Work::Store | Work::StoreData | Work::VectorLoad | Work::VectorStore => (1, interval),
+        _ => (latency, interval),
+    };
+    WorkSpec {
+        latency_cycles,
+        interval_cycles,
+    }
+}
+
+fn front(core: &CoreSpec) -> FrontTables {
+    let said = core.front_end.clone().unwrap_or_default();
+    let width = (core.dispatch_width.round() as u32).max(1);
+    let bytes = (4 * width).next_power_of_two().max(16);
+    FrontTables {
+        fetch_bytes: said.fetch_bytes.unwrap_or(bytes),
+        fetch_width: said.fetch_width.unwrap_or(width),
+        fetch_policy: said.fetch_policy,
+        fetch_threads: said.fetch_threads.unwrap_or(1),
+        buffer_ops: said.buffer_ops.unwrap_or(4 * width),
+        dispatch_threads: said.dispatch_threads.unwrap_or(u32::MAX),
+        dispatch_width: width,
+        commit_width: said.commit_width.unwrap_or(width),
+        refill_cycles: (core.pipeline_depth_cycles.round() as u32).max(1),
+        op_cache: said.op_cache,
+    }
+}

@@ -1,0 +1,149 @@
+//! What a core can be inside: buffers, ports, latencies, front end.
+
+use super::Range;
+use crate::describe::Within;
+use crate::machine::CoreSpec;
+use crate::machine::detail::{BuffersSpec, FrontEndSpec, PortScope, RegistersSpec, Sharing, Work};
+
+const ENTRIES: Range = (1.0, 8192.0);
+const COUNT: Range = (1.0, 64.0);
+const WIDTH: Range = (1.0, 64.0);
+const BYTES: Range = (1.0, 1024.0);
+const OPS: Range = (1.0, 1_048_576.0);
+const LATENCY_CYCLES: Range = (1.0, 200.0);
+const PERCENT: Range = (1.0, 100.0);
+
+pub(super) fn check(core: &CoreSpec, at: &mut Within<'_>) {
+    if let Some(front) = &core.front_end {
+        check_front(front, at.at("front_end"));
+    }
+    if let Some(buffers) = &core.buffers {
+        check_buffers(buffers, core, at.at("buffers"));
+    }
+    check_ports(core, at);
+    for (work, time) in &core.operations {
+        let mut here = at.at("operations");
+        let mut here = here.at(&name(*work));
+        here.range("latency_cycles", time.latency_cycles, LATENCY_CYCLES);
+        here.range("interval_cycles", time.interval_cycles, LATENCY_CYCLES);
+    }
+}
+
+/// The name of a work in files.
+fn name(work: Work) -> String {
+    let value = serde_json::to_value(work).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn check_front(front: &FrontEndSpec, mut at: Within<'_>) {
+    let widths = [
+        ("fetch_width", front.fetch_width),
+        ("fetch_threads", front.fetch_threads),
+        ("dispatch_threads", front.dispatch_threads),
+        ("commit_width", front.commit_width),
+    ];
+    for (key, width) in widths {
+        at.range(key, width.unwrap_or(1), WIDTH);
+    }
+    at.range("fetch_bytes", front.fetch_bytes.unwrap_or(1), BYTES);
+    at.range("buffer_ops", front.buffer_ops.unwrap_or(1), ENTRIES);
+    if let Some(cache) = &front.op_cache {
+        let mut at = at.at("op_cache");
+        at.range("ops", cache.ops, OPS);
+        at.range("ways", cache.ways, COUNT);
+        at.range("line_ops", cache.line_ops, WIDTH);
+        at.range("width", cache.width, WIDTH);
+        let message = format!("is {}; expected at most ops, {}", cache.line_ops, cache.ops);
+        at.require(cache.line_ops <= cache.ops, "line_ops", message);
+    }
+}
+
+fn check_buffers(buffers: &BuffersSpec, core: &CoreSpec, mut at: Within<'_>) {
+    let ways = core.smt.iter().map(|mode| mode.ways).max().unwrap_or(1);
+    for (index, queue) in buffers.issue.iter().enumerate() {
+        let mut here = at.at(&format!("issue[{index}]"));
+        check_entries(queue.entries, queue.sharing, queue.reserve, ways, &mut here);
+        let message = "is empty; expected the work that waits in this queue";
+        here.require(!queue.holds.is_empty(), "holds", message);
+    }
+    for (key, queue) in [
+        ("load_queue", buffers.load_queue),
+        ("store_queue", buffers.store_queue),
+    ] {
+        if let Some(queue) = queue {
+            let mut here = at.at(key);
+            check_entries(queue.entries, queue.sharing, queue.reserve, ways, &mut here);
+        }
+    }
+    for (key, file) in [
+        ("int_registers", buffers.int_registers),
+        ("vector_registers", buffers.vector_registers),
+    ] {
+        if let Some(file) = file {
+            check_registers(file, ways, at.at(key));
+        }
+    }
+    if let Some(group) = buffers.group {
+        let mut at = at.at("group");
+        at.range("entries", group.entries, ENTRIES);
+        at.range("slots", group.slots, WIDTH);
+        at.range("branches", group.branches, WIDTH);
+        let message = format!(
+            "is {}; expected fewer than slots, {}",
+            group.branches, group.slots
+        );
+        at.require(group.branches < group.slots, "branches", message);
+    }
+    let percent = buffers.balance_percent.unwrap_or(100);
+    at.range("balance_percent", percent, PERCENT);
+}
+
+/// A buffer from which some PU could have nothing cannot work.
+fn check_entries(entries: u32, sharing: Sharing, reserve: u32, ways: u32, at: &mut Within<'_>) {
+    at.range("entries", entries, ENTRIES);
+    let parts = match sharing {
+        Sharing::Private => 1,
+        Sharing::Halved => ways.min(2),
+        Sharing::Partitioned | Sharing::Shared => ways,
+    };
+    let message = format!("is {entries}; expected at least one for each of {parts} parts");
+    at.require(entries >= parts, "entries", message);
+    let kept = u64::from(reserve) * u64::from(ways);
+    let message =
+        format!("is {reserve} for each of {ways} PUs; expected at most entries, {entries}");
+    at.require(kept <= u64::from(entries), "reserve", message);
+}
+
+fn check_registers(file: RegistersSpec, ways: u32, mut at: Within<'_>) {
+    at.range("entries", file.entries, ENTRIES);
+    let states = match file.sharing {
+        Sharing::Private => 1,
+        _ => u64::from(ways),
+    };
+    let held = u64::from(file.architected) * states;
+    let message = format!(
+        "is {} with states of {held}; expected more registers than the states take",
+        file.entries
+    );
+    at.require(u64::from(file.entries) > held, "entries", message);
+}
+
+fn check_ports(core: &CoreSpec, at: &mut Within<'_>) {
+    for (index, port) in core.ports.iter().enumerate() {
+        let mut here = at.at(&format!("ports[{index}]"));
+        here.range("count", port.count, COUNT);
+        let message = "is empty; expected the work that this port takes";
+        here.require(!port.takes.is_empty(), "takes", message);
+        let message = format!("is {}; expected an even number for two halves", port.count);
+        let even = port.per != PortScope::Half || port.count % 2 == 0;
+        here.require(even, "count", message);
+    }
+    if core.ports.is_empty() {
+        return;
+    }
+    for work in &Work::ALL[..Work::Other.index()] {
+        let taken = core.ports.iter().any(|port| port.takes.contains(work));
+        let message = format!("have none that takes '{}'; expected one", name(*work));
+        at.require(taken, "ports", message);
+    }
+}

@@ -1,0 +1,138 @@
+//! Arguments of `profile`.
+
+use super::{Format, values};
+use clap::Args;
+use consort_ops::trace::Sampling;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Arguments of `profile`.
+#[derive(Debug, Args)]
+pub(crate) struct ProfileArgs {
+    /// Write the program file to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write a trace of what was recorded to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Instructions that pass before anything is recorded: 500M
+    #[arg(long, value_name = "N", value_parser = parse_count, default_value = "0")]
+    pub(crate) skip: u64,
+    /// End the program after recording so many instructions
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub(crate) instructions: Option<u64>,
+    /// Which instructions are recorded: `none` for all; with --instructions none if not given
+    #[arg(long, value_name = "every=N,window=N,warm=N", value_parser = parse_sampling)]
+    pub(crate) sampling: Option<SamplingChoice>,
+    /// How to print; with json and csv what CMD prints goes to stderr
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD", add = values::command())]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What was asked of sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SamplingChoice {
+    /// Everything is recorded.
+    None,
+    /// Windows are.
+    Windows(Sampling),
+}
+
+impl SamplingChoice {
+    /// What is sampled if nothing is said.
+    pub(crate) const USUAL: Self = Self::Windows(Sampling {
+        every: 50_000_000,
+        window: 500_000,
+        warm: 500_000,
+    });
+
+    pub(crate) const fn windows(self) -> Option<Sampling> {
+        match self {
+            Self::None => None,
+            Self::Windows(sampling) => Some(sampling),
+        }
+    }
+}
+
+fn parse_count(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'k') => (&text[..text.len() - 1], 1_000),
+        Some(b'M') => (&text[..text.len() - 1], 1_000_000),
+        Some(b'G') => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let count = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+    let sane = count.filter(|&count| count < 1 << 56);
+    sane.ok_or_else(|| {
+        "expected a number of instructions, for example 20000, 20k, 5M or 1G".to_owned()
+    })
+}
+
+fn parse_sampling(text: &str) -> Result<SamplingChoice, String> {
+    if text == "none" {
+        return Ok(SamplingChoice::None);
+    }
+    let mut sampling = Sampling {
+        every: 0,
+        window: 0,
+        warm: 0,
+    };
+    for part in text.split(',') {
+        let (key, count) = part.split_once('=').unwrap_or((part, ""));
+        let place = match key {
+            "every" => &mut sampling.every,
+            "window" => &mut sampling.window,
+            "warm" => &mut sampling.warm,
+            _ => {
+                return Err(format!(
+                    "unknown key '{key}'; expected every, window and warm, or `none`"
+                ));
+            }
+        };
+        *place = parse_count(count)?;
+    }
+    let recorded = sampling.window.saturating_add(sampling.warm);
+    if sampling.window == 0 || recorded > sampling.every {
+        return Err(
+            "expected window above 0, and every at least window and warm together".to_owned(),
+        );
+    }
+    Ok(SamplingChoice::Windows(sampling))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_units() {
+        assert_eq!(parse_count("20k"), Ok(20_000));
+        assert_eq!(parse_count("3G"), Ok(3_000_000_000));
+        assert!(
+            parse_count("3T").is_err() && parse_count("").is_err() && parse_count("é").is_err()
+        );
+    }
+
+    #[test]
+    fn windows_fit_into_their_distance() {
+        let parsed = parse_sampling("every=10M,window=1M,warm=500k").unwrap();
+        assert_eq!(parsed.windows().unwrap().warm, 500_000);
+        assert_eq!(parse_sampling("none"), Ok(SamplingChoice::None));
+        assert!(parse_sampling("every=1M,window=1M,warm=1").is_err());
+        assert!(
+            parse_sampling("each=1M")
+                .unwrap_err()
+                .contains("unknown key 'each'")
+        );
+    }
+}

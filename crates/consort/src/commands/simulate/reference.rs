@@ -1,0 +1,121 @@
+//! `consort simulate --fidelity reference`: traced programs, cycle by cycle.
+
+use crate::cli::SimulateArgs;
+use crate::descriptions;
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use anyhow::Result;
+use consort_lab::traced::{Extent, ProgramRun, Traced, TracedRun, together};
+use serde::Serialize;
+use std::process::ExitCode;
+
+const COLUMNS: &[Column<ProgramRun>] = &[
+    text("program", |p| p.name.clone()),
+    number("PU", |p| p.pu.to_string()),
+    number("alone (ms)", |p| format!("{:.3}", p.alone_s * 1e3)),
+    number("together (ms)", |p| format!("{:.3}", p.together_s * 1e3)),
+    number("slowdown", |p| format!("{:.3}", p.slowdown)),
+    number("instructions (1e6)", |p| {
+        format!("{:.2}", p.instructions / 1e6)
+    }),
+    number("IPC", |p| format!("{:.3}", p.ipc)),
+];
+
+#[derive(Serialize)]
+struct Document<'a> {
+    machine: &'a str,
+    workload: &'a str,
+    policy: &'static str,
+    #[serde(flatten)]
+    run: &'a TracedRun,
+}
+
+pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
+    check(args)?;
+    let chip = descriptions::chip(&args.setup.machine)?;
+    let programs = programs(&args.setup.workload)?;
+    let shortest = programs.iter().map(Traced::instructions).min();
+    let measured = args.instructions.or(shortest).unwrap_or(1);
+    let extent = Extent {
+        warm_up: measured,
+        measured,
+    };
+    let run = together(&chip, &programs, extent, args.setup.seed).map_err(bad_input)?;
+    let document = Document {
+        machine: &args.setup.machine,
+        workload: &args.setup.workload,
+        policy: "pinned",
+        run: &run,
+    };
+    let mut out = output::stdout();
+    output::print(
+        &mut out,
+        args.setup.format,
+        COLUMNS,
+        &run.programs,
+        &document,
+    )?;
+    if args.setup.format == crate::cli::Format::Table {
+        output::people(&mut out, &afterword(args, &run))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What only the fast engine can do.
+fn check(args: &SimulateArgs) -> Result<()> {
+    let asked = [
+        (
+            args.policy != "linux" && args.policy != "pinned",
+            "--policy",
+        ),
+        (args.timeline.is_some(), "--timeline"),
+        (args.explain.is_some(), "--explain"),
+        (args.setup.interval.is_some(), "--interval"),
+    ];
+    match asked.iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, option)) => Err(bad_input(format!(
+            "{option} is for --fidelity fast; the reference leaves each program on its PU"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The programs of a workload expression, `2*bzip2+gcc` or `a.trace+b.trace`.
+fn programs(workload: &str) -> Result<Vec<Traced>> {
+    let mut programs = Vec::new();
+    for part in workload.split('+') {
+        let (count, name) = match part.split_once('*') {
+            Some((count, name)) => (count.trim().parse().map_err(|_| wrong(part))?, name),
+            None => (1, part),
+        };
+        if !(1..=1024_usize).contains(&count) {
+            return Err(wrong(part));
+        }
+        let program = Traced::find(name.trim()).map_err(bad_input)?;
+        programs.extend(std::iter::repeat_n(program, count));
+    }
+    Ok(programs)
+}
+
+fn wrong(part: &str) -> anyhow::Error {
+    bad_input(format!(
+        "workload '{part}': expected NAME or COUNT*NAME with a count from 1 to 1024"
+    ))
+}
+
+fn afterword(args: &SimulateArgs, run: &TracedRun) -> String {
+    format!(
+        "\n{} on {} (seed {}, one run, executed cycle by cycle)\n\
+         STP {:.3}, ANTT {:.3}, unfairness {:.3}\n\
+         {:.1} million instructions in {:.2} s of host time, {:.2} million per second\n",
+        args.setup.workload,
+        args.setup.machine,
+        run.seed,
+        run.stp,
+        run.antt,
+        run.unfairness,
+        run.simulated_instructions / 1e6,
+        run.host_s,
+        run.simulated_minstr_per_host_s,
+    )
+}
