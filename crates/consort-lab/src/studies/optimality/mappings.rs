@@ -23,7 +23,7 @@ const ANY: &str = "any mapping";
 const WORST: &str = "worst mapping";
 /// The policy that tries things out.
 pub(super) const UMBRELLA: &str = "holistic";
-/// At the quick scale, one of so many pairs.
+/// One of so many pairs is run, at the quick and the full scale.
 const EVERY: [usize; 2] = [12, 3];
 /// Time of a program's work alone, s: the umbrella policy takes about four to try things out.
 const ALONE_S: [f64; 2] = [1.0, 4.0];
