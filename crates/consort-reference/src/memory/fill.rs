@@ -9,7 +9,7 @@ use consort_sim::machine::detail::LlcFill;
 impl Memory {
     /// A line comes to a level: it is kept, and goes on to who waited.
     pub(super) fn come(&mut self, at: usize, line: u64, origin: Origin, now: Femtos) {
-        let (waiters, write, again) = self.levels[at].came(line);
+        let (waiters, write) = self.levels[at].came(line);
         let level = &self.levels[at];
         let keeps = level.fill != LlcFill::Victims || waiters.iter().all(|w| *w == Waiter::Nobody);
         if keeps {
@@ -18,8 +18,13 @@ impl Memory {
         for waiter in waiters {
             self.answer(waiter, line, now, origin);
         }
-        if let Some(request) = again {
-            self.push(now, Event::Ask { level: at, request });
+        self.ask_again(at, now);
+    }
+
+    /// Asks for what waits for room, one after the other: what is there by then needs none.
+    pub(super) fn ask_again(&mut self, level: usize, now: Femtos) {
+        if let Some(request) = self.levels[level].again() {
+            self.push(now, Event::Ask { level, request });
         }
     }
 

@@ -118,14 +118,22 @@ impl Level {
         Queued::Sent
     }
 
-    /// Who waited for a line that has come, whether one will write to it, and who can be asked
-    /// for again since there is room.
-    pub(crate) fn came(&mut self, line: u64) -> (Vec<Waiter>, bool, Option<Request>) {
+    /// Who waited for a line that has come, and whether one will write to it.
+    pub(crate) fn came(&mut self, line: u64) -> (Vec<Waiter>, bool) {
         let Some(at) = self.misses.iter().position(|miss| miss.line == line) else {
-            return (Vec::new(), false, None);
+            return (Vec::new(), false);
         };
         let miss = self.misses.swap_remove(at);
-        (miss.waiters, miss.write, self.waiting.pop_front())
+        (miss.waiters, miss.write)
+    }
+
+    /// What has waited for room longest, if there is some.
+    pub(crate) fn again(&mut self) -> Option<Request> {
+        if self.misses.len() < self.capacity {
+            self.waiting.pop_front()
+        } else {
+            None
+        }
     }
 
     /// Lines on their way here.

@@ -254,6 +254,7 @@ impl Memory {
                     let origin = origin(self.levels[level].rank);
                     self.answer(request.waiter, request.line, time, origin);
                 }
+                self.ask_again(level, now);
             }
             Event::Memory { request } => self.reach_memory(request, now),
             Event::Channel { dram, channel } => self.serve(dram, channel, now),

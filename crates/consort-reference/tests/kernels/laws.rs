@@ -104,3 +104,22 @@ fn what_cannot_be_run_is_told() {
     ];
     assert_eq!(told(&twice), Some(ReferenceError::Twice { pu }));
 }
+
+/// Each line is asked for by three loads, and the miss queue has room for one line: those that
+/// wait for room find their line there when they are asked for again.
+#[test]
+fn who_waits_for_room_in_a_miss_queue_is_not_forgotten() {
+    let each = ops::scatter(4096).into_iter();
+    let thrice: Vec<Op> = each.flat_map(|op| [op; 3]).collect();
+    let spec = with(|core| {
+        core.outstanding_misses = 1;
+        core.l1d.miss_queue = Some(1);
+    });
+    let outcome = run(&spec, &[&thrice, &thrice], LENGTH);
+    assert!(
+        outcome
+            .threads
+            .iter()
+            .all(|t| t.instructions >= LENGTH.measured)
+    );
+}
