@@ -8,6 +8,12 @@
 //! by how likely the others are active: a thread competes only with the share
 //! of time in which the others can dispatch.
 //!
+//! Many cores dispatch for one thread at a time: a cycle that one takes is lost to the others,
+//! however few operations it brings. A thread that finds something to dispatch in nearly every
+//! cycle therefore takes its full share of cycles even where its rate is far below the width; it
+//! takes fewer only below one operation per cycle. Cycles are divided max-min fairly before slots
+//! are ([`Supply::turns`]).
+//!
 //! Against plain max-min over mean rates this gives the same where threads
 //! never stall or hardly ever run, and in between charges a thread for the
 //! moments in which both want to dispatch.
@@ -35,6 +41,8 @@ pub(crate) struct Supply {
     pub(crate) width: f64,
     /// Units of each shared class; infinite where the class is not shared.
     pub(crate) units: [f64; CLASSES],
+    /// Threads that can dispatch in one cycle; infinite where all can.
+    pub(crate) turns: f64,
 }
 
 /// Mean rate of each thread while it is active, instructions per cycle.
@@ -46,7 +54,7 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     }
     let mut weight = [0.0; MAX_WAYS];
     for set in 1..1u32 << claims.len() {
-        let rates = fill(supply, claims, set);
+        let rates = fill(supply, &in_turn(supply, claims, set)[..claims.len()], set);
         for i in members(set) {
             let likely = likelihood(claims, set, i);
             mean[i] += likely * rates[i];
@@ -57,6 +65,39 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
         *m = if w > 0.0 { *m / w } else { 0.0 };
     }
     mean
+}
+
+/// The claims of a set, none above what its share of the core's turns allows.
+fn in_turn(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
+    let mut limited = [Claim::default(); MAX_WAYS];
+    limited[..claims.len()].copy_from_slice(claims);
+    if f64::from(set.count_ones()) <= supply.turns {
+        return limited;
+    }
+    let width = supply.width / supply.turns;
+    let turns = fair_turns(supply.turns, claims, set);
+    for i in members(set) {
+        limited[i].rate = limited[i].rate.min(width * turns[i]);
+    }
+    limited
+}
+
+/// Max-min fair shares of turns: a thread wants one per cycle, or per operation if it has fewer.
+fn fair_turns(turns: f64, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
+    let mut shares = [0.0; MAX_WAYS];
+    let (mut left, mut open) = (turns, set);
+    while open != 0 {
+        let fair = left / f64::from(open.count_ones());
+        let modest = members(open).filter(|&i| claims[i].rate.min(1.0) <= fair);
+        let modest = modest.fold(0, |set, i| set | 1 << i);
+        let settled = if modest == 0 { open } else { modest };
+        for i in members(settled) {
+            shares[i] = claims[i].rate.min(1.0).min(fair);
+            left -= shares[i];
+        }
+        open &= !settled;
+    }
+    shares
 }
 
 /// The members of a set, in rising order.
@@ -145,7 +186,25 @@ mod tests {
         Supply {
             width: 4.0,
             units: NO_UNITS,
+            turns: f64::INFINITY,
         }
+    }
+
+    #[test]
+    fn a_turn_that_is_hardly_used_is_lost_to_the_other() {
+        let supply = Supply {
+            turns: 1.0,
+            ..four_wide()
+        };
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(1.4, 1.0)]);
+        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
+        assert!((rates[1] - 1.4).abs() < 1e-9, "{rates:?}");
+        // One operation in four cycles takes one of these.
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(0.25, 1.0)]);
+        assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
+        // Who waits all the time takes no turns.
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
+        assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
     }
 
     fn claim(rate: f64, active: f64) -> Claim {
@@ -181,6 +240,10 @@ mod tests {
         assert!((rates[1] - 3.0).abs() < 1e-9);
     }
 
+    fn turns() -> impl Strategy<Value = f64> {
+        prop::sample::select(vec![1.0, 2.0, f64::INFINITY])
+    }
+
     fn claims() -> impl Strategy<Value = Vec<Claim>> {
         let one = (
             0.01f64..8.0,
@@ -201,8 +264,9 @@ mod tests {
             claims in claims(),
             width in 1.0f64..10.0,
             units in prop::array::uniform5(0.5f64..4.0),
+            turns in turns(),
         ) {
-            let supply = Supply { width, units };
+            let supply = Supply { width, units, turns };
             let rates = share(&supply, &claims);
             let used: f64 = claims.iter().zip(rates).map(|(c, r)| c.active * r).sum();
             prop_assert!(used <= width * (1.0 + 1e-9));
@@ -216,8 +280,12 @@ mod tests {
         }
 
         #[test]
-        fn company_never_helps(claims in claims(), units in prop::array::uniform5(0.5f64..4.0)) {
-            let supply = Supply { width: 4.0, units };
+        fn company_never_helps(
+            claims in claims(),
+            units in prop::array::uniform5(0.5f64..4.0),
+            turns in turns(),
+        ) {
+            let supply = Supply { width: 4.0, units, turns };
             let rates = share(&supply, &claims);
             for (c, r) in claims.iter().zip(rates) {
                 let alone = share(&supply, &[*c])[0];

@@ -224,9 +224,12 @@ fn supply(settings: &[Setting<'_>], members: &[usize]) -> Supply {
             f64::INFINITY
         }
     });
+    let front = first.core.front_end.as_ref();
+    let turns = front.and_then(|front| front.dispatch_threads);
     Supply {
         width: first.core.dispatch_width,
         units,
+        turns: turns.map_or(f64::INFINITY, f64::from),
     }
 }
 
