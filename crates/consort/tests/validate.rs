@@ -46,6 +46,7 @@ fn every_check_has_its_keys_and_every_group_its_line() {
             "independent",
             "conservation",
             "placement",
+            "reference",
             "speed"
         ]
     );
@@ -54,6 +55,18 @@ fn every_check_has_its_keys_and_every_group_its_line() {
         assert!(of("checks") > 0, "{group}");
         assert_eq!(of("agree") + of("disagree"), of("checks"), "{group}");
     }
+    // Where the fast engine is beside the reference, in one object.
+    for key in [
+        "stp_error_mean",
+        "antt_error_mean",
+        "slowdown_error_mean",
+        "rank_correlation",
+        "best_over_random_fast",
+        "best_over_random_reference",
+    ] {
+        assert!(all["reference"][key].is_f64(), "{key}");
+    }
+    assert!(all["reference"]["pairs"].as_u64() > Some(0));
     let disagree = checks.iter().filter(|c| c["agrees"] == false).count();
     assert_eq!(all["disagreements"].as_array().unwrap().len(), disagree);
 }
@@ -103,7 +116,7 @@ fn csv_has_a_line_per_check() {
     ]));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("group,id,what,source,unit,published,ours,error,agrees,note\n"));
-    assert_eq!(text.lines().count(), 25);
+    assert_eq!(text.lines().count(), 37);
 }
 
 #[test]
