@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::Tally;
+
 /// Sizes, bytes: 4 KiB to 64 MiB.
 pub const CAPACITIES: [u64; 15] = {
     let mut sizes = [0; 15];
@@ -34,6 +36,15 @@ pub struct Depths {
     pub first_uses: u64,
     /// Lines that left a cache of each size written to.
     pub written_back: [u64; SIZES],
+}
+
+impl Tally for Depths {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.accesses.merge(&other.accesses, with);
+        self.misses.merge(&other.misses, with);
+        self.first_uses.merge(&other.first_uses, with);
+        self.written_back.merge(&other.written_back, with);
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
