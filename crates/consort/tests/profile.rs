@@ -78,6 +78,31 @@ fn a_program_becomes_a_file_that_is_simulated() {
 }
 
 #[test]
+fn two_loops_are_two_phases_that_simulate_and_are_drawn() {
+    let Some(program) = program(&[]) else { return };
+    let folder = folder();
+    let (out, page) = (folder.path().join("out.toml"), folder.path().join("p.html"));
+    let options = ["--sampling", "every=200k,window=50k,warm=50k"];
+    let options = [&options[..], &["--report-html", page.to_str().unwrap()]].concat();
+    let document = check_well(&profiled(&program, "phases", &options, &out), &out);
+    assert!(document["windows"].as_u64().unwrap() > 50, "{document:#}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    let phases: Vec<_> = text.split("[[phase]]").skip(1).collect();
+    assert_eq!(document["phases"], phases.len());
+    // Loops, with perhaps a phase for what comes before.
+    assert!((2..=3).contains(&phases.len()), "{text}");
+    let has_fp = |phase: &&str| !phase.contains("fp = 0.0000");
+    assert!(phases.last().is_some_and(has_fp), "{text}");
+    assert!(!has_fp(&phases[phases.len() - 2]), "{text}");
+    assert!(text.contains("95 percent intervals over"), "{text}");
+    let ci95 = &document["figures"][0]["ci95"];
+    assert!(ci95.as_f64().unwrap() > 0.0);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert!(page.contains("phase 2"));
+}
+
+#[test]
 fn static_programs_scripts_and_parents_are_profiled() {
     let Some(program) = program(&["-static"]) else {
         return;

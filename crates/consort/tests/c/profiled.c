@@ -1,4 +1,4 @@
-// A program to profile: loop, forever, fork, exec or roles.
+// A program to profile: loop, phases, forever, fork, exec or roles.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +49,21 @@ static void *floats(void *unused)
     return NULL;
 }
 
+// Adds up by calling, so that it is other code than add().
+static void __attribute__((noinline)) step(double *value)
+{
+    *value = *value * 0.999 + 0.5;
+}
+
+static void phases(void)
+{
+    double value = 1.0;
+    add(2000000);
+    for (int i = 0; i < 1500000; i++)
+        step(&value);
+    sum += (unsigned long)value;
+}
+
 static int roles(void)
 {
     pthread_t threads[4];
@@ -66,6 +81,8 @@ int main(int argc, char **argv)
     if (strcmp(mode, "roles") == 0)
         return roles();
     add(200000);
+    if (strcmp(mode, "phases") == 0)
+        phases();
     if (strcmp(mode, "forever") == 0) {
         puts("runs");
         fflush(stdout);
