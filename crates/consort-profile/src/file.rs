@@ -238,7 +238,8 @@ impl Profile {
 
 fn head(told: &Told, errors: &str) -> String {
     let how = match told.sampling {
-        None => "every instruction; data flow in one stretch of 65,536 of 16".to_owned(),
+        None => "every instruction; data flow and use distances in one stretch of 65,536 of 16"
+            .to_owned(),
         Some(s) => format!(
             "windows of {} instructions every {}, each behind {} that warm caches; figures beyond what these fill are low",
             s.window, s.every, s.warm

@@ -11,8 +11,8 @@ use crate::spread::half_width;
 
 /// Where everything is recorded, an interval is so many instructions, as a power of two.
 const INTERVAL_SHIFT: u32 = 20;
-/// Where everything is recorded, data flow is measured in the first 65,536 instructions of each
-/// interval: it varies little and costs most.
+/// Where everything is recorded, data flow and use distances are measured in the first 65,536 instructions of each
+/// interval: they vary little and cost much.
 const DATAFLOW_SHIFT: u32 = 16;
 
 /// Hears a program and keeps what its profile and its trace need.

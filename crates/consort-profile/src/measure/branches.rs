@@ -38,7 +38,7 @@ impl Default for Branches {
         Self {
             tables: PREDICTOR_KIB.map(Tage::new).into(),
             history: 0,
-            tags: [TAG_BITS.map(Fold::new); TAGGED],
+            tags: HISTORIES.map(|length| TAG_BITS.map(|bits| Fold::new(bits, length))),
             returns: Vec::new(),
             targets: vec![0; TARGETS],
             path: 0,
@@ -93,16 +93,15 @@ impl Branches {
 
     /// Takes an outcome into all histories.
     fn pass(&mut self, taken: bool) {
-        for (length, folds) in HISTORIES.into_iter().zip(&mut self.tags) {
-            let leaves = self.history >> (length - 1) & 1 == 1;
+        let leaving = HISTORIES.map(|length| self.history >> (length - 1) & 1 == 1);
+        for (folds, leaves) in self.tags.iter_mut().zip(leaving) {
             for fold in folds {
-                fold.push(taken, leaves, length);
+                fold.push(taken, leaves);
             }
         }
         for table in &mut self.tables {
-            for (length, fold) in HISTORIES.into_iter().zip(&mut table.indices) {
-                let leaves = self.history >> (length - 1) & 1 == 1;
-                fold.push(taken, leaves, length);
+            for (fold, leaves) in table.indices.iter_mut().zip(leaving) {
+                fold.push(taken, leaves);
             }
         }
         self.history = self.history << 1 | u128::from(taken);
@@ -150,7 +149,7 @@ impl Tage {
             bimodal: vec![0; (bytes / 8 * 4) as usize],
             tagged: vec![vec![Entry::default(); entries]; TAGGED],
             index_bits: entries.trailing_zeros(),
-            indices: [Fold::new(entries.trailing_zeros()); TAGGED],
+            indices: HISTORIES.map(|length| Fold::new(entries.trailing_zeros(), length)),
         }
     }
 
@@ -237,22 +236,29 @@ fn trained(counter: i8, taken: bool, most: i8) -> i8 {
 #[derive(Debug, Clone, Copy)]
 struct Fold {
     bits: u32,
+    /// Where what leaves the history lies.
+    end: u32,
     value: u64,
 }
 
 impl Fold {
-    const fn new(bits: u32) -> Self {
-        Self { bits, value: 0 }
+    /// A history of `length` outcomes in `bits`.
+    const fn new(bits: u32, length: u32) -> Self {
+        Self {
+            bits,
+            end: length % bits,
+            value: 0,
+        }
     }
 
     const fn value(&self) -> u64 {
         self.value
     }
 
-    /// Takes in an outcome, and out the one that leaves a history of `length`.
-    const fn push(&mut self, taken: bool, leaves: bool, length: u32) {
+    /// Takes in an outcome, and out the one that leaves the history.
+    const fn push(&mut self, taken: bool, leaves: bool) {
         let rotated = self.value << 1 | self.value >> (self.bits - 1);
-        let out = (leaves as u64) << (length % self.bits);
+        let out = (leaves as u64) << self.end;
         self.value = (rotated ^ taken as u64 ^ out) & ((1 << self.bits) - 1);
     }
 }
@@ -304,10 +310,10 @@ mod tests {
 
     #[test]
     fn folds_are_those_of_the_whole_history() {
-        let (mut history, mut fold, length) = (0_u128, Fold::new(11), 44);
+        let (mut history, mut fold, length) = (0_u128, Fold::new(11, 44), 44);
         for i in 0..500_u64 {
             let taken = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
-            fold.push(taken, history >> (length - 1) & 1 == 1, length);
+            fold.push(taken, history >> (length - 1) & 1 == 1);
             history = (history << 1 | u128::from(taken)) & ((1 << length) - 1);
             let pieces = (0..4).map(|piece| (history >> (11 * piece)) as u64 & 0x7ff);
             assert_eq!(fold.value(), pieces.fold(0, |folded, piece| folded ^ piece));

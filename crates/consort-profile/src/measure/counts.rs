@@ -52,16 +52,18 @@ impl Meters {
         self.dataflow.count(counts);
     }
 
-    /// Takes an operation, and whether its place in the data-flow graph is looked for.
+    /// Takes an operation, and whether what becomes of its values is looked for.
     pub fn op(&mut self, op: &Op, with_dataflow: bool) {
         let is_long_miss = self.memory.op(op);
         self.branches.op(op);
         if with_dataflow {
             self.dataflow.op(op, is_long_miss);
         }
+        if with_dataflow && self.counting {
+            self.distances.op(op);
+        }
         if self.counting {
             self.mix.op(op);
-            self.distances.op(op);
         }
     }
 

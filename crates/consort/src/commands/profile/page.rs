@@ -51,7 +51,7 @@ fn mix(profile: &Profile) -> Result<Figure> {
             bars: bars.collect(),
         }],
     });
-    Ok(Figure::new("mix", "Mix of instructions", "", 0, plot)?)
+    Ok(Figure::new("mix", "Mix of instructions", "", 1, plot)?)
 }
 
 fn series(name: &str, points: impl Iterator<Item = (f64, f64)>) -> PointSeries {
@@ -64,7 +64,7 @@ fn series(name: &str, points: impl Iterator<Item = (f64, f64)>) -> PointSeries {
 fn lines(key: &str, title: &str, axes: (Axis, Axis), series: Vec<PointSeries>) -> Result<Figure> {
     let (x, y) = axes;
     let plot = Plot::Lines(Lines { x, y, series });
-    Ok(Figure::new(key, title, "", 0, plot)?)
+    Ok(Figure::new(key, title, "", 1, plot)?)
 }
 
 fn parallelism(figures: &Figures) -> Result<Figure> {
