@@ -28,7 +28,7 @@ pub(super) const COLUMNS: &[Column<Figure>] = &[
 /// All figures of a profile.
 pub(super) fn figures(profile: &Profile) -> Vec<Figure> {
     let mut rows = rows(&profile.figures);
-    let errors = profile.errors(|figures| values(figures));
+    let errors = profile.errors(values);
     for (row, ci95) in rows.iter_mut().zip(errors.into_iter().flatten()) {
         row.ci95 = Some(ci95);
     }
