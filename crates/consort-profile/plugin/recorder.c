@@ -282,6 +282,22 @@ static void describe_locked(const struct qemu_plugin_tb *from, const struct bloc
     described = (size_t)(at - descriptions);
 }
 
+/* Whether an instruction is a system call. It touches no memory, and QEMU before 8.0 leaves it by
+ * a jump that keeps a pointer to its callbacks, which the next reset frees. */
+static bool is_system_call(const struct qemu_plugin_insn *insn)
+{
+    static const unsigned char code[] = {0x0f, 0x05};
+    return qemu_plugin_insn_size(insn) == sizeof code &&
+           memcmp(qemu_plugin_insn_haddr(insn), code, sizeof code) == 0;
+}
+
+static void register_accesses(struct qemu_plugin_insn *insn, size_t number)
+{
+    if (!is_system_call(insn))
+        qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)number);
+}
+
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *from)
 {
     struct block *block = malloc(sizeof *block);
@@ -297,9 +313,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *from)
         describe_locked(from, block);
         pthread_mutex_unlock(&lock);
         for (size_t i = 0; i < block->instructions; i++)
-            qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(from, i), on_access,
-                                             QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                             (void *)(uintptr_t)i);
+            register_accesses(qemu_plugin_tb_get_insn(from, i), i);
     }
     qemu_plugin_register_vcpu_tb_exec_cb(from, on_execute, QEMU_PLUGIN_CB_NO_REGS, block);
 }

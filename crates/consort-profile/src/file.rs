@@ -6,7 +6,7 @@ use consort_ops::Kind;
 use consort_ops::trace::Sampling;
 
 use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, WINDOWS, power_law};
-use crate::profile::Profile;
+use crate::profile::{Figures, Profile};
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
@@ -50,7 +50,7 @@ pub struct Shares {
     pub branch: f64,
 }
 
-impl Profile {
+impl Figures {
     /// Shares of the mix; they sum to 1.
     #[must_use]
     pub fn shares(&self) -> Shares {
@@ -97,17 +97,8 @@ impl Profile {
         1000.0 * count as f64 / self.mix.instructions.max(1) as f64
     }
 
-    /// The program file.
-    #[must_use]
-    pub fn to_program_file(&self, told: &Told) -> String {
-        let mut out = head(told);
-        // Writing to a text does not fail.
-        let _ = self.write_phase(&mut out, told);
-        out
-    }
-
-    fn write_phase(&self, out: &mut String, told: &Told) -> std::fmt::Result {
-        let length = (told.executed as f64 / 1e9).clamp(1e-6, 1e6);
+    fn write_phase(&self, out: &mut String, length_instr: f64) -> std::fmt::Result {
+        let length = (length_instr / 1e9).clamp(1e-6, 1e6);
         let Shares {
             fp,
             vector,
@@ -207,9 +198,61 @@ impl Profile {
     }
 }
 
-fn head(told: &Told) -> String {
+impl Profile {
+    /// The program file.
+    #[must_use]
+    pub fn to_program_file(&self, told: &Told) -> String {
+        let mut out = head(told, &self.error_text());
+        let whole = std::slice::from_ref(&self.figures);
+        let phases = if self.phases.is_empty() {
+            whole
+        } else {
+            &self.phases
+        };
+        let all = self.figures.mix.instructions.max(1) as f64;
+        for phase in phases {
+            let share = phase.mix.instructions.max(1) as f64 / all;
+            // Writing to a text does not fail.
+            let _ = phase.write_phase(&mut out, told.executed as f64 * share);
+        }
+        out
+    }
+
+    /// What sampling makes uncertain, as part of a sentence.
+    fn error_text(&self) -> String {
+        let main = |figures: &Figures| {
+            let (shares, data) = (figures.shares(), &figures.memory.data.misses);
+            let misses = |size: usize| figures.per_kilo(data[size]);
+            let branch = figures.branch_mpki()[REFERENCE_PREDICTOR];
+            vec![
+                shares.load,
+                shares.branch,
+                figures.ilp[3],
+                branch,
+                misses(3),
+                misses(8),
+            ]
+        };
+        let Some(errors) = self.errors(main) else {
+            return String::new();
+        };
+        format!(
+            "; 95 percent intervals over {} windows: loads ±{:.4}, branches ±{:.4}, ILP in 128 ±{:.3}, mispredictions ±{:.3}, data misses at 32 KiB ±{:.3} and at 1 MiB ±{:.3} per 1000",
+            self.intervals.len(),
+            errors[0],
+            errors[1],
+            errors[2],
+            errors[3],
+            errors[4],
+            errors[5]
+        )
+    }
+}
+
+fn head(told: &Told, errors: &str) -> String {
     let how = match told.sampling {
-        None => "every instruction; data flow in one stretch of 65,536 of 16".to_owned(),
+        None => "every instruction; data flow and use distances in one stretch of 65,536 of 16"
+            .to_owned(),
         Some(s) => format!(
             "windows of {} instructions every {}, each behind {} that warm caches; figures beyond what these fill are low",
             s.window, s.every, s.warm
@@ -219,7 +262,9 @@ fn head(told: &Told) -> String {
         "name = {}\ntitle = {}\nsuite = \"profiled\"\n\n[sources]\nprofile = {}\n",
         quoted(&plain(told.name)),
         quoted(told.command),
-        quoted(&format!("consort profile, one thread, user mode: {how}")),
+        quoted(&format!(
+            "consort profile, one thread, user mode: {how}{errors}"
+        )),
     )
 }
 
@@ -297,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_known_is_found_again() {
-        let profile = sums(1 << 18);
+        let profile = sums(1 << 18).figures;
         let shares = profile.shares();
         assert_eq!((shares.load, shares.int), (0.5, 0.5));
         // One line per two instructions, again after 256 KiB.

@@ -6,9 +6,12 @@
 //! its [`Profile`] becomes a program file that the simulator takes. docs/profiling.md is the tour.
 
 mod file;
+mod interval;
 pub mod measure;
+mod phases;
 mod profile;
 pub mod recorder;
+mod spread;
 
 pub use file::{Shares, Told, plain};
-pub use profile::{Profile, Profiler};
+pub use profile::{Figures, Profile, Profiler};

@@ -3,12 +3,17 @@
 use consort_ops::Op;
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
 
-use crate::measure::{Branches, Dataflow, Distances, Memory, MemoryFigures, Mix, WINDOWS};
+use crate::interval::{Interval, Intervals};
+use crate::measure::{Counts, MemoryFigures, Meters, Mix, PREDICTOR_KIB, WINDOWS};
+use crate::phases::phases;
 use crate::recorder::{Extent, Sink, Stage};
+use crate::spread::half_width;
 
-/// Where everything is recorded, data flow is measured in one stretch of 65,536 instructions of
-/// this many: it varies little and costs most.
-const DATAFLOW_STRETCHES: u64 = 16;
+/// Where everything is recorded, an interval is so many instructions, as a power of two.
+const INTERVAL_SHIFT: u32 = 20;
+/// Where everything is recorded, data flow and use distances are measured in the first 65,536 instructions of each
+/// interval: they vary little and cost much.
+const DATAFLOW_SHIFT: u32 = 16;
 
 /// Hears a program and keeps what its profile and its trace need.
 #[derive(Debug)]
@@ -19,25 +24,36 @@ pub struct Profiler {
     windows: u64,
     others: u64,
     system_calls: u64,
-    mix: Mix,
-    distances: Distances,
-    memory: Memory,
-    branches: Branches,
-    dataflow: Dataflow,
+    meters: Meters,
+    intervals: Intervals,
     trace: Option<Recorder>,
 }
 
 /// What was measured of the thread that a program started with.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// Instructions and operations.
-    pub mix: Mix,
-    /// Windows in which they were counted; 1 where everything was.
+    /// All of it.
+    pub figures: Figures,
+    /// Stretches that run unlike code, in their order; together they are all of it.
+    pub phases: Vec<Figures>,
+    /// Parts of equal length, at most 512: sampled windows, or where everything was recorded
+    /// stretches of it.
+    pub intervals: Vec<Figures>,
+    /// Windows in which was counted; 1 where everything was.
     pub windows: u64,
+    /// Whether these are a sample, so that there is an error.
+    pub is_sampled: bool,
     /// Instructions of other threads that were seen and not profiled.
     pub others: u64,
     /// System calls that were seen; what the kernel does in them is not.
     pub system_calls: u64,
+}
+
+/// What was measured of a stretch of execution.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    /// Instructions and operations.
+    pub mix: Mix,
     /// Instructions per cycle in each of [`WINDOWS`].
     pub ilp: [f64; WINDOWS.len()],
     /// Long misses that overlap in each of [`WINDOWS`].
@@ -46,10 +62,39 @@ pub struct Profile {
     pub use_distance: f64,
     /// Mean distance from a load to the first use of what it loaded, instructions.
     pub load_use_distance: f64,
-    /// Mispredictions with each of [`crate::measure::PREDICTOR_KIB`].
-    pub mispredictions: [u64; 5],
+    /// Mispredictions with each of [`PREDICTOR_KIB`].
+    pub mispredictions: [u64; PREDICTOR_KIB.len()],
     /// Caches, prefetching and pages.
     pub memory: MemoryFigures,
+}
+
+impl Figures {
+    fn of(counts: &Counts) -> Self {
+        Self {
+            mix: counts.mix.clone(),
+            ilp: counts.dataflow.ilp(),
+            mlp: counts.dataflow.mlp(),
+            use_distance: counts.distances.mean(),
+            load_use_distance: counts.distances.mean_of_loads(),
+            mispredictions: counts.mispredictions,
+            memory: counts.memory.figures(),
+        }
+    }
+}
+
+impl Profile {
+    /// Half widths of the 95 percent intervals of figures, from their spread over the sampled
+    /// windows; nothing where everything was recorded, or only one window.
+    #[must_use]
+    pub fn errors(&self, of: impl Fn(&Figures) -> Vec<f64>) -> Option<Vec<f64>> {
+        if !self.is_sampled || self.intervals.len() < 2 {
+            return None;
+        }
+        let rows: Vec<_> = self.intervals.iter().map(&of).collect();
+        let columns = 0..rows[0].len();
+        let column = |at: usize| rows.iter().map(|row| row[at]).collect::<Vec<_>>();
+        Some(columns.map(|at| half_width(&column(at))).collect())
+    }
 }
 
 impl Profiler {
@@ -64,11 +109,8 @@ impl Profiler {
             windows: 0,
             others: 0,
             system_calls: 0,
-            mix: Mix::default(),
-            distances: Distances::default(),
-            memory: Memory::default(),
-            branches: Branches::default(),
-            dataflow: Dataflow::default(),
+            meters: Meters::default(),
+            intervals: Intervals::default(),
             trace: keeps_trace.then(Recorder::new),
         };
         profiler.count(!warms && extent.skip == 0);
@@ -78,18 +120,20 @@ impl Profiler {
     /// The profile of what was heard.
     #[must_use]
     pub fn profile(&mut self) -> Profile {
-        self.dataflow.count(false);
+        self.meters.count(false);
+        self.intervals.end(&self.meters);
+        let intervals = self.intervals.all();
+        let codes: Vec<_> = intervals.iter().map(Interval::code).collect();
+        let phases = phases(&codes).into_iter();
+        let figures = |intervals: &[Interval]| Figures::of(&Interval::sum(intervals).counts);
         Profile {
-            mix: self.mix.clone(),
+            figures: Figures::of(&self.meters.counts()),
+            phases: phases.map(|phase| figures(&intervals[phase])).collect(),
+            intervals: intervals.iter().map(|i| Figures::of(&i.counts)).collect(),
             windows: self.windows,
+            is_sampled: self.sampling.is_some(),
             others: self.others,
             system_calls: self.system_calls,
-            ilp: self.dataflow.ilp(),
-            mlp: self.dataflow.mlp(),
-            use_distance: self.distances.mean(),
-            load_use_distance: self.distances.mean_of_loads(),
-            mispredictions: self.branches.missed(),
-            memory: self.memory.figures(),
         }
     }
 
@@ -102,13 +146,18 @@ impl Profiler {
     fn count(&mut self, counts: bool) {
         self.windows += u64::from(counts);
         self.counting = counts;
-        self.memory.count(counts);
-        self.branches.count(counts);
-        self.dataflow.count(counts);
+        self.meters.count(counts);
+        self.intervals.end(&self.meters);
     }
 
     fn measures_dataflow(&self) -> bool {
-        self.sampling.is_some() || (self.heard >> 16).is_multiple_of(DATAFLOW_STRETCHES)
+        let within = self.heard & ((1 << INTERVAL_SHIFT) - 1);
+        self.sampling.is_some() || within >> DATAFLOW_SHIFT == 0
+    }
+
+    /// Where everything is recorded, intervals have a length.
+    fn ends_interval(&self) -> bool {
+        self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
     }
 }
 
@@ -121,15 +170,15 @@ impl Sink for Profiler {
             self.others += u64::from(op.first);
             return;
         }
-        self.heard += u64::from(op.first);
-        let is_long_miss = self.memory.op(op);
-        self.branches.op(op);
-        if self.measures_dataflow() {
-            self.dataflow.op(op, is_long_miss);
+        if op.first {
+            self.heard += 1;
+            if self.ends_interval() {
+                self.intervals.end(&self.meters);
+            }
         }
+        self.meters.op(op, self.measures_dataflow());
         if self.counting {
-            self.mix.op(op);
-            self.distances.op(op);
+            self.intervals.op(op);
         }
     }
 

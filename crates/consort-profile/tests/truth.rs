@@ -4,7 +4,7 @@
 
 use consort_profile::measure::CAPACITIES;
 use consort_profile::recorder::{Extent, Output, record};
-use consort_profile::{Profile, Profiler};
+use consort_profile::{Figures, Profiler};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
@@ -50,12 +50,12 @@ fn command(input: &OsString) -> Vec<OsString> {
     COMMAND.iter().map(part).collect()
 }
 
-fn profile(input: &OsString) -> Profile {
+fn profile(input: &OsString) -> Figures {
     let extent = Extent::default();
     let mut profiler = Profiler::new(extent, false);
     let ended = record(&command(input), extent, Output::Same, &mut profiler).unwrap();
     assert!(ended.status.success());
-    profiler.profile()
+    profiler.profile().figures
 }
 
 /// What valgrind's tool says of itself, and the line of its summary that begins with `figure`,

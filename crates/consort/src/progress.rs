@@ -109,7 +109,31 @@ pub(crate) fn counted(what: impl Into<Cow<'static, str>>) -> Counted {
     Counted(bar)
 }
 
+/// A bar of instructions up to `limit`, or a count where nobody knows how many there will be.
+/// `stdout_taken` says that the command's output goes to stderr.
+pub(crate) fn instructions(limit: Option<u64>, stdout_taken: bool) -> Counted {
+    let target = if Line::Unshared.is_shown(stdout_taken) {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(limit, target);
+    let template = match limit {
+        Some(_) => "{elapsed} {wide_bar} {human_pos}/{human_len} instructions, {eta} left",
+        None => "{elapsed} {human_pos} instructions recorded",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    Counted(bar)
+}
+
 impl Counted {
+    /// Shows how many are done of a number that was given.
+    pub(crate) fn reach(&self, done: u64) {
+        self.0.set_position(done);
+    }
+
     /// Shows how many are done.
     pub(crate) fn at(&self, done: usize, total: usize) {
         self.0.set_length(total as u64);

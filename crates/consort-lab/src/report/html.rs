@@ -49,6 +49,27 @@ pub fn page(report: &StudyReport, comparison: Option<&Table>) -> Result<String, 
     Ok(document(&title, &body))
 }
 
+/// A page that belongs to no study: facts, figures, tables.
+///
+/// # Errors
+/// When a figure cannot be drawn.
+pub fn sheet(
+    title: &str,
+    facts: &[String],
+    tables: &[Table],
+    figures: &[Figure],
+) -> Result<String, SvgError> {
+    let figures: Result<String, SvgError> = figures.iter().map(figure).collect();
+    let tables: String = tables.iter().map(table).collect();
+    let body = format!(
+        "<h1>{}</h1>\n{}{}{tables}",
+        escape(title),
+        list("What this is", facts),
+        figures?
+    );
+    Ok(document(title, &body))
+}
+
 fn document(title: &str, body: &str) -> String {
     let title = escape(title);
     format!(

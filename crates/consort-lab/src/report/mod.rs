@@ -19,7 +19,7 @@ pub use figure::{
     PointSeries, Scatter, Tornado, TornadoRow,
 };
 pub use headline::{HEADLINE, Headline};
-pub use html::{INDEX, index, page};
+pub use html::{INDEX, index, page, sheet};
 pub use svg::{SvgError, draw};
 pub use table::{Column, Row, Table, TableError};
 pub use write::{WriteError, write, write_index, write_parts};

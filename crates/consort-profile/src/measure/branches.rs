@@ -13,6 +13,8 @@ pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
 /// Lengths of history of the tagged tables.
 const HISTORIES: [u32; 5] = [5, 15, 44, 90, 127];
 const TAGGED: usize = HISTORIES.len();
+/// Widths of the two folds that make a tag.
+const TAG_BITS: [u32; 2] = [11, 10];
 const RETURNS: usize = 32;
 const TARGETS: usize = 2048;
 
@@ -21,6 +23,8 @@ const TARGETS: usize = 2048;
 pub struct Branches {
     tables: Vec<Tage>,
     history: u128,
+    /// The history of each tagged table, folded into 11 and into 10 bits.
+    tags: [[Fold; 2]; TAGGED],
     returns: Vec<u64>,
     targets: Vec<u64>,
     path: u64,
@@ -34,6 +38,7 @@ impl Default for Branches {
         Self {
             tables: PREDICTOR_KIB.map(Tage::new).into(),
             history: 0,
+            tags: HISTORIES.map(|length| TAG_BITS.map(|bits| Fold::new(bits, length))),
             returns: Vec::new(),
             targets: vec![0; TARGETS],
             path: 0,
@@ -75,9 +80,29 @@ impl Branches {
     }
 
     fn condition(&mut self, address: u64, taken: bool) {
+        let tags = self
+            .tags
+            .each_ref()
+            .map(|folds| folds.each_ref().map(Fold::value));
         for (table, missed) in self.tables.iter_mut().zip(&mut self.conditional) {
-            let wrong = table.update(address, self.history, taken);
+            let wrong = table.update(address, &tags, taken);
             *missed += u64::from(wrong && self.counts);
+        }
+        self.pass(taken);
+    }
+
+    /// Takes an outcome into all histories.
+    fn pass(&mut self, taken: bool) {
+        let leaving = HISTORIES.map(|length| self.history >> (length - 1) & 1 == 1);
+        for (folds, leaves) in self.tags.iter_mut().zip(leaving) {
+            for fold in folds {
+                fold.push(taken, leaves);
+            }
+        }
+        for table in &mut self.tables {
+            for (fold, leaves) in table.indices.iter_mut().zip(leaving) {
+                fold.push(taken, leaves);
+            }
         }
         self.history = self.history << 1 | u128::from(taken);
     }
@@ -112,6 +137,8 @@ struct Tage {
     bimodal: Vec<i8>,
     tagged: Vec<Vec<Entry>>,
     index_bits: u32,
+    /// The history of each tagged table, folded into the bits of an index.
+    indices: [Fold; TAGGED],
 }
 
 impl Tage {
@@ -122,12 +149,13 @@ impl Tage {
             bimodal: vec![0; (bytes / 8 * 4) as usize],
             tagged: vec![vec![Entry::default(); entries]; TAGGED],
             index_bits: entries.trailing_zeros(),
+            indices: HISTORIES.map(|length| Fold::new(entries.trailing_zeros(), length)),
         }
     }
 
     /// Predicts, learns, and tells whether the prediction was wrong.
-    fn update(&mut self, address: u64, history: u128, taken: bool) -> bool {
-        let places = std::array::from_fn(|table| self.place(table, address, history));
+    fn update(&mut self, address: u64, tags: &[[u64; 2]; TAGGED], taken: bool) -> bool {
+        let places = std::array::from_fn(|table| self.place(table, address, tags[table]));
         let base = (address >> 1) as usize % self.bimodal.len();
         let provider = self.provider(&places, TAGGED);
         let other = provider.and_then(|table| self.provider(&places, table));
@@ -154,12 +182,10 @@ impl Tage {
     }
 
     /// Index and tag in a table.
-    fn place(&self, table: usize, address: u64, history: u128) -> (usize, u16) {
-        let length = HISTORIES[table];
-        let recent = history & ((1 << length) - 1);
+    fn place(&self, table: usize, address: u64, [wide, narrow]: [u64; 2]) -> (usize, u16) {
         let bits = self.index_bits;
-        let index = address >> 1 ^ address >> (bits + 1) ^ folded(recent, bits);
-        let tag = address >> 1 ^ folded(recent, 11) ^ folded(recent, 10) << 1;
+        let index = address >> 1 ^ address >> (bits + 1) ^ self.indices[table].value();
+        let tag = address >> 1 ^ wide ^ narrow << 1;
         (
             index as usize & ((1 << bits) - 1),
             (tag & 0x7ff) as u16 | 0x800,
@@ -205,14 +231,36 @@ fn trained(counter: i8, taken: bool, most: i8) -> i8 {
     }
 }
 
-/// History folded into `bits` by exclusive or.
-fn folded(mut history: u128, bits: u32) -> u64 {
-    let mut folded = 0;
-    while history != 0 {
-        folded ^= history as u64 & ((1 << bits) - 1);
-        history >>= bits;
+/// History folded into a few bits by exclusive or, kept up with every outcome (Michaud, JILP 7,
+/// 2005, section 3).
+#[derive(Debug, Clone, Copy)]
+struct Fold {
+    bits: u32,
+    /// Where what leaves the history lies.
+    end: u32,
+    value: u64,
+}
+
+impl Fold {
+    /// A history of `length` outcomes in `bits`.
+    const fn new(bits: u32, length: u32) -> Self {
+        Self {
+            bits,
+            end: length % bits,
+            value: 0,
+        }
     }
-    folded
+
+    const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// Takes in an outcome, and out the one that leaves the history.
+    const fn push(&mut self, taken: bool, leaves: bool) {
+        let rotated = self.value << 1 | self.value >> (self.bits - 1);
+        let out = (leaves as u64) << self.end;
+        self.value = (rotated ^ taken as u64 ^ out) & ((1 << self.bits) - 1);
+    }
 }
 
 #[cfg(test)]
@@ -258,6 +306,18 @@ mod tests {
             missed.iter().all(|missed| (9_000..11_000).contains(missed)),
             "{missed:?}"
         );
+    }
+
+    #[test]
+    fn folds_are_those_of_the_whole_history() {
+        let (mut history, mut fold, length) = (0_u128, Fold::new(11, 44), 44);
+        for i in 0..500_u64 {
+            let taken = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
+            fold.push(taken, history >> (length - 1) & 1 == 1);
+            history = (history << 1 | u128::from(taken)) & ((1 << length) - 1);
+            let pieces = (0..4).map(|piece| (history >> (11 * piece)) as u64 & 0x7ff);
+            assert_eq!(fold.value(), pieces.fold(0, |folded, piece| folded ^ piece));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::hash::BuildHasherDefault;
 
 use consort_ops::{Kind, Op, Register};
 
+use super::Tally;
 use super::stack::Multiplied;
 
 /// Windows, instructions.
@@ -46,10 +47,25 @@ pub struct Dataflow {
     groups: Each,
     leaders: Each,
     counted: bool,
+    counts: DataflowCounts,
+}
+
+/// Cycles of each schedule, and groups of misses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DataflowCounts {
     cycles: Each,
-    counted_instructions: u64,
+    instructions: u64,
     misses: u64,
-    counted_groups: Each,
+    groups: Each,
+}
+
+impl Tally for DataflowCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.cycles.merge(&other.cycles, with);
+        self.instructions.merge(&other.instructions, with);
+        self.misses.merge(&other.misses, with);
+        self.groups.merge(&other.groups, with);
+    }
 }
 
 impl Default for Dataflow {
@@ -68,10 +84,7 @@ impl Default for Dataflow {
             groups: [0; COUNT],
             leaders: [0; COUNT],
             counted: true,
-            cycles: [0; COUNT],
-            counted_instructions: 0,
-            misses: 0,
-            counted_groups: [0; COUNT],
+            counts: DataflowCounts::default(),
         }
     }
 }
@@ -136,14 +149,14 @@ impl Dataflow {
     }
 
     fn miss(&mut self) {
-        self.misses += u64::from(self.counted);
+        self.counts.misses += u64::from(self.counted);
         for (number, window) in WINDOWS.into_iter().enumerate() {
             let group = self.groups[number];
             let is_far = self.instructions - self.leaders[number] >= window as u64;
             if group == 0 || is_far || self.taint[number] == group {
                 self.groups[number] += 1;
                 self.leaders[number] = self.instructions;
-                self.counted_groups[number] += u64::from(self.counted);
+                self.counts.groups[number] += u64::from(self.counted);
             }
             self.taint[number] = self.groups[number];
         }
@@ -180,31 +193,36 @@ impl Dataflow {
         for number in 0..COUNT {
             now[number] = now[number].max(before[number]);
             if self.counted {
-                self.cycles[number] += now[number] - before[number];
+                self.counts.cycles[number] += now[number] - before[number];
             }
         }
         self.retired[at % places] = now;
         self.instructions += 1;
-        self.counted_instructions += u64::from(self.counted);
+        self.counts.instructions += u64::from(self.counted);
     }
 
+    /// What was counted.
+    #[must_use]
+    pub const fn counts(&self) -> &DataflowCounts {
+        &self.counts
+    }
+}
+
+impl DataflowCounts {
     /// Instructions per cycle in each of [`WINDOWS`].
     #[must_use]
     pub fn ilp(&self) -> [f64; COUNT] {
         self.cycles
-            .map(|cycles| self.counted_instructions as f64 / cycles.max(1) as f64)
+            .map(|cycles| self.instructions as f64 / cycles.max(1) as f64)
     }
 
     /// Long misses that overlap in each of [`WINDOWS`]; 1 where there are none.
     #[must_use]
     pub fn mlp(&self) -> [f64; COUNT] {
         let misses = self.misses;
-        self.counted_groups.map(|groups| {
-            if groups == 0 {
-                1.0
-            } else {
-                misses as f64 / groups as f64
-            }
+        self.groups.map(|groups| match groups {
+            0 => 1.0,
+            _ => misses as f64 / groups as f64,
         })
     }
 }
@@ -241,11 +259,11 @@ mod tests {
         op
     }
 
-    fn schedule(ops: impl Iterator<Item = (Op, bool)>) -> Dataflow {
+    fn schedule(ops: impl Iterator<Item = (Op, bool)>) -> DataflowCounts {
         let mut graph = Dataflow::default();
         ops.for_each(|(op, miss)| graph.op(&op, miss));
         graph.count(false);
-        graph
+        graph.counts
     }
 
     #[test]

@@ -2,13 +2,46 @@
 
 use consort_ops::{Kind, Op, Register};
 
+use super::Tally;
+
 /// Distances from writing a register to reading it first, instructions.
 #[derive(Debug, Clone)]
 pub struct Distances {
     instruction: u64,
     written: [Option<(u64, bool)>; Register::COUNT],
-    values: (u64, u64),
-    loaded: (u64, u64),
+    counts: DistanceCounts,
+}
+
+/// Sums of distances, and how many there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DistanceCounts {
+    values: [u64; 2],
+    loaded: [u64; 2],
+}
+
+impl Tally for DistanceCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.values.merge(&other.values, with);
+        self.loaded.merge(&other.loaded, with);
+    }
+}
+
+impl DistanceCounts {
+    /// Mean distance of all values that are used, instructions.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        mean(self.values)
+    }
+
+    /// Mean distance of values that were loaded, instructions.
+    #[must_use]
+    pub fn mean_of_loads(&self) -> f64 {
+        mean(self.loaded)
+    }
+}
+
+fn mean([sum, count]: [u64; 2]) -> f64 {
+    sum as f64 / count.max(1) as f64
 }
 
 impl Default for Distances {
@@ -16,8 +49,7 @@ impl Default for Distances {
         Self {
             instruction: 0,
             written: [None; Register::COUNT],
-            values: (0, 0),
-            loaded: (0, 0),
+            counts: DistanceCounts::default(),
         }
     }
 }
@@ -42,21 +74,15 @@ impl Distances {
     fn used(&mut self, distance: u64, is_loaded: bool) {
         // A value that is made and used within one instruction is never waited for elsewhere.
         let distance = distance.max(1);
-        self.values = (self.values.0 + distance, self.values.1 + 1);
+        self.counts.values.add(&[distance, 1]);
         if is_loaded {
-            self.loaded = (self.loaded.0 + distance, self.loaded.1 + 1);
+            self.counts.loaded.add(&[distance, 1]);
         }
     }
 
-    /// Mean distance of all values that are used, instructions.
+    /// What was counted.
     #[must_use]
-    pub fn mean(&self) -> f64 {
-        self.values.0 as f64 / self.values.1.max(1) as f64
-    }
-
-    /// Mean distance of values that were loaded, instructions.
-    #[must_use]
-    pub fn mean_of_loads(&self) -> f64 {
-        self.loaded.0 as f64 / self.loaded.1.max(1) as f64
+    pub const fn counts(&self) -> &DistanceCounts {
+        &self.counts
     }
 }

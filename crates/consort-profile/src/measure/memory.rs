@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use consort_ops::{Kind, Op};
 
+use super::Tally;
 use super::stack::{Depths, LruStack};
 
 /// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about what a core has
@@ -33,11 +34,21 @@ pub struct Memory {
     pages: VecDeque<u64>,
     prefetcher: Prefetcher,
     counts: bool,
-    figures: Counts,
+    figures: Events,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+/// What was counted, in raw numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryCounts {
+    data: Depths,
+    data_128: Depths,
+    code: Depths,
+    code_128: Depths,
+    events: Events,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Events {
     long: u64,
     covered: u64,
     in_vain: u64,
@@ -79,7 +90,7 @@ impl Default for Memory {
             pages: VecDeque::new(),
             prefetcher: Prefetcher::default(),
             counts: true,
-            figures: Counts::default(),
+            figures: Events::default(),
         }
     }
 }
@@ -168,20 +179,53 @@ impl Memory {
 
     /// What was counted.
     #[must_use]
-    pub fn figures(&self) -> MemoryFigures {
-        let ratio = |of: u64, to: u64| of as f64 / to.max(1) as f64;
-        let counts = self.figures;
-        let data = self.data.depths();
-        MemoryFigures {
-            long_misses: counts.long,
-            prefetch_effectiveness: ratio(counts.covered, counts.long),
-            prefetch_excess: ratio(counts.in_vain, counts.long),
-            page_spread: ratio(counts.new_page, counts.beyond_reach),
-            writeback_share: ratio(data.written_back[LONG], data.misses[LONG]).min(1.0),
-            data: data.clone(),
+    pub fn counts(&self) -> MemoryCounts {
+        MemoryCounts {
+            data: self.data.depths().clone(),
             data_128: self.data_128.depths().clone(),
             code: self.code.depths().clone(),
             code_128: self.code_128.depths().clone(),
+            events: self.figures,
+        }
+    }
+}
+
+impl Tally for MemoryCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.data.merge(&other.data, with);
+        self.data_128.merge(&other.data_128, with);
+        self.code.merge(&other.code, with);
+        self.code_128.merge(&other.code_128, with);
+        self.events.merge(&other.events, with);
+    }
+}
+
+impl Tally for Events {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.long.merge(&other.long, with);
+        self.covered.merge(&other.covered, with);
+        self.in_vain.merge(&other.in_vain, with);
+        self.beyond_reach.merge(&other.beyond_reach, with);
+        self.new_page.merge(&other.new_page, with);
+    }
+}
+
+impl MemoryCounts {
+    /// Ratios of what was counted.
+    #[must_use]
+    pub fn figures(&self) -> MemoryFigures {
+        let ratio = |of: u64, to: u64| of as f64 / to.max(1) as f64;
+        let (events, data) = (self.events, &self.data);
+        MemoryFigures {
+            long_misses: events.long,
+            prefetch_effectiveness: ratio(events.covered, events.long),
+            prefetch_excess: ratio(events.in_vain, events.long),
+            page_spread: ratio(events.new_page, events.beyond_reach),
+            writeback_share: ratio(data.written_back[LONG], data.misses[LONG]).min(1.0),
+            data: data.clone(),
+            data_128: self.data_128.clone(),
+            code: self.code.clone(),
+            code_128: self.code_128.clone(),
         }
     }
 }
@@ -273,7 +317,7 @@ mod tests {
             });
             memory.op(&op);
         }
-        memory.figures()
+        memory.counts().figures()
     }
 
     #[test]

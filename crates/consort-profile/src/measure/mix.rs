@@ -2,6 +2,8 @@
 
 use consort_ops::{Kind, Op};
 
+use super::Tally;
+
 /// Counts of instructions and operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mix {
@@ -11,6 +13,14 @@ pub struct Mix {
     pub operations: [u64; Kind::ALL.len()],
     /// Loads and stores of floating-point or vector registers.
     pub vector_accesses: u64,
+}
+
+impl Tally for Mix {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.instructions.merge(&other.instructions, with);
+        self.operations.merge(&other.operations, with);
+        self.vector_accesses.merge(&other.vector_accesses, with);
+    }
 }
 
 impl Mix {

@@ -2,17 +2,21 @@
 //! can be asked at the end; none knows of the others.
 
 mod branches;
+mod counts;
 mod dataflow;
 mod distance;
 mod fit;
 mod memory;
 mod mix;
 mod stack;
+mod tally;
 
 pub use branches::{Branches, PREDICTOR_KIB};
-pub use dataflow::{Dataflow, WINDOWS};
-pub use distance::Distances;
+pub use counts::{Counts, Meters};
+pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
+pub use distance::{DistanceCounts, Distances};
 pub use fit::{PowerLaw, power_law};
-pub use memory::{Memory, MemoryFigures};
+pub use memory::{Memory, MemoryCounts, MemoryFigures};
 pub use mix::Mix;
 pub use stack::{CAPACITIES, Depths, LruStack};
+pub use tally::Tally;

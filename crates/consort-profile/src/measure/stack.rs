@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::Tally;
+
 /// Sizes, bytes: 4 KiB to 64 MiB.
 pub const CAPACITIES: [u64; 15] = {
     let mut sizes = [0; 15];
@@ -22,6 +24,8 @@ pub const CAPACITIES: [u64; 15] = {
 
 const SIZES: usize = CAPACITIES.len();
 const NONE: u32 = u32::MAX;
+/// Lines whose places are remembered.
+const RECENT: usize = 256;
 
 /// Misses and written-back lines at each of [`CAPACITIES`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,6 +38,15 @@ pub struct Depths {
     pub first_uses: u64,
     /// Lines that left a cache of each size written to.
     pub written_back: [u64; SIZES],
+}
+
+impl Tally for Depths {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.accesses.merge(&other.accesses, with);
+        self.misses.merge(&other.misses, with);
+        self.first_uses.merge(&other.first_uses, with);
+        self.written_back.merge(&other.written_back, with);
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +70,8 @@ pub struct LruStack {
     oldest: u32,
     /// For each size, the oldest line that it holds once it is full.
     markers: [u32; SIZES],
+    /// Places of lines, by the end of their number; out of date where another line lies there.
+    recent: [u32; RECENT],
     /// Whether what happens counts.
     counts: bool,
     depths: Depths,
@@ -73,6 +88,7 @@ impl LruStack {
             newest: NONE,
             oldest: NONE,
             markers: [NONE; SIZES],
+            recent: [NONE; RECENT],
             counts: true,
             depths: Depths::default(),
         }
@@ -101,7 +117,7 @@ impl LruStack {
     /// Uses the line of `address`; gives how many of the sizes missed it.
     pub fn access(&mut self, address: u64, write: bool) -> usize {
         let line = address >> self.line_shift;
-        let place = self.places.get(&line).copied();
+        let place = self.place(line);
         let group = match place {
             Some(place) => self.touch(place),
             None => self.bring(line),
@@ -115,6 +131,18 @@ impl LruStack {
                 .for_each(|misses| *misses += 1);
         }
         group
+    }
+
+    /// Where a line lies. Most accesses are to lines used lately, which need no search.
+    fn place(&mut self, line: u64) -> Option<u32> {
+        let recent = &mut self.recent[line as usize % RECENT];
+        let node = self.nodes.get(*recent as usize);
+        if node.is_some_and(|node| node.line == line) {
+            return Some(*recent);
+        }
+        let place = self.places.get(&line).copied();
+        *recent = place.unwrap_or(NONE);
+        place
     }
 
     fn touch(&mut self, place: u32) -> usize {
@@ -145,9 +173,10 @@ impl LruStack {
     }
 
     /// Makes room in the sizes that do not hold what is used: the oldest line of each leaves it.
-    /// Where `used` is itself such a marker, the line before it takes its place.
+    /// Where `used` is itself the marker of the next size, the line before it takes its place; it
+    /// cannot be that of a larger one, for the oldest line of a size lies in no smaller one.
     fn demote(&mut self, sizes: usize, used: Option<u32>) {
-        for size in 0..SIZES {
+        for size in 0..SIZES.min(sizes + 1) {
             let marker = self.markers[size];
             if marker == NONE {
                 break;

@@ -3,6 +3,7 @@
 mod blocks;
 mod error;
 mod instrumenter;
+mod interrupts;
 mod lane;
 mod program;
 mod wire;
@@ -16,9 +17,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus};
 
 use consort_ops::trace::Sampling;
+use interrupts::{Held, Relay};
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Lowest number of the descriptor through which the emulator reports: out of programs' way.
 const HIGH: i32 = 600;
@@ -71,7 +71,7 @@ pub enum EndReason {
 
 /// Runs `command` and tells `sink` what it executes. Its input is this process's.
 ///
-/// While it runs, an interrupt from the terminal ends the program and not the recording: what was
+/// While it runs, interrupts and terminations go to the program and not to this process: what was
 /// heard by then counts.
 ///
 /// # Errors
@@ -89,10 +89,12 @@ pub fn record(
         nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(RecordError::start)?;
     // Larger is faster; what the system gives will do.
     let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(1 << 20));
-    let _unharmed = Uninterrupted::new();
     let mut child = start(&instrumenter, &program, extent, output, &to)?;
+    // Behind the start, for what is started inherits what is held.
+    let _held = Held::new();
     // Else there would be no end of what is heard.
     drop(to);
+    let _relay = Relay::to(child.id()).map_err(RecordError::start)?;
     let heard = wire::hear(File::from(from), sink);
     if heard.is_err() {
         let _ = child.kill();
@@ -131,26 +133,4 @@ fn inherited(of: &OwnedFd) -> Result<OwnedFd, RecordError> {
     let number = number.map_err(RecordError::start)?;
     // SAFETY: the number was just made and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
-}
-
-/// Keeps interrupts from the terminal away from this thread as long as it lives. One that came
-/// meanwhile was for the program, which it has ended, and is taken off.
-struct Uninterrupted(SigSet);
-
-impl Uninterrupted {
-    fn new() -> Option<Self> {
-        let before = SigSet::thread_get_mask().ok()?;
-        SigSet::from(Signal::SIGINT).thread_block().ok()?;
-        Some(Self(before))
-    }
-}
-
-impl Drop for Uninterrupted {
-    fn drop(&mut self) {
-        let interrupt = SigSet::from(Signal::SIGINT);
-        if let Ok(pending) = SignalFd::with_flags(&interrupt, SfdFlags::SFD_NONBLOCK) {
-            while let Ok(Some(_)) = pending.read_signal() {}
-        }
-        let _ = self.0.thread_set_mask();
-    }
 }

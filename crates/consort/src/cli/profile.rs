@@ -15,6 +15,9 @@ pub(crate) struct ProfileArgs {
     /// Write a trace of what was recorded to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write a page with pictures to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
     /// Replace files that exist
     #[arg(long)]
     pub(crate) force: bool,

@@ -1,32 +1,24 @@
 //! `consort profile`: a real program as a program file, and as a trace.
 
+mod figures;
+mod page;
+mod watch;
+
 use crate::cli::{Format, ProfileArgs, SamplingChoice};
 use crate::failure::{bad_input, warn};
 use crate::out_file::OutFile;
-use crate::output::{self, Column, number, text};
+use crate::output;
+use crate::progress;
 use anyhow::{Context, Result, anyhow};
 use consort_ops::trace::About;
-use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
 use consort_profile::recorder::{self, EndReason, Ended, Extent, Output, RecordError};
 use consort_profile::{Profile, Profiler, Told};
+use figures::{COLUMNS, Figure, figures};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitCode;
-
-/// One measured figure.
-#[derive(Serialize)]
-struct Figure {
-    name: String,
-    value: f64,
-    unit: &'static str,
-}
-
-const COLUMNS: &[Column<Figure>] = &[
-    text("figure", |f| f.name.clone()),
-    number("value", |f| format!("{:.3}", f.value)),
-    text("unit", |f| f.unit.to_owned()),
-];
+use watch::Watched;
 
 /// The JSON document.
 #[derive(Serialize)]
@@ -35,6 +27,7 @@ struct Document<'a> {
     executed: u64,
     profiled: u64,
     windows: u64,
+    phases: usize,
     method: &'static str,
     figures: &'a [Figure],
     notes: &'a [String],
@@ -45,30 +38,76 @@ const METHOD: &str = "user mode under qemu, first thread; LRU stack distances, T
 
 pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
     // Before anything is run, so that a bad path wastes no time.
-    let file = args
-        .out
-        .as_deref()
-        .map(|path| OutFile::create("profile", path, args.force));
-    let file = file.transpose()?;
+    let file = out_file("profile", args.out.as_deref(), args.force)?;
+    let page = out_file("page", args.report_html.as_deref(), args.force)?;
     check_trace_path(args)?;
     let extent = extent(args);
     let mut profiler = Profiler::new(extent, args.trace.is_some());
-    let ended = recorder::record(&args.command, extent, output_of(args), &mut profiler);
-    let ended = ended.map_err(refusal)?;
+    let ended = recorded(args, extent, &mut profiler)?;
     check_end(&ended)?;
     let profile = profiler.profile();
-    if profile.mix.instructions == 0 {
+    if profile.figures.mix.instructions == 0 {
         return Err(too_short(&ended));
     }
     let name = name(args);
     if let Some(file) = file {
         file.write(&program_file(&profile, args, &name, ended.executed)?)?;
     }
+    if let Some(page) = page {
+        page.write(&html(&profile, args, &name, &ended)?)?;
+    }
     if let Some(path) = &args.trace {
         save_trace(profiler, args, &name, ended.executed, path)?;
     }
     print(args, &name, &profile, &ended)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn out_file(what: &'static str, path: Option<&Path>, force: bool) -> Result<Option<OutFile>> {
+    path.map(|path| OutFile::create(what, path, force))
+        .transpose()
+}
+
+fn recorded(args: &ProfileArgs, extent: Extent, profiler: &mut Profiler) -> Result<Ended> {
+    let output = output_of(args);
+    let bar = progress::instructions(extent.limit, output == Output::Aside);
+    let mut sink = Watched {
+        profiler,
+        bar: &bar,
+        heard: 0,
+    };
+    let ended = recorder::record(&args.command, extent, output, &mut sink);
+    bar.finish();
+    ended.map_err(refusal)
+}
+
+fn html(profile: &Profile, args: &ProfileArgs, name: &str, ended: &Ended) -> Result<String> {
+    let mut facts = vec![
+        format!("Command: {}", command(args)),
+        summary(profile, ended),
+    ];
+    facts.extend(notes(profile, ended));
+    page::page(
+        &format!("Profile of {name}"),
+        &facts,
+        profile,
+        ended.executed,
+    )
+}
+
+fn command(args: &ProfileArgs) -> String {
+    let parts = args.command.iter().map(|part| part.to_string_lossy());
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+fn summary(profile: &Profile, ended: &Ended) -> String {
+    format!(
+        "{} of {} instructions in {} window(s), {} phase(s); {METHOD}",
+        profile.figures.mix.instructions,
+        ended.executed,
+        profile.windows,
+        profile.phases.len()
+    )
 }
 
 fn extent(args: &ProfileArgs) -> Extent {
@@ -157,14 +196,9 @@ fn program_file(
     name: &str,
     executed: u64,
 ) -> Result<String> {
-    let command: Vec<_> = args
-        .command
-        .iter()
-        .map(|part| part.to_string_lossy())
-        .collect();
     let told = Told {
         name,
-        command: &command.join(" "),
+        command: &command(args),
         executed,
         sampling: extent(args).sampling,
     };
@@ -214,103 +248,6 @@ fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
     notes
 }
 
-fn figures(profile: &Profile) -> Vec<Figure> {
-    let shares = profile.shares();
-    let figure = |name: String, value: f64, unit| Figure { name, value, unit };
-    let mut figures: Vec<_> = [
-        ("fp", shares.fp),
-        ("vector", shares.vector),
-        ("int", shares.int),
-        ("load", shares.load),
-        ("store", shares.store),
-        ("branch", shares.branch),
-        (
-            "loads and stores of vectors",
-            profile.mix.vector_access_share(),
-        ),
-    ]
-    .map(|(name, share)| figure(name.to_owned(), share, "share"))
-    .into();
-    for (window, (ilp, mlp)) in WINDOWS.iter().zip(profile.ilp.iter().zip(&profile.mlp)) {
-        figures.push(figure(
-            format!("ILP in {window}"),
-            *ilp,
-            "instructions/cycle",
-        ));
-        figures.push(figure(
-            format!("overlap of misses in {window}"),
-            *mlp,
-            "misses",
-        ));
-    }
-    let curves = profile
-        .memory
-        .data
-        .misses
-        .iter()
-        .zip(&profile.memory.code.misses);
-    for (size, (data, code)) in CAPACITIES.iter().zip(curves) {
-        let kib = size >> 10;
-        figures.push(figure(
-            format!("data misses, {kib} KiB"),
-            profile.per_kilo(*data),
-            "per 1000",
-        ));
-        figures.push(figure(
-            format!("code misses, {kib} KiB"),
-            profile.per_kilo(*code),
-            "per 1000",
-        ));
-    }
-    for (kib, missed) in PREDICTOR_KIB.iter().zip(profile.branch_mpki()) {
-        figures.push(figure(
-            format!("mispredictions, {kib} KiB"),
-            missed,
-            "per 1000",
-        ));
-    }
-    let memory = &profile.memory;
-    figures.extend([
-        figure(
-            "first uses of lines".to_owned(),
-            profile.per_kilo(memory.data.first_uses),
-            "per 1000",
-        ),
-        figure(
-            "prefetching removes".to_owned(),
-            memory.prefetch_effectiveness,
-            "share",
-        ),
-        figure(
-            "prefetched in vain".to_owned(),
-            memory.prefetch_excess,
-            "per miss",
-        ),
-        figure("written back".to_owned(), memory.writeback_share, "share"),
-        figure(
-            "misses on new pages".to_owned(),
-            memory.page_spread,
-            "share",
-        ),
-        figure(
-            "value to first use".to_owned(),
-            profile.use_distance,
-            "instructions",
-        ),
-        figure(
-            "load to first use".to_owned(),
-            profile.load_use_distance,
-            "instructions",
-        ),
-        figure(
-            "system calls".to_owned(),
-            profile.system_calls as f64,
-            "calls",
-        ),
-    ]);
-    figures
-}
-
 fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Result<()> {
     let figures = figures(profile);
     let notes = notes(profile, ended);
@@ -320,8 +257,9 @@ fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Re
             &Document {
                 program: name,
                 executed: ended.executed,
-                profiled: profile.mix.instructions,
+                profiled: profile.figures.mix.instructions,
                 windows: profile.windows,
+                phases: profile.phases.len(),
                 method: METHOD,
                 figures: &figures,
                 notes: &notes,
@@ -347,10 +285,7 @@ fn table(
     notes: &[String],
 ) -> String {
     let mut text = output::table(COLUMNS, figures);
-    text += &format!(
-        "{name}: {} of {} instructions in {} window(s); {METHOD}.\n",
-        profile.mix.instructions, ended.executed, profile.windows
-    );
+    text += &format!("{name}: {}.\n", summary(profile, ended));
     for note in notes {
         text += &format!("Note: {note}.\n");
     }

@@ -1,0 +1,81 @@
+//! All meters over one thread's operations.
+
+use consort_ops::Op;
+
+use super::{
+    Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, Memory, MemoryCounts, Mix,
+    PREDICTOR_KIB, Tally,
+};
+
+/// What all meters counted in a stretch of execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Instructions and operations.
+    pub mix: Mix,
+    /// Distances to first uses.
+    pub distances: DistanceCounts,
+    /// Caches, prefetching and pages.
+    pub memory: MemoryCounts,
+    /// Mispredictions with each of [`PREDICTOR_KIB`].
+    pub mispredictions: [u64; PREDICTOR_KIB.len()],
+    /// Data flow.
+    pub dataflow: DataflowCounts,
+}
+
+impl Tally for Counts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.mix.merge(&other.mix, with);
+        self.distances.merge(&other.distances, with);
+        self.memory.merge(&other.memory, with);
+        self.mispredictions.merge(&other.mispredictions, with);
+        self.dataflow.merge(&other.dataflow, with);
+    }
+}
+
+/// All meters.
+#[derive(Debug, Clone, Default)]
+pub struct Meters {
+    counting: bool,
+    mix: Mix,
+    distances: Distances,
+    memory: Memory,
+    branches: Branches,
+    dataflow: Dataflow,
+}
+
+impl Meters {
+    /// Has what follows count, or only warm caches and predictors.
+    pub fn count(&mut self, counts: bool) {
+        self.counting = counts;
+        self.memory.count(counts);
+        self.branches.count(counts);
+        self.dataflow.count(counts);
+    }
+
+    /// Takes an operation, and whether what becomes of its values is looked for.
+    pub fn op(&mut self, op: &Op, with_dataflow: bool) {
+        let is_long_miss = self.memory.op(op);
+        self.branches.op(op);
+        if with_dataflow {
+            self.dataflow.op(op, is_long_miss);
+        }
+        if with_dataflow && self.counting {
+            self.distances.op(op);
+        }
+        if self.counting {
+            self.mix.op(op);
+        }
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            mix: self.mix.clone(),
+            distances: self.distances.counts().clone(),
+            memory: self.memory.counts(),
+            mispredictions: self.branches.missed(),
+            dataflow: self.dataflow.counts().clone(),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Counts that are taken apart by interval and put together again.
+
+/// Counts of which a part can be told.
+pub trait Tally: Clone {
+    /// Puts each count together with its counterpart.
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64);
+
+    /// Adds what was counted elsewhere.
+    fn add(&mut self, other: &Self) {
+        self.merge(other, u64::saturating_add);
+    }
+
+    /// What was counted since `before`.
+    #[must_use]
+    fn since(&self, before: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.merge(before, u64::saturating_sub);
+        rest
+    }
+}
+
+impl Tally for u64 {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        *self = with(*self, *other);
+    }
+}
+
+impl<const N: usize> Tally for [u64; N] {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        for (own, other) in self.iter_mut().zip(other) {
+            own.merge(other, with);
+        }
+    }
+}
