@@ -30,6 +30,9 @@ pub(crate) struct Claim {
     pub(crate) rate: f64,
     /// Share of time in which it is active, 0 to 1.
     pub(crate) active: f64,
+    /// Share of time in which it dispatches what will be thrown away, 0 to 1: slots that others
+    /// lose and that do it no good.
+    pub(crate) wrong_path: f64,
     /// Unit-cycles of each shared class per instruction.
     pub(crate) use_of: [f64; CLASSES],
 }
@@ -109,12 +112,15 @@ fn members(mut set: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Likelihood that exactly the others of `set` are active.
+/// Likelihood that exactly the others of `set` dispatch, be it on a wrong path.
 fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
     let others = claims.iter().enumerate().filter(|&(j, _)| j != but);
-    others.fold(1.0, |likely, (j, claim)| match set >> j & 1 == 1 {
-        true => likely * claim.active,
-        false => likely * (1.0 - claim.active),
+    others.fold(1.0, |likely, (j, claim)| {
+        let dispatches = (claim.active + claim.wrong_path).min(1.0);
+        match set >> j & 1 == 1 {
+            true => likely * dispatches,
+            false => likely * (1.0 - dispatches),
+        }
     })
 }
 
@@ -212,7 +218,19 @@ mod tests {
             rate,
             active,
             use_of: [0.0; CLASSES],
+            wrong_path: 0.0,
         }
+    }
+
+    #[test]
+    fn slots_go_to_wrong_paths_as_well() {
+        let mut mispredicts = claim(4.0, 0.5);
+        mispredicts.wrong_path = 0.5;
+        let beside = |other| share(&four_wide(), &[claim(4.0, 1.0), other])[0];
+        assert!((beside(mispredicts) - beside(claim(4.0, 1.0))).abs() < 1e-9);
+        // It has itself no more of them for that.
+        let own = share(&four_wide(), &[mispredicts, claim(4.0, 1.0)])[0];
+        assert!((own - 2.0).abs() < 1e-9, "{own}");
     }
 
     #[test]
@@ -247,12 +265,13 @@ mod tests {
     fn claims() -> impl Strategy<Value = Vec<Claim>> {
         let one = (
             0.01f64..8.0,
-            0.0f64..=1.0,
+            (0.0f64..=1.0, 0.0f64..0.3),
             prop::array::uniform5(0.0f64..1.0),
         );
-        let claim = one.prop_map(|(rate, active, use_of)| Claim {
+        let claim = one.prop_map(|(rate, (active, wrong_path), use_of)| Claim {
             rate,
             active,
+            wrong_path,
             use_of,
         });
         prop::collection::vec(claim, 1..6)

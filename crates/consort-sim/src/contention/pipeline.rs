@@ -133,6 +133,8 @@ pub(crate) struct Terms {
     pub(crate) fetch: f64,
     /// Stall: branches.
     pub(crate) branch: f64,
+    /// Of these, cycles in which instructions of a wrong path are dispatched.
+    pub(crate) wrong_path: f64,
     /// Stall: memory, were it idle.
     pub(crate) memory: f64,
     /// Stall: page walks.
@@ -299,8 +301,8 @@ impl Setting<'_> {
         if self.shares_window() {
             terms.window_need = self.window_need(latency);
         }
-        terms.branch = terms.misses.branch
-            * (self.core.pipeline_depth_cycles + self.resolution(&terms.misses, latency_l2));
+        terms.wrong_path = terms.misses.branch * self.resolution(&terms.misses, latency_l2);
+        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.wrong_path;
     }
 
     /// Cycles per instruction that hits in L2 and LLC add to the latency of the mean instruction.

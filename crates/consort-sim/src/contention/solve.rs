@@ -2,9 +2,10 @@
 
 mod locks;
 mod predictors;
+mod units;
 
 use super::caches::{Stream, divide};
-use super::dispatch::{CLASSES, Claim, MAX_WAYS, share};
+use super::dispatch::{Claim, MAX_WAYS, share};
 use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
 use super::restrain::restrain;
@@ -246,35 +247,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Operations wait for co-runners' operations on shared units: `ρI/(2(1−ρ))` cycles over
-    /// the class's units, with ρ the co-runners' utilisation and I the issue interval.
-    fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
-        const FULL: f64 = 0.95;
-        for members in &sharing.cores {
-            // Nobody waits for operations of its own.
-            if members.len() == 1 {
-                continue;
-            }
-            for u in 0..CLASSES {
-                self.loads.clear();
-                self.loads.extend(members.iter().map(|&i| {
-                    let unit = &sharing.settings[i].units[u];
-                    let ipc = self.guess[i].active * self.rate[i];
-                    ipc * unit.operations * unit.interval / unit.count
-                }));
-                let all: f64 = self.loads.iter().sum();
-                for (&i, load) in members.iter().zip(&self.loads) {
-                    let unit = &sharing.settings[i].units[u];
-                    if unit.shared {
-                        let others = (all - load).clamp(0.0, FULL);
-                        let wait = others * unit.interval / (2.0 * (1.0 - others) * unit.count);
-                        self.held[i].unit_wait[u] = wait;
-                    }
-                }
-            }
-        }
-    }
-
     fn dispatch(&mut self, sharing: &Sharing<'_>) {
         for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
             let mut claims = [Claim::default(); MAX_WAYS];
@@ -282,6 +254,7 @@ impl<'a> State<'a> {
                 *claim = Claim {
                     rate: 1.0 / self.terms[i].active,
                     active: self.guess[i].active,
+                    wrong_path: self.wrong_path(sharing, i),
                     use_of: sharing.settings[i].use_of,
                 };
             }
@@ -293,6 +266,14 @@ impl<'a> State<'a> {
                 self.unqueued_s[i] = cycles / sharing.settings[i].hz;
             }
         }
+    }
+
+    /// Share of time in which a thread dispatches instructions of a wrong path.
+    fn wrong_path(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+        let cycles = self.guess[i].time_s * sharing.settings[i].hz;
+        (self.terms[i].wrong_path / cycles)
+            .min(1.0 - self.guess[i].active)
+            .max(0.0)
     }
 
     fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {
