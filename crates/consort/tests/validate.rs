@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{consort, json, run, stderr};
+use common::{consort, folder, json, run, stderr};
 use serde_json::Value;
 
 fn validate(more: &[&str]) -> Value {
@@ -46,7 +46,6 @@ fn every_check_has_its_keys_and_every_group_its_line() {
             "independent",
             "conservation",
             "placement",
-            "reference",
             "speed"
         ]
     );
@@ -55,7 +54,15 @@ fn every_check_has_its_keys_and_every_group_its_line() {
         assert!(of("checks") > 0, "{group}");
         assert_eq!(of("agree") + of("disagree"), of("checks"), "{group}");
     }
-    // Where the fast engine is beside the reference, in one object.
+    let disagree = checks.iter().filter(|c| c["agrees"] == false).count();
+    assert_eq!(all["disagreements"].as_array().unwrap().len(), disagree);
+}
+
+#[test]
+fn the_fast_engine_stands_beside_the_reference_in_one_object() {
+    let folder = folder();
+    let out = folder.path().join("made/here");
+    let document = validate(&["--group", "reference", "-o", out.to_str().unwrap()]);
     for key in [
         "stp_error_mean",
         "antt_error_mean",
@@ -64,11 +71,16 @@ fn every_check_has_its_keys_and_every_group_its_line() {
         "best_over_random_fast",
         "best_over_random_reference",
     ] {
-        assert!(all["reference"][key].is_f64(), "{key}");
+        assert!(document["reference"][key].is_f64(), "{key}");
     }
-    assert!(all["reference"]["pairs"].as_u64() > Some(0));
-    let disagree = checks.iter().filter(|c| c["agrees"] == false).count();
-    assert_eq!(all["disagreements"].as_array().unwrap().len(), disagree);
+    assert!(document["reference"]["pairs"].as_u64() > Some(0));
+    for file in [
+        "reference-cases.csv",
+        "reference-worst.csv",
+        "reference.svg",
+    ] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
 }
 
 #[test]

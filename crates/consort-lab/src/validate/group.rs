@@ -42,6 +42,8 @@ pub struct Group {
     pub about: &'static str,
     /// Whether a disagreement is a failure: the checks are laws.
     pub is_law: bool,
+    /// Whether it is run only when it is named, as it takes minutes.
+    pub is_long: bool,
     run: fn(&Inputs<'_>) -> Result<GroupOutput, ValidateError>,
 }
 
@@ -52,36 +54,42 @@ pub const GROUPS: &[Group] = &[
         about: "Figures that went into the programs, found again in the result: \
                 shows that profiles and solver fit together, proves nothing more.",
         is_law: false,
+        is_long: false,
         run: consistency::run,
     },
     Group {
         name: independent::NAME,
         about: "Figures from other publications that went into no parameter.",
         is_law: false,
+        is_long: false,
         run: independent::run,
     },
     Group {
         name: conservation::NAME,
         about: "Laws, over random workloads on every machine; one that does not hold is an error.",
         is_law: true,
+        is_long: false,
         run: conservation::run,
     },
     Group {
         name: placement::NAME,
         about: "Where the model of the operating system puts threads, beside a real kernel.",
         is_law: false,
+        is_long: false,
         run: placement::run,
     },
     Group {
         name: reference::NAME,
         about: "The fast engine beside one that executes the instructions of traced programs.",
         is_law: false,
+        is_long: true,
         run: reference::run,
     },
     Group {
         name: speed::NAME,
         about: "Simulated instructions per second of this host, measured now.",
         is_law: false,
+        is_long: false,
         run: speed::run,
     },
 ];
@@ -96,7 +104,7 @@ pub struct UnknownGroup {
     pub hint: String,
 }
 
-/// The groups of these names, in the registry's order; all of them for none.
+/// The groups of these names, in the registry's order; all that are not long for none.
 ///
 /// # Errors
 /// A name that no group has.
@@ -110,7 +118,10 @@ pub fn select(names: &[String]) -> Result<Vec<&'static Group>, UnknownGroup> {
             });
         }
     }
-    let asked = |group: &&Group| names.is_empty() || names.iter().any(|name| name == group.name);
+    let asked = |group: &&Group| match names {
+        [] => !group.is_long,
+        _ => names.iter().any(|name| name == group.name),
+    };
     Ok(GROUPS.iter().filter(asked).collect())
 }
 
@@ -135,7 +146,8 @@ mod tests {
                 .collect()
         };
         assert_eq!(names(&["speed", "consistency"]), ["consistency", "speed"]);
-        assert_eq!(names(&[]).len(), GROUPS.len());
+        assert_eq!(names(&[]).len(), GROUPS.len() - 1);
+        assert_eq!(names(&["reference"]), ["reference"]);
     }
 
     #[test]

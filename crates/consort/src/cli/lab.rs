@@ -52,7 +52,7 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
     /// Only this group of checks; can be given several times. consistency, independent,
-    /// conservation, placement, reference or speed
+    /// conservation, placement or speed, which are run if none is given, or reference
     #[arg(short, long, value_name = "NAME", add = values::check_groups())]
     pub(crate) group: Vec<String>,
     /// Fewer and shorter runs
