@@ -254,7 +254,7 @@ pub(super) fn figure(
         "reference",
         "Slowdowns of programs together, by both engines",
         "",
-        0,
+        1,
         plot,
     )
 }
