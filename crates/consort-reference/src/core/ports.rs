@@ -162,3 +162,17 @@ fn per_thread(count: u32, threads: usize) -> Vec<Owner> {
     let each = |t| (0..count).map(move |_| Owner::Thread(t));
     (0..threads).flat_map(each).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an operation is, is looked up among works by its kind's position.
+    #[test]
+    fn kinds_and_works_have_one_order() {
+        for (kind, work) in Kind::ALL.into_iter().zip(Work::ALL) {
+            assert_eq!(format!("{kind:?}"), format!("{work:?}"));
+            assert_eq!(kind.index(), work.index());
+        }
+    }
+}
