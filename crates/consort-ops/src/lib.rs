@@ -8,6 +8,7 @@
 
 mod kind;
 mod op;
+pub mod predictor;
 mod register;
 pub mod trace;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use consort_ops::Kind;
 use consort_ops::trace::Sampling;
 
-use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, WINDOWS, power_law};
+use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, SCHEMES, WINDOWS, power_law};
 use crate::profile::{Figures, Profile};
 
 /// The window, in instructions, for which a program file gives overlap.
@@ -85,10 +85,12 @@ impl Figures {
         law(&WINDOWS.map(|window| window as f64), &self.ilp)
     }
 
-    /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`].
+    /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by
+    /// [`SCHEMES`](crate::measure::SCHEMES).
     #[must_use]
-    pub fn branch_mpki(&self) -> [f64; PREDICTOR_KIB.len()] {
-        self.mispredictions.map(|missed| self.per_kilo(missed))
+    pub fn branch_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
+        let per_kilo = |missed| self.per_kilo(missed);
+        self.mispredictions.map(|scheme| scheme.map(per_kilo))
     }
 
     /// A count per thousand instructions.
@@ -112,8 +114,6 @@ impl Figures {
             &WINDOWS.map(|window| window as f64 / REFERENCE_WINDOW),
             &self.mlp,
         );
-        let missed = self.branch_mpki();
-        let growth = -law(&PREDICTOR_KIB.map(|kib| kib as f64), &missed).exponent;
         let memory = &self.memory;
         writeln!(out, "\n[[phase]]")?;
         writeln!(out, "length_ginstr = {length:.6}")?;
@@ -121,20 +121,18 @@ impl Figures {
             out,
             "mix = {{ fp = {fp:.4}, vector = {vector:.4}, int = {int:.4}, load = {load:.4}, store = {store:.4}, branch = {branch:.4} }} # profile"
         )?;
+        self.write_code(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3} }} # profile: windows of 16 to 1024, the law within {:.0} percent",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(0.01, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
+            self.waiting.min(1.0),
+            self.chain_text(),
             100.0 * ilp.error
         )?;
-        writeln!(
-            out,
-            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4} }} # profile: TAGE of 4 to 64 KiB",
-            missed[REFERENCE_PREDICTOR].min(1000.0 * branch),
-            growth.clamp(0.0, 2.0)
-        )?;
+        self.write_branches(out, branch)?;
         let curve = |misses: &[u64]| self.curve(misses);
         writeln!(
             out,
@@ -177,6 +175,44 @@ impl Figures {
             out,
             "page_spread = {:.4} # profile: 64 pages",
             memory.page_spread.min(1.0)
+        )
+    }
+
+    /// What fetching and dispatching the code takes.
+    fn write_code(&self, out: &mut String) -> std::fmt::Result {
+        let instructions = self.mix.instructions.max(1) as f64;
+        let per_instruction = |count: u64| count as f64 / instructions;
+        writeln!(
+            out,
+            "code = {{ operations = {:.4}, taken = {:.4}, bytes = {:.3} }} # profile",
+            per_instruction(self.mix.all()).clamp(1.0, 16.0),
+            per_instruction(self.mix.taken).min(1.0),
+            per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
+        )
+    }
+
+    fn chain_text(&self) -> String {
+        let [plain, load, fp, multiply, divide, fp_divide] = self.chain;
+        format!(
+            "{{ plain = {plain:.4}, load = {load:.4}, fp = {fp:.4}, multiply = {multiply:.4}, divide = {divide:.4}, fp_divide = {fp_divide:.4} }}"
+        )
+    }
+
+    /// Mispredictions of each scheme; no more than there are branches.
+    fn write_branches(&self, out: &mut String, branches: f64) -> std::fmt::Result {
+        let sizes = PREDICTOR_KIB.map(|kib| kib as f64);
+        let [tagged, gshare] = self.branch_mpki().map(|missed| {
+            let growth = -law(&sizes, &missed).exponent;
+            let mpki = missed[REFERENCE_PREDICTOR].min(1000.0 * branches);
+            (mpki, growth.clamp(0.0, 2.0))
+        });
+        let resolution = self.resolution_cycles.map_or_else(String::new, |cycles| {
+            format!(", resolution_cycles = {:.2}", cycles.clamp(1.0, 1000.0))
+        });
+        writeln!(
+            out,
+            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}, gshare_mpki = {:.4}, gshare_exponent = {:.4}{resolution} }} # profile: TAGE and gshare of 4 to 64 KiB",
+            tagged.0, tagged.1, gshare.0, gshare.1
         )
     }
 
@@ -223,7 +259,7 @@ impl Profile {
         let main = |figures: &Figures| {
             let (shares, data) = (figures.shares(), &figures.memory.data.misses);
             let misses = |size: usize| figures.per_kilo(data[size]);
-            let branch = figures.branch_mpki()[REFERENCE_PREDICTOR];
+            let branch = figures.branch_mpki()[0][REFERENCE_PREDICTOR];
             vec![
                 shares.load,
                 shares.branch,

@@ -4,7 +4,7 @@ use consort_ops::Op;
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
 
 use crate::interval::{Interval, Intervals};
-use crate::measure::{Counts, MemoryFigures, Meters, Mix, PREDICTOR_KIB, WINDOWS};
+use crate::measure::{Counts, LATENCIES, MemoryFigures, Meters, Mispredictions, Mix, WINDOWS};
 use crate::phases::phases;
 use crate::recorder::{Extent, Sink, Stage};
 use crate::spread::half_width;
@@ -62,8 +62,15 @@ pub struct Figures {
     pub use_distance: f64,
     /// Mean distance from a load to the first use of what it loaded, instructions.
     pub load_use_distance: f64,
-    /// Mispredictions with each of [`PREDICTOR_KIB`].
-    pub mispredictions: [u64; PREDICTOR_KIB.len()],
+    /// Mispredictions with each of [`PREDICTOR_KIB`](crate::measure::PREDICTOR_KIB), by scheme.
+    pub mispredictions: Mispredictions,
+    /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
+    /// of the chain of most instructions, both in a window of 128.
+    pub chain: [f64; LATENCIES.len()],
+    /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
+    pub waiting: f64,
+    /// Cycles from dispatch to result of mispredicted branches, if there were any.
+    pub resolution_cycles: Option<f64>,
     /// Caches, prefetching and pages.
     pub memory: MemoryFigures,
 }
@@ -78,8 +85,19 @@ impl Figures {
             load_use_distance: counts.distances.mean_of_loads(),
             mispredictions: counts.mispredictions,
             memory: counts.memory.figures(),
+            chain: chain(counts),
+            waiting: counts.timing.waiting_share(),
+            resolution_cycles: counts.timing.resolution_cycles(),
         }
     }
+}
+
+/// Index of the window of 128 instructions.
+const WINDOW: usize = 3;
+
+fn chain(counts: &Counts) -> [f64; LATENCIES.len()] {
+    let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
+    counts.timing.path.map(|count| count as f64 / longest)
 }
 
 impl Profile {

@@ -43,7 +43,6 @@ mod error;
 mod memory;
 mod outcome;
 mod placement;
-mod predictor;
 mod reference;
 mod time;
 

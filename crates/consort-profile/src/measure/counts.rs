@@ -3,8 +3,8 @@
 use consort_ops::Op;
 
 use super::{
-    Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, Memory, MemoryCounts, Mix,
-    PREDICTOR_KIB, Tally,
+    Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, Memory, MemoryCounts,
+    Mispredictions, Mix, Tally, Timing, TimingCounts,
 };
 
 /// What all meters counted in a stretch of execution.
@@ -16,10 +16,12 @@ pub struct Counts {
     pub distances: DistanceCounts,
     /// Caches, prefetching and pages.
     pub memory: MemoryCounts,
-    /// Mispredictions with each of [`PREDICTOR_KIB`].
-    pub mispredictions: [u64; PREDICTOR_KIB.len()],
+    /// Mispredictions.
+    pub mispredictions: Mispredictions,
     /// Data flow.
     pub dataflow: DataflowCounts,
+    /// Data flow with latencies.
+    pub timing: TimingCounts,
 }
 
 impl Tally for Counts {
@@ -29,6 +31,7 @@ impl Tally for Counts {
         self.memory.merge(&other.memory, with);
         self.mispredictions.merge(&other.mispredictions, with);
         self.dataflow.merge(&other.dataflow, with);
+        self.timing.merge(&other.timing, with);
     }
 }
 
@@ -41,6 +44,7 @@ pub struct Meters {
     memory: Memory,
     branches: Branches,
     dataflow: Dataflow,
+    timing: Timing,
 }
 
 impl Meters {
@@ -50,14 +54,16 @@ impl Meters {
         self.memory.count(counts);
         self.branches.count(counts);
         self.dataflow.count(counts);
+        self.timing.count(counts);
     }
 
     /// Takes an operation, and whether what becomes of its values is looked for.
     pub fn op(&mut self, op: &Op, with_dataflow: bool) {
         let is_long_miss = self.memory.op(op);
-        self.branches.op(op);
+        let is_mispredicted = self.branches.op(op);
         if with_dataflow {
             self.dataflow.op(op, is_long_miss);
+            self.timing.op(op, is_mispredicted);
         }
         if with_dataflow && self.counting {
             self.distances.op(op);
@@ -76,6 +82,7 @@ impl Meters {
             memory: self.memory.counts(),
             mispredictions: self.branches.missed(),
             dataflow: self.dataflow.counts().clone(),
+            timing: self.timing.counts(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Parallelism of the data-flow graph in windows of growing size.
 //!
 //! For each window of w instructions the graph is scheduled as on a machine of unlimited width
-//! that keeps w instructions in flight and retires them in order, where every instruction takes
-//! one cycle: an instruction starts when what it reads is there and the instruction w before it
+//! that keeps w instructions in flight and retires them in order, where every operation takes
+//! one cycle: an operation starts when what it reads is there and the instruction w before its own
 //! has retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3).
 //! Values pass through registers and through memory, by pieces of eight bytes.
 
@@ -13,6 +13,7 @@ use consort_ops::{Kind, Op, Register};
 
 use super::Tally;
 use super::stack::Multiplied;
+use super::timing::pieces;
 
 /// Windows, instructions.
 pub const WINDOWS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
@@ -37,13 +38,14 @@ pub struct Dataflow {
     /// When the last 1024 instructions had retired.
     retired: Vec<Each>,
     instructions: u64,
-    /// When the instruction that is being taken starts, and on which groups it depends.
+    /// When the instruction that is being taken enters the window, and when all of it is done.
+    entered: Each,
+    latest: Each,
+    /// When the operation that is being taken starts, and on which groups it depends.
     start: Each,
     taint: Each,
     /// Whether an instruction is being taken.
     open: bool,
-    written: Vec<Register>,
-    pieces: Vec<u64>,
     groups: Each,
     leaders: Each,
     counted: bool,
@@ -76,11 +78,11 @@ impl Default for Dataflow {
             memory: HashMap::default(),
             retired: vec![[0; COUNT]; WINDOWS[COUNT - 1]],
             instructions: 0,
+            entered: [0; COUNT],
+            latest: [0; COUNT],
             start: [0; COUNT],
             taint: [0; COUNT],
             open: false,
-            written: Vec::new(),
-            pieces: Vec::new(),
             groups: [0; COUNT],
             leaders: [0; COUNT],
             counted: true,
@@ -102,15 +104,19 @@ impl Dataflow {
             self.end();
             self.begin();
         }
+        self.start = self.entered;
+        self.taint = [0; COUNT];
         for register in op.sources.into_iter().flatten() {
             let (ready, taint) = (self.ready[register.index()], self.tainted[register.index()]);
             self.wait(&ready, &taint);
         }
+        if op.kind != Kind::Store {
+            self.read(op);
+        }
         if is_long_miss {
             self.miss();
         }
-        self.touch(op);
-        self.written.extend(op.targets.into_iter().flatten());
+        self.finish(op);
     }
 
     fn begin(&mut self) {
@@ -118,33 +124,49 @@ impl Dataflow {
         let at = self.instructions as usize;
         for (number, window) in WINDOWS.into_iter().enumerate() {
             let places = self.retired.len();
-            self.start[number] = if at >= window {
+            self.entered[number] = if at >= window {
                 self.retired[(at - window) % places][number]
             } else {
                 0
             };
         }
-        self.taint = [0; COUNT];
+        self.latest = self.entered;
+    }
+
+    /// Executes an operation and writes its results.
+    fn finish(&mut self, op: &Op) {
+        let done = self.start.map(|start| start + 1);
+        for (latest, done) in self.latest.iter_mut().zip(done) {
+            *latest = done.max(*latest);
+        }
+        for register in op.targets.into_iter().flatten() {
+            self.ready[register.index()] = done;
+            self.tainted[register.index()] = self.taint;
+        }
+        if op.kind != Kind::Store {
+            return;
+        }
+        if self.memory.len() > MOST_PIECES {
+            self.memory.clear();
+        }
+        for piece in pieces(op) {
+            self.memory.insert(piece, (done, self.taint));
+        }
+    }
+
+    /// Has an operation wait for what is stored where it reads.
+    fn read(&mut self, op: &Op) {
+        for piece in pieces(op) {
+            if let Some((ready, taint)) = self.memory.get(&piece).copied() {
+                self.wait(&ready, &taint);
+            }
+        }
     }
 
     fn wait(&mut self, ready: &Each, taint: &Each) {
         for number in 0..COUNT {
             self.start[number] = self.start[number].max(ready[number]);
             self.taint[number] = self.taint[number].max(taint[number]);
-        }
-    }
-
-    fn touch(&mut self, op: &Op) {
-        let Some(data) = op.data else { return };
-        let last = data
-            .address
-            .saturating_add(u64::from(data.bytes.max(1)) - 1);
-        for piece in data.address >> 3..=last >> 3 {
-            if op.kind == Kind::Store {
-                self.pieces.push(piece);
-            } else if let Some((ready, taint)) = self.memory.get(&piece).copied() {
-                self.wait(&ready, &taint);
-            }
         }
     }
 
@@ -167,17 +189,7 @@ impl Dataflow {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        let done = self.start.map(|start| start + 1);
-        for register in self.written.drain(..) {
-            self.ready[register.index()] = done;
-            self.tainted[register.index()] = self.taint;
-        }
-        if self.memory.len() > MOST_PIECES {
-            self.memory.clear();
-        }
-        for piece in self.pieces.drain(..) {
-            self.memory.insert(piece, (done, self.taint));
-        }
+        let done = self.latest;
         self.retire(&done);
     }
 
@@ -214,6 +226,12 @@ impl DataflowCounts {
     pub fn ilp(&self) -> [f64; COUNT] {
         self.cycles
             .map(|cycles| self.instructions as f64 / cycles.max(1) as f64)
+    }
+
+    /// Cycles of each of [`WINDOWS`], where every instruction takes one.
+    #[must_use]
+    pub const fn cycles(&self) -> [u64; COUNT] {
+        self.cycles
     }
 
     /// Long misses that overlap in each of [`WINDOWS`]; 1 where there are none.

@@ -13,6 +13,10 @@ pub struct Mix {
     pub operations: [u64; Kind::ALL.len()],
     /// Loads and stores of floating-point or vector registers.
     pub vector_accesses: u64,
+    /// Bytes of code of the instructions.
+    pub code_bytes: u64,
+    /// Branches that were taken.
+    pub taken: u64,
 }
 
 impl Tally for Mix {
@@ -20,6 +24,8 @@ impl Tally for Mix {
         self.instructions.merge(&other.instructions, with);
         self.operations.merge(&other.operations, with);
         self.vector_accesses.merge(&other.vector_accesses, with);
+        self.code_bytes.merge(&other.code_bytes, with);
+        self.taken.merge(&other.taken, with);
     }
 }
 
@@ -28,6 +34,10 @@ impl Mix {
     pub fn op(&mut self, op: &Op) {
         self.instructions += u64::from(op.first);
         self.operations[op.kind.index()] += 1;
+        self.taken += u64::from(op.branch.is_some_and(|branch| branch.taken));
+        if op.first {
+            self.code_bytes += u64::from(op.length);
+        }
         self.vector_accesses += u64::from(op.data.is_some_and(|data| data.is_vector));
     }
 

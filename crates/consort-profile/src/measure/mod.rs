@@ -10,8 +10,9 @@ mod memory;
 mod mix;
 mod stack;
 mod tally;
+mod timing;
 
-pub use branches::{Branches, PREDICTOR_KIB};
+pub use branches::{Branches, Mispredictions, PREDICTOR_KIB, SCHEMES};
 pub use counts::{Counts, Meters};
 pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
 pub use distance::{DistanceCounts, Distances};
@@ -20,3 +21,4 @@ pub use memory::{Memory, MemoryCounts, MemoryFigures};
 pub use mix::Mix;
 pub use stack::{CAPACITIES, Depths, LruStack};
 pub use tally::Tally;
+pub use timing::{LATENCIES, Timing, TimingCounts};

@@ -25,7 +25,7 @@ impl Tally for u64 {
     }
 }
 
-impl<const N: usize> Tally for [u64; N] {
+impl<T: Tally, const N: usize> Tally for [T; N] {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         for (own, other) in self.iter_mut().zip(other) {
             own.merge(other, with);

@@ -3,7 +3,7 @@
 use crate::memory::Origin;
 use crate::outcome::{Cause, Stack, ThreadOutcome};
 use crate::placement::Program;
-use crate::predictor;
+use consort_ops::predictor::History;
 use consort_ops::{Op, Register};
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(crate) struct Context<'a> {
     pub(crate) thread: usize,
     pub(crate) feed: Feed<'a>,
     pub(crate) fetch: Fetch,
-    pub(crate) history: predictor::Memory,
+    pub(crate) history: History,
     /// Operations that were fetched, each with the cycle from which it can be dispatched.
     pub(crate) fetched: VecDeque<Fetched>,
     /// Operations in flight in program order; the first has the number `oldest`.
@@ -169,12 +169,12 @@ pub(crate) enum Stop {
 
 impl<'a> Context<'a> {
     /// A thread that has done nothing.
-    pub(crate) fn new(thread: usize, feed: Feed<'a>) -> Self {
+    pub(crate) fn new(thread: usize, feed: Feed<'a>, history: History) -> Self {
         Self {
             thread,
             feed,
             fetch: Fetch::default(),
-            history: predictor::Memory::default(),
+            history,
             fetched: VecDeque::new(),
             flying: VecDeque::new(),
             oldest: 0,

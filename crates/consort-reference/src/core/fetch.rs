@@ -3,8 +3,8 @@
 use super::Core;
 use super::context::{Context, Fetched};
 use crate::memory::Memory;
-use crate::predictor::Prediction;
 use consort_ops::Op;
+use consort_ops::predictor::Prediction;
 use consort_sim::machine::detail::FetchPolicy;
 
 /// Code that a line of decoded operations covers, bytes.

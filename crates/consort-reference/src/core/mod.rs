@@ -11,10 +11,11 @@ mod ports;
 use crate::memory::cache::Cache;
 use crate::memory::{Answer, Memory, Origin, Waiter, passes_stores};
 use crate::outcome::ThreadOutcome;
-use crate::predictor::Predictor;
 use crate::time::Clock;
 use buffers::{Buffer, Pools};
-use consort_sim::machine::detail::Sharing;
+use consort_ops::predictor::{Predictor, Scheme};
+use consort_sim::machine::PredictorSpec;
+use consort_sim::machine::detail::{PredictorKind, Sharing};
 use consort_sim::machine::tables::CoreTables;
 use consort_sim::machine::{CoreSpec, Pipeline, Scope};
 pub(crate) use context::Feed;
@@ -23,6 +24,21 @@ use ports::Ports;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// The predictor that a machine describes; where it does not say, 4096 targets and a return stack
+/// of 16.
+fn predictor(spec: &PredictorSpec) -> Predictor {
+    let scheme = match spec.kind.unwrap_or_default() {
+        PredictorKind::Bimodal => Scheme::Bimodal,
+        PredictorKind::Gshare => Scheme::Gshare,
+        PredictorKind::Tage => Scheme::Tagged,
+    };
+    let (targets, returns) = (
+        spec.targets.unwrap_or(4096),
+        spec.return_stack.unwrap_or(16),
+    );
+    Predictor::new(scheme, spec.size_kib, targets, returns)
+}
 
 /// A core and its threads.
 pub(crate) struct Core<'a> {
@@ -61,7 +77,7 @@ impl<'a> Core<'a> {
             .or(spec.smt.last());
         let width = |width: Option<f64>| width.unwrap_or(1.0).round().max(1.0) as u32;
         let own = |scope| if scope == Scope::Pu { count } else { 1 };
-        let predictor = &spec.branch_predictor;
+        let predictor = predictor(&spec.branch_predictor);
         Self {
             clock: Clock::new(spec.frequency_ghz),
             cycle: 0,
@@ -76,15 +92,13 @@ impl<'a> Core<'a> {
                 .map_or(0, |l2| l2.latency_cycles.ceil() as u64),
             contexts: threads
                 .into_iter()
-                .map(|(t, feed)| Context::new(t, feed))
+                .map(|(t, feed)| Context::new(t, feed, predictor.history()))
                 .collect(),
             pools: Pools::new(&tables, count),
             ports: Ports::new(&tables, count),
             ready: Vec::new(),
             results: BinaryHeap::new(),
-            predictors: (0..own(predictor.per))
-                .map(|_| Predictor::new(predictor))
-                .collect(),
+            predictors: vec![predictor; own(spec.branch_predictor.per)],
             op_caches: op_caches(&tables, count, random),
             dispatched: 0,
             tables,

@@ -53,6 +53,9 @@ pub struct PhaseSpec {
     pub length_ginstr: f64,
     /// Shares of instruction classes; they sum to 1.
     pub mix: MixSpec,
+    /// What fetching and dispatching its code takes.
+    #[serde(default)]
+    pub code: CodeSpec,
     /// Parallelism of the instructions.
     pub ilp: IlpSpec,
     /// Branches.
@@ -105,6 +108,22 @@ impl MixSpec {
     };
 }
 
+/// What fetching and dispatching code takes, per instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CodeSpec {
+    /// Operations that an instruction is executed as, at least 1; 1 where it is missing.
+    #[serde(default)]
+    pub operations: Option<f64>,
+    /// Taken branches per instruction, 0 to 1; where it is missing, the traced programs' mean share
+    /// of branches.
+    #[serde(default)]
+    pub taken: Option<f64>,
+    /// Bytes; 4 where it is missing.
+    #[serde(default)]
+    pub bytes: Option<f64>,
+}
+
 /// Inherent parallelism: ILP(w) = a·w^b instructions per cycle in a window of w instructions if
 /// every instruction took one cycle (Karkhanis and Smith, ISCA 2004, section 3; Eyerman et al.,
 /// TOCS 2009, section 4).
@@ -118,6 +137,37 @@ pub struct IlpSpec {
     /// Mean distance from a value to its first use, instructions: how far an in-order pipe gets
     /// before it must wait.
     pub use_distance: f64,
+    /// Share of the instructions in a window that wait for operands, 0 to 1: what issue queues
+    /// hold of it. Where it is missing, the traced programs' mean.
+    #[serde(default)]
+    pub waiting: Option<f64>,
+    /// What the longest chain is made of; where it is missing, as the traced programs' chains
+    /// follow from their mixes.
+    #[serde(default)]
+    pub chain: Option<ChainSpec>,
+}
+
+/// Operations on the chain of instructions that takes longest with the latencies of a usual core,
+/// per instruction of the chain of most instructions: with latencies l, the second is followed at
+/// one instruction per `Σ n·l` cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainSpec {
+    /// Integer, branch, store, vector and everything else that takes a cycle or so.
+    pub plain: f64,
+    /// Loads.
+    pub load: f64,
+    /// Floating-point additions and multiplications.
+    pub fp: f64,
+    /// Integer multiplications.
+    #[serde(default)]
+    pub multiply: f64,
+    /// Integer divisions.
+    #[serde(default)]
+    pub divide: f64,
+    /// Floating-point divisions and square roots.
+    #[serde(default)]
+    pub fp_divide: f64,
 }
 
 /// Behaviour of branches.
@@ -128,6 +178,18 @@ pub struct BranchSpec {
     pub mpki: f64,
     /// How mispredictions grow as the predictor shrinks: mpki·(reference/size)^exponent.
     pub capacity_exponent: f64,
+    /// The same of a predictor by global history without tags (gshare) that has no history for
+    /// targets; `mpki` where it is missing.
+    #[serde(default)]
+    pub gshare_mpki: Option<f64>,
+    /// How these grow; `capacity_exponent` where it is missing.
+    #[serde(default)]
+    pub gshare_exponent: Option<f64>,
+    /// Cycles from dispatch to result of a mispredicted branch on a core that dispatches four
+    /// operations per cycle, has a window of 128 instructions and finds all data in the L1; where
+    /// it is missing, what the instructions before it in a window take.
+    #[serde(default)]
+    pub resolution_cycles: Option<f64>,
 }
 
 /// Memory-level parallelism: long misses that overlap.

@@ -4,8 +4,8 @@
 //! keep out what cannot be, not what is unusual.
 
 use super::spec::{
-    BranchSpec, Burstiness, CURVE_KIB, IlpSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec,
-    StageSpec, ThreadsSpec,
+    BranchSpec, Burstiness, CURVE_KIB, CodeSpec, IlpSpec, IoSpec, LockSpec, MixSpec, PhaseSpec,
+    ProgramSpec, StageSpec, ThreadsSpec,
 };
 use crate::describe::Problems;
 
@@ -55,6 +55,7 @@ fn phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
     let key = |name: &str| format!("{key}.{name}");
     problems.range(key("length_ginstr"), p.length_ginstr, 1e-6, 1e6);
     mix(&key("mix"), &p.mix, problems);
+    code(&key("code"), &p.code, problems);
     ilp(&key("ilp"), &p.ilp, problems);
     branch(&key("branch"), &p.branch, &p.mix, problems);
     curve(&key("data_mpki"), &p.data_mpki, problems);
@@ -97,6 +98,37 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
     problems.range(format!("{key}.a"), ilp.a, 0.01, 100.0);
     problems.range(format!("{key}.b"), ilp.b, 0.0, 1.0);
     problems.range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
+    optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
+    if let Some(chain) = &ilp.chain {
+        let parts = [
+            ("plain", chain.plain),
+            ("load", chain.load),
+            ("fp", chain.fp),
+            ("multiply", chain.multiply),
+            ("divide", chain.divide),
+            ("fp_divide", chain.fp_divide),
+        ];
+        for (part, count) in parts {
+            problems.range(format!("{key}.chain.{part}"), count, 0.0, 100.0);
+        }
+    }
+}
+
+fn optional(key: String, value: Option<f64>, (low, high): (f64, f64), problems: &mut Problems) {
+    if let Some(value) = value {
+        problems.range(key, value, low, high);
+    }
+}
+
+fn code(key: &str, code: &CodeSpec, problems: &mut Problems) {
+    optional(
+        format!("{key}.operations"),
+        code.operations,
+        (1.0, 16.0),
+        problems,
+    );
+    optional(format!("{key}.taken"), code.taken, (0.0, 1.0), problems);
+    optional(format!("{key}.bytes"), code.bytes, (1.0, 16.0), problems);
 }
 
 /// No more branches can be mispredicted than there are.
@@ -105,6 +137,17 @@ fn branch(key: &str, branch: &BranchSpec, mix: &MixSpec, problems: &mut Problems
     problems.range(format!("{key}.mpki"), branch.mpki, 0.0, branches_pki);
     let exponent = branch.capacity_exponent;
     problems.range(format!("{key}.capacity_exponent"), exponent, 0.0, 2.0);
+    let gshare = format!("{key}.gshare_mpki");
+    optional(gshare, branch.gshare_mpki, (0.0, branches_pki), problems);
+    let gshare = format!("{key}.gshare_exponent");
+    optional(gshare, branch.gshare_exponent, (0.0, 2.0), problems);
+    let resolution = format!("{key}.resolution_cycles");
+    optional(
+        resolution,
+        branch.resolution_cycles,
+        (1.0, 1000.0),
+        problems,
+    );
 }
 
 fn curve(key: &str, points: &[f64], problems: &mut Problems) {

@@ -3,7 +3,7 @@
 const WAYS: usize = 4;
 
 /// A branch target buffer of sets of four.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Targets {
     sets: Vec<[Entry; WAYS]>,
     clock: u64,

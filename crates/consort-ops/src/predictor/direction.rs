@@ -1,16 +1,17 @@
 //! Whether a conditional branch is taken.
 
-use consort_sim::machine::detail::PredictorKind;
+use super::Scheme;
+use super::history::{History, TAG_BITS};
 
 /// Histories of the tagged tables, branches: a geometric series (Seznec and Michaud, 2006).
-const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
+pub(super) const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
+const TABLES: usize = HISTORIES.len();
 /// Bits of an entry: a counter of 3, a usefulness of 2, a tag of 11.
 const TAGGED_BITS: f64 = 16.0;
-const TAG_BITS: u32 = 11;
 const USEFUL: u8 = 3;
 
 /// Tables of one of the kinds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Directions {
     base: Vec<Counter>,
     /// Branches of history in the index of `base`.
@@ -32,28 +33,35 @@ struct Tagged {
 impl Directions {
     /// Tables of a kind in so much storage: a tagged predictor gives a fifth of it to two-bit
     /// counters and the rest to its tagged tables in equal parts.
-    pub(crate) fn new(kind: PredictorKind, size_kib: f64) -> Self {
+    pub(crate) fn new(scheme: Scheme, size_kib: f64) -> Self {
         let bits = size_kib * 8192.0;
-        let tage = kind == PredictorKind::Tage;
+        let tage = scheme == Scheme::Tagged;
         let base = power_of_two(bits / if tage { 10.0 } else { 2.0 });
         let table = power_of_two(bits * 0.8 / HISTORIES.len() as f64 / TAGGED_BITS);
         let tables = if tage { HISTORIES.len() } else { 0 };
         Self {
             base: vec![Counter::default(); base],
-            history: match kind {
-                PredictorKind::Gshare => base.ilog2(),
-                PredictorKind::Bimodal | PredictorKind::Tage => 0,
+            history: match scheme {
+                Scheme::Gshare => base.ilog2(),
+                Scheme::Bimodal | Scheme::Tagged => 0,
             },
             tagged: vec![vec![Tagged::default(); table]; tables],
         }
     }
 
+    /// Bits of the index of a tagged table; 0 where there are none.
+    pub(super) fn index_bits(&self) -> u32 {
+        self.tagged.first().map_or(0, |table| table.len().ilog2())
+    }
+
     /// The prediction; the truth is learnt.
-    pub(crate) fn predict(&mut self, at: u64, history: u128, taken: bool) -> bool {
+    pub(crate) fn predict(&mut self, at: u64, history: &History, taken: bool) -> bool {
         let base = self.base_index(at, history);
-        let places: Vec<_> = (0..self.tagged.len())
-            .map(|t| self.place(t, at, history))
-            .collect();
+        let all: [(usize, u16); TABLES] = std::array::from_fn(|t| match t < self.tagged.len() {
+            true => self.place(t, at, history),
+            false => (0, 0),
+        });
+        let places = &all[..self.tagged.len()];
         let holds = |&t: &usize| self.tagged[t][places[t].0].tag == places[t].1;
         let mut providers = (0..places.len()).rev().filter(holds);
         let (provider, other) = (providers.next(), providers.next());
@@ -73,22 +81,22 @@ impl Directions {
             None => self.base[base].learn(taken, 1),
         }
         if predicted != taken {
-            self.allocate(provider, &places, taken);
+            self.allocate(provider, places, taken);
         }
         predicted
     }
 
-    fn base_index(&self, at: u64, history: u128) -> usize {
-        let mask = (1u128 << self.history) - 1;
-        ((at >> 1) ^ (history & mask) as u64) as usize & (self.base.len() - 1)
+    fn base_index(&self, at: u64, history: &History) -> usize {
+        let mask = (1u64 << self.history) - 1;
+        ((at >> 1) ^ (history.outcomes() & mask)) as usize & (self.base.len() - 1)
     }
 
     /// Where a table would have a branch with its history, and under which tag (never 0).
-    fn place(&self, table: usize, at: u64, history: u128) -> (usize, u16) {
-        let bits = self.tagged[table].len().ilog2();
-        let history = history & ((1u128 << HISTORIES[table]) - 1);
-        let index = (at >> 1) ^ (at >> (bits + 1)) ^ fold(history, bits);
-        let tag = (at >> 1) ^ fold(history, TAG_BITS) ^ fold(history, TAG_BITS - 1) << 1;
+    fn place(&self, table: usize, at: u64, history: &History) -> (usize, u16) {
+        let bits = self.index_bits();
+        let folds = history.folds(table);
+        let index = (at >> 1) ^ (at >> (bits + 1)) ^ folds.index.value();
+        let tag = (at >> 1) ^ folds.tag.value() ^ folds.other_tag.value() << 1;
         let mask = (1 << TAG_BITS) - 1;
         (index as usize & ((1 << bits) - 1), (tag & mask) as u16 + 1)
     }
@@ -138,14 +146,4 @@ impl Tagged {
 fn power_of_two(entries: f64) -> usize {
     let entries = (entries as usize).max(2);
     1 << entries.ilog2()
-}
-
-/// A history folded to so many bits by exclusive or.
-fn fold(mut history: u128, bits: u32) -> u64 {
-    let mut folded = 0;
-    while history != 0 {
-        folded ^= history as u64 & ((1 << bits) - 1);
-        history >>= bits;
-    }
-    folded
 }

@@ -1,20 +1,37 @@
 //! Branch prediction: directions, targets, returns.
 //!
-//! Tables learn the outcome at fetch, as if every history were repaired at once after a
+//! One model for all who ask: a profiler, of how often a program's branches are mispredicted, and
+//! an engine that executes them. Tables learn the outcome at fetch, as if every history were repaired at once after a
 //! misprediction; they belong to a core or a PU, histories and return stacks to a thread.
 
 mod direction;
+mod history;
 mod targets;
 
-use consort_ops::{Branch, Turn};
-use consort_sim::machine::PredictorSpec;
-use consort_sim::machine::detail::PredictorKind;
+use crate::{Branch, Turn};
 use direction::Directions;
+pub use history::History;
 use targets::Targets;
+
+/// How the direction of conditional branches is predicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// A table of two-bit counters by address.
+    Bimodal,
+    /// A table of two-bit counters by address and global history (McFarling, 1993).
+    #[default]
+    Gshare,
+    /// Tagged tables by geometrically longer histories (Seznec and Michaud, JILP 2006). Targets
+    /// of indirect branches are remembered by history as well.
+    Tagged,
+}
+
+/// Odd number that scatters bits by multiplication (Knuth, volume 3, section 6.4).
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What fetch knows of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prediction {
+pub enum Prediction {
     /// Right.
     Right,
     /// Right once the branch is decoded: the target is in the instruction.
@@ -24,56 +41,56 @@ pub(crate) enum Prediction {
 }
 
 /// Tables that learn.
-#[derive(Debug)]
-pub(crate) struct Predictor {
+#[derive(Clone, Debug)]
+pub struct Predictor {
     directions: Directions,
     targets: Targets,
     by_history: bool,
     returns: usize,
 }
 
-/// What a thread remembers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Memory {
-    history: u128,
-    returns: Vec<u64>,
-}
-
 impl Predictor {
-    /// A predictor that has learnt nothing.
-    pub(crate) fn new(spec: &PredictorSpec) -> Self {
-        let kind = spec.kind.unwrap_or_default();
+    /// A predictor that has learnt nothing: directions in `size_kib` KiB, so many `targets` of
+    /// taken branches, and `returns` addresses on each thread's return stack.
+    #[must_use]
+    pub fn new(scheme: Scheme, size_kib: f64, targets: u32, returns: u32) -> Self {
         Self {
-            directions: Directions::new(kind, spec.size_kib),
-            targets: Targets::new(spec.targets.unwrap_or(4096)),
-            by_history: kind == PredictorKind::Tage,
-            returns: spec.return_stack.unwrap_or(16) as usize,
+            directions: Directions::new(scheme, size_kib),
+            targets: Targets::new(targets),
+            by_history: scheme == Scheme::Tagged,
+            returns: returns as usize,
         }
     }
 
+    /// The history of a thread that has run no branch yet.
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::new(self.directions.index_bits(), self.returns)
+    }
+
     /// Predicts a branch at an address and learns what it does; `after` is what follows it.
-    pub(crate) fn predict(
+    pub fn predict(
         &mut self,
-        memory: &mut Memory,
+        history: &mut History,
         at: u64,
         after: u64,
         branch: Branch,
     ) -> Prediction {
         let prediction = match branch.turn {
-            Turn::Conditional => self.conditional(memory, at, branch),
+            Turn::Conditional => self.conditional(history, at, branch),
             Turn::Jump | Turn::Call => self.direct(at, branch),
-            Turn::Return => returned(memory, branch),
-            Turn::IndirectJump | Turn::IndirectCall => self.indirect(memory, at, branch),
+            Turn::Return => returned(history, branch),
+            Turn::IndirectJump | Turn::IndirectCall => self.indirect(history, at, branch),
         };
         if matches!(branch.turn, Turn::Call | Turn::IndirectCall) {
-            memory.call(after, self.returns);
+            history.call(after);
         }
         prediction
     }
 
-    fn conditional(&mut self, memory: &mut Memory, at: u64, branch: Branch) -> Prediction {
-        let taken = self.directions.predict(at, memory.history, branch.taken);
-        memory.history = memory.history << 1 | u128::from(branch.taken);
+    fn conditional(&mut self, history: &mut History, at: u64, branch: Branch) -> Prediction {
+        let taken = self.directions.predict(at, history, branch.taken);
+        history.push(branch.taken);
         match (taken == branch.taken, branch.taken) {
             (false, _) => Prediction::Wrong,
             (true, false) => Prediction::Right,
@@ -89,15 +106,19 @@ impl Predictor {
         }
     }
 
-    fn indirect(&mut self, memory: &mut Memory, at: u64, branch: Branch) -> Prediction {
-        let history = if self.by_history {
-            memory.history as u64 & 0xffff
+    fn indirect(&mut self, history: &mut History, at: u64, branch: Branch) -> Prediction {
+        const OUTCOMES: u64 = 0xffff;
+        let path = if self.by_history {
+            history.outcomes() & OUTCOMES
         } else {
             0
         };
-        let key = at ^ history.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let key = at ^ path.wrapping_mul(SCATTER);
         let known = self.targets.learn(key, branch.target);
-        memory.history = memory.history << 2 | u128::from(branch.target >> 2 & 3);
+        // Two bits that depend on all of the target's.
+        let mixed = branch.target.wrapping_mul(SCATTER);
+        history.push(mixed >> 63 == 1);
+        history.push(mixed >> 62 & 1 == 1);
         match known == Some(branch.target) {
             true => Prediction::Right,
             false => Prediction::Wrong,
@@ -105,19 +126,10 @@ impl Predictor {
     }
 }
 
-fn returned(memory: &mut Memory, branch: Branch) -> Prediction {
-    match memory.returns.pop() == Some(branch.target) {
+fn returned(history: &mut History, branch: Branch) -> Prediction {
+    match history.back() == Some(branch.target) {
         true => Prediction::Right,
         false => Prediction::Wrong,
-    }
-}
-
-impl Memory {
-    fn call(&mut self, after: u64, most: usize) {
-        if self.returns.len() >= most {
-            self.returns.remove(0);
-        }
-        self.returns.push(after);
     }
 }
 
@@ -125,20 +137,14 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn spec(kind: PredictorKind) -> PredictorSpec {
-        PredictorSpec {
-            size_kib: 8.0,
-            per: consort_sim::machine::Scope::Core,
-            kind: Some(kind),
-            targets: None,
-            return_stack: None,
-        }
+    fn predictor(scheme: Scheme) -> Predictor {
+        Predictor::new(scheme, 8.0, 4096, 16)
     }
 
     /// Mispredictions per thousand of the last half of a conditional branch's outcomes.
-    fn wrong(kind: PredictorKind, outcomes: &[bool]) -> usize {
-        let mut predictor = Predictor::new(&spec(kind));
-        let mut memory = Memory::default();
+    fn wrong(scheme: Scheme, outcomes: &[bool]) -> usize {
+        let mut predictor = predictor(scheme);
+        let mut memory = predictor.history();
         let mut count = 0;
         for (i, &taken) in outcomes.iter().enumerate() {
             let branch = Branch {
@@ -152,30 +158,26 @@ mod tests {
         count * 2000 / outcomes.len()
     }
 
-    const KINDS: [PredictorKind; 3] = [
-        PredictorKind::Bimodal,
-        PredictorKind::Gshare,
-        PredictorKind::Tage,
-    ];
+    const SCHEMES: [Scheme; 3] = [Scheme::Bimodal, Scheme::Gshare, Scheme::Tagged];
 
     #[test]
     fn a_loop_of_eight_costs_one_in_eight_without_history_and_nothing_with_it() {
         let outcomes: Vec<bool> = (0..8000).map(|i| i % 8 != 7).collect();
-        assert_eq!(KINDS.map(|kind| wrong(kind, &outcomes)), [125, 0, 0]);
+        assert_eq!(SCHEMES.map(|scheme| wrong(scheme, &outcomes)), [125, 0, 0]);
     }
 
     #[test]
     fn long_histories_are_for_tagged_tables() {
         let outcomes: Vec<bool> = (0..60_000).map(|i| i % 60 == 59).collect();
-        let [bimodal, gshare, tage] = KINDS.map(|kind| wrong(kind, &outcomes));
+        let [bimodal, gshare, tage] = SCHEMES.map(|scheme| wrong(scheme, &outcomes));
         assert!(bimodal >= 16 && gshare >= 16, "{bimodal} {gshare}");
         assert!(tage <= 2, "{tage}");
     }
 
     #[test]
     fn returns_go_where_calls_came_from_as_deep_as_the_stack() {
-        let mut predictor = Predictor::new(&spec(PredictorKind::Gshare));
-        let mut memory = Memory::default();
+        let mut predictor = predictor(Scheme::Gshare);
+        let mut memory = predictor.history();
         let turn = |turn, target| Branch {
             turn,
             taken: true,
@@ -194,8 +196,8 @@ mod tests {
 
     #[test]
     fn targets_are_late_at_first() {
-        let mut predictor = Predictor::new(&spec(PredictorKind::Gshare));
-        let mut memory = Memory::default();
+        let mut predictor = predictor(Scheme::Gshare);
+        let mut memory = predictor.history();
         let mut jump = |turn, target| {
             let taken = true;
             let branch = Branch {

@@ -1,0 +1,330 @@
+//! What latencies make of the data flow: the longest chain, and how long branches take to resolve.
+//!
+//! Two schedules of one window of 128 instructions, with the latencies of [`LATENCIES`]:
+//!
+//! - without limits of width: the operations on its longest chain are told by class, so that the
+//!   chain's length follows for a core of other latencies; and of the time that instructions are
+//!   in the window, the part in which they wait for operands, which is what issue queues hold of
+//!   it (Little's law);
+//! - a pipeline that dispatches four operations per cycle and stands still from the dispatch of a
+//!   mispredicted branch until it is resolved and for twelve cycles more: cycles from dispatch to
+//!   resolution are what such a branch costs beside refilling the front end (Eyerman, Eeckhout,
+//!   Karkhanis and Smith, TOCS 2009, section 4.2).
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use consort_ops::{Kind, Op, Register};
+
+use super::Tally;
+use super::stack::Multiplied;
+
+/// Classes of operations on a chain.
+pub const CLASSES: usize = 6;
+/// Cycles of an operation of each class: plain, load, floating point, multiplication, division,
+/// floating-point division (L1 hits; about those of Skylake in Fog's instruction tables).
+pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14];
+
+const WINDOW: usize = 128;
+const WIDTH: u64 = 4;
+const REFILL: u64 = 12;
+/// Pieces of memory of eight bytes that are remembered; with more, all are forgotten.
+const MOST_PIECES: usize = 1 << 16;
+
+/// Operations on a chain, by class.
+type Path = [u64; CLASSES];
+
+/// When a value is there.
+#[derive(Debug, Clone, Copy, Default)]
+struct Value {
+    /// In the schedule without limits, with what it is the end of.
+    chain: u64,
+    path: Path,
+    /// In the pipeline.
+    time: u64,
+}
+
+/// Both schedules.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    registers: Vec<Value>,
+    memory: HashMap<u64, Value, BuildHasherDefault<Multiplied>>,
+    /// When the last instructions had retired.
+    retired: Vec<Value>,
+    instructions: usize,
+    /// Next dispatch slot of the pipeline, of which a cycle has [`WIDTH`].
+    slot: u64,
+    /// The latest result of the instruction that is being taken, and whether one is.
+    latest: Value,
+    operations: u64,
+    open: bool,
+    counted: bool,
+    counts: TimingCounts,
+}
+
+/// Operations on the longest chain, and the resolution of mispredicted branches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimingCounts {
+    /// Operations on the longest chain, by class.
+    pub path: Path,
+    /// Mispredicted branches.
+    pub interruptions: u64,
+    /// Cycles from their dispatch to their results.
+    pub resolution: u64,
+    /// Cycles from entering the window to execution, over all operations.
+    pub waiting: u64,
+    /// Cycles from entering the window to leaving it, over all operations.
+    pub staying: u64,
+}
+
+impl Tally for TimingCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.path.merge(&other.path, with);
+        self.interruptions.merge(&other.interruptions, with);
+        self.resolution.merge(&other.resolution, with);
+        self.waiting.merge(&other.waiting, with);
+        self.staying.merge(&other.staying, with);
+    }
+}
+
+impl TimingCounts {
+    /// Share of the instructions in the window that wait for operands, 0 to 1.
+    #[must_use]
+    pub fn waiting_share(&self) -> f64 {
+        self.waiting as f64 / self.staying.max(1) as f64
+    }
+
+    /// Mean cycles from a mispredicted branch's dispatch to its result, if there was one.
+    #[must_use]
+    pub fn resolution_cycles(&self) -> Option<f64> {
+        (self.interruptions > 0).then(|| self.resolution as f64 / self.interruptions as f64)
+    }
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            registers: vec![Value::default(); Register::COUNT],
+            memory: HashMap::default(),
+            retired: vec![Value::default(); WINDOW],
+            instructions: 0,
+            slot: 0,
+            latest: Value::default(),
+            operations: 0,
+            open: false,
+            counted: true,
+            counts: TimingCounts::default(),
+        }
+    }
+}
+
+impl Value {
+    fn wait(&mut self, other: &Self) {
+        if other.chain > self.chain {
+            self.chain = other.chain;
+            self.path = other.path;
+        }
+        self.time = self.time.max(other.time);
+    }
+}
+
+/// Pieces of eight bytes that an access touches.
+pub(super) fn pieces(op: &Op) -> impl Iterator<Item = u64> + use<> {
+    let bounds = op.data.map(|data| {
+        let bytes = u64::from(data.bytes.max(1));
+        (data.address, data.address.saturating_add(bytes - 1))
+    });
+    let pieces = bounds.map(|(first, last)| first >> 3..=last >> 3);
+    pieces.into_iter().flatten()
+}
+
+const fn class(kind: Kind) -> usize {
+    match kind {
+        Kind::Load => 1,
+        Kind::FpAdd | Kind::FpMultiply | Kind::FpFused => 2,
+        Kind::Multiply => 3,
+        Kind::Divide => 4,
+        Kind::FpDivide => 5,
+        _ => 0,
+    }
+}
+
+impl Timing {
+    /// Has what follows count, or only pass.
+    pub fn count(&mut self, counts: bool) {
+        self.end();
+        self.counted = counts;
+    }
+
+    /// Takes an operation, and whether it is a branch that is mispredicted.
+    pub fn op(&mut self, op: &Op, is_mispredicted: bool) {
+        if op.first {
+            self.end();
+            self.open = true;
+        }
+        // What the window holds up starts when its oldest instruction has retired.
+        let entered = self.retired[self.instructions % WINDOW];
+        self.slot = self.slot.max(entered.time * WIDTH) + 1;
+        let mut start = entered;
+        for register in op.sources.into_iter().flatten() {
+            start.wait(&self.registers[register.index()]);
+        }
+        if op.kind == Kind::Load {
+            self.load(op, &mut start);
+        }
+        let done = self.done(op.kind, start, is_mispredicted);
+        self.counts.waiting += u64::from(self.counted) * (start.chain - entered.chain);
+        self.write(op, done);
+        self.latest.wait(&done);
+        self.operations += 1;
+    }
+
+    /// Executes an operation; when its result is there.
+    fn done(&mut self, kind: Kind, start: Value, is_mispredicted: bool) -> Value {
+        let dispatched = self.slot / WIDTH;
+        let class = class(kind);
+        let mut done = start;
+        done.chain += LATENCIES[class];
+        done.path[class] += 1;
+        done.time = done.time.max(dispatched) + LATENCIES[class];
+        if is_mispredicted {
+            self.slot = (done.time + REFILL) * WIDTH;
+            self.counts.interruptions += u64::from(self.counted);
+            self.counts.resolution += u64::from(self.counted) * (done.time - dispatched);
+        }
+        done
+    }
+
+    /// Has a load wait for what is stored where it reads.
+    fn load(&self, op: &Op, start: &mut Value) {
+        for piece in pieces(op) {
+            if let Some(value) = self.memory.get(&piece) {
+                start.wait(value);
+            }
+        }
+    }
+
+    fn write(&mut self, op: &Op, done: Value) {
+        for register in op.targets.into_iter().flatten() {
+            self.registers[register.index()] = done;
+        }
+        if op.kind != Kind::Store {
+            return;
+        }
+        if self.memory.len() > MOST_PIECES {
+            self.memory.clear();
+        }
+        for piece in pieces(op) {
+            self.memory.insert(piece, done);
+        }
+    }
+
+    /// Ends the instruction that was being taken: it retires after those before it.
+    fn end(&mut self) {
+        if !std::mem::take(&mut self.open) {
+            return;
+        }
+        let before = self.retired[(self.instructions + WINDOW - 1) % WINDOW];
+        let entered = self.retired[self.instructions % WINDOW].chain;
+        let mut now = before;
+        now.wait(&std::mem::take(&mut self.latest));
+        let operations = std::mem::take(&mut self.operations);
+        if self.counted {
+            self.counts.staying += operations * (now.chain - entered);
+            let grown = now.path.iter().zip(before.path);
+            for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
+                // A chain that overtakes another may have fewer operations of some class.
+                *count = count.wrapping_add(now.wrapping_sub(before));
+            }
+        }
+        self.retired[self.instructions % WINDOW] = now;
+        self.instructions += 1;
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counts(&self) -> TimingCounts {
+        let mut counts = self.counts.clone();
+        // Below nothing only as long as next to nothing was counted.
+        counts.path = counts
+            .path
+            .map(|count| count.cast_signed().max(0).cast_unsigned());
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_ops::{Access, Branch, Turn};
+
+    fn on(kind: Kind, source: u8, target: u8) -> Op {
+        let mut op = Op::new(kind, 0);
+        op.sources[0] = Some(Register::general(source));
+        op.targets[0] = Some(Register::general(target));
+        op
+    }
+
+    fn counts(ops: impl Iterator<Item = (Op, bool)>) -> TimingCounts {
+        let mut timing = Timing::default();
+        ops.for_each(|(op, wrong)| timing.op(&op, wrong));
+        timing.count(false);
+        timing.counts()
+    }
+
+    #[test]
+    fn the_longest_chain_is_the_one_of_loads_not_the_one_of_more_operations() {
+        // Beside each load of a chain two additions of another: 4 cycles against 2.
+        let ops = (0..3000_u32).map(|i| match i % 3 {
+            0 => (on(Kind::Load, 1, 1), false),
+            _ => (on(Kind::Integer, 2, 2), false),
+        });
+        let path = counts(ops).path;
+        assert!(path[1] >= 990 && path[0] < 10, "{path:?}");
+    }
+
+    #[test]
+    fn a_store_and_a_load_of_the_same_bytes_are_one_chain() {
+        let access = |kind, i: u32| {
+            let mut op = on(kind, 1, 1);
+            if kind == Kind::Store {
+                op.targets[0] = None;
+            }
+            op.data = Some(Access {
+                address: 0x100,
+                bytes: 8,
+                is_vector: false,
+            });
+            (op, i == u32::MAX)
+        };
+        let ops = (0..2000).map(|i| access(if i % 2 == 0 { Kind::Store } else { Kind::Load }, i));
+        let path = counts(ops).path;
+        assert!(path[0] >= 990 && path[1] >= 990, "{path:?}");
+    }
+
+    fn branch(source: u8) -> Op {
+        let mut op = Op::new(Kind::Branch, 0);
+        op.sources[0] = Some(Register::general(source));
+        op.branch = Some(Branch {
+            turn: Turn::Conditional,
+            taken: true,
+            target: 8,
+        });
+        op
+    }
+
+    #[test]
+    fn a_branch_behind_nothing_resolves_at_once_and_one_behind_a_chain_after_it() {
+        // 19 operations, then a mispredicted branch: of a register that nobody writes, and of
+        // the end of a chain of 19 that takes as long as 19 additions, less 20 of 4 per cycle.
+        let program = |source: u8| {
+            let op = move |i: u32| match i % 20 {
+                19 => (branch(source), true),
+                _ => (on(Kind::Integer, 1, 1), false),
+            };
+            counts((0..2000).map(op)).resolution_cycles().unwrap()
+        };
+        assert!((program(9) - 1.0).abs() < 0.1, "{}", program(9));
+        assert!((program(1) - (20.0 - 5.0)).abs() < 1.5, "{}", program(1));
+    }
+}
