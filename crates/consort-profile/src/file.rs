@@ -184,11 +184,26 @@ impl Figures {
         let per_instruction = |count: u64| count as f64 / instructions;
         writeln!(
             out,
-            "code = {{ operations = {:.4}, taken = {:.4}, bytes = {:.3} }} # profile",
+            "code = {{ operations = {:.4}, taken = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4} }} # profile",
             per_instruction(self.mix.all()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
             per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
+            self.sequential_code(),
+            self.mix.vector_access_share(),
         )
+    }
+
+    /// Share of the missing lines of code that follow another, from what lines of twice the length
+    /// save: of a cache of 32 KiB, or of the largest that still misses often enough to tell.
+    fn sequential_code(&self) -> f64 {
+        const SIZE: usize = 3;
+        let (single, double) = (&self.memory.code.misses, &self.memory.code_128.misses);
+        let often = |&size: &usize| self.per_kilo(single[size]) >= FEW_MPKI;
+        let Some(size) = (0..=SIZE).rev().find(often) else {
+            return 0.0;
+        };
+        let left = double[size] as f64 / single[size] as f64;
+        (2.0 * (1.0 - left)).clamp(0.0, 1.0)
     }
 
     fn chain_text(&self) -> String {

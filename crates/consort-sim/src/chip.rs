@@ -3,6 +3,7 @@
 mod capacity;
 mod memory;
 
+use crate::contention::core_model::CoreModel;
 use crate::machine::{CacheSpec, CoreSpec, MachineSpec, Quantity};
 use consort_core::topology::{CoreType, Pipeline, PuFacts, TopologyError};
 use consort_core::{PuId, Topology};
@@ -19,6 +20,7 @@ const ALIKE: u32 = 1024;
 pub struct Chip {
     spec: MachineSpec,
     core_types: Vec<CoreSpec>,
+    models: Vec<CoreModel>,
     topology: Topology,
     pus: Vec<Place>,
     domains: Domains,
@@ -82,6 +84,7 @@ impl Chip {
         let alike = vec![ALIKE; spec.core_types.len()];
         let chip = Self {
             core_types: spec.core_types.values().cloned().collect(),
+            models: spec.core_types.values().map(CoreModel::new).collect(),
             spec: spec.clone(),
             topology: Topology::new(facts.clone(), core_types(spec, &alike))?,
             pus: layout.pus,
@@ -130,6 +133,11 @@ impl Chip {
     /// The core type of a place.
     pub fn core_spec(&self, place: Place) -> &CoreSpec {
         &self.core_types[place.core_type]
+    }
+
+    /// What of a place's core does not depend on who runs there.
+    pub(crate) fn core_model(&self, place: Place) -> &CoreModel {
+        &self.models[place.core_type]
     }
 
     /// Whether its PMU counts what instructions would take in order, which takes work to know.

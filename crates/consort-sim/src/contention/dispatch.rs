@@ -1,9 +1,9 @@
-//! Dispatch under SMT: who gets the slots, and the units behind them.
+//! Dispatch under SMT: who gets the slots, the turns of fetch before and the ports behind them.
 //!
 //! Each thread is either active (it could dispatch) or stalled. Over every set
-//! of simultaneously active threads the slots and the shared units are divided
+//! of simultaneously active threads these resources are divided
 //! max-min fairly by progressive filling: all rates rise together until a
-//! thread has what it could use alone, or the width or a shared unit is
+//! thread has what it could use alone, or a resource that it uses is
 //! exhausted. A thread's rate while active is the mean over the sets, weighted
 //! by how likely the others are active: a thread competes only with the share
 //! of time in which the others can dispatch.
@@ -18,8 +18,12 @@
 //! never stall or hardly ever run, and in between charges a thread for the
 //! moments in which both want to dispatch.
 
-/// Unit classes that a core's PUs can share.
-pub(crate) const CLASSES: usize = 5;
+/// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
+pub(crate) const RESOURCES: usize = 8;
+/// Position of the dispatch slots among them.
+pub(crate) const SLOTS: usize = 0;
+/// Position of the turns of fetch.
+pub(crate) const FETCH: usize = 1;
 /// PUs of a core at most.
 pub(crate) const MAX_WAYS: usize = 8;
 
@@ -33,17 +37,17 @@ pub(crate) struct Claim {
     /// Share of time in which it dispatches what will be thrown away, 0 to 1: slots that others
     /// lose and that do it no good.
     pub(crate) wrong_path: f64,
-    /// Unit-cycles of each shared class per instruction.
-    pub(crate) use_of: [f64; CLASSES],
+    /// Instructions that it dispatches at most in one of its turns.
+    pub(crate) per_turn: f64,
+    /// Use of each resource per instruction.
+    pub(crate) use_of: [f64; RESOURCES],
 }
 
 /// What a core has to give per cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Supply {
-    /// Dispatch slots.
-    pub(crate) width: f64,
-    /// Units of each shared class; infinite where the class is not shared.
-    pub(crate) units: [f64; CLASSES],
+    /// Of each resource; infinite where there is no limit.
+    pub(crate) resources: [f64; RESOURCES],
     /// Threads that can dispatch in one cycle; infinite where all can.
     pub(crate) turns: f64,
 }
@@ -77,10 +81,9 @@ fn in_turn(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
     if f64::from(set.count_ones()) <= supply.turns {
         return limited;
     }
-    let width = supply.width / supply.turns;
     let turns = fair_turns(supply.turns, claims, set);
     for i in members(set) {
-        limited[i].rate = limited[i].rate.min(width * turns[i]);
+        limited[i].rate = limited[i].rate.min(claims[i].per_turn * turns[i]);
     }
     limited
 }
@@ -88,14 +91,15 @@ fn in_turn(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
 /// Max-min fair shares of turns: a thread wants one per cycle, or per operation if it has fewer.
 fn fair_turns(turns: f64, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
     let mut shares = [0.0; MAX_WAYS];
+    let wants = |i: usize| (claims[i].rate * claims[i].use_of[SLOTS]).min(1.0);
     let (mut left, mut open) = (turns, set);
     while open != 0 {
         let fair = left / f64::from(open.count_ones());
-        let modest = members(open).filter(|&i| claims[i].rate.min(1.0) <= fair);
+        let modest = members(open).filter(|&i| wants(i) <= fair);
         let modest = modest.fold(0, |set, i| set | 1 << i);
         let settled = if modest == 0 { open } else { modest };
         for i in members(settled) {
-            shares[i] = claims[i].rate.min(1.0).min(fair);
+            shares[i] = wants(i).min(fair);
             left -= shares[i];
         }
         open &= !settled;
@@ -139,17 +143,17 @@ fn fill(supply: &Supply, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
 
 /// How far all rising threads can rise together.
 fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> f64 {
-    let mut step = left.width / f64::from(rising.count_ones());
-    let mut each = [0.0; CLASSES];
+    let mut step = f64::INFINITY;
+    let mut each = [0.0; RESOURCES];
     for i in members(rising) {
         step = step.min(claims[i].rate - rates[i]);
         for (each, used) in each.iter_mut().zip(claims[i].use_of) {
             *each += used;
         }
     }
-    for (units, each) in left.units.iter().zip(each) {
+    for (there, each) in left.resources.iter().zip(each) {
         if each > 0.0 {
-            step = step.min(units / each);
+            step = step.min(there / each);
         }
     }
     step.max(0.0)
@@ -158,22 +162,21 @@ fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -
 fn take(left: &mut Supply, claims: &[Claim], rates: &mut [f64; MAX_WAYS], rising: u32, step: f64) {
     for i in members(rising) {
         rates[i] += step;
-        left.width -= step;
-        for (unit, used) in left.units.iter_mut().zip(claims[i].use_of) {
-            *unit -= step * used;
+        for (there, used) in left.resources.iter_mut().zip(claims[i].use_of) {
+            *there -= step * used;
         }
     }
 }
 
-/// Those that are not yet stopped by themselves, the width or a unit that they use.
+/// Those that are not yet stopped by themselves or by a resource that they use.
 fn still_rising(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> u32 {
     const SPENT: f64 = 1e-12;
-    if left.width <= SPENT {
-        return 0;
-    }
     let goes_on = |&i: &usize| {
         let claim = &claims[i];
-        let starved = || (0..CLASSES).any(|u| claim.use_of[u] > 0.0 && left.units[u] <= SPENT);
+        let starved = || {
+            let mut pairs = claim.use_of.iter().zip(left.resources);
+            pairs.any(|(&used, there)| used > 0.0 && there <= SPENT)
+        };
         claim.rate - rates[i] > SPENT && !starved()
     };
     members(rising)

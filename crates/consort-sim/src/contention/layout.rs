@@ -1,12 +1,14 @@
 //! Who shares what, for one set of running threads.
 
-use super::dispatch::{CLASSES, Supply};
-use super::pipeline::{Alone, Prefetching, Setting};
+use super::buffers::{buffers, window};
+use super::dispatch::{FETCH, RESOURCES, SLOTS, Supply};
+use super::needs::Needs;
+use super::pipeline::{Alone, Limits, Prefetching, Setting};
 use super::stations::Station;
 use super::types::Running;
 use super::units::unit_use;
 use crate::chip::{Chip, KIB, Place};
-use crate::machine::{PrefetchScope, Scope};
+use crate::machine::{PrefetchScope, Scope, SmtMode};
 use crate::program::Lines;
 use std::collections::BTreeMap;
 
@@ -83,10 +85,10 @@ impl<'a> Sharing<'a> {
     pub(crate) fn new(chip: &'a Chip, running: &[Running<'a>]) -> Self {
         let places: Vec<Place> = running.iter().map(|r| chip.places()[r.pu]).collect();
         let cores = by(chip.domains().cores, &places, |p| p.core);
-        let settings = settings(chip, running, &places, &cores);
+        let mut settings = settings(chip, running, &places, &cores);
         let supplies = cores
             .iter()
-            .map(|members| supply(&settings, members))
+            .map(|members| supply(&mut settings, members))
             .collect();
         let stations = stations(chip, running, &places);
         let mut visits = vec![Vec::new(); running.len()];
@@ -152,11 +154,21 @@ fn setting<'a>(
     let mode = modes
         .filter(|mode| mode.ways as usize >= on_core)
         .min_by_key(|mode| mode.ways);
+    let model = chip.core_model(place);
+    let width =
+        |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
+    let phase = &running.demand.phase.spec;
+    let needs = Needs::new(model, phase, width(mode));
+    let alone = Needs::new(model, phase, width(core.smt.first()));
     Setting {
         demand: running.demand,
         core,
+        model,
+        needs,
+        chain: phase.chain(),
+        buffers: buffers(model, phase, &needs, on_core as f64),
+        whole_window: window(&buffers(model, phase, &alone, 1.0)),
         hz,
-        width: mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width),
         on_core: on_core as f64,
         llc_cycles: cycles(llc.latency_ns),
         remote_cycles: llc.remote_latency_ns.map(cycles),
@@ -172,8 +184,8 @@ fn setting<'a>(
         tlb: 0.0,
         mispredicted: 0.0,
         whole_power: 0.0,
-        use_of: [0.0; CLASSES],
-        limit: 0.0,
+        use_of: [0.0; RESOURCES],
+        limits: Limits::default(),
         latency: 0.0,
     }
     .prepared()
@@ -213,24 +225,67 @@ fn charge(shared: f64, siblings: usize) -> f64 {
     1.0 - shared + shared / siblings as f64
 }
 
-/// What a core has for the threads on it; units that are not shared limit each thread apart.
-fn supply(settings: &[Setting<'_>], members: &[usize]) -> Supply {
+/// What a core has for the threads on it, and what each uses of it.
+fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply {
     let first = &settings[members[0]];
-    let units: [f64; CLASSES] = core::array::from_fn(|u| {
-        let unit = &first.units[u];
-        if unit.shared {
-            unit.count
-        } else {
-            f64::INFINITY
-        }
-    });
-    let front = first.core.front_end.as_ref();
-    let turns = front.and_then(|front| front.dispatch_threads);
-    Supply {
-        width: first.core.dispatch_width,
-        units,
-        turns: turns.map_or(f64::INFINITY, f64::from),
+    let front = &first.model.tables.front;
+    let turns = front.dispatch_threads;
+    let mut resources = [f64::INFINITY; RESOURCES];
+    resources[SLOTS] = first.core.dispatch_width;
+    resources[FETCH] = f64::from(front.fetch_threads);
+    for &i in members {
+        let setting = &mut settings[i];
+        setting.use_of = [0.0; RESOURCES];
+        setting.use_of[SLOTS] = setting.needs.operations;
+        setting.use_of[FETCH] = setting.needs.fetch_turns;
     }
+    if members.len() > 1 {
+        let tight = tight_ports(settings, members);
+        for (at, limit) in tight.into_iter().take(RESOURCES - FETCH - 1).enumerate() {
+            resources[FETCH + 1 + at] = limit.ports;
+            for (i, used) in limit.used {
+                settings[i].use_of[FETCH + 1 + at] = used;
+            }
+        }
+    }
+    Supply {
+        resources,
+        turns: if turns == u32::MAX {
+            f64::INFINITY
+        } else {
+            f64::from(turns)
+        },
+    }
+}
+
+/// Ports that some threads use together.
+struct PortLimit {
+    ports: f64,
+    /// Port cycles per instruction of each thread that uses them.
+    used: Vec<(usize, f64)>,
+    /// What the threads would use, were each as fast as alone, over what there is.
+    load: f64,
+}
+
+/// Ports that threads could exhaust together, those that they would exhaust most first.
+fn tight_ports(settings: &[Setting<'_>], members: &[usize]) -> Vec<PortLimit> {
+    let model = settings[members[0]].model;
+    let mut limits = Vec::new();
+    for set in &model.ports {
+        let halves = if set.has_halves() { 2 } else { 1 };
+        for half in 0..halves {
+            let of_half: Vec<usize> = members.iter().copied().skip(half).step_by(halves).collect();
+            let use_of = |&i: &usize| (i, set.use_of(&settings[i].needs.works));
+            let used: Vec<_> = of_half.iter().map(use_of).collect();
+            let wanted = used.iter().map(|&(i, used)| used * settings[i].limits.all);
+            let ports = set.together(of_half.len());
+            let load = wanted.sum::<f64>() / ports;
+            limits.push(PortLimit { ports, used, load });
+        }
+    }
+    limits.retain(|limit| limit.load > 1.0);
+    limits.sort_by(|a, b| b.load.total_cmp(&a.load));
+    limits
 }
 
 fn caches(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<SharedCache> {

@@ -2,6 +2,7 @@
 
 use super::pipeline::{Held, Setting};
 use crate::chip::KIB;
+use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Scope};
 use crate::math::pow;
 use crate::program::{MissCurve, REFERENCE_PREDICTOR_KIB};
@@ -42,7 +43,12 @@ impl Setting<'_> {
     pub(super) fn mispredictions(&self, kib: f64) -> f64 {
         let branch = &self.demand.phase.spec.branch;
         let shrink = REFERENCE_PREDICTOR_KIB / kib.max(1e-3);
-        let mpki = branch.mpki * pow(shrink, branch.capacity_exponent);
+        let tagged = self.core.branch_predictor.kind == Some(PredictorKind::Tage);
+        let (mpki, exponent) = match (branch.gshare_mpki, tagged) {
+            (Some(mpki), false) => (mpki, branch.gshare_exponent),
+            _ => (branch.mpki, None),
+        };
+        let mpki = mpki * pow(shrink, exponent.unwrap_or(branch.capacity_exponent));
         (mpki * self.demand.intensity / 1000.0).min(self.mix().branch)
     }
 

@@ -4,10 +4,13 @@
 //! and its cycle stack, by a damped fixed point over the shared structures.
 //! The answer depends on the argument alone, not on earlier calls.
 
+mod buffers;
 mod caches;
+pub(crate) mod core_model;
 mod dispatch;
 mod layout;
 mod misses;
+mod needs;
 mod pipeline;
 mod restrain;
 mod solve;

@@ -11,14 +11,24 @@
 //! not there. The distance from a value to its first use is exponentially
 //! distributed; see [`Setting::dependences`].
 
-use super::dispatch::CLASSES;
+use super::buffers::{Buffers, window};
+use super::core_model::CoreModel;
+use super::dispatch::RESOURCES;
 use super::misses::Misses;
+use super::needs::Needs;
 use super::types::Demand;
-use super::units::{FP, UnitUse};
+use super::units::{CLASSES, FP, UnitUse};
 
-use crate::machine::{CoreSpec, Pipeline, PrefetchScope, RobSharing};
+use crate::machine::detail::Work;
+use crate::machine::{CoreSpec, Pipeline, PrefetchScope};
 use crate::math::{exp, pow};
-use crate::program::{Lines, MixSpec, REFERENCE_WINDOW};
+use crate::program::{ChainSpec, Lines, MixSpec, REFERENCE_WINDOW};
+
+/// Cycles that a mispredicted branch takes from dispatch to result on the model pipeline of
+/// `branch.resolution_cycles`: the traced programs' mean.
+const RESOLUTION_CYCLES: f64 = 12.0;
+/// Cycles per instruction of a chain, at least.
+const SHORTEST: f64 = 0.01;
 
 /// What siblings on one prefetcher leave it to do for a thread, shares from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,8 +56,16 @@ pub(crate) struct Setting<'a> {
     pub(crate) core: &'a CoreSpec,
     /// Clock, Hz.
     pub(crate) hz: f64,
-    /// Instructions per cycle that it may dispatch in the core's present SMT mode.
-    pub(crate) width: f64,
+    /// The core's structures and ports.
+    pub(crate) model: &'a CoreModel,
+    /// What an instruction needs of it.
+    pub(crate) needs: Needs,
+    /// What its window takes of each buffer.
+    pub(crate) buffers: Buffers,
+    /// What its longest chain is made of.
+    pub(crate) chain: ChainSpec,
+    /// Window that it would have with the core to itself, instructions.
+    pub(crate) whole_window: f64,
     /// Threads on the core, itself included.
     pub(crate) on_core: f64,
     /// Latency of an LLC hit, cycles.
@@ -64,7 +82,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) prefetching: Prefetching,
     /// Unit-cycles per instruction and units, by class.
     pub(crate) units: [UnitUse; CLASSES],
-    /// Parallelism of the whole reorder buffer; see [`Setting::parallelism`].
+    /// Parallelism of the whole window; see [`Setting::parallelism`].
     pub(crate) whole: f64,
     /// Whether the chip counts what an out-of-order core would take in order.
     pub(crate) counts_in_order: bool,
@@ -77,14 +95,25 @@ pub(crate) struct Setting<'a> {
     pub(crate) tlb: f64,
     /// Mispredictions per instruction with the whole predictor; see [`Setting::mispredicted`].
     pub(crate) mispredicted: f64,
-    /// `w^b` of the whole reorder buffer.
+    /// `w^b` of the whole window.
     pub(crate) whole_power: f64,
-    /// Unit-cycles per instruction of the classes whose units co-runners share.
-    pub(crate) use_of: [f64; CLASSES],
-    /// Instructions per cycle that width and units sustain for this thread alone.
-    pub(crate) limit: f64,
-    /// Mean latency of an instruction when all data is in the L1, cycles.
+    /// Use per instruction of what the core's threads share.
+    pub(crate) use_of: [f64; RESOURCES],
+    /// What its core sustains for this thread alone.
+    pub(crate) limits: Limits,
+    /// Latency of an instruction of the longest chain when all data is in the L1, cycles.
     pub(crate) latency: f64,
+}
+
+/// Instructions per cycle that a core sustains for one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Limits {
+    /// By dispatch.
+    pub(crate) dispatch: f64,
+    /// By dispatch and ports.
+    pub(crate) ports: f64,
+    /// By dispatch, ports and fetch.
+    pub(crate) all: f64,
 }
 
 /// A window that no co-runner clogs, and what follows from it.
@@ -157,11 +186,10 @@ pub(crate) struct Terms {
 impl Setting<'_> {
     /// Works out what stays the same over all iterations.
     pub(crate) fn prepared(mut self) -> Self {
-        self.use_of = self.units.map(UnitUse::of_shared);
-        self.limit = self.width.min(self.unit_limit());
-        self.latency = self.mean_latency();
-        self.whole = self.parallelism(self.rob());
-        self.whole_power = pow(self.rob(), self.demand.phase.spec.ilp.b);
+        self.limits = self.limits();
+        self.latency = self.chain_latency();
+        self.whole = self.parallelism(self.whole_window);
+        self.whole_power = pow(self.whole_window, self.demand.phase.spec.ilp.b);
         let window = self.window_alone();
         self.alone = Alone {
             window,
@@ -171,29 +199,23 @@ impl Setting<'_> {
         self.tlb = self.tlb_misses();
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
-            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limit);
+            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.all);
         }
         self
     }
 
-    /// Entries of the reorder buffer that the core has for this thread and its co-runners.
-    pub(crate) fn rob(&self) -> f64 {
-        self.core.rob_entries.map_or(1.0, f64::from)
-    }
-
-    /// Window when nothing of it is clogged: all of it, or the fixed part.
+    /// Window when co-runners take nothing of shared buffers.
     fn window_alone(&self) -> f64 {
-        match (self.core.pipeline, self.core.rob_sharing) {
-            (Pipeline::InOrder, _) => self.demand.phase.spec.ilp.use_distance,
-            (_, RobSharing::Shared | RobSharing::Private) => self.rob(),
-            (_, RobSharing::Partitioned) => self.rob() / self.on_core,
-            (_, RobSharing::Halved) => self.rob() / self.on_core.min(2.0),
+        match self.core.pipeline {
+            Pipeline::InOrder => self.demand.phase.spec.ilp.use_distance,
+            Pipeline::OutOfOrder => window(&self.buffers).min(self.whole_window),
         }
     }
 
     /// Whether co-runners can clog this thread's window.
     pub(crate) fn shares_window(&self) -> bool {
-        self.core.pipeline == Pipeline::OutOfOrder && self.core.rob_sharing == RobSharing::Shared
+        let shared = self.buffers.iter().any(|buffer| buffer.pool > 0.0);
+        self.core.pipeline == Pipeline::OutOfOrder && shared
     }
 
     /// What the length of lines makes of misses of code, or of data.
@@ -209,32 +231,61 @@ impl Setting<'_> {
         &self.demand.phase.spec.mix
     }
 
-    /// Instructions per cycle that the units sustain for this thread alone.
-    fn unit_limit(&self) -> f64 {
-        let limits = self.units.iter().map(|u| {
-            let cycles = u.operations * u.interval;
-            if cycles > 0.0 {
-                u.count / cycles
+    /// Instructions per cycle that the core sustains for this thread alone.
+    fn limits(&self) -> Limits {
+        let needs = &self.needs;
+        let dispatch = 1.0 / needs.dispatch_turns;
+        let on_core = self.on_core as usize;
+        let ports = self.model.ports.iter().map(|set| {
+            let used = set.use_of(&needs.works);
+            if used > 0.0 {
+                set.reach(on_core) / used
             } else {
                 f64::INFINITY
             }
         });
-        limits.fold(f64::INFINITY, f64::min)
+        let ports = ports.fold(dispatch, f64::min);
+        Limits {
+            dispatch,
+            ports,
+            all: ports.min(1.0 / needs.fetch_turns),
+        }
     }
 
-    /// Mean latency of an instruction when all data is in the L1, cycles.
-    fn mean_latency(&self) -> f64 {
-        const LOAD_STORE: usize = 2;
-        let of = |(class, u): (usize, &UnitUse)| match class {
-            LOAD_STORE => self.mix().load * self.core.l1d.latency_cycles + self.mix().store,
-            _ => u.operations * u.latency,
-        };
-        self.units.iter().enumerate().map(of).sum::<f64>().max(1.0)
+    /// Cycles per instruction of the longest chain when all data is in the L1.
+    fn chain_latency(&self) -> f64 {
+        let times = &self.model.tables.times;
+        let of = |work: Work| f64::from(times[work.index()].latency_cycles);
+        let ChainSpec {
+            plain,
+            load,
+            fp,
+            multiply,
+            divide,
+            fp_divide,
+        } = self.chain;
+        let sum = plain * of(Work::Integer)
+            + load * self.core.l1d.latency_cycles
+            + fp * 0.5 * (of(Work::FpAdd) + of(Work::FpMultiply))
+            + multiply * of(Work::Multiply)
+            + divide * of(Work::Divide)
+            + fp_divide * of(Work::FpDivide);
+        sum.max(SHORTEST)
     }
 
+    /// Loads on the longest chain per load: what of a load's latency counts there.
+    fn on_chain(&self) -> f64 {
+        if self.mix().load > 0.0 {
+            self.chain.load / self.mix().load
+        } else {
+            0.0
+        }
+    }
+
+    /// Cycles that operations of the longest chain wait for co-runners' on units of their class.
     fn unit_queueing(&self, held: &Held) -> f64 {
-        let waits = self.units.iter().zip(held.unit_wait);
-        waits.map(|(u, wait)| u.operations * wait).sum()
+        let [int, fp, load, ..] = held.unit_wait;
+        self.chain.plain * int + self.chain.fp * fp + self.chain.load * load
     }
 
     /// Cycles of an L2 hit; where there is no L2, of an LLC hit.
@@ -274,24 +325,28 @@ impl Setting<'_> {
 
     fn out_of_order(&self, held: &Held, terms: &mut Terms) {
         let whole = self.whole;
-        let own = if held.window == self.rob() {
+        let own = if held.window == self.whole_window {
             whole
         } else if held.window == self.alone.window {
             self.alone.parallelism
         } else {
             self.parallelism(held.window)
         };
-        let shortest = 1.0 / self.limit;
+        let shortest = 1.0 / self.limits.all;
         let cycles = |latency: f64, parallelism: f64| shortest.max(latency / parallelism);
         let l1 = self.latency;
         let queued = l1 + self.unit_queueing(held);
         let computing = cycles(queued, own);
-        terms.base = (1.0 / self.width).max(l1 / whole);
-        let with_units = cycles(l1, whole);
+        terms.base = (1.0 / self.limits.dispatch).max(l1 / whole);
+        let with_ports = (1.0 / self.limits.ports).max(l1 / whole);
+        let with_fetch = cycles(l1, whole);
         let with_window = cycles(l1, own);
-        terms.window = with_window - with_units;
-        terms.units = with_units - terms.base + computing - with_window;
+        terms.fetch = with_fetch - with_ports;
+        terms.window = with_window - with_fetch;
+        terms.units = with_ports - terms.base + computing - with_window;
+        let on_chain = self.on_chain();
         let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
+        let (l2, llc) = (l2 * on_chain, llc * on_chain);
         let latency_l2 = queued + l2;
         let latency = latency_l2 + llc;
         let with_l2 = cycles(latency_l2, own);
@@ -327,43 +382,35 @@ impl Setting<'_> {
     /// Smallest window in which the rate that width and units allow can be sustained.
     fn window_need(&self, latency: f64) -> f64 {
         let ilp = &self.demand.phase.spec.ilp;
-        let ratio = self.limit * latency * self.demand.intensity / ilp.a;
-        let rob = self.rob();
+        let ratio = self.limits.all * latency * self.demand.intensity / ilp.a;
         if ilp.b <= 0.0 || ratio >= self.whole_power {
-            return rob;
+            return self.whole_window;
         }
-        pow(ratio.max(1e-9), 1.0 / ilp.b).clamp(1.0, rob)
+        pow(ratio.max(1e-9), 1.0 / ilp.b).clamp(1.0, self.whole_window)
     }
 
-    /// Cycles from the dispatch of a mispredicted branch until it is resolved: what the
-    /// instructions before it in the window take, but no more than refilling the window does.
-    /// Data beyond the L2 counts as if it were in the LLC, wherever it is: waiting for memory
-    /// has a term of its own.
+    /// Cycles from the dispatch of a mispredicted branch until it is resolved, which grow with the
+    /// latency of the chain that it waits for: as measured, else the traced programs' mean.
+    /// Data beyond the L2 counts as if it were in the LLC, wherever it is: waiting for memory has
+    /// a term of its own.
     fn resolution(&self, misses: &Misses, latency_l2: f64) -> f64 {
-        if misses.branch <= 0.0 {
-            return 0.0;
-        }
-        let beyond = (1.0 - self.prefetched_share()) * misses.data[1];
+        let beyond = (1.0 - self.prefetched_share()) * misses.data[1] * self.on_chain();
         let latency = latency_l2 + beyond * (self.llc_cycles - self.core.l1d.latency_cycles);
-        let before = self.rob().min(1.0 / misses.branch).max(1.0);
-        let parallelism = if before == self.rob() {
-            self.whole
-        } else {
-            self.parallelism(before)
-        };
-        let drain = before * latency / parallelism;
-        drain.min(self.rob() / self.width)
+        let measured = self.demand.phase.spec.branch.resolution_cycles;
+        measured.unwrap_or(RESOLUTION_CYCLES) * latency / self.chain.reference_latency()
     }
 
     fn in_order(&self, held: &Held, terms: &mut Terms) {
-        terms.active = 1.0 / self.limit;
+        terms.active = 1.0 / self.limits.all;
         let dependences = if held.unit_wait == [0.0; CLASSES] {
             self.undisturbed
         } else {
             self.dependences(&held.unit_wait, terms.active)
         };
-        terms.base = 1.0 / self.width + dependences;
-        terms.units = terms.active - 1.0 / self.width;
+        let (dispatch, ports) = (1.0 / self.limits.dispatch, 1.0 / self.limits.ports);
+        terms.base = dispatch + dependences;
+        terms.units = ports - dispatch;
+        terms.fetch = terms.active - ports;
         (terms.l2, terms.llc) = self.hits(&terms.misses, 1.0 / terms.mlp);
         terms.stall += dependences + terms.l2 + terms.llc;
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
@@ -417,7 +464,7 @@ impl Setting<'_> {
     /// the chip does not count them.
     pub(super) fn in_order_cycles(&self) -> f64 {
         if self.counts_in_order {
-            1.0 / self.limit + self.undisturbed
+            1.0 / self.limits.all + self.undisturbed
         } else {
             0.0
         }
@@ -427,16 +474,17 @@ impl Setting<'_> {
         let misses = &terms.misses;
         let code = &misses.code;
         let remote = self.remote_cycles.unwrap_or(0.0);
-        terms.fetch = (code[0] - code[1]) * self.l2_cycles()
+        let fetch = (code[0] - code[1]) * self.l2_cycles()
             + (code[1] - code[2]) * self.llc_cycles
             + (code[2] - code[3]) * remote
             + code[3] * (self.llc_cycles + self.memory_cycles);
+        terms.fetch += fetch;
         let latency = self.llc_cycles + self.memory_cycles;
         terms.memory = misses.demand * latency / terms.mlp;
         terms.tlb = misses.tlb * self.core.tlb.walk_cycles / terms.walks;
         let depth = self.prefetch_depth().max(terms.mlp);
         terms.felt_lines = misses.demand / terms.mlp + misses.prefetched / depth + code[3];
-        terms.stall += terms.fetch + terms.branch + terms.memory + terms.tlb;
+        terms.stall += fetch + terms.branch + terms.memory + terms.tlb;
     }
 
     fn prefetch_depth(&self) -> f64 {

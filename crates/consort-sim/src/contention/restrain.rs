@@ -4,16 +4,22 @@
 //! core or a memory has. Whoever takes part in an overload is slowed down by it; that lightens
 //! every other load as well, so one pass is enough.
 
+use super::dispatch::RESOURCES;
+use super::layout::Sharing;
 use super::types::{Running, Solution, ThreadRates};
-use super::units::unit_use;
 use crate::chip::Chip;
 
 /// Slows down threads that claim more than there is.
-pub(super) fn restrain(chip: &Chip, running: &[Running<'_>], solution: &mut Solution) {
-    let cores = core_loads(chip, running, &solution.threads);
+pub(super) fn restrain(
+    chip: &Chip,
+    sharing: &Sharing<'_>,
+    running: &[Running<'_>],
+    solution: &mut Solution,
+) {
+    let cores = core_loads(sharing, &solution.threads);
     let nodes = node_loads(chip, running, &solution.threads);
-    for (running, rates) in running.iter().zip(&mut solution.threads) {
-        let core = cores[chip.places()[running.pu].core];
+    let threads = running.iter().zip(&mut solution.threads);
+    for ((running, rates), core) in threads.zip(cores) {
         let load = core.max(nodes[running.demand.home_node]);
         if load > 1.0 {
             slow_down(rates, load);
@@ -30,28 +36,28 @@ fn slow_down(rates: &mut ThreadRates, load: f64) {
     rates.ips /= load;
 }
 
-/// Use of the fullest resource of each core, 1 when it is full: dispatch slots or a class of units.
-fn core_loads(chip: &Chip, running: &[Running<'_>], rates: &[ThreadRates]) -> Vec<f64> {
-    const DISPATCH: usize = super::dispatch::CLASSES;
-    let mut loads = vec![[0.0; DISPATCH + 1]; chip.domains().cores];
-    for (running, rates) in running.iter().zip(rates) {
-        let place = chip.places()[running.pu];
-        let core = chip.core_spec(place);
-        let per_cycle = rates.ips / chip.frequency_hz(place);
-        let load = &mut loads[place.core];
-        load[DISPATCH] += per_cycle / core.dispatch_width;
-        let units = unit_use(core, &running.demand.phase.spec.mix);
-        for (load, unit) in load.iter_mut().zip(units) {
-            let used = per_cycle * unit.operations * unit.interval / unit.count;
-            *load = if unit.shared {
-                *load + used
-            } else {
-                load.max(used)
-            };
+/// Use of the fullest resource of each thread's core, 1 when it is full.
+fn core_loads(sharing: &Sharing<'_>, rates: &[ThreadRates]) -> Vec<f64> {
+    let mut loads = vec![0.0; rates.len()];
+    for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
+        let mut used = [0.0; RESOURCES];
+        for &i in members {
+            let setting = &sharing.settings[i];
+            let per_cycle = rates[i].ips / setting.hz;
+            for (used, each) in used.iter_mut().zip(setting.use_of) {
+                *used += per_cycle * each;
+            }
+        }
+        let shares = used
+            .iter()
+            .zip(supply.resources)
+            .map(|(used, of)| used / of);
+        let fullest = shares.fold(0.0, f64::max);
+        for &i in members {
+            loads[i] = fullest;
         }
     }
-    let fullest = |load: &[f64; DISPATCH + 1]| load.iter().copied().fold(0.0, f64::max);
-    loads.iter().map(fullest).collect()
+    loads
 }
 
 /// Use of each node's memory, 1 when it is full.

@@ -4,6 +4,7 @@ mod locks;
 mod predictors;
 mod units;
 
+use super::buffers::MOST_BUFFERS;
 use super::caches::{Stream, divide};
 use super::dispatch::{Claim, MAX_WAYS, share};
 use super::layout::{CacheUser, SharedCache, Sharing};
@@ -72,7 +73,7 @@ impl Solver {
         }
         let mut solution = state.solution(&sharing, &self.chip, residual, iterations);
         if !solution.converged {
-            restrain(&self.chip, running, &mut solution);
+            restrain(&self.chip, &sharing, running, &mut solution);
         }
         solution
     }
@@ -226,12 +227,36 @@ impl<'a> State<'a> {
                 continue;
             }
             let mut pressures = core::mem::take(&mut self.pressures);
-            pressures.clear();
-            pressures.extend(members.iter().map(|&i| self.pressure(sharing, i)));
-            for (k, &i) in members.iter().enumerate() {
-                self.held[i].window = shared(sharing.settings[i].rob(), &pressures, k);
+            for &i in members {
+                self.held[i].window = sharing.settings[i].alone.window;
+            }
+            for at in 0..MOST_BUFFERS {
+                self.divide_buffer(sharing, members, at, &mut pressures);
             }
             self.pressures = pressures;
+        }
+    }
+
+    /// Divides a shared buffer; nobody's window is larger than its part of it sustains.
+    fn divide_buffer(
+        &mut self,
+        sharing: &Sharing<'_>,
+        members: &[usize],
+        at: usize,
+        pressures: &mut Vec<Pressure>,
+    ) {
+        let use_of = |i: usize| sharing.settings[i].buffers[at];
+        let pool = use_of(members[0]).pool;
+        if pool <= 0.0 {
+            return;
+        }
+        pressures.clear();
+        let each = members.iter();
+        pressures.extend(each.map(|&i| self.pressure(sharing, i).of(use_of(i).per_instruction)));
+        for (k, &i) in members.iter().enumerate() {
+            let entries = shared(pool, pressures, k).min(use_of(i).own);
+            let window = use_of(i).window(entries).max(1.0);
+            self.held[i].window = self.held[i].window.min(window);
         }
     }
 
@@ -255,6 +280,7 @@ impl<'a> State<'a> {
                     rate: 1.0 / self.terms[i].active,
                     active: self.guess[i].active,
                     wrong_path: self.wrong_path(sharing, i),
+                    per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
                     use_of: sharing.settings[i].use_of,
                 };
             }
@@ -467,7 +493,7 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, line_wait: f64) -> Flow 
         tlb_misses: misses.tlb,
         tlb_walk_cycles: misses.tlb * setting.core.tlb.walk_cycles,
         fpu_busy_cycles: setting.fpu_busy_cycles(cpi),
-        groups: 1.0 / setting.width,
+        groups: setting.needs.dispatch_turns,
         use_distance: setting.use_distance(),
         in_order_cycles: setting.in_order_cycles(),
     }

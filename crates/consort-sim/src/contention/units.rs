@@ -1,8 +1,10 @@
 //! What a mix of instructions asks of a core's functional units.
 
-use super::dispatch::CLASSES;
 use crate::machine::{CoreSpec, Scope, UnitSpec};
 use crate::program::MixSpec;
+
+/// Classes of units.
+pub(crate) const CLASSES: usize = 5;
 
 /// A thread's use of one class of units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,17 +19,6 @@ pub(crate) struct UnitUse {
     pub(crate) latency: f64,
     /// Whether co-runners use the same ones.
     pub(crate) shared: bool,
-}
-
-impl UnitUse {
-    /// Unit-cycles per instruction where co-runners use the same units; 0 elsewhere.
-    pub(crate) fn of_shared(self) -> f64 {
-        if self.shared {
-            self.operations * self.interval
-        } else {
-            0.0
-        }
-    }
 }
 
 /// Index of the floating-point units among the classes.

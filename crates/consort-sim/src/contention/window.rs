@@ -20,6 +20,15 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
+    /// The same on a buffer of which an instruction in the window takes so many entries.
+    pub(crate) fn of(self, per_instruction: f64) -> Self {
+        Self {
+            computing: self.computing * per_instruction,
+            waiting: self.waiting * per_instruction,
+            waits: self.waits,
+        }
+    }
+
     fn entries(self) -> f64 {
         (1.0 - self.waits) * self.computing + self.waits * self.waiting.max(self.computing)
     }

@@ -16,14 +16,12 @@
 //!
 //! - data: what prefetching of full coverage removes, because that is what follows a stream
 //!   (`prefetch.effectiveness`, none where it is negative);
-//! - code: it runs on from one branch to the next, `r = 4 bytes / branches per instruction`, and a
-//!   run of r bytes touches `1 + r/L` lines on average, which is `f = r/(r + 64)`.
+//! - code: as measured (`code.sequential`); else it runs on from one branch to the next, `r` bytes
+//!   per instruction over branches per instruction, and a run of r bytes touches `1 + r/L` lines
+//!   on average, which is `f = r/(r + 64)`.
 
 use super::curve::LINE_BYTES;
 use super::spec::PhaseSpec;
-
-/// Bytes of an instruction: always on POWER and Arm, about the mean on x86.
-const INSTRUCTION_BYTES: f64 = 4.0;
 
 /// What lines of some length make of a miss curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,9 +51,15 @@ impl Lines {
 
     /// For a phase's code.
     pub(crate) fn of_code(phase: &PhaseSpec, line_bytes: f64) -> Self {
-        let run = INSTRUCTION_BYTES;
-        Self::new(run / (run + LINE_BYTES * phase.mix.branch), line_bytes)
+        Self::new(sequential_code(phase), line_bytes)
     }
+}
+
+/// Share of the lines of a phase's code that follow one fetched just before, 0 to 1.
+pub(crate) fn sequential_code(phase: &PhaseSpec) -> f64 {
+    let bytes = phase.code_bytes();
+    let runs = bytes / (bytes + LINE_BYTES * phase.mix.branch);
+    phase.code.sequential.unwrap_or(runs)
 }
 
 #[cfg(test)]

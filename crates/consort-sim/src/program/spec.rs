@@ -108,20 +108,96 @@ impl MixSpec {
     };
 }
 
-/// What fetching and dispatching code takes, per instruction.
+/// What fetching and dispatching code takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CodeSpec {
-    /// Operations that an instruction is executed as, at least 1; 1 where it is missing.
+    /// Operations per instruction, at least 1; 1 where it is missing.
     #[serde(default)]
     pub operations: Option<f64>,
     /// Taken branches per instruction, 0 to 1; where it is missing, the traced programs' mean share
     /// of branches.
     #[serde(default)]
     pub taken: Option<f64>,
-    /// Bytes; 4 where it is missing.
+    /// Bytes per instruction; 4 where it is missing.
     #[serde(default)]
     pub bytes: Option<f64>,
+    /// Share of the lines of code that follow one which was fetched just before, 0 to 1: what
+    /// fetching the next line along saves. Where it is missing, as runs between branches have it.
+    #[serde(default)]
+    pub sequential: Option<f64>,
+    /// Share of loads and stores that are of floating-point or vector registers, 0 to 1; where it
+    /// is missing, the share of such instructions among those that compute.
+    #[serde(default)]
+    pub vector_accesses: Option<f64>,
+}
+
+/// Mean of the traced programs (`traces/`): taken branches per branch.
+const TAKEN_SHARE: f64 = 0.55;
+/// Mean of the traced programs: share of the instructions in a window that wait for operands.
+const WAITING: f64 = 0.4;
+/// Bytes of an instruction where nothing says: always on POWER and Arm, about the mean on x86.
+const INSTRUCTION_BYTES: f64 = 4.0;
+
+impl PhaseSpec {
+    /// Operations per instruction.
+    pub fn operations(&self) -> f64 {
+        self.code.operations.unwrap_or(1.0)
+    }
+
+    /// Taken branches per instruction.
+    pub fn taken(&self) -> f64 {
+        self.code.taken.unwrap_or(TAKEN_SHARE * self.mix.branch)
+    }
+
+    /// Bytes of code per instruction.
+    pub fn code_bytes(&self) -> f64 {
+        self.code.bytes.unwrap_or(INSTRUCTION_BYTES)
+    }
+
+    /// Share of loads and stores that are of floating-point or vector registers, 0 to 1.
+    pub fn vector_accesses(&self) -> f64 {
+        let mix = &self.mix;
+        let computing = mix.fp + mix.vector + mix.int;
+        let share = if computing > 0.0 {
+            (mix.fp + mix.vector) / computing
+        } else {
+            0.0
+        };
+        self.code.vector_accesses.unwrap_or(share)
+    }
+
+    /// Share of the instructions in a window that wait for operands, 0 to 1.
+    pub fn waiting(&self) -> f64 {
+        self.ilp.waiting.unwrap_or(WAITING)
+    }
+
+    /// What the longest chain is made of.
+    pub fn chain(&self) -> ChainSpec {
+        self.ilp.chain.unwrap_or_else(|| ChainSpec::of(&self.mix))
+    }
+}
+
+impl ChainSpec {
+    /// Cycles per instruction with the latencies for which chains are told: 1, of a load 4, of
+    /// floating point 4, of a multiplication 3, of divisions 24 and 14.
+    pub(crate) fn reference_latency(&self) -> f64 {
+        let short = self.plain + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
+        (short + 24.0 * self.divide + 14.0 * self.fp_divide).max(1e-3)
+    }
+
+    /// A chain of operations as they are in the mix, which the traced programs' chains are within
+    /// a third on average.
+    fn of(mix: &MixSpec) -> Self {
+        Self {
+            plain: 1.0 - mix.load - mix.fp,
+            load: mix.load,
+            fp: mix.fp,
+            multiply: 0.0,
+            divide: 0.0,
+            fp_divide: 0.0,
+        }
+    }
 }
 
 /// Inherent parallelism: ILP(w) = a·w^b instructions per cycle in a window of w instructions if

@@ -129,6 +129,13 @@ fn code(key: &str, code: &CodeSpec, problems: &mut Problems) {
     );
     optional(format!("{key}.taken"), code.taken, (0.0, 1.0), problems);
     optional(format!("{key}.bytes"), code.bytes, (1.0, 16.0), problems);
+    let shares = [
+        ("sequential", code.sequential),
+        ("vector_accesses", code.vector_accesses),
+    ];
+    for (name, share) in shares {
+        optional(format!("{key}.{name}"), share, (0.0, 1.0), problems);
+    }
 }
 
 /// No more branches can be mispredicted than there are.

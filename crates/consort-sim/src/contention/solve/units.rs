@@ -1,8 +1,8 @@
 //! Functional units that the threads of a core share.
 
 use super::State;
-use crate::contention::dispatch::CLASSES;
 use crate::contention::layout::Sharing;
+use crate::contention::units::CLASSES;
 
 impl State<'_> {
     /// Operations wait for co-runners' operations on shared units: `ρI/(2(1−ρ))` cycles over

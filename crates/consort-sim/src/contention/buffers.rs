@@ -1,0 +1,166 @@
+//! Entries of a core's buffers that a thread's window takes.
+//!
+//! What a thread may have in flight is the smallest window that any buffer sustains: reorder
+//! buffer or group table, issue queues, load and store queues, registers. An instruction holds
+//! an entry of an issue queue for the part of its time in the window that it waits for operands,
+//! the others for all of it (Little's law).
+
+use super::core_model::CoreModel;
+use super::needs::Needs;
+use crate::machine::detail::{RegistersSpec, Sharing, Work};
+use crate::program::PhaseSpec;
+
+/// Buffers of a core at most; machines have fewer.
+pub(crate) const MOST_BUFFERS: usize = 12;
+
+/// A thread's use of one buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct BufferUse {
+    /// Entries that the thread can have.
+    pub(crate) own: f64,
+    /// Entries of the pool, where co-runners take from the same; 0 elsewhere.
+    pub(crate) pool: f64,
+    /// Entries per instruction in the window.
+    pub(crate) per_instruction: f64,
+}
+
+/// A thread's use of every buffer, in the same order for all threads of a core type.
+pub(crate) type Buffers = [BufferUse; MOST_BUFFERS];
+
+/// Instructions in flight that its own entries of all buffers sustain.
+pub(crate) fn window(buffers: &Buffers) -> f64 {
+    let sustained = buffers.iter().map(|buffer| buffer.window(buffer.own));
+    sustained.fold(f64::INFINITY, f64::min).max(1.0)
+}
+
+impl BufferUse {
+    /// Instructions in flight that so many entries sustain.
+    pub(crate) fn window(&self, entries: f64) -> f64 {
+        if self.per_instruction > 0.0 {
+            entries / self.per_instruction
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
+/// Entries of one buffer and their division.
+struct Pool {
+    entries: f64,
+    sharing: Sharing,
+    reserve: f64,
+    /// Share of a shared pool that one thread may hold beside others.
+    most: f64,
+}
+
+impl Pool {
+    fn used(&self, on_core: f64, per_instruction: f64) -> BufferUse {
+        let alone = on_core < 2.0;
+        let (own, pool) = match self.sharing {
+            Sharing::Private => (self.entries, 0.0),
+            Sharing::Partitioned => (self.entries / on_core, 0.0),
+            Sharing::Halved if alone => (self.entries, 0.0),
+            // Half of the threads share a half; each is given its part.
+            Sharing::Halved => (self.entries / 2.0 / (on_core / 2.0).ceil(), 0.0),
+            Sharing::Shared if alone => (self.entries, 0.0),
+            Sharing::Shared => {
+                let own = self.entries - self.reserve * (on_core - 1.0);
+                (own.min(self.most * self.entries), self.entries)
+            }
+        };
+        BufferUse {
+            own: own.max(1.0),
+            pool,
+            per_instruction,
+        }
+    }
+}
+
+/// What a phase's window takes of a core's buffers beside so many threads, itself included.
+pub(crate) fn buffers(
+    model: &CoreModel,
+    phase: &PhaseSpec,
+    needs: &Needs,
+    on_core: f64,
+) -> Buffers {
+    let tables = &model.tables;
+    let operations = needs.operations;
+    let mut all = Buffers::default();
+    let window = Pool {
+        entries: f64::from(tables.window.entries),
+        sharing: tables.window.sharing,
+        reserve: f64::from(tables.window.reserve),
+        most: tables.balance_share,
+    };
+    let per_entry = match tables.group {
+        Some(_) => needs.dispatch_turns,
+        None => operations,
+    };
+    all[0] = window.used(on_core, per_entry);
+    let (loads, stores) = (phase.mix.load * operations, phase.mix.store * operations);
+    all[1] = Pool::of(&tables.load_queue).used(on_core, loads);
+    all[2] = Pool::of(&tables.store_queue).used(on_core, stores);
+    let vector_loads = loads * phase.vector_accesses();
+    let int = phase.mix.int * operations + loads - vector_loads;
+    let vector = (phase.mix.fp + phase.mix.vector) * operations + vector_loads;
+    all[3] = registers(&tables.int_registers, on_core).used(on_core, int);
+    all[4] = registers(&tables.vector_registers, on_core).used(on_core, vector);
+    let queues = tables.issue.iter().zip(&mut all[5..]);
+    for (queue, buffer) in queues {
+        let held = queue.holds.iter().map(|&work| {
+            let sharers = tables.issue.iter().filter(|q| q.holds.contains(&work));
+            share(phase, work) / sharers.count().max(1) as f64
+        });
+        let per_instruction = held.sum::<f64>() * operations * phase.waiting();
+        let pool = Pool {
+            entries: f64::from(queue.entries),
+            sharing: queue.sharing,
+            reserve: f64::from(queue.reserve),
+            most: 1.0,
+        };
+        *buffer = pool.used(on_core, per_instruction);
+    }
+    all
+}
+
+impl Pool {
+    fn of(spec: &crate::machine::detail::BufferSpec) -> Self {
+        Self {
+            entries: f64::from(spec.entries),
+            sharing: spec.sharing,
+            reserve: f64::from(spec.reserve),
+            most: 1.0,
+        }
+    }
+}
+
+/// Registers beyond those that hold the threads' states.
+fn registers(spec: &RegistersSpec, on_core: f64) -> Pool {
+    let states = match spec.sharing {
+        Sharing::Private => 1.0,
+        _ => on_core,
+    };
+    Pool {
+        entries: f64::from(spec.entries) - f64::from(spec.architected) * states,
+        sharing: spec.sharing,
+        reserve: 0.0,
+        most: 1.0,
+    }
+}
+
+/// Share of a phase's operations that are of a work; what a store does beside its address waits
+/// in the same entry.
+fn share(phase: &PhaseSpec, work: Work) -> f64 {
+    let (mix, vector) = (&phase.mix, phase.vector_accesses());
+    match work {
+        Work::Integer => mix.int,
+        Work::FpAdd => mix.fp,
+        Work::Vector => mix.vector,
+        Work::Load => mix.load,
+        Work::Store => mix.store,
+        Work::Branch => mix.branch,
+        Work::VectorLoad => mix.load * vector,
+        Work::VectorStore => mix.store * vector,
+        _ => 0.0,
+    }
+}

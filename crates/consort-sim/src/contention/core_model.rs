@@ -1,0 +1,213 @@
+//! What of a core does not depend on who runs on it, worked out once per chip.
+
+use crate::machine::CoreSpec;
+use crate::machine::detail::{PortScope, PortSpec, Work};
+use crate::machine::tables::CoreTables;
+
+/// Kinds of work that ports are told apart by; multiplications and divisions go with integer
+/// operations, all floating point with its additions.
+pub(crate) const WORKS: [Work; 9] = [
+    Work::Integer,
+    Work::FpAdd,
+    Work::Vector,
+    Work::Load,
+    Work::Store,
+    Work::Branch,
+    Work::StoreData,
+    Work::VectorLoad,
+    Work::VectorStore,
+];
+
+/// Amounts by position in [`WORKS`].
+pub(crate) type PerWork = [f64; WORKS.len()];
+
+/// Structures of a core, and its ports as limits on rates.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CoreModel {
+    /// Its structures.
+    pub(crate) tables: CoreTables,
+    /// Limits that its ports set.
+    pub(crate) ports: Vec<PortSet>,
+    /// Whether some port or queue names a work, so that it comes beside a load or store.
+    pub(crate) named: [bool; WORKS.len()],
+    /// Cycles that a port is taken by an operation.
+    pub(crate) intervals: PerWork,
+}
+
+/// Works that have some ports between them and no others: together they can use no more.
+///
+/// A demand fits the ports if for every set of works it fits the ports that take any of them
+/// (Hall's theorem); implied are sets to which another work could be added at no cost in ports, and
+/// those of parts that have no port in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PortSet {
+    works: u16,
+    /// Ports that every PU has of its own.
+    per_pu: f64,
+    /// Ports that belong to one half of the core or the other.
+    per_half: f64,
+    /// Ports that all PUs share.
+    per_core: f64,
+}
+
+impl CoreModel {
+    /// The model of a core.
+    pub(crate) fn new(core: &CoreSpec) -> Self {
+        let tables = CoreTables::new(core);
+        let held = |work: Work| tables.issue.iter().any(|queue| queue.holds.contains(&work));
+        let taken = |work: Work| tables.ports.iter().any(|port| port.takes.contains(&work));
+        Self {
+            ports: sets(&tables.ports),
+            named: WORKS.map(|work| held(work) || taken(work)),
+            intervals: WORKS.map(|work| f64::from(tables.times[work.index()].interval_cycles)),
+            tables,
+        }
+    }
+}
+
+impl PortSet {
+    /// Port cycles per instruction of a thread's works.
+    pub(crate) fn use_of(&self, works: &PerWork) -> f64 {
+        let picked = works.iter().enumerate();
+        picked
+            .filter(|(at, _)| self.works >> at & 1 == 1)
+            .map(|(_, used)| used)
+            .sum()
+    }
+
+    /// Ports that one thread can reach beside so many others.
+    pub(crate) fn reach(&self, on_core: usize) -> f64 {
+        let halves = if on_core > 1 { 0.5 } else { 1.0 };
+        self.per_pu + self.per_half * halves + self.per_core
+    }
+
+    /// Ports that so many threads of one half, or of the core where it has no halves, have together.
+    pub(crate) fn together(&self, threads: usize) -> f64 {
+        let halves = if self.per_half > 0.0 { 0.5 } else { 1.0 };
+        self.per_pu * threads as f64 + self.per_half * halves + self.per_core
+    }
+
+    /// Whether threads of the two halves have ports of their own.
+    pub(crate) fn has_halves(&self) -> bool {
+        self.per_half > 0.0
+    }
+}
+
+/// Every set of works that no work could join without needing a port more.
+fn sets(ports: &[PortSpec]) -> Vec<PortSet> {
+    let masks: Vec<u16> = ports.iter().map(mask).collect();
+    let known = masks.iter().fold(0, |all, mask| all | mask);
+    let closed = |&works: &u16| {
+        let outside = known & !works;
+        works & !known == 0
+            && bits(outside).all(|work| needs_more(&masks, works, work))
+            && is_connected(&masks, works)
+    };
+    let all = (1..1u16 << WORKS.len()).filter(closed);
+    all.map(|works| set(ports, &masks, works)).collect()
+}
+
+/// Whether these works cannot be parted so that no port takes works of both parts.
+fn is_connected(masks: &[u16], works: u16) -> bool {
+    let mut reached = works & works.wrapping_neg();
+    loop {
+        let meets = masks.iter().filter(|&&mask| mask & reached != 0);
+        let next = meets.fold(reached, |all, mask| all | mask & works);
+        if next == reached {
+            return reached == works;
+        }
+        reached = next;
+    }
+}
+
+/// Whether a work has a port that none of these works has.
+fn needs_more(masks: &[u16], works: u16, work: u16) -> bool {
+    masks
+        .iter()
+        .any(|mask| mask >> work & 1 == 1 && mask & works == 0)
+}
+
+fn set(ports: &[PortSpec], masks: &[u16], works: u16) -> PortSet {
+    let count = |scope: PortScope| {
+        let of = ports.iter().zip(masks);
+        let used = of.filter(|(port, mask)| port.per == scope && *mask & works != 0);
+        used.map(|(port, _)| f64::from(port.count)).sum()
+    };
+    PortSet {
+        works,
+        per_pu: count(PortScope::Pu),
+        per_half: count(PortScope::Half),
+        per_core: count(PortScope::Core),
+    }
+}
+
+/// The works that a port takes.
+fn mask(port: &PortSpec) -> u16 {
+    let takes = |work: Work| match work {
+        Work::FpAdd => [Work::FpAdd, Work::FpMultiply, Work::FpFused]
+            .iter()
+            .any(|work| port.takes.contains(work)),
+        work => port.takes.contains(&work),
+    };
+    let each = WORKS.iter().enumerate();
+    each.fold(0, |mask, (at, &work)| mask | u16::from(takes(work)) << at)
+}
+
+fn bits(mask: u16) -> impl Iterator<Item = u16> {
+    (0..16).filter(move |bit| mask >> bit & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::presets;
+
+    fn limit(model: &CoreModel, works: &PerWork, on_core: usize) -> f64 {
+        let limits = model.ports.iter().filter_map(|set| {
+            let used = set.use_of(works);
+            (used > 0.0).then(|| set.reach(on_core) / used)
+        });
+        limits.fold(f64::INFINITY, f64::min)
+    }
+
+    fn model(machine: &str) -> CoreModel {
+        let spec = presets::find(machine).unwrap();
+        CoreModel::new(spec.core_types.values().next().unwrap())
+    }
+
+    #[test]
+    fn skylake_does_four_additions_or_two_loads_or_one_store_per_cycle() {
+        let model = model("core-i7-6700");
+        let only = |work: usize| {
+            let mut works = PerWork::default();
+            works[work] = 1.0;
+            works
+        };
+        assert_eq!(limit(&model, &only(0), 1), 4.0);
+        assert_eq!(limit(&model, &only(3), 1), 2.0);
+        assert_eq!(limit(&model, &only(6), 1), 1.0);
+        // Half loads, half additions: four per cycle.
+        let mut both = PerWork::default();
+        (both[0], both[3]) = (0.5, 0.5);
+        assert_eq!(limit(&model, &both, 1), 4.0);
+    }
+
+    #[test]
+    fn a_half_of_power8_has_half_of_the_ports() {
+        let model = model("power8");
+        let mut works = PerWork::default();
+        works[1] = 1.0;
+        assert_eq!(limit(&model, &works, 1), 2.0 * limit(&model, &works, 2));
+    }
+
+    #[test]
+    fn few_sets_say_all() {
+        for name in presets::names() {
+            let spec = presets::find(name).unwrap();
+            for core in spec.core_types.values() {
+                let sets = CoreModel::new(core).ports.len();
+                assert!((1..=24).contains(&sets), "{name}: {sets}");
+            }
+        }
+    }
+}
