@@ -124,10 +124,11 @@ impl Figures {
         self.write_code(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(0.01, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
+            self.ilp_text(),
             self.waiting.min(1.0),
             self.chain_text(),
             100.0 * ilp.error
@@ -216,19 +217,36 @@ impl Figures {
     /// Mispredictions of each scheme; no more than there are branches.
     fn write_branches(&self, out: &mut String, branches: f64) -> std::fmt::Result {
         let sizes = PREDICTOR_KIB.map(|kib| kib as f64);
-        let [tagged, gshare] = self.branch_mpki().map(|missed| {
-            let growth = -law(&sizes, &missed).exponent;
-            let mpki = missed[REFERENCE_PREDICTOR].min(1000.0 * branches);
-            (mpki, growth.clamp(0.0, 2.0))
-        });
+        let most = 1000.0 * branches;
+        let [tagged, gshare] = self.branch_mpki();
+        let growth = -law(&sizes, &tagged).exponent;
         let resolution = self.resolution_cycles.map_or_else(String::new, |cycles| {
             format!(", resolution_cycles = {:.2}", cycles.clamp(1.0, 1000.0))
         });
+        let list = |points: &[f64]| {
+            let texts: Vec<_> = { points.iter() }
+                .map(|mpki| format!("{:.4}", mpki.min(most)))
+                .collect();
+            texts.join(", ")
+        };
         writeln!(
             out,
-            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}, gshare_mpki = {:.4}, gshare_exponent = {:.4}{resolution} }} # profile: TAGE and gshare of 4 to 64 KiB",
-            tagged.0, tagged.1, gshare.0, gshare.1
+            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}{resolution}, tagged_mpki = [{}], gshare_mpki = [{}] }} # profile: predictors of 4 to 64 KiB",
+            tagged[REFERENCE_PREDICTOR].min(most),
+            growth.clamp(0.0, 2.0),
+            list(&tagged),
+            list(&gshare)
         )
+    }
+
+    /// ILP in each window, none below that of a smaller one.
+    fn ilp_text(&self) -> String {
+        let mut most: f64 = 0.0;
+        let texts = self.ilp.map(|ilp| {
+            most = most.max(ilp);
+            format!("{most:.4}")
+        });
+        texts.join(", ")
     }
 
     /// Lines prefetched in vain per long miss; 0 where there are too few of these to tell.

@@ -27,3 +27,17 @@ pub(crate) fn log2(x: f64) -> f64 {
 pub(crate) fn pow(base: f64, exponent: f64) -> f64 {
     libm::pow(base, exponent)
 }
+
+/// The value at `x` of a curve through points at rising positive places: linear in the logarithm
+/// of the place between two, level beyond the last.
+pub(crate) fn interpolated(places: &[f64], points: &[f64], x: f64) -> f64 {
+    let after = places.partition_point(|&place| place <= x);
+    match (after.checked_sub(1), places.get(after)) {
+        (None, _) => points[0],
+        (Some(before), None) => points[before],
+        (Some(before), Some(&next)) => {
+            let share = log2(x / places[before]) / log2(next / places[before]);
+            points[before] + share * (points[after] - points[before])
+        }
+    }
+}

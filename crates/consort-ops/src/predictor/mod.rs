@@ -36,6 +36,8 @@ pub enum Prediction {
     Right,
     /// Right once the branch is decoded: the target is in the instruction.
     Late,
+    /// Right, by a target that fetch computes from the instruction every time.
+    Computed,
     /// Wrong until it is executed.
     Wrong,
 }
@@ -47,6 +49,7 @@ pub struct Predictor {
     targets: Targets,
     by_history: bool,
     returns: usize,
+    computes: bool,
 }
 
 impl Predictor {
@@ -59,7 +62,15 @@ impl Predictor {
             targets: Targets::new(targets),
             by_history: scheme == Scheme::Tagged,
             returns: returns as usize,
+            computes: false,
         }
+    }
+
+    /// The same where targets of direct branches are computed at fetch, and none of them kept.
+    #[must_use]
+    pub const fn computing(mut self) -> Self {
+        self.computes = true;
+        self
     }
 
     /// The history of a thread that has run no branch yet.
@@ -100,6 +111,9 @@ impl Predictor {
 
     /// A target that the instruction says: late where it is not known before.
     fn direct(&mut self, at: u64, branch: Branch) -> Prediction {
+        if self.computes {
+            return Prediction::Computed;
+        }
         match self.targets.learn(at, branch.target) {
             Some(target) if target == branch.target => Prediction::Right,
             _ => Prediction::Late,

@@ -110,7 +110,7 @@ impl Core<'_> {
     ) -> Result<[Option<u8>; 2], Stop> {
         let full = |core: &mut Self, buffer| Err(core.blocked(at, buffer));
         let needs_entry = !group.in_groups || group.ops == 0;
-        let balanced = self.tables.balance_share < 1.0 && self.must_hold_back(at);
+        let balanced = self.pools.window.exceeds(at, self.tables.balance_share);
         if needs_entry && (!self.pools.window.has_room(at) || balanced) {
             return full(self, Buffer::Window);
         }
@@ -151,17 +151,6 @@ impl Core<'_> {
             Some(second) => Ok([first, second]),
             None => full(self, Buffer::Issue),
         }
-    }
-
-    /// Whether a thread waits for what is behind the L2 and holds enough of a shared window.
-    fn must_hold_back(&self, at: usize) -> bool {
-        let oldest = self.contexts[at].flying.front();
-        let waits = oldest.is_some_and(|oldest| {
-            oldest.op.kind == Kind::Load
-                && oldest.progress == Progress::Issued
-                && self.cycle > oldest.issued + self.l2_cycles
-        });
-        waits && self.pools.window.exceeds(at, self.tables.balance_share)
     }
 
     fn enter(&mut self, at: usize, op: &Op, works: Works, queues: [Option<u8>; 2], wrong: bool) {

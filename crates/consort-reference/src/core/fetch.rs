@@ -153,6 +153,7 @@ impl Core<'_> {
         let now = self.cycle;
         let depth = u64::from(self.tables.front.refill_cycles - 1).max(1);
         let tables = at % self.predictors.len();
+        let bubble = self.bubble;
         let context = &mut self.contexts[at];
         let after = op.address + u64::from(op.length);
         let prediction = op.branch.map_or(Prediction::Right, |branch| {
@@ -167,6 +168,7 @@ impl Core<'_> {
             Prediction::Wrong => context.fetch.wrong_since = Some(now),
             // Decoding, half-way to execution, finds the target.
             Prediction::Late => context.fetch.resume = now + depth / 2 + 1,
+            Prediction::Computed => context.fetch.resume = now + bubble + 1,
             Prediction::Right => {}
         }
         prediction == Prediction::Right && op.branch.is_none_or(|branch| !branch.taken)

@@ -37,7 +37,11 @@ fn predictor(spec: &PredictorSpec) -> Predictor {
         spec.targets.unwrap_or(4096),
         spec.return_stack.unwrap_or(16),
     );
-    Predictor::new(scheme, spec.size_kib, targets, returns)
+    let predictor = Predictor::new(scheme, spec.size_kib, targets, returns);
+    match spec.taken_bubble_cycles {
+        Some(_) => predictor.computing(),
+        None => predictor,
+    }
 }
 
 /// A core and its threads.
@@ -52,8 +56,6 @@ pub(crate) struct Core<'a> {
     /// Operations per cycle of one thread, alone and with those that run.
     width_alone: u32,
     width: u32,
-    /// Cycles from issue of a load to data from the L2.
-    l2_cycles: u64,
     contexts: Vec<Context<'a>>,
     pools: Pools,
     ports: Ports,
@@ -62,6 +64,8 @@ pub(crate) struct Core<'a> {
     /// Operations in execution: cycle of the result, thread, number.
     results: BinaryHeap<Reverse<(u64, usize, u64)>>,
     predictors: Vec<Predictor>,
+    /// Cycles without fetch behind a taken branch whose target is computed.
+    bubble: u64,
     op_caches: Vec<Cache>,
     dispatched: u64,
 }
@@ -86,10 +90,6 @@ impl<'a> Core<'a> {
             gathered_lines: spec.l1d.gathered_lines.unwrap_or(1).max(1) as usize,
             width_alone: width(modes().next().map(|mode| mode.thread_dispatch_width)),
             width: width(mode.map(|mode| mode.thread_dispatch_width)),
-            l2_cycles: spec
-                .l2
-                .as_ref()
-                .map_or(0, |l2| l2.latency_cycles.ceil() as u64),
             contexts: threads
                 .into_iter()
                 .map(|(t, feed)| Context::new(t, feed, predictor.history()))
@@ -98,6 +98,7 @@ impl<'a> Core<'a> {
             ports: Ports::new(&tables, count),
             ready: Vec::new(),
             results: BinaryHeap::new(),
+            bubble: u64::from(spec.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             predictors: vec![predictor; own(spec.branch_predictor.per)],
             op_caches: op_caches(&tables, count, random),
             dispatched: 0,

@@ -32,6 +32,8 @@ pub(crate) struct CoreModel {
     pub(crate) named: [bool; WORKS.len()],
     /// Cycles that a port is taken by an operation.
     pub(crate) intervals: PerWork,
+    /// Cycles without fetch behind a taken branch.
+    pub(crate) bubble: f64,
 }
 
 /// Works that have some ports between them and no others: together they can use no more.
@@ -60,6 +62,7 @@ impl CoreModel {
             ports: sets(&tables.ports),
             named: WORKS.map(|work| held(work) || taken(work)),
             intervals: WORKS.map(|work| f64::from(tables.times[work.index()].interval_cycles)),
+            bubble: f64::from(core.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             tables,
         }
     }

@@ -37,6 +37,9 @@ pub(crate) struct Claim {
     /// Share of time in which it dispatches what will be thrown away, 0 to 1: slots that others
     /// lose and that do it no good.
     pub(crate) wrong_path: f64,
+    /// Share of time in which it dispatches nothing but fetches, on a wrong path or behind one,
+    /// 0 to 1.
+    pub(crate) refills: f64,
     /// Instructions that it dispatches at most in one of its turns.
     pub(crate) per_turn: f64,
     /// Use of each resource per instruction.
@@ -61,6 +64,7 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     }
     let mut weight = [0.0; MAX_WAYS];
     for set in 1..1u32 << claims.len() {
+        let supply = &beside_refills(supply, claims, set);
         let rates = fill(supply, &in_turn(supply, claims, set)[..claims.len()], set);
         for i in members(set) {
             let likely = likelihood(claims, set, i);
@@ -72,6 +76,25 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
         *m = if w > 0.0 { *m / w } else { 0.0 };
     }
     mean
+}
+
+/// What is left to a set while some of the others refill: each of these has its fair share of the
+/// turns of fetch for as much of its time outside the set as it refills.
+fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
+    let others = claims.iter().enumerate();
+    let outside = others.filter(|(j, _)| set >> j & 1 == 0);
+    let refilling = outside.map(|(_, claim)| {
+        let idle = 1.0 - claim.active - claim.wrong_path;
+        if claim.refills > 0.0 {
+            (claim.refills / idle.max(claim.refills)).min(1.0)
+        } else {
+            0.0
+        }
+    });
+    let refilling: f64 = refilling.sum();
+    let mut left = *supply;
+    left.resources[FETCH] *= 1.0 - refilling / (f64::from(set.count_ones()) + refilling);
+    left
 }
 
 /// The claims of a set, none above what its share of the core's turns allows.
@@ -189,12 +212,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NO_UNITS: [f64; CLASSES] = [f64::INFINITY; CLASSES];
+    /// A resource beside slots and fetch.
+    const PORT: usize = 2;
 
     fn four_wide() -> Supply {
+        let mut resources = [f64::INFINITY; RESOURCES];
+        resources[SLOTS] = 4.0;
         Supply {
-            width: 4.0,
-            units: NO_UNITS,
+            resources,
             turns: f64::INFINITY,
         }
     }
@@ -217,11 +242,15 @@ mod tests {
     }
 
     fn claim(rate: f64, active: f64) -> Claim {
+        let mut use_of = [0.0; RESOURCES];
+        use_of[SLOTS] = 1.0;
         Claim {
             rate,
             active,
-            use_of: [0.0; CLASSES],
             wrong_path: 0.0,
+            refills: 0.0,
+            per_turn: 4.0,
+            use_of,
         }
     }
 
@@ -234,6 +263,22 @@ mod tests {
         // It has itself no more of them for that.
         let own = share(&four_wide(), &[mispredicts, claim(4.0, 1.0)])[0];
         assert!((own - 2.0).abs() < 1e-9, "{own}");
+    }
+
+    #[test]
+    fn who_refills_takes_turns_of_fetch_and_no_slots() {
+        let mut supply = four_wide();
+        supply.resources[FETCH] = 1.0;
+        let mut fetches = claim(4.0, 1.0);
+        fetches.use_of[FETCH] = 0.25;
+        let mut refills = claim(4.0, 0.0);
+        refills.refills = 1.0;
+        let rates = share(&supply, &[fetches, refills]);
+        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
+        // Who needs no more than every second turn loses nothing.
+        fetches.use_of[FETCH] = 0.125;
+        let rates = share(&supply, &[fetches, refills]);
+        assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
     }
 
     #[test]
@@ -253,9 +298,9 @@ mod tests {
     #[test]
     fn a_shared_unit_stops_its_users_only() {
         let mut supply = four_wide();
-        supply.units[1] = 1.0;
+        supply.resources[PORT] = 1.0;
         let mut fp = claim(4.0, 1.0);
-        fp.use_of[1] = 1.0;
+        fp.use_of[PORT] = 1.0;
         let rates = share(&supply, &[fp, claim(4.0, 1.0), fp]);
         assert!((rates[0] - 0.5).abs() < 1e-9);
         assert!((rates[1] - 3.0).abs() < 1e-9);
@@ -269,12 +314,15 @@ mod tests {
         let one = (
             0.01f64..8.0,
             (0.0f64..=1.0, 0.0f64..0.3),
-            prop::array::uniform5(0.0f64..1.0),
+            1.0f64..8.0,
+            prop::array::uniform8(0.0f64..1.0),
         );
-        let claim = one.prop_map(|(rate, (active, wrong_path), use_of)| Claim {
+        let claim = one.prop_map(|(rate, (active, wrong_path), per_turn, use_of)| Claim {
             rate,
             active,
             wrong_path,
+            refills: wrong_path,
+            per_turn,
             use_of,
         });
         prop::collection::vec(claim, 1..6)
@@ -284,17 +332,14 @@ mod tests {
         #[test]
         fn nothing_is_given_twice(
             claims in claims(),
-            width in 1.0f64..10.0,
-            units in prop::array::uniform5(0.5f64..4.0),
+            resources in prop::array::uniform8(0.5f64..8.0),
             turns in turns(),
         ) {
-            let supply = Supply { width, units, turns };
+            let supply = Supply { resources, turns };
             let rates = share(&supply, &claims);
-            let used: f64 = claims.iter().zip(rates).map(|(c, r)| c.active * r).sum();
-            prop_assert!(used <= width * (1.0 + 1e-9));
-            for (u, unit) in units.iter().enumerate() {
-                let used = claims.iter().zip(rates).map(|(c, r)| c.active * r * c.use_of[u]);
-                prop_assert!(used.sum::<f64>() <= unit * (1.0 + 1e-9));
+            for (at, there) in resources.iter().enumerate() {
+                let used = claims.iter().zip(rates).map(|(c, r)| c.active * r * c.use_of[at]);
+                prop_assert!(used.sum::<f64>() <= there * (1.0 + 1e-9));
             }
             for (c, r) in claims.iter().zip(rates) {
                 prop_assert!(r <= c.rate + 1e-9 && r >= 0.0);
@@ -304,10 +349,10 @@ mod tests {
         #[test]
         fn company_never_helps(
             claims in claims(),
-            units in prop::array::uniform5(0.5f64..4.0),
+            resources in prop::array::uniform8(0.5f64..8.0),
             turns in turns(),
         ) {
-            let supply = Supply { width: 4.0, units, turns };
+            let supply = Supply { resources, turns };
             let rates = share(&supply, &claims);
             for (c, r) in claims.iter().zip(rates) {
                 let alone = share(&supply, &[*c])[0];

@@ -2,6 +2,7 @@
 
 use super::buffers::{buffers, window};
 use super::dispatch::{FETCH, RESOURCES, SLOTS, Supply};
+use super::misses::Sets;
 use super::needs::Needs;
 use super::pipeline::{Alone, Limits, Prefetching, Setting};
 use super::stations::Station;
@@ -182,8 +183,8 @@ fn setting<'a>(
         undisturbed: 0.0,
         alone: Alone::default(),
         tlb: 0.0,
+        sets: Sets::default(),
         mispredicted: 0.0,
-        whole_power: 0.0,
         use_of: [0.0; RESOURCES],
         limits: Limits::default(),
         latency: 0.0,

@@ -4,8 +4,8 @@ use super::pipeline::{Held, Setting};
 use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Scope};
-use crate::math::pow;
-use crate::program::{MissCurve, REFERENCE_PREDICTOR_KIB};
+use crate::math::{exp, interpolated, ln, pow};
+use crate::program::{MissCurve, PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB};
 
 /// Misses per instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,13 +42,15 @@ impl Setting<'_> {
     /// Mispredictions per instruction with so much of the predictor.
     pub(super) fn mispredictions(&self, kib: f64) -> f64 {
         let branch = &self.demand.phase.spec.branch;
-        let shrink = REFERENCE_PREDICTOR_KIB / kib.max(1e-3);
-        let tagged = self.core.branch_predictor.kind == Some(PredictorKind::Tage);
-        let (mpki, exponent) = match (branch.gshare_mpki, tagged) {
-            (Some(mpki), false) => (mpki, branch.gshare_exponent),
-            _ => (branch.mpki, None),
+        let measured = match self.core.branch_predictor.kind {
+            Some(PredictorKind::Tage) => branch.tagged_mpki,
+            _ => branch.gshare_mpki,
         };
-        let mpki = mpki * pow(shrink, exponent.unwrap_or(branch.capacity_exponent));
+        let kib = kib.max(1e-3);
+        let mpki = match measured {
+            Some(points) => interpolated(&PREDICTOR_KIB, &points, kib),
+            None => branch.mpki * pow(REFERENCE_PREDICTOR_KIB / kib, branch.capacity_exponent),
+        };
         (mpki * self.demand.intensity / 1000.0).min(self.mix().branch)
     }
 
@@ -56,8 +58,9 @@ impl Setting<'_> {
         let phase = &self.demand.phase;
         let data = falling(&phase.data, held.data, self.demand.intensity);
         let data = data.map(|misses| misses * self.data_lines.misses);
-        let code = falling(&phase.code, held.code, 1.0);
-        let code = code.map(|misses| misses * self.code_lines.misses);
+        let mut code = falling(&phase.code, held.code, 1.0);
+        code[0] = self.sets.misses(&phase.code, held.code[0]).max(code[1]);
+        let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
         let spec = &phase.spec;
         let coverage = self.coverage();
         let effect = self.prefetched();
@@ -87,6 +90,32 @@ impl Setting<'_> {
             },
             tlb: self.tlb,
         }
+    }
+}
+
+/// How much of a cache of sets the lines that fall into one find, compared with one in which any
+/// line can be anywhere.
+///
+/// A line whose last use lies `d` lines back is still there if fewer than the ways A of these fell
+/// into its set. Their number is Poisson distributed with mean `A·d/C` (Smith, IEEE TSE 1978), so
+/// that the cache acts as if its capacity were `C/A` times a Gamma distributed number of mean A.
+/// Three points of the log-normal distribution with the same mean and variance stand for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Sets([(f64, f64); 3]);
+
+impl Sets {
+    pub(super) fn of_ways(ways: u32) -> Self {
+        let variance = ln(1.0 + 1.0 / f64::from(ways.max(1)));
+        let spread = (3.0 * variance).sqrt();
+        let points = [(-spread, 1.0 / 6.0), (0.0, 2.0 / 3.0), (spread, 1.0 / 6.0)];
+        Self(points.map(|(x, weight)| (exp(x - 0.5 * variance), weight)))
+    }
+
+    /// Misses per instruction in so many bytes.
+    fn misses(&self, curve: &MissCurve, bytes: f64) -> f64 {
+        let each = self.0.iter();
+        let mpki = each.map(|(capacity, weight)| weight * curve.mpki(bytes * capacity));
+        mpki.sum::<f64>() / 1000.0
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Needs {
     pub(crate) dispatch_turns: f64,
     /// Cycles of fetch.
     pub(crate) fetch_turns: f64,
+    /// Cycles without fetch behind taken branches, which co-runners can use.
+    pub(crate) bubbles: f64,
     /// Port cycles by work.
     pub(crate) works: PerWork,
 }
@@ -27,6 +29,7 @@ impl Needs {
             operations: phase.operations(),
             dispatch_turns: dispatch_turns(model, phase, width),
             fetch_turns: fetch_turns(&model.tables.front, phase),
+            bubbles: phase.taken() * model.bubble,
             works: works(model, phase),
         }
     }

@@ -14,7 +14,7 @@
 use super::buffers::{Buffers, window};
 use super::core_model::CoreModel;
 use super::dispatch::RESOURCES;
-use super::misses::Misses;
+use super::misses::{Misses, Sets};
 use super::needs::Needs;
 use super::types::Demand;
 use super::units::{CLASSES, FP, UnitUse};
@@ -93,10 +93,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) alone: Alone,
     /// TLB misses per instruction.
     pub(crate) tlb: f64,
+    /// How unlike the capacities are that a line of code finds in the sets of the L1I.
+    pub(crate) sets: Sets,
     /// Mispredictions per instruction with the whole predictor; see [`Setting::mispredicted`].
     pub(crate) mispredicted: f64,
-    /// `w^b` of the whole window.
-    pub(crate) whole_power: f64,
     /// Use per instruction of what the core's threads share.
     pub(crate) use_of: [f64; RESOURCES],
     /// What its core sustains for this thread alone.
@@ -189,7 +189,6 @@ impl Setting<'_> {
         self.limits = self.limits();
         self.latency = self.chain_latency();
         self.whole = self.parallelism(self.whole_window);
-        self.whole_power = pow(self.whole_window, self.demand.phase.spec.ilp.b);
         let window = self.window_alone();
         self.alone = Alone {
             window,
@@ -197,6 +196,7 @@ impl Setting<'_> {
             parallel_misses: self.parallel_misses(window),
         };
         self.tlb = self.tlb_misses();
+        self.sets = Sets::of_ways(self.core.l1i.ways);
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
             self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.all);
@@ -248,7 +248,7 @@ impl Setting<'_> {
         Limits {
             dispatch,
             ports,
-            all: ports.min(1.0 / needs.fetch_turns),
+            all: ports.min(1.0 / (needs.fetch_turns + needs.bubbles)),
         }
     }
 
@@ -319,8 +319,7 @@ impl Setting<'_> {
 
     /// Parallelism of a window, instructions per cycle of mean latency 1.
     fn parallelism(&self, window: f64) -> f64 {
-        let ilp = &self.demand.phase.spec.ilp;
-        ilp.a * pow(window, ilp.b) / self.demand.intensity
+        self.demand.phase.spec.ilp.at(window) / self.demand.intensity
     }
 
     fn out_of_order(&self, held: &Held, terms: &mut Terms) {
@@ -332,32 +331,48 @@ impl Setting<'_> {
         } else {
             self.parallelism(held.window)
         };
-        let shortest = 1.0 / self.limits.all;
-        let cycles = |latency: f64, parallelism: f64| shortest.max(latency / parallelism);
         let l1 = self.latency;
         let queued = l1 + self.unit_queueing(held);
-        let computing = cycles(queued, own);
-        terms.base = (1.0 / self.limits.dispatch).max(l1 / whole);
-        let with_ports = (1.0 / self.limits.ports).max(l1 / whole);
-        let with_fetch = cycles(l1, whole);
-        let with_window = cycles(l1, own);
+        let on_chain = self.on_chain();
+        let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
+        let latency_l2 = queued + l2 * on_chain;
+        let latency = latency_l2 + llc * on_chain;
+        terms.wrong_path = terms.misses.branch * self.resolution(&terms.misses, latency_l2);
+        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.wrong_path;
+        let full = self.full_window(held.window, latency / own, terms);
+        let beyond = |limit: f64, cycles: f64| limit + full * (cycles - limit).max(0.0);
+        let shortest = 1.0 / self.limits.all;
+        let computing = beyond(shortest, queued / own);
+        terms.base = beyond(1.0 / self.limits.dispatch, l1 / whole);
+        let with_ports = beyond(1.0 / self.limits.ports, l1 / whole);
+        let with_fetch = beyond(shortest, l1 / whole);
+        let with_window = beyond(shortest, l1 / own);
         terms.fetch = with_fetch - with_ports;
         terms.window = with_window - with_fetch;
         terms.units = with_ports - terms.base + computing - with_window;
-        let on_chain = self.on_chain();
-        let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
-        let (l2, llc) = (l2 * on_chain, llc * on_chain);
-        let latency_l2 = queued + l2;
-        let latency = latency_l2 + llc;
-        let with_l2 = cycles(latency_l2, own);
+        let with_l2 = beyond(shortest, latency_l2 / own);
         terms.l2 = with_l2 - computing;
-        terms.active = cycles(latency, own);
+        terms.active = beyond(shortest, latency / own);
         terms.llc = terms.active - with_l2;
         if self.shares_window() {
             terms.window_need = self.window_need(latency);
         }
-        terms.wrong_path = terms.misses.branch * self.resolution(&terms.misses, latency_l2);
-        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.wrong_path;
+    }
+
+    /// Share of the instructions that are dispatched into a full window, 0 to 1.
+    ///
+    /// Behind a mispredicted branch the window is empty, and dispatch goes on at the rate of width,
+    /// ports and fetch until it is full (Eyerman et al., TOCS 2009, section 3.1): with rates D of
+    /// dispatch and d of the chain, after `w/(1 − d/D)` instructions. Branches are mispredicted at
+    /// random distances. No more is saved by an empty window than emptying it costs.
+    fn full_window(&self, window: f64, cycles: f64, terms: &Terms) -> f64 {
+        let excess = cycles * self.limits.all - 1.0;
+        if excess <= 0.0 || terms.misses.branch <= 0.0 {
+            return 1.0;
+        }
+        let filling = window * (1.0 + 1.0 / excess);
+        let cost = terms.branch * self.limits.all;
+        exp(-(filling * terms.misses.branch).min(cost / excess))
     }
 
     /// Cycles per instruction that hits in L2 and LLC add to the latency of the mean instruction.
@@ -381,12 +396,9 @@ impl Setting<'_> {
 
     /// Smallest window in which the rate that width and units allow can be sustained.
     fn window_need(&self, latency: f64) -> f64 {
+        let parallelism = self.limits.all * latency * self.demand.intensity;
         let ilp = &self.demand.phase.spec.ilp;
-        let ratio = self.limits.all * latency * self.demand.intensity / ilp.a;
-        if ilp.b <= 0.0 || ratio >= self.whole_power {
-            return self.whole_window;
-        }
-        pow(ratio.max(1e-9), 1.0 / ilp.b).clamp(1.0, self.whole_window)
+        ilp.window_for(parallelism, self.whole_window)
     }
 
     /// Cycles from the dispatch of a mispredicted branch until it is resolved, which grow with the

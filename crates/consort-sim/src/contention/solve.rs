@@ -14,6 +14,7 @@ use super::stations::{Visitor, wait};
 use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
 use crate::chip::{Chip, KIB};
+use crate::math::exp;
 use crate::program::CURVE_KIB;
 use std::sync::Arc;
 
@@ -280,6 +281,7 @@ impl<'a> State<'a> {
                     rate: 1.0 / self.terms[i].active,
                     active: self.guess[i].active,
                     wrong_path: self.wrong_path(sharing, i),
+                    refills: self.refills(sharing, i),
                     per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
                     use_of: sharing.settings[i].use_of,
                 };
@@ -288,18 +290,44 @@ impl<'a> State<'a> {
             let rates = share(supply, &claims[..n]);
             for (&rate, &i) in rates.iter().zip(members) {
                 self.rate[i] = rate;
-                let cycles = 1.0 / rate + self.terms[i].stall;
+                let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed(i);
                 self.unqueued_s[i] = cycles / sharing.settings[i].hz;
             }
         }
     }
 
+    /// Of the cycles per instruction in which co-runners have a thread's slots, those that cost it
+    /// nothing.
+    ///
+    /// A mispredicted branch is resolved when the chain that it waits for is at its end, however
+    /// late the branch itself is dispatched. What dispatch loses on the way to it, x cycles, takes
+    /// as much from the time between its dispatch and its result, as far as there is any: of
+    /// exponentially distributed times of mean R that is `R(1 − e^(−x/R))`.
+    fn absorbed(&self, i: usize) -> f64 {
+        let terms = &self.terms[i];
+        let lost = 1.0 / self.rate[i] - terms.active;
+        if lost <= 0.0 || terms.wrong_path <= 0.0 {
+            return 0.0;
+        }
+        terms.wrong_path * (1.0 - exp(-lost / terms.wrong_path))
+    }
+
     /// Share of time in which a thread dispatches instructions of a wrong path.
     fn wrong_path(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
         let cycles = self.guess[i].time_s * sharing.settings[i].hz;
-        (self.terms[i].wrong_path / cycles)
+        ((self.terms[i].wrong_path - self.absorbed(i)) / cycles)
             .min(1.0 - self.guess[i].active)
             .max(0.0)
+    }
+
+    /// Share of time in which a thread fetches and has nothing to dispatch yet: from a mispredicted
+    /// branch's fetch to its dispatch, and from its result until what follows is dispatched.
+    fn refills(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+        let cycles = self.guess[i].time_s * sharing.settings[i].hz;
+        let terms = &self.terms[i];
+        let refilling = (terms.branch - terms.wrong_path) / cycles;
+        let rest = 1.0 - self.guess[i].active - self.wrong_path(sharing, i);
+        refilling.min(rest).max(0.0)
     }
 
     fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {
@@ -408,7 +436,7 @@ impl<'a> State<'a> {
             queue: self.queue_s(sharing, i) * setting.hz,
             tlb: terms.tlb,
             window: terms.window,
-            dispatch: 1.0 / self.rate[i] - terms.active,
+            dispatch: 1.0 / self.rate[i] - terms.active - self.absorbed(i),
             lock: next.lock_s * setting.hz,
         };
         let cpi = stack.total();

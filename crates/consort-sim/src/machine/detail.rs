@@ -171,8 +171,8 @@ pub struct BuffersSpec {
     /// Group table, where the reorder buffer is one.
     #[serde(default)]
     pub group: Option<GroupSpec>,
-    /// Share of the reorder buffer beyond which a thread that waits for what is behind the L2
-    /// dispatches nothing while others run; no limit where it is missing.
+    /// Share of the reorder buffer beyond which a thread dispatches nothing while others run; no
+    /// limit where it is missing.
     #[serde(default)]
     pub balance_percent: Option<u32>,
 }

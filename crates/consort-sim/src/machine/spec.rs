@@ -275,6 +275,11 @@ pub struct PredictorSpec {
     /// Branches whose targets are kept; 4096 where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<u32>,
+    /// Cycles without fetch behind a taken branch whose target is computed from the instruction;
+    /// `targets` are then those of indirect branches alone. Where it is missing, targets of all
+    /// taken branches are kept, and fetch goes on at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_bubble_cycles: Option<u32>,
     /// Calls whose returns are kept, per thread; 16 where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_stack: Option<u32>,

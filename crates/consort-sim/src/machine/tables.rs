@@ -37,7 +37,7 @@ pub struct CoreTables {
     pub int_registers: RegistersSpec,
     /// Floating-point and vector registers.
     pub vector_registers: RegistersSpec,
-    /// Share of a shared window, 0 to 1, that a thread waiting for what is behind the L2 may hold.
+    /// Share of a shared window, 0 to 1, that a thread may hold while others run.
     pub balance_share: f64,
     /// Issue ports.
     pub ports: Vec<PortSpec>,

@@ -31,6 +31,9 @@ pub(crate) struct Lines {
     /// Bytes of a cache per byte of the curve's capacity; bytes moved per byte that the curve
     /// moves.
     pub(crate) space: f64,
+    /// Share of the lines that do not follow one which was fetched just before, 0 to 1: those that
+    /// fetching the next line along does not bring.
+    pub(crate) not_next: f64,
 }
 
 impl Lines {
@@ -41,6 +44,8 @@ impl Lines {
         Self {
             misses: space / ratio,
             space,
+            // Of runs of r bytes r/(r + L) of the lines of L bytes follow another.
+            not_next: 1.0 - sequential / (sequential + ratio * (1.0 - sequential)),
         }
     }
 
@@ -76,6 +81,7 @@ mod tests {
         for sequential in [0.0, 0.1, 0.7, 1.0] {
             let lines = Lines::new(sequential, 64.0);
             assert_eq!((lines.misses, lines.space), (1.0, 1.0));
+            assert!(near(lines.not_next, 1.0 - sequential));
         }
     }
 
@@ -100,6 +106,7 @@ mod tests {
             let lines = Lines::new(sequential, bytes);
             let misses = sequential * 64.0 / bytes + (1.0 - sequential);
             prop_assert!(near(lines.misses, misses), "{lines:?}");
+            prop_assert!((0.0..=1.0).contains(&lines.not_next));
             prop_assert!(near(lines.misses * bytes, lines.space * 64.0), "{lines:?}");
         }
     }

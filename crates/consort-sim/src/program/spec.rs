@@ -3,6 +3,7 @@
 //! A profile describes a program, not a chip: nothing in it may depend on a
 //! machine or a co-runner. Every key has its unit in its name.
 
+use crate::math::{interpolated, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,6 +133,11 @@ pub struct CodeSpec {
     pub vector_accesses: Option<f64>,
 }
 
+/// Sizes of predictors for which mispredictions are measured, KiB.
+pub const PREDICTOR_KIB: [f64; 5] = [4.0, 8.0, 16.0, 32.0, 64.0];
+/// Windows for which ILP is measured, instructions.
+pub const ILP_WINDOWS: [f64; 7] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+
 /// Mean of the traced programs (`traces/`): taken branches per branch.
 const TAKEN_SHARE: f64 = 0.55;
 /// Mean of the traced programs: share of the instructions in a window that wait for operands.
@@ -178,6 +184,42 @@ impl PhaseSpec {
     }
 }
 
+impl IlpSpec {
+    /// Instructions per cycle in a window, if every operation took one cycle: as measured, linear
+    /// in the logarithm of the window between the measured ones and from 1 in a window of 1; else
+    /// by the law.
+    pub fn at(&self, window: f64) -> f64 {
+        match &self.measured {
+            None => self.a * pow(window, self.b),
+            Some([least, ..]) if window < ILP_WINDOWS[0] => {
+                interpolated(&[1.0, ILP_WINDOWS[0]], &[least.min(1.0), *least], window)
+            }
+            Some(points) => interpolated(&ILP_WINDOWS, points, window),
+        }
+    }
+
+    /// The smallest window of so much parallelism, instructions; `most` where none up to it has it.
+    pub fn window_for(&self, parallelism: f64, most: f64) -> f64 {
+        if parallelism >= self.at(most) {
+            return most;
+        }
+        match &self.measured {
+            None if self.b <= 0.0 => most,
+            None => pow(parallelism.max(1e-9) / self.a, 1.0 / self.b),
+            Some(points) => {
+                let after = points.partition_point(|&point| point <= parallelism);
+                let before = after.checked_sub(1);
+                let (low, from) =
+                    before.map_or((points[0].min(1.0), 1.0), |i| (points[i], ILP_WINDOWS[i]));
+                let (high, to) = (points[after.min(6)], ILP_WINDOWS[after.min(6)]);
+                let share = (parallelism - low) / (high - low).max(1e-12);
+                from * pow(to / from, share.clamp(0.0, 1.0))
+            }
+        }
+        .clamp(1.0, most)
+    }
+}
+
 impl ChainSpec {
     /// Cycles per instruction with the latencies for which chains are told: 1, of a load 4, of
     /// floating point 4, of a multiplication 3, of divisions 24 and 14.
@@ -213,6 +255,9 @@ pub struct IlpSpec {
     /// Mean distance from a value to its first use, instructions: how far an in-order pipe gets
     /// before it must wait.
     pub use_distance: f64,
+    /// ILP in windows of each of [`ILP_WINDOWS`], where it was measured; it comes before the law.
+    #[serde(default)]
+    pub measured: Option<[f64; ILP_WINDOWS.len()]>,
     /// Share of the instructions in a window that wait for operands, 0 to 1: what issue queues
     /// hold of it. Where it is missing, the traced programs' mean.
     #[serde(default)]
@@ -254,13 +299,14 @@ pub struct BranchSpec {
     pub mpki: f64,
     /// How mispredictions grow as the predictor shrinks: mpki·(reference/size)^exponent.
     pub capacity_exponent: f64,
-    /// The same of a predictor by global history without tags (gshare) that has no history for
-    /// targets; `mpki` where it is missing.
+    /// Mispredictions per kilo-instruction of tagged predictors (TAGE) of each of
+    /// [`PREDICTOR_KIB`], where they were measured; they come before the law.
     #[serde(default)]
-    pub gshare_mpki: Option<f64>,
-    /// How these grow; `capacity_exponent` where it is missing.
+    pub tagged_mpki: Option<[f64; PREDICTOR_KIB.len()]>,
+    /// The same of predictors by global history without tags (gshare), which have no history for
+    /// targets; used on cores that have such predictors.
     #[serde(default)]
-    pub gshare_exponent: Option<f64>,
+    pub gshare_mpki: Option<[f64; PREDICTOR_KIB.len()]>,
     /// Cycles from dispatch to result of a mispredicted branch on a core that dispatches four
     /// operations per cycle, has a window of 128 instructions and finds all data in the L1; where
     /// it is missing, what the instructions before it in a window take.

@@ -4,8 +4,8 @@
 //! keep out what cannot be, not what is unusual.
 
 use super::spec::{
-    BranchSpec, Burstiness, CURVE_KIB, CodeSpec, IlpSpec, IoSpec, LockSpec, MixSpec, PhaseSpec,
-    ProgramSpec, StageSpec, ThreadsSpec,
+    BranchSpec, Burstiness, CURVE_KIB, CodeSpec, ILP_WINDOWS, IlpSpec, IoSpec, LockSpec, MixSpec,
+    PhaseSpec, ProgramSpec, StageSpec, ThreadsSpec,
 };
 use crate::describe::Problems;
 
@@ -99,6 +99,15 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
     problems.range(format!("{key}.b"), ilp.b, 0.0, 1.0);
     problems.range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
     optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
+    let measured = ilp.measured.unwrap_or([1.0; ILP_WINDOWS.len()]);
+    for (i, point) in measured.iter().enumerate() {
+        problems.range(format!("{key}.measured[{i}]"), *point, 0.01, 2000.0);
+    }
+    problems.require(
+        measured.is_sorted(),
+        format!("{key}.measured"),
+        "falls; expected parallelism that does not fall as the window grows",
+    );
     if let Some(chain) = &ilp.chain {
         let parts = [
             ("plain", chain.plain),
@@ -144,10 +153,14 @@ fn branch(key: &str, branch: &BranchSpec, mix: &MixSpec, problems: &mut Problems
     problems.range(format!("{key}.mpki"), branch.mpki, 0.0, branches_pki);
     let exponent = branch.capacity_exponent;
     problems.range(format!("{key}.capacity_exponent"), exponent, 0.0, 2.0);
-    let gshare = format!("{key}.gshare_mpki");
-    optional(gshare, branch.gshare_mpki, (0.0, branches_pki), problems);
-    let gshare = format!("{key}.gshare_exponent");
-    optional(gshare, branch.gshare_exponent, (0.0, 2.0), problems);
+    for (name, points) in [
+        ("tagged_mpki", branch.tagged_mpki),
+        ("gshare_mpki", branch.gshare_mpki),
+    ] {
+        for (i, mpki) in points.into_iter().flatten().enumerate() {
+            problems.range(format!("{key}.{name}[{i}]"), mpki, 0.0, branches_pki);
+        }
+    }
     let resolution = format!("{key}.resolution_cycles");
     optional(
         resolution,

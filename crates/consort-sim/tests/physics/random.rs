@@ -128,7 +128,12 @@ prop_compose! {
         };
         let mut p = compute();
         p.mix = MixSpec { fp, vector, int, load, store, branch };
-        p.ilp = IlpSpec { a, b, use_distance };
+        p.ilp = IlpSpec {
+            a,
+            b,
+            use_distance,
+            ..p.ilp
+        };
         p.branch.mpki = branch_mpki;
         p.branch.capacity_exponent = exponent;
         p.data_mpki = falling(data);

@@ -68,6 +68,8 @@ fn check_tlb(tlb: &TlbSpec, mut at: Within<'_>) {
 fn check_predictor(predictor: &PredictorSpec, mut at: Within<'_>) {
     at.range("size_kib", predictor.size_kib, PREDICTOR_KIB);
     at.range("targets", predictor.targets.unwrap_or(1), TLB_ENTRIES);
+    let bubble = f64::from(predictor.taken_bubble_cycles.unwrap_or(0));
+    at.range("taken_bubble_cycles", bubble, ADDED_CYCLES);
     at.range("return_stack", predictor.return_stack.unwrap_or(1), STACK);
 }
 
