@@ -60,6 +60,14 @@ pub enum Turn {
     IndirectCall,
 }
 
+impl Turn {
+    /// Whether the instruction says where to.
+    #[must_use]
+    pub const fn is_direct(self) -> bool {
+        matches!(self, Self::Conditional | Self::Jump | Self::Call)
+    }
+}
+
 impl Op {
     /// Operation of `kind` at `address`, four bytes long, that touches nothing yet.
     #[must_use]

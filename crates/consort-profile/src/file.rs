@@ -142,7 +142,7 @@ impl Figures {
         )?;
         writeln!(
             out,
-            "# data_mpki, lines of 128 bytes: [{}]",
+            "data_mpki_128 = [{}] # profile",
             curve(&memory.data_128.misses)
         )?;
         writeln!(
@@ -152,7 +152,7 @@ impl Figures {
         )?;
         writeln!(
             out,
-            "# instruction_mpki, lines of 128 bytes: [{}]",
+            "instruction_mpki_128 = [{}] # profile",
             curve(&memory.code_128.misses)
         )?;
         writeln!(
@@ -164,7 +164,7 @@ impl Figures {
         writeln!(
             out,
             "prefetch = {{ effectiveness = {:.4}, excess = {:.4} }} # profile: 16 streams, 8 lines ahead",
-            memory.prefetch_effectiveness,
+            self.prefetch_effectiveness(),
             self.prefetch_excess()
         )?;
         writeln!(
@@ -185,9 +185,10 @@ impl Figures {
         let per_instruction = |count: u64| count as f64 / instructions;
         writeln!(
             out,
-            "code = {{ operations = {:.4}, taken = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4} }} # profile",
+            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4} }} # profile",
             per_instruction(self.mix.all()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
+            self.mix.direct as f64 / self.mix.taken.max(1) as f64,
             per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
             self.sequential_code(),
             self.mix.vector_access_share(),
@@ -208,9 +209,9 @@ impl Figures {
     }
 
     fn chain_text(&self) -> String {
-        let [plain, load, fp, multiply, divide, fp_divide] = self.chain;
+        let [plain, load, fp, multiply, divide, fp_divide, vector] = self.chain;
         format!(
-            "{{ plain = {plain:.4}, load = {load:.4}, fp = {fp:.4}, multiply = {multiply:.4}, divide = {divide:.4}, fp_divide = {fp_divide:.4} }}"
+            "{{ plain = {plain:.4}, load = {load:.4}, fp = {fp:.4}, multiply = {multiply:.4}, divide = {divide:.4}, fp_divide = {fp_divide:.4}, vector = {vector:.4} }}"
         )
     }
 
@@ -220,9 +221,13 @@ impl Figures {
         let most = 1000.0 * branches;
         let [tagged, gshare] = self.branch_mpki();
         let growth = -law(&sizes, &tagged).exponent;
-        let resolution = self.resolution_cycles.map_or_else(String::new, |cycles| {
-            format!(", resolution_cycles = {:.2}", cycles.clamp(1.0, 1000.0))
-        });
+        let named = ["resolution_cycles", "gshare_resolution_cycles"];
+        let resolution = named.iter().zip(self.resolution_cycles);
+        let resolution: String = resolution
+            .filter_map(|(name, cycles)| {
+                Some(format!(", {name} = {:.2}", cycles?.clamp(1.0, 1000.0)))
+            })
+            .collect();
         let list = |points: &[f64]| {
             let texts: Vec<_> = { points.iter() }
                 .map(|mpki| format!("{:.4}", mpki.min(most)))
@@ -247,6 +252,15 @@ impl Figures {
             format!("{most:.4}")
         });
         texts.join(", ")
+    }
+
+    /// Share of the long misses that prefetching removes; where there are too few of these to tell,
+    /// of those of 256 KiB.
+    fn prefetch_effectiveness(&self) -> f64 {
+        if self.per_kilo(self.memory.long_misses) < FEW_MPKI {
+            return self.memory.near_effectiveness;
+        }
+        self.memory.prefetch_effectiveness
     }
 
     /// Lines prefetched in vain per long miss; 0 where there are too few of these to tell.

@@ -4,7 +4,9 @@ use consort_ops::Op;
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
 
 use crate::interval::{Interval, Intervals};
-use crate::measure::{Counts, LATENCIES, MemoryFigures, Meters, Mispredictions, Mix, WINDOWS};
+use crate::measure::{
+    Counts, LATENCIES, MemoryFigures, Meters, Mispredictions, Mix, SCHEMES, WINDOWS,
+};
 use crate::phases::phases;
 use crate::recorder::{Extent, Sink, Stage};
 use crate::spread::half_width;
@@ -69,8 +71,8 @@ pub struct Figures {
     pub chain: [f64; LATENCIES.len()],
     /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
     pub waiting: f64,
-    /// Cycles from dispatch to result of mispredicted branches, if there were any.
-    pub resolution_cycles: Option<f64>,
+    /// Cycles from dispatch to result of mispredicted branches, by scheme, if there were any.
+    pub resolution_cycles: [Option<f64>; SCHEMES.len()],
     /// Caches, prefetching and pages.
     pub memory: MemoryFigures,
 }

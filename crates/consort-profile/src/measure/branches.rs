@@ -11,7 +11,7 @@ pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
 /// Schemes of predictors.
 pub const SCHEMES: [Scheme; 2] = [Scheme::Tagged, Scheme::Gshare];
 
-/// Index of the tagged predictor of 32 KiB, whose mispredictions interrupt the model pipeline.
+/// Index of the predictors of 32 KiB, whose mispredictions interrupt the model pipelines.
 const REFERENCE: usize = 3;
 const TARGETS: u32 = 4096;
 const RETURNS: u32 = 16;
@@ -51,19 +51,21 @@ impl Branches {
         self.counts = counts;
     }
 
-    /// Takes an operation; whether the tagged predictor of 32 KiB mispredicts it.
-    pub fn op(&mut self, op: &Op) -> bool {
+    /// Takes an operation; whether predictors of 32 KiB mispredict it, by scheme.
+    pub fn op(&mut self, op: &Op) -> [bool; SCHEMES.len()] {
+        let mut interrupts = [false; SCHEMES.len()];
         let Some(branch) = op.branch else {
-            return false;
+            return interrupts;
         };
         let after = op.address.wrapping_add(u64::from(op.length));
         let missed = self.missed.as_flattened_mut();
-        let mut interrupts = false;
         for (at, (predictor, history)) in self.predictors.iter_mut().enumerate() {
             let prediction = predictor.predict(history, op.address, after, branch);
             let wrong = prediction == Prediction::Wrong;
             missed[at] += u64::from(wrong && self.counts);
-            interrupts |= wrong && at == REFERENCE;
+            if at % PREDICTOR_KIB.len() == REFERENCE {
+                interrupts[at / PREDICTOR_KIB.len()] = wrong;
+            }
         }
         interrupts
     }

@@ -12,7 +12,7 @@ use super::stack::{Depths, LruStack};
 pub(crate) const LONG: usize = 8;
 /// Size whose misses train the prefetcher: 32 KiB.
 const TRAINING: usize = 3;
-/// Size that a translation buffer of [`TLB_PAGES`] pages reaches: 256 KiB.
+/// Size that a translation buffer of [`TLB_PAGES`] pages reaches, and a usual L2: 256 KiB.
 const REACH: usize = 6;
 const TLB_PAGES: usize = 64;
 const PAGE_SHIFT: u32 = 12;
@@ -49,6 +49,9 @@ pub struct MemoryCounts {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Events {
+    /// Misses of 256 KiB, and those of them that the prefetcher had brought.
+    near: u64,
+    near_covered: u64,
     long: u64,
     covered: u64,
     in_vain: u64,
@@ -71,6 +74,8 @@ pub struct MemoryFigures {
     pub long_misses: u64,
     /// Share of them that prefetching removes.
     pub prefetch_effectiveness: f64,
+    /// Share of the misses of 256 KiB that prefetching removes.
+    pub near_effectiveness: f64,
     /// Lines prefetched in vain per long miss.
     pub prefetch_excess: f64,
     /// Share of the misses of 256 KiB that are outside the 64 pages used last.
@@ -142,6 +147,8 @@ impl Memory {
         let vain = self.prefetch(ahead);
         if self.counts {
             let figures = &mut self.figures;
+            figures.near += u64::from(missed > REACH);
+            figures.near_covered += u64::from(missed > REACH && covered);
             figures.long += u64::from(missed > LONG);
             figures.covered += u64::from(missed > LONG && covered);
             figures.in_vain += vain;
@@ -151,16 +158,17 @@ impl Memory {
         missed
     }
 
-    /// Brings lines that 1 MiB does not hold; gives how many kept ones went unused.
+    /// Brings lines that 256 KiB do not hold; gives how many kept ones went unused for some that
+    /// 1 MiB does not hold either.
     fn prefetch(&mut self, lines: Option<(u64, u64)>) -> u64 {
         let Some((from, to)) = lines else { return 0 };
-        let wanted =
-            (from.min(to)..=from.max(to)).filter(|line| self.data.group(line << LINE_SHIFT) > LONG);
-        let wanted: Vec<_> = wanted.collect();
-        wanted
-            .into_iter()
-            .map(|line| u64::from(self.prefetcher.keep(line)))
-            .sum()
+        let mut in_vain = 0;
+        for line in from.min(to)..=from.max(to) {
+            let depth = self.data.group(line << LINE_SHIFT);
+            let replaced = depth > REACH && self.prefetcher.keep(line);
+            in_vain += u64::from(replaced && depth > LONG);
+        }
+        in_vain
     }
 
     /// Uses a page; whether it is among those used last.
@@ -202,6 +210,8 @@ impl Tally for MemoryCounts {
 
 impl Tally for Events {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.near.merge(&other.near, with);
+        self.near_covered.merge(&other.near_covered, with);
         self.long.merge(&other.long, with);
         self.covered.merge(&other.covered, with);
         self.in_vain.merge(&other.in_vain, with);
@@ -219,6 +229,7 @@ impl MemoryCounts {
         MemoryFigures {
             long_misses: events.long,
             prefetch_effectiveness: ratio(events.covered, events.long),
+            near_effectiveness: ratio(events.near_covered, events.near),
             prefetch_excess: ratio(events.in_vain, events.long),
             page_spread: ratio(events.new_page, events.beyond_reach),
             writeback_share: ratio(data.written_back[LONG], data.misses[LONG]).min(1.0),

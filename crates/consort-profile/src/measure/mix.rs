@@ -17,6 +17,8 @@ pub struct Mix {
     pub code_bytes: u64,
     /// Branches that were taken.
     pub taken: u64,
+    /// Of these, those whose instructions say where to.
+    pub direct: u64,
 }
 
 impl Tally for Mix {
@@ -26,6 +28,7 @@ impl Tally for Mix {
         self.vector_accesses.merge(&other.vector_accesses, with);
         self.code_bytes.merge(&other.code_bytes, with);
         self.taken.merge(&other.taken, with);
+        self.direct.merge(&other.direct, with);
     }
 }
 
@@ -34,7 +37,10 @@ impl Mix {
     pub fn op(&mut self, op: &Op) {
         self.instructions += u64::from(op.first);
         self.operations[op.kind.index()] += 1;
-        self.taken += u64::from(op.branch.is_some_and(|branch| branch.taken));
+        if let Some(branch) = op.branch.filter(|branch| branch.taken) {
+            self.taken += 1;
+            self.direct += u64::from(branch.turn.is_direct());
+        }
         if op.first {
             self.code_bytes += u64::from(op.length);
         }

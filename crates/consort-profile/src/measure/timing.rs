@@ -6,7 +6,7 @@
 //!   chain's length follows for a core of other latencies; and of the time that instructions are
 //!   in the window, the part in which they wait for operands, which is what issue queues hold of
 //!   it (Little's law);
-//! - a pipeline that dispatches four operations per cycle and stands still from the dispatch of a
+//! - for each scheme of predictors, a pipeline that dispatches four operations per cycle and stands still from the dispatch of a
 //!   mispredicted branch until it is resolved and for twelve cycles more: cycles from dispatch to
 //!   resolution are what such a branch costs beside refilling the front end (Eyerman, Eeckhout,
 //!   Karkhanis and Smith, TOCS 2009, section 4.2).
@@ -17,13 +17,14 @@ use std::hash::BuildHasherDefault;
 use consort_ops::{Kind, Op, Register};
 
 use super::Tally;
+use super::branches::SCHEMES;
 use super::stack::Multiplied;
 
 /// Classes of operations on a chain.
-pub const CLASSES: usize = 6;
+pub const CLASSES: usize = 7;
 /// Cycles of an operation of each class: plain, load, floating point, multiplication, division,
-/// floating-point division (L1 hits; about those of Skylake in Fog's instruction tables).
-pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14];
+/// floating-point division, vector (L1 hits; about those of Skylake in Fog's instruction tables).
+pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
 
 const WINDOW: usize = 128;
 const WIDTH: u64 = 4;
@@ -31,6 +32,8 @@ const REFILL: u64 = 12;
 /// Pieces of memory of eight bytes that are remembered; with more, all are forgotten.
 const MOST_PIECES: usize = 1 << 16;
 
+/// A cycle of each pipeline, or a count, by [`SCHEMES`].
+type Each = [u64; SCHEMES.len()];
 /// Operations on a chain, by class.
 type Path = [u64; CLASSES];
 
@@ -40,8 +43,8 @@ struct Value {
     /// In the schedule without limits, with what it is the end of.
     chain: u64,
     path: Path,
-    /// In the pipeline.
-    time: u64,
+    /// In each pipeline.
+    time: Each,
 }
 
 /// Both schedules.
@@ -52,8 +55,8 @@ pub struct Timing {
     /// When the last instructions had retired.
     retired: Vec<Value>,
     instructions: usize,
-    /// Next dispatch slot of the pipeline, of which a cycle has [`WIDTH`].
-    slot: u64,
+    /// Next dispatch slot of each pipeline, of which a cycle has [`WIDTH`].
+    slot: Each,
     /// The latest result of the instruction that is being taken, and whether one is.
     latest: Value,
     operations: u64,
@@ -67,10 +70,10 @@ pub struct Timing {
 pub struct TimingCounts {
     /// Operations on the longest chain, by class.
     pub path: Path,
-    /// Mispredicted branches.
-    pub interruptions: u64,
-    /// Cycles from their dispatch to their results.
-    pub resolution: u64,
+    /// Mispredicted branches, by scheme.
+    pub interruptions: [u64; SCHEMES.len()],
+    /// Cycles from their dispatch to their results, by scheme.
+    pub resolution: [u64; SCHEMES.len()],
     /// Cycles from entering the window to execution, over all operations.
     pub waiting: u64,
     /// Cycles from entering the window to leaving it, over all operations.
@@ -94,10 +97,13 @@ impl TimingCounts {
         self.waiting as f64 / self.staying.max(1) as f64
     }
 
-    /// Mean cycles from a mispredicted branch's dispatch to its result, if there was one.
+    /// Mean cycles from a mispredicted branch's dispatch to its result, by scheme, if there was one.
     #[must_use]
-    pub fn resolution_cycles(&self) -> Option<f64> {
-        (self.interruptions > 0).then(|| self.resolution as f64 / self.interruptions as f64)
+    pub fn resolution_cycles(&self) -> [Option<f64>; SCHEMES.len()] {
+        std::array::from_fn(|scheme| {
+            let (cycles, count) = (self.resolution[scheme], self.interruptions[scheme]);
+            (count > 0).then(|| cycles as f64 / count as f64)
+        })
     }
 }
 
@@ -108,7 +114,7 @@ impl Default for Timing {
             memory: HashMap::default(),
             retired: vec![Value::default(); WINDOW],
             instructions: 0,
-            slot: 0,
+            slot: [0; SCHEMES.len()],
             latest: Value::default(),
             operations: 0,
             open: false,
@@ -124,7 +130,9 @@ impl Value {
             self.chain = other.chain;
             self.path = other.path;
         }
-        self.time = self.time.max(other.time);
+        for (time, other) in self.time.iter_mut().zip(other.time) {
+            *time = other.max(*time);
+        }
     }
 }
 
@@ -145,6 +153,7 @@ const fn class(kind: Kind) -> usize {
         Kind::Multiply => 3,
         Kind::Divide => 4,
         Kind::FpDivide => 5,
+        Kind::Vector | Kind::VectorMove => 6,
         _ => 0,
     }
 }
@@ -156,15 +165,17 @@ impl Timing {
         self.counted = counts;
     }
 
-    /// Takes an operation, and whether it is a branch that is mispredicted.
-    pub fn op(&mut self, op: &Op, is_mispredicted: bool) {
+    /// Takes an operation, and whether it is a branch that is mispredicted, by scheme.
+    pub fn op(&mut self, op: &Op, is_mispredicted: [bool; SCHEMES.len()]) {
         if op.first {
             self.end();
             self.open = true;
         }
         // What the window holds up starts when its oldest instruction has retired.
         let entered = self.retired[self.instructions % WINDOW];
-        self.slot = self.slot.max(entered.time * WIDTH) + 1;
+        for (slot, entered) in self.slot.iter_mut().zip(entered.time) {
+            *slot = (*slot).max(entered * WIDTH) + 1;
+        }
         let mut start = entered;
         for register in op.sources.into_iter().flatten() {
             start.wait(&self.registers[register.index()]);
@@ -180,17 +191,19 @@ impl Timing {
     }
 
     /// Executes an operation; when its result is there.
-    fn done(&mut self, kind: Kind, start: Value, is_mispredicted: bool) -> Value {
-        let dispatched = self.slot / WIDTH;
+    fn done(&mut self, kind: Kind, start: Value, is_mispredicted: [bool; SCHEMES.len()]) -> Value {
         let class = class(kind);
         let mut done = start;
         done.chain += LATENCIES[class];
         done.path[class] += 1;
-        done.time = done.time.max(dispatched) + LATENCIES[class];
-        if is_mispredicted {
-            self.slot = (done.time + REFILL) * WIDTH;
-            self.counts.interruptions += u64::from(self.counted);
-            self.counts.resolution += u64::from(self.counted) * (done.time - dispatched);
+        for (scheme, time) in done.time.iter_mut().enumerate() {
+            let dispatched = self.slot[scheme] / WIDTH;
+            *time = dispatched.max(*time) + LATENCIES[class];
+            if is_mispredicted[scheme] {
+                self.slot[scheme] = (*time + REFILL) * WIDTH;
+                self.counts.interruptions[scheme] += u64::from(self.counted);
+                self.counts.resolution[scheme] += u64::from(self.counted) * (*time - dispatched);
+            }
         }
         done
     }
@@ -267,7 +280,7 @@ mod tests {
 
     fn counts(ops: impl Iterator<Item = (Op, bool)>) -> TimingCounts {
         let mut timing = Timing::default();
-        ops.for_each(|(op, wrong)| timing.op(&op, wrong));
+        ops.for_each(|(op, wrong)| timing.op(&op, [wrong, false]));
         timing.count(false);
         timing.counts()
     }
@@ -322,7 +335,9 @@ mod tests {
                 19 => (branch(source), true),
                 _ => (on(Kind::Integer, 1, 1), false),
             };
-            counts((0..2000).map(op)).resolution_cycles().unwrap()
+            let [tagged, gshare] = counts((0..2000).map(op)).resolution_cycles();
+            assert_eq!(gshare, None);
+            tagged.unwrap()
         };
         assert!((program(9) - 1.0).abs() < 0.1, "{}", program(9));
         assert!((program(1) - (20.0 - 5.0)).abs() < 1.5, "{}", program(1));

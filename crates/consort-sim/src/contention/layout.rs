@@ -174,6 +174,8 @@ fn setting<'a>(
         llc_cycles: cycles(llc.latency_ns),
         remote_cycles: llc.remote_latency_ns.map(cycles),
         memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
+        data_curve: running.demand.phase.data_for(line_bytes),
+        code_curve: running.demand.phase.code_for(line_bytes),
         data_lines: Lines::of_data(&running.demand.phase.spec, line_bytes),
         code_lines: Lines::of_code(&running.demand.phase.spec, line_bytes),
         prefetching,

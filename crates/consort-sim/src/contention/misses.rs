@@ -56,10 +56,10 @@ impl Setting<'_> {
 
     pub(super) fn misses(&self, held: &Held) -> Misses {
         let phase = &self.demand.phase;
-        let data = falling(&phase.data, held.data, self.demand.intensity);
+        let data = falling(self.data_curve, held.data, self.demand.intensity);
         let data = data.map(|misses| misses * self.data_lines.misses);
-        let mut code = falling(&phase.code, held.code, 1.0);
-        code[0] = self.sets.misses(&phase.code, held.code[0]).max(code[1]);
+        let mut code = falling(self.code_curve, held.code, 1.0);
+        code[0] = self.sets.misses(self.code_curve, held.code[0]).max(code[1]);
         let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
         let spec = &phase.spec;
         let coverage = self.coverage();

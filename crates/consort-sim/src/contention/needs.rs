@@ -29,7 +29,7 @@ impl Needs {
             operations: phase.operations(),
             dispatch_turns: dispatch_turns(model, phase, width),
             fetch_turns: fetch_turns(&model.tables.front, phase),
-            bubbles: phase.taken() * model.bubble,
+            bubbles: phase.taken_direct() * model.bubble,
             works: works(model, phase),
         }
     }

@@ -19,10 +19,10 @@ use super::needs::Needs;
 use super::types::Demand;
 use super::units::{CLASSES, FP, UnitUse};
 
-use crate::machine::detail::Work;
+use crate::machine::detail::{PredictorKind, Work};
 use crate::machine::{CoreSpec, Pipeline, PrefetchScope};
 use crate::math::{exp, pow};
-use crate::program::{ChainSpec, Lines, MixSpec, REFERENCE_WINDOW};
+use crate::program::{ChainSpec, Lines, MissCurve, MixSpec, REFERENCE_WINDOW};
 
 /// Cycles that a mispredicted branch takes from dispatch to result on the model pipeline of
 /// `branch.resolution_cycles`: the traced programs' mean.
@@ -74,6 +74,10 @@ pub(crate) struct Setting<'a> {
     pub(crate) remote_cycles: Option<f64>,
     /// Latency of memory behind the LLC, idle, cycles.
     pub(crate) memory_cycles: f64,
+    /// Data misses, for lines as long as the machine's.
+    pub(crate) data_curve: &'a MissCurve,
+    /// Instruction misses, likewise.
+    pub(crate) code_curve: &'a MissCurve,
     /// What the length of lines makes of data misses.
     pub(crate) data_lines: Lines,
     /// What the length of lines makes of instruction misses.
@@ -263,13 +267,15 @@ impl Setting<'_> {
             multiply,
             divide,
             fp_divide,
+            vector,
         } = self.chain;
         let sum = plain * of(Work::Integer)
             + load * self.core.l1d.latency_cycles
             + fp * 0.5 * (of(Work::FpAdd) + of(Work::FpMultiply))
             + multiply * of(Work::Multiply)
             + divide * of(Work::Divide)
-            + fp_divide * of(Work::FpDivide);
+            + fp_divide * of(Work::FpDivide)
+            + vector * of(Work::VectorMove);
         sum.max(SHORTEST)
     }
 
@@ -307,7 +313,7 @@ impl Setting<'_> {
         } else {
             self.parallel_misses(held.window)
         };
-        terms.mlp = self.overlap(parallel * self.data_lines.misses);
+        terms.mlp = self.overlap(parallel * self.data_lines.long);
         terms.walks = self.overlap(parallel);
         match self.core.pipeline {
             Pipeline::OutOfOrder => self.out_of_order(held, &mut terms),
@@ -408,7 +414,12 @@ impl Setting<'_> {
     fn resolution(&self, misses: &Misses, latency_l2: f64) -> f64 {
         let beyond = (1.0 - self.prefetched_share()) * misses.data[1] * self.on_chain();
         let latency = latency_l2 + beyond * (self.llc_cycles - self.core.l1d.latency_cycles);
-        let measured = self.demand.phase.spec.branch.resolution_cycles;
+        let branch = &self.demand.phase.spec.branch;
+        let gshare = branch.gshare_resolution_cycles;
+        let measured = match self.core.branch_predictor.kind {
+            Some(PredictorKind::Tage) => branch.resolution_cycles,
+            _ => gshare.or(branch.resolution_cycles),
+        };
         measured.unwrap_or(RESOLUTION_CYCLES) * latency / self.chain.reference_latency()
     }
 

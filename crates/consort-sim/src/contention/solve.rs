@@ -469,9 +469,12 @@ impl<'a> State<'a> {
 fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
     let stream = |user: &CacheUser| {
         let setting = &sharing.settings[user.thread];
-        let phase = &setting.demand.phase;
         Stream {
-            curve: if user.code { &phase.code } else { &phase.data },
+            curve: if user.code {
+                setting.code_curve
+            } else {
+                setting.data_curve
+            },
             speed: 0.0,
             charge: user.charge * setting.lines(user.code).space,
             step: 0,

@@ -133,10 +133,10 @@ impl Filling<'_> {
     }
 }
 
-fn filling(phase: &Phase, level: usize) -> Filling<'_> {
+fn filling(phase: &Phase, level: usize, line_bytes: f64) -> Filling<'_> {
     Filling {
-        data: &phase.data,
-        code: (level > 0).then_some(&phase.code),
+        data: phase.data_for(line_bytes),
+        code: (level > 0).then_some(phase.code_for(line_bytes)),
     }
 }
 
@@ -157,9 +157,12 @@ impl Here<'_> {
         self.chip.places()[self.pu]
     }
 
+    fn line_bytes(&self) -> f64 {
+        f64::from(self.chip.spec().memory.line_bytes)
+    }
+
     fn lines(&self) -> Lines {
-        let line_bytes = f64::from(self.chip.spec().memory.line_bytes);
-        Lines::of_data(&self.phase.spec, line_bytes)
+        Lines::of_data(&self.phase.spec, self.line_bytes())
     }
 
     /// What it holds of each level in the end, bytes of the curves.
@@ -169,7 +172,8 @@ impl Here<'_> {
 
     /// Share of the misses beyond the L1D that the thread waits for: the others are prefetched.
     fn waited(&self) -> f64 {
-        let raw = self.phase.data.mpki(self.held()[1]) / 1000.0 * self.lines().misses;
+        let curve = self.phase.data_for(self.line_bytes());
+        let raw = curve.mpki(self.held()[1]) / 1000.0 * self.lines().misses;
         let share = if raw > FEW {
             self.rates.flow.l2_misses / raw
         } else {
@@ -257,7 +261,7 @@ impl Warming {
         let held = here.held();
         let arrived = self.arrived.take();
         for (number, level) in self.levels.iter_mut().enumerate() {
-            let filling = filling(here.phase, number);
+            let filling = filling(here.phase, number, here.line_bytes());
             level.full = filling.time_to(held[number]);
             if let Some(arrived) = &arrived {
                 let found = arrived.found[number] / here.lines().space;
@@ -290,7 +294,7 @@ impl Warming {
         let span = next - self.age;
         let missed = |number: usize| {
             let level = &self.levels[number];
-            let filling = filling(here.phase, number);
+            let filling = filling(here.phase, number, here.line_bytes());
             let lines = filling.additional(level.filled, level.filled + span, level.full);
             lines * here.lines().misses / span
         };
@@ -359,7 +363,7 @@ impl Thread {
             for (number, held) in held.iter_mut().enumerate() {
                 // What has passed since the anchor is not in the levels yet.
                 let filled = warming.levels[number].filled + self.passed;
-                *held = held.min(filling(phase, number).after(filled).0 * space);
+                *held = held.min(filling(phase, number, line_bytes).after(filled).0 * space);
             }
         }
         held

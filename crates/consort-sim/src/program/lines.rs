@@ -11,6 +11,10 @@
 //! use. So a cache of C bytes misses `w/k` times as often as the curve says for `C/w` bytes, and
 //! each miss moves L bytes: `misses_L(C) = (w/k)·misses₆₄(C/w)`.
 //!
+//! Where a profile has curves for the lines at hand, these are used instead ([`Phase::data_for`]).
+//!
+//! [`Phase::data_for`]: super::Phase::data_for
+//!
 //! The share f follows from what profiles tell anyway, and is a lower bound in both cases, because
 //! lines that are used together without being in sequence count as scattered:
 //!
@@ -23,6 +27,9 @@
 use super::curve::LINE_BYTES;
 use super::spec::PhaseSpec;
 
+/// Lines other than of 64 bytes for which misses can be measured, bytes.
+pub(super) const MEASURED_BYTES: f64 = 128.0;
+
 /// What lines of some length make of a miss curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Lines {
@@ -34,6 +41,8 @@ pub(crate) struct Lines {
     /// Share of the lines that do not follow one which was fetched just before, 0 to 1: those that
     /// fetching the next line along does not bring.
     pub(crate) not_next: f64,
+    /// Long misses per one with lines of 64 bytes: how many are in a window with so long lines.
+    pub(crate) long: f64,
 }
 
 impl Lines {
@@ -44,6 +53,7 @@ impl Lines {
         Self {
             misses: space / ratio,
             space,
+            long: space / ratio,
             // Of runs of r bytes r/(r + L) of the lines of L bytes follow another.
             not_next: 1.0 - sequential / (sequential + ratio * (1.0 - sequential)),
         }
@@ -51,12 +61,44 @@ impl Lines {
 
     /// For a phase's data.
     pub(crate) fn of_data(phase: &PhaseSpec, line_bytes: f64) -> Self {
-        Self::new(phase.prefetch.effectiveness.clamp(0.0, 1.0), line_bytes)
+        let lines = Self::new(phase.prefetch.effectiveness.clamp(0.0, 1.0), line_bytes);
+        match &phase.data_mpki_128 {
+            Some(long) if line_bytes == MEASURED_BYTES => Self {
+                long: fewer(long, &phase.data_mpki),
+                ..lines.measured()
+            },
+            _ => lines,
+        }
+    }
+
+    /// The same where misses were measured with such lines: a curve of twice the misses moves as
+    /// many bytes with lines of half the length, and takes as much of a cache.
+    fn measured(self) -> Self {
+        Self {
+            misses: LINE_BYTES / MEASURED_BYTES,
+            space: 1.0,
+            ..self
+        }
     }
 
     /// For a phase's code.
     pub(crate) fn of_code(phase: &PhaseSpec, line_bytes: f64) -> Self {
-        Self::new(sequential_code(phase), line_bytes)
+        let lines = Self::new(sequential_code(phase), line_bytes);
+        match phase.instruction_mpki_128 {
+            Some(_) if line_bytes == MEASURED_BYTES => lines.measured(),
+            _ => lines,
+        }
+    }
+}
+
+/// Index of 1 MiB among the sizes of a curve.
+const LONG: usize = 7;
+
+/// Misses beyond 1 MiB with long lines per miss with short ones.
+fn fewer(long: &[f64], short: &[f64]) -> f64 {
+    match (long.get(LONG), short.get(LONG)) {
+        (Some(&long), Some(&short)) if short > 0.0 => (long / short).min(1.0),
+        _ => 1.0,
     }
 }
 

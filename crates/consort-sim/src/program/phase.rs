@@ -1,6 +1,7 @@
 //! A phase made ready for the solver.
 
 use super::curve::MissCurve;
+use super::lines::MEASURED_BYTES;
 use super::spec::PhaseSpec;
 
 /// A phase with its miss curves tabulated.
@@ -12,6 +13,8 @@ pub struct Phase {
     pub data: MissCurve,
     /// Instruction misses.
     pub code: MissCurve,
+    data_128: Option<MissCurve>,
+    code_128: Option<MissCurve>,
 }
 
 /// Instructions that one access to the L1I brings.
@@ -25,7 +28,37 @@ impl Phase {
         Self {
             data: MissCurve::new(data_accesses, &spec.data_mpki),
             code: MissCurve::new(fetches, &spec.instruction_mpki),
+            data_128: spec
+                .data_mpki_128
+                .as_deref()
+                .map(|points| long(data_accesses, points)),
+            code_128: spec
+                .instruction_mpki_128
+                .as_deref()
+                .map(|points| long(fetches, points)),
             spec: spec.clone(),
         }
     }
+
+    /// The curve of data misses for lines of so many bytes, which [`Lines`](super::Lines) makes
+    /// misses of.
+    pub(crate) fn data_for(&self, line_bytes: f64) -> &MissCurve {
+        pick(&self.data, self.data_128.as_ref(), line_bytes)
+    }
+
+    /// The curve of instruction misses, likewise.
+    pub(crate) fn code_for(&self, line_bytes: f64) -> &MissCurve {
+        pick(&self.code, self.code_128.as_ref(), line_bytes)
+    }
+}
+
+/// A curve measured with lines of 128 bytes, as one of twice the misses with lines of 64.
+fn long(accesses: f64, points: &[f64]) -> MissCurve {
+    let doubled: Vec<f64> = points.iter().map(|mpki| 2.0 * mpki).collect();
+    MissCurve::new(2.0 * accesses, &doubled)
+}
+
+fn pick<'a>(short: &'a MissCurve, long: Option<&'a MissCurve>, line_bytes: f64) -> &'a MissCurve {
+    long.filter(|_| line_bytes == MEASURED_BYTES)
+        .unwrap_or(short)
 }

@@ -67,6 +67,13 @@ pub struct PhaseSpec {
     /// Instruction misses per kilo-instruction with lines of 64 bytes at each of [`CURVE_KIB`];
     /// non-increasing.
     pub instruction_mpki: Vec<f64>,
+    /// Data misses with lines of 128 bytes, where they were measured; else they follow from
+    /// `data_mpki` and how much of the data is used in sequence.
+    #[serde(default)]
+    pub data_mpki_128: Option<Vec<f64>>,
+    /// Instruction misses with lines of 128 bytes, likewise.
+    #[serde(default)]
+    pub instruction_mpki_128: Option<Vec<f64>>,
     /// Overlap of long misses.
     pub mlp: MlpSpec,
     /// What prefetchers make of its misses.
@@ -120,6 +127,10 @@ pub struct CodeSpec {
     /// of branches.
     #[serde(default)]
     pub taken: Option<f64>,
+    /// Share of the taken branches whose instructions say where to, 0 to 1; where it is missing,
+    /// the traced programs' mean.
+    #[serde(default)]
+    pub direct: Option<f64>,
     /// Bytes per instruction; 4 where it is missing.
     #[serde(default)]
     pub bytes: Option<f64>,
@@ -140,6 +151,8 @@ pub const ILP_WINDOWS: [f64; 7] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0
 
 /// Mean of the traced programs (`traces/`): taken branches per branch.
 const TAKEN_SHARE: f64 = 0.55;
+/// Mean of the traced programs: share of taken branches that are direct.
+const DIRECT_SHARE: f64 = 0.8;
 /// Mean of the traced programs: share of the instructions in a window that wait for operands.
 const WAITING: f64 = 0.4;
 /// Bytes of an instruction where nothing says: always on POWER and Arm, about the mean on x86.
@@ -154,6 +167,11 @@ impl PhaseSpec {
     /// Taken branches per instruction.
     pub fn taken(&self) -> f64 {
         self.code.taken.unwrap_or(TAKEN_SHARE * self.mix.branch)
+    }
+
+    /// Taken branches per instruction whose targets are in the instructions.
+    pub fn taken_direct(&self) -> f64 {
+        self.taken() * self.code.direct.unwrap_or(DIRECT_SHARE)
     }
 
     /// Bytes of code per instruction.
@@ -224,7 +242,7 @@ impl ChainSpec {
     /// Cycles per instruction with the latencies for which chains are told: 1, of a load 4, of
     /// floating point 4, of a multiplication 3, of divisions 24 and 14.
     pub(crate) fn reference_latency(&self) -> f64 {
-        let short = self.plain + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
+        let short = self.plain + self.vector + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
         (short + 24.0 * self.divide + 14.0 * self.fp_divide).max(1e-3)
     }
 
@@ -232,12 +250,13 @@ impl ChainSpec {
     /// a third on average.
     fn of(mix: &MixSpec) -> Self {
         Self {
-            plain: 1.0 - mix.load - mix.fp,
+            plain: 1.0 - mix.load - mix.fp - mix.vector,
             load: mix.load,
             fp: mix.fp,
             multiply: 0.0,
             divide: 0.0,
             fp_divide: 0.0,
+            vector: mix.vector,
         }
     }
 }
@@ -274,7 +293,7 @@ pub struct IlpSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainSpec {
-    /// Integer, branch, store, vector and everything else that takes a cycle or so.
+    /// Integer, branch, store and everything else that takes a cycle or so.
     pub plain: f64,
     /// Loads.
     pub load: f64,
@@ -289,6 +308,9 @@ pub struct ChainSpec {
     /// Floating-point divisions and square roots.
     #[serde(default)]
     pub fp_divide: f64,
+    /// Moves and integer operations of vector registers.
+    #[serde(default)]
+    pub vector: f64,
 }
 
 /// Behaviour of branches.
@@ -312,6 +334,10 @@ pub struct BranchSpec {
     /// it is missing, what the instructions before it in a window take.
     #[serde(default)]
     pub resolution_cycles: Option<f64>,
+    /// The same where branches are predicted by global history without tags; `resolution_cycles`
+    /// where it is missing.
+    #[serde(default)]
+    pub gshare_resolution_cycles: Option<f64>,
 }
 
 /// Memory-level parallelism: long misses that overlap.

@@ -60,6 +60,14 @@ fn phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
     branch(&key("branch"), &p.branch, &p.mix, problems);
     curve(&key("data_mpki"), &p.data_mpki, problems);
     curve(&key("instruction_mpki"), &p.instruction_mpki, problems);
+    for (name, points) in [
+        ("data_mpki_128", &p.data_mpki_128),
+        ("instruction_mpki_128", &p.instruction_mpki_128),
+    ] {
+        if let Some(points) = points {
+            curve(&key(name), points, problems);
+        }
+    }
     problems.range(key("mlp.value"), p.mlp.value, 1.0, 1000.0);
     problems.range(key("mlp.window_exponent"), p.mlp.window_exponent, 0.0, 2.0);
     let prefetch = &p.prefetch;
@@ -116,6 +124,7 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
             ("multiply", chain.multiply),
             ("divide", chain.divide),
             ("fp_divide", chain.fp_divide),
+            ("vector", chain.vector),
         ];
         for (part, count) in parts {
             problems.range(format!("{key}.chain.{part}"), count, 0.0, 100.0);
@@ -139,6 +148,7 @@ fn code(key: &str, code: &CodeSpec, problems: &mut Problems) {
     optional(format!("{key}.taken"), code.taken, (0.0, 1.0), problems);
     optional(format!("{key}.bytes"), code.bytes, (1.0, 16.0), problems);
     let shares = [
+        ("direct", code.direct),
         ("sequential", code.sequential),
         ("vector_accesses", code.vector_accesses),
     ];
