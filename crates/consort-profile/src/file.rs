@@ -124,11 +124,13 @@ impl Figures {
         self.write_code(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(0.01, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
             self.ilp_text(),
+            shares(&self.near_uses[0]),
+            shares(&self.near_uses[1]),
             self.waiting.min(1.0),
             self.chain_text(),
             100.0 * ilp.error
@@ -279,6 +281,11 @@ impl Figures {
             .collect();
         texts.join(", ")
     }
+}
+
+fn shares(shares: &[f64]) -> String {
+    let texts: Vec<_> = shares.iter().map(|share| format!("{share:.4}")).collect();
+    texts.join(", ")
 }
 
 impl Profile {

@@ -5,7 +5,7 @@ use consort_ops::trace::{About, Recorder, Sampling, Trace};
 
 use crate::interval::{Interval, Intervals};
 use crate::measure::{
-    Counts, LATENCIES, MemoryFigures, Meters, Mispredictions, Mix, SCHEMES, WINDOWS,
+    Counts, LATENCIES, MemoryFigures, Meters, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
 };
 use crate::phases::phases;
 use crate::recorder::{Extent, Sink, Stage};
@@ -64,6 +64,8 @@ pub struct Figures {
     pub use_distance: f64,
     /// Mean distance from a load to the first use of what it loaded, instructions.
     pub load_use_distance: f64,
+    /// Shares of values used first after 1, 2, ... [`NEAR`] instructions: computed, and loaded.
+    pub near_uses: [[f64; NEAR]; 2],
     /// Mispredictions with each of [`PREDICTOR_KIB`](crate::measure::PREDICTOR_KIB), by scheme.
     pub mispredictions: Mispredictions,
     /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
@@ -85,6 +87,7 @@ impl Figures {
             mlp: counts.dataflow.mlp(),
             use_distance: counts.distances.mean(),
             load_use_distance: counts.distances.mean_of_loads(),
+            near_uses: counts.distances.near(),
             mispredictions: counts.mispredictions,
             memory: counts.memory.figures(),
             chain: chain(counts),

@@ -17,12 +17,19 @@ pub struct Distances {
 pub struct DistanceCounts {
     values: [u64; 2],
     loaded: [u64; 2],
+    /// Values used first after 1, 2, ... [`NEAR`] instructions, and all that were written; the
+    /// same of loads.
+    near: [[u64; NEAR + 1]; 2],
 }
+
+/// Distances that are told apart, instructions.
+pub const NEAR: usize = 8;
 
 impl Tally for DistanceCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.values.merge(&other.values, with);
         self.loaded.merge(&other.loaded, with);
+        self.near.merge(&other.near, with);
     }
 }
 
@@ -31,6 +38,16 @@ impl DistanceCounts {
     #[must_use]
     pub fn mean(&self) -> f64 {
         mean(self.values)
+    }
+
+    /// Shares of the values that are used first after 1, 2, ... [`NEAR`] instructions; of all that
+    /// are computed, and of all that are loaded.
+    #[must_use]
+    pub fn near(&self) -> [[f64; NEAR]; 2] {
+        self.near.map(|counts| {
+            let all = counts[NEAR].max(1) as f64;
+            std::array::from_fn(|at| counts[at] as f64 / all)
+        })
     }
 
     /// Mean distance of values that were loaded, instructions.
@@ -66,14 +83,19 @@ impl Distances {
                 self.used((self.instruction - at).min(Self::MOST), is_loaded);
             }
         }
+        let is_load = op.kind == Kind::Load;
         for register in op.targets.into_iter().flatten() {
-            self.written[register.index()] = Some((self.instruction, op.kind == Kind::Load));
+            self.written[register.index()] = Some((self.instruction, is_load));
+            self.counts.near[usize::from(is_load)][NEAR] += 1;
         }
     }
 
     fn used(&mut self, distance: u64, is_loaded: bool) {
         // A value that is made and used within one instruction is never waited for elsewhere.
         let distance = distance.max(1);
+        if distance <= NEAR as u64 {
+            self.counts.near[usize::from(is_loaded)][distance as usize - 1] += 1;
+        }
         self.counts.values.add(&[distance, 1]);
         if is_loaded {
             self.counts.loaded.add(&[distance, 1]);

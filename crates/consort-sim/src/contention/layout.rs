@@ -293,21 +293,26 @@ fn tight_ports(settings: &[Setting<'_>], members: &[usize]) -> Vec<PortLimit> {
 
 fn caches(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<SharedCache> {
     let domains = chip.domains();
+    let line = f64::from(chip.spec().memory.line_bytes);
     let mut all = Vec::new();
     first_level(chip, running, places, &mut all);
     for members in by(domains.l2s, places, |p| p.l2) {
         if let Some(l2) = &chip.core_spec(places[members[0]]).l2 {
-            all.push(unified(1, l2.size_kib * KIB, running, &members));
+            all.push(unified((1, l2.size_kib * KIB, line), running, &members));
         }
     }
     let llc = &chip.spec().llc;
     for members in by(domains.llcs, places, |p| p.llc) {
-        all.push(unified(2, llc.size_kib * KIB, running, &members));
+        all.push(unified((2, llc.size_kib * KIB, line), running, &members));
     }
     if llc.remote_latency_ns.is_some() {
         let regions = (domains.llcs / domains.packages.max(1)) as f64;
         for members in by(domains.packages, places, |p| p.package) {
-            all.push(unified(3, llc.size_kib * KIB * regions, running, &members));
+            all.push(unified(
+                (3, llc.size_kib * KIB * regions, line),
+                running,
+                &members,
+            ));
         }
     }
     all
@@ -337,12 +342,16 @@ fn first_level(chip: &Chip, running: &[Running<'_>], places: &[Place], all: &mut
 }
 
 /// A cache for data and instructions.
-fn unified(level: usize, bytes: f64, running: &[Running<'_>], members: &[usize]) -> SharedCache {
+fn unified(
+    (level, bytes, line_bytes): (usize, f64, f64),
+    running: &[Running<'_>],
+    members: &[usize],
+) -> SharedCache {
     let mut all = users(running, members, false);
     let with_code: Vec<usize> = members
         .iter()
         .copied()
-        .filter(|&i| !running[i].demand.phase.code.is_flat_zero())
+        .filter(|&i| !running[i].demand.phase.code_for(line_bytes).is_flat_zero())
         .collect();
     all.extend(users(running, &with_code, true));
     SharedCache {

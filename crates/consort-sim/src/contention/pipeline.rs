@@ -203,7 +203,7 @@ impl Setting<'_> {
         self.sets = Sets::of_ways(self.core.l1i.ways);
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
-            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.all);
+            self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.ports);
         }
         self
     }
@@ -424,16 +424,17 @@ impl Setting<'_> {
     }
 
     fn in_order(&self, held: &Held, terms: &mut Terms) {
-        terms.active = 1.0 / self.limits.all;
+        let (dispatch, ports) = (1.0 / self.limits.dispatch, 1.0 / self.limits.ports);
         let dependences = if held.unit_wait == [0.0; CLASSES] {
             self.undisturbed
         } else {
-            self.dependences(&held.unit_wait, terms.active)
+            self.dependences(&held.unit_wait, ports)
         };
-        let (dispatch, ports) = (1.0 / self.limits.dispatch, 1.0 / self.limits.ports);
         terms.base = dispatch + dependences;
         terms.units = ports - dispatch;
-        terms.fetch = terms.active - ports;
+        // While an instruction waits for an operand, fetch goes on.
+        terms.fetch = (1.0 / self.limits.all - ports - dependences).max(0.0);
+        terms.active = ports + terms.fetch;
         (terms.l2, terms.llc) = self.hits(&terms.misses, 1.0 / terms.mlp);
         terms.stall += dependences + terms.l2 + terms.llc;
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
@@ -462,18 +463,25 @@ impl Setting<'_> {
     /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
     fn waiting(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
         const LOAD_STORE: usize = 2;
-        let distance = self.use_distance();
-        let hidden = distance * time;
+        let ilp = &self.demand.phase.spec.ilp;
         let mut sum = (0.0, 0.0);
         for (class, (unit, queue)) in self.units.iter().zip(queues).enumerate() {
-            let (share, latency) = match class {
-                LOAD_STORE => (self.mix().load, self.core.l1d.latency_cycles),
-                _ => (unit.operations, unit.latency),
+            let (share, latency, uses) = match class {
+                LOAD_STORE => (
+                    self.mix().load,
+                    self.core.l1d.latency_cycles,
+                    &ilp.load_uses,
+                ),
+                _ => (unit.operations, unit.latency, &ilp.uses),
             };
-            let late = (latency + queue - 1.0).max(0.0);
-            let gone = exp(-late / hidden);
-            sum.0 += share * (late - hidden * (1.0 - gone));
-            sum.1 += share * distance * (1.0 - gone - late / hidden * gone);
+            // Whoever comes next would be issued this much later anyway.
+            let late = (latency + queue - 1.0 / self.limits.ports).max(0.0);
+            let (wait, slope) = match uses {
+                Some(uses) => measured_wait(uses, late, time),
+                None => exponential_wait(self.use_distance(), late, time),
+            };
+            sum.0 += share * wait;
+            sum.1 += share * slope;
         }
         sum
     }
@@ -487,7 +495,7 @@ impl Setting<'_> {
     /// the chip does not count them.
     pub(super) fn in_order_cycles(&self) -> f64 {
         if self.counts_in_order {
-            1.0 / self.limits.all + self.undisturbed
+            (1.0 / self.limits.ports + self.undisturbed).max(1.0 / self.limits.all)
         } else {
             0.0
         }
@@ -561,4 +569,28 @@ impl Setting<'_> {
         let fp = &self.units[FP];
         cpi * (1.0 - exp(-fp.operations * fp.latency / cpi))
     }
+}
+
+/// Mean wait for a value that is `late` cycles late and used first at a distance that is
+/// distributed exponentially around `distance` instructions of `time` cycles; and its slope.
+fn exponential_wait(distance: f64, late: f64, time: f64) -> (f64, f64) {
+    let hidden = distance * time;
+    let gone = exp(-late / hidden);
+    let slope = distance * (1.0 - gone - late / hidden * gone);
+    (late - hidden * (1.0 - gone), slope)
+}
+
+/// The same with the shares of values that are used first 1, 2, ... instructions later.
+fn measured_wait(uses: &[f64], late: f64, time: f64) -> (f64, f64) {
+    let mut sum = (0.0, 0.0);
+    for (share, distance) in uses.iter().zip(1..) {
+        // At distance 1 the very next instruction waits all of it.
+        let between = f64::from(distance - 1);
+        let wait = late - between * time;
+        if wait > 0.0 {
+            sum.0 += share * wait;
+            sum.1 += share * between;
+        }
+    }
+    sum
 }

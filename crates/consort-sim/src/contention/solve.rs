@@ -488,7 +488,7 @@ fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
 
 /// Code that fits the smallest cache has no stream beyond the L1: it is simply there.
 fn first_held(setting: &Setting<'_>) -> Held {
-    let small = if setting.demand.phase.code.is_flat_zero() {
+    let small = if setting.code_curve.is_flat_zero() {
         CURVE_KIB[0] * KIB
     } else {
         0.0

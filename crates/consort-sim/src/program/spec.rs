@@ -144,6 +144,8 @@ pub struct CodeSpec {
     pub vector_accesses: Option<f64>,
 }
 
+/// Distances from a value to its first use that are told apart, instructions.
+pub const NEAR_USES: usize = 8;
 /// Sizes of predictors for which mispredictions are measured, KiB.
 pub const PREDICTOR_KIB: [f64; 5] = [4.0, 8.0, 16.0, 32.0, 64.0];
 /// Windows for which ILP is measured, instructions.
@@ -274,6 +276,13 @@ pub struct IlpSpec {
     /// Mean distance from a value to its first use, instructions: how far an in-order pipe gets
     /// before it must wait.
     pub use_distance: f64,
+    /// Shares of the values that are computed and used first 1, 2, ... 8 instructions later, where
+    /// they were measured; else distances are distributed exponentially around `use_distance`.
+    #[serde(default)]
+    pub uses: Option<[f64; NEAR_USES]>,
+    /// The same of values that are loaded.
+    #[serde(default)]
+    pub load_uses: Option<[f64; NEAR_USES]>,
     /// ILP in windows of each of [`ILP_WINDOWS`], where it was measured; it comes before the law.
     #[serde(default)]
     pub measured: Option<[f64; ILP_WINDOWS.len()]>,

@@ -107,6 +107,18 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
     problems.range(format!("{key}.b"), ilp.b, 0.0, 1.0);
     problems.range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
     optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
+    for (name, shares) in [("uses", ilp.uses), ("load_uses", ilp.load_uses)] {
+        let shares = shares.unwrap_or_default();
+        for (i, share) in shares.iter().enumerate() {
+            problems.range(format!("{key}.{name}[{i}]"), *share, 0.0, 1.0);
+        }
+        let sum: f64 = shares.iter().sum();
+        problems.require(
+            sum <= 1.0 + ROUNDING,
+            format!("{key}.{name}"),
+            format!("sums to {sum}; expected at most 1"),
+        );
+    }
     let measured = ilp.measured.unwrap_or([1.0; ILP_WINDOWS.len()]);
     for (i, point) in measured.iter().enumerate() {
         problems.range(format!("{key}.measured[{i}]"), *point, 0.01, 2000.0);
