@@ -90,6 +90,16 @@ impl PortSet {
         self.per_pu * threads as f64 + self.per_half * halves + self.per_core
     }
 
+    /// Whether a work is among them.
+    pub(crate) fn has(&self, work: usize) -> bool {
+        self.works >> work & 1 == 1
+    }
+
+    /// Whether several threads can want the same of its ports.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.per_half + self.per_core > 0.0
+    }
+
     /// Whether threads of the two halves have ports of their own.
     pub(crate) fn has_halves(&self) -> bool {
         self.per_half > 0.0

@@ -1,13 +1,14 @@
 //! Who shares what, for one set of running threads.
 
 use super::buffers::{buffers, window};
+use super::core_model::PortSet;
 use super::dispatch::{FETCH, RESOURCES, SLOTS, Supply};
 use super::misses::Sets;
 use super::needs::Needs;
 use super::pipeline::{Alone, Limits, Prefetching, Setting};
 use super::stations::Station;
 use super::types::Running;
-use super::units::unit_use;
+use super::units::{CLASSES, UnitQueue, unit_use};
 use crate::chip::{Chip, KIB, Place};
 use crate::machine::{PrefetchScope, Scope, SmtMode};
 use crate::program::Lines;
@@ -23,6 +24,8 @@ pub(crate) struct SharedCache {
     pub(crate) bytes: f64,
     /// Level: 0 for L1 to 3 for all LLC domains of a package together.
     pub(crate) level: usize,
+    /// Number of the capacity, where one cache stands for several; see [`Sets`].
+    pub(crate) part: usize,
     /// Who brings lines in.
     pub(crate) users: Vec<CacheUser>,
 }
@@ -58,6 +61,8 @@ pub(crate) struct Sharing<'a> {
     pub(crate) cores: Vec<Vec<usize>>,
     /// What each of those cores has to give.
     pub(crate) supplies: Vec<Supply>,
+    /// Ports that the threads of each of those cores wait for; none where one runs alone.
+    pub(crate) unit_queues: Vec<Vec<UnitQueue>>,
     /// Caches that run any thread, L1 first.
     pub(crate) caches: Vec<SharedCache>,
     /// Branch predictors: threads, and KiB.
@@ -91,6 +96,8 @@ impl<'a> Sharing<'a> {
             .iter()
             .map(|members| supply(&mut settings, members))
             .collect();
+        let queues = cores.iter().map(|members| unit_queues(&settings, members));
+        let unit_queues = queues.collect();
         let stations = stations(chip, running, &places);
         let mut visits = vec![Vec::new(); running.len()];
         for (at, station) in stations.iter().enumerate() {
@@ -100,6 +107,7 @@ impl<'a> Sharing<'a> {
         }
         Self {
             supplies,
+            unit_queues,
             visits,
             caches: caches(chip, running, &places),
             predictors: predictors(&settings, running, &cores),
@@ -261,8 +269,41 @@ fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply {
     }
 }
 
+/// For each class of operations the ports that are likeliest to be taken, in each half of the core.
+fn unit_queues(settings: &[Setting<'_>], members: &[usize]) -> Vec<UnitQueue> {
+    /// Classes in the order of [`unit_use`], as positions in [`WORKS`](super::core_model::WORKS).
+    const WORK_OF: [usize; CLASSES] = [0, 1, 3, 5, 2];
+    if members.len() < 2 {
+        return Vec::new();
+    }
+    let limits = port_limits(settings, members);
+    let mut queues = Vec::new();
+    for (class, work) in WORK_OF.into_iter().enumerate() {
+        for half in 0..2 {
+            let of_class = |limit: &&PortLimit<'_>| limit.half == half && limit.set.has(work);
+            let fullest = limits.iter().filter(of_class);
+            let Some(limit) = fullest.max_by(|a, b| a.load.total_cmp(&b.load)) else {
+                continue;
+            };
+            let used_by = |i: &usize| limit.used.iter().find(|(j, _)| j == i);
+            let used = members
+                .iter()
+                .map(|i| used_by(i).map_or(0.0, |(_, used)| *used));
+            queues.push(UnitQueue {
+                class,
+                ports: limit.ports,
+                used: used.collect(),
+            });
+        }
+    }
+    queues
+}
+
 /// Ports that some threads use together.
-struct PortLimit {
+struct PortLimit<'a> {
+    set: &'a PortSet,
+    /// Number of the core's half, 0 where it has none.
+    half: usize,
     ports: f64,
     /// Port cycles per instruction of each thread that uses them.
     used: Vec<(usize, f64)>,
@@ -271,10 +312,18 @@ struct PortLimit {
 }
 
 /// Ports that threads could exhaust together, those that they would exhaust most first.
-fn tight_ports(settings: &[Setting<'_>], members: &[usize]) -> Vec<PortLimit> {
+fn tight_ports<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
+    let mut limits = port_limits(settings, members);
+    limits.retain(|limit| limit.load > 1.0);
+    limits.sort_by(|a, b| b.load.total_cmp(&a.load));
+    limits
+}
+
+/// Ports that threads use together.
+fn port_limits<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
     let model = settings[members[0]].model;
     let mut limits = Vec::new();
-    for set in &model.ports {
+    for set in model.ports.iter().filter(|set| set.is_shared()) {
         let halves = if set.has_halves() { 2 } else { 1 };
         for half in 0..halves {
             let of_half: Vec<usize> = members.iter().copied().skip(half).step_by(halves).collect();
@@ -283,11 +332,15 @@ fn tight_ports(settings: &[Setting<'_>], members: &[usize]) -> Vec<PortLimit> {
             let wanted = used.iter().map(|&(i, used)| used * settings[i].limits.all);
             let ports = set.together(of_half.len());
             let load = wanted.sum::<f64>() / ports;
-            limits.push(PortLimit { ports, used, load });
+            limits.push(PortLimit {
+                set,
+                half,
+                ports,
+                used,
+                load,
+            });
         }
     }
-    limits.retain(|limit| limit.load > 1.0);
-    limits.sort_by(|a, b| b.load.total_cmp(&a.load));
     limits
 }
 
@@ -332,11 +385,23 @@ fn first_level(chip: &Chip, running: &[Running<'_>], places: &[Place], all: &mut
         for members in groups(running.len(), |i| Some(owner(i))) {
             let core = chip.core_spec(places[members[0]]);
             let cache = if code { &core.l1i } else { &core.l1d };
-            all.push(SharedCache {
-                bytes: cache.size_kib * KIB,
-                level: 0,
-                users: users(running, &members, code),
-            });
+            let capacities: Vec<f64> = if code {
+                Sets::of_ways(cache.ways).capacities().collect()
+            } else {
+                vec![1.0]
+            };
+            let users = users(running, &members, code);
+            all.extend(
+                capacities
+                    .into_iter()
+                    .enumerate()
+                    .map(|(part, share)| SharedCache {
+                        bytes: cache.size_kib * KIB * share,
+                        level: 0,
+                        part,
+                        users: users.clone(),
+                    }),
+            );
         }
     }
 }
@@ -357,6 +422,7 @@ fn unified(
     SharedCache {
         bytes,
         level,
+        part: 0,
         users: all,
     }
 }

@@ -59,7 +59,10 @@ impl Setting<'_> {
         let data = falling(self.data_curve, held.data, self.demand.intensity);
         let data = data.map(|misses| misses * self.data_lines.misses);
         let mut code = falling(self.code_curve, held.code, 1.0);
-        code[0] = self.sets.misses(self.code_curve, held.code[0]).max(code[1]);
+        code[0] = self
+            .sets
+            .misses(self.code_curve, held.code_l1i)
+            .max(code[1]);
         let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
         let spec = &phase.spec;
         let coverage = self.coverage();
@@ -101,7 +104,10 @@ impl Setting<'_> {
 /// that the cache acts as if its capacity were `C/A` times a Gamma distributed number of mean A.
 /// Three points of the log-normal distribution with the same mean and variance stand for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Sets([(f64, f64); 3]);
+pub(crate) struct Sets([(f64, f64); SETS]);
+
+/// Points of their distribution.
+pub(crate) const SETS: usize = 3;
 
 impl Sets {
     pub(super) fn of_ways(ways: u32) -> Self {
@@ -111,10 +117,15 @@ impl Sets {
         Self(points.map(|(x, weight)| (exp(x - 0.5 * variance), weight)))
     }
 
-    /// Misses per instruction in so many bytes.
-    fn misses(&self, curve: &MissCurve, bytes: f64) -> f64 {
-        let each = self.0.iter();
-        let mpki = each.map(|(capacity, weight)| weight * curve.mpki(bytes * capacity));
+    /// What the sets act like, as shares of the capacity.
+    pub(super) fn capacities(&self) -> impl Iterator<Item = f64> {
+        self.0.into_iter().map(|(capacity, _)| capacity)
+    }
+
+    /// Misses per instruction, given what a thread holds where the sets act like each.
+    fn misses(&self, curve: &MissCurve, held: [f64; SETS]) -> f64 {
+        let each = self.0.iter().zip(held);
+        let mpki = each.map(|((_, weight), bytes)| weight * curve.mpki(bytes));
         mpki.sum::<f64>() / 1000.0
     }
 }

@@ -14,7 +14,7 @@
 use super::buffers::{Buffers, window};
 use super::core_model::CoreModel;
 use super::dispatch::RESOURCES;
-use super::misses::{Misses, Sets};
+use super::misses::{Misses, SETS, Sets};
 use super::needs::Needs;
 use super::types::Demand;
 use super::units::{CLASSES, FP, UnitUse};
@@ -139,6 +139,8 @@ pub(crate) struct Held {
     pub(crate) data: [f64; 4],
     /// Bytes of code, as its curve counts them, in L1I, L2, LLC, and over all LLC domains.
     pub(crate) code: [f64; 4],
+    /// Bytes of code in the L1I, where its sets act like each of [`Sets`].
+    pub(crate) code_l1i: [f64; SETS],
     /// Window, instructions.
     pub(crate) window: f64,
     /// Branch predictor, KiB.

@@ -117,8 +117,6 @@ struct State<'a> {
     visitors: Vec<Visitor>,
     /// Memory for the pressures on a window.
     pressures: Vec<Pressure>,
-    /// Memory for the loads on a class of units.
-    loads: Vec<f64>,
 }
 
 impl<'a> State<'a> {
@@ -138,7 +136,6 @@ impl<'a> State<'a> {
             bytes: Vec::new(),
             visitors: Vec::new(),
             pressures: Vec::new(),
-            loads: Vec::new(),
         };
         state.first_guess(sharing);
         state
@@ -150,7 +147,7 @@ impl<'a> State<'a> {
             for user in &cache.users {
                 let lines = sharing.settings[user.thread].lines(user.code);
                 let bytes = cache.bytes / lines.space;
-                self.hold(cache.level, user.thread, user.code, bytes);
+                self.hold((cache.level, cache.part), user.thread, user.code, bytes);
             }
         }
         for (i, setting) in sharing.settings.iter().enumerate() {
@@ -169,9 +166,11 @@ impl<'a> State<'a> {
 
     /// Notes what a thread holds, in bytes of its curve, of which lines longer than the curve's
     /// take more. Levels that a chip lacks hold nothing; misses fall with the largest level below.
-    fn hold(&mut self, level: usize, i: usize, code: bool, bytes: f64) {
+    fn hold(&mut self, (level, part): (usize, usize), i: usize, code: bool, bytes: f64) {
         let held = &mut self.held[i];
-        if code {
+        if code && level == 0 {
+            held.code_l1i[part] = bytes;
+        } else if code {
             held.code[level] = bytes;
         } else {
             held.data[level] = bytes;
@@ -217,7 +216,12 @@ impl<'a> State<'a> {
             } else {
                 f64::INFINITY
             };
-            self.hold(cache.level, user.thread, user.code, bytes.min(most));
+            self.hold(
+                (cache.level, cache.part),
+                user.thread,
+                user.code,
+                bytes.min(most),
+            );
         }
         self.bytes = held;
     }
@@ -254,8 +258,12 @@ impl<'a> State<'a> {
         pressures.clear();
         let each = members.iter();
         pressures.extend(each.map(|&i| self.pressure(sharing, i).of(use_of(i).per_instruction)));
+        let most: f64 = members.iter().map(|&i| use_of(i).own).sum();
         for (k, &i) in members.iter().enumerate() {
-            let entries = shared(pool, pressures, k).min(use_of(i).own);
+            let own = use_of(i).own;
+            // What the others may not have is there for this one.
+            let left = (pool - (most - own)).clamp(0.0, own);
+            let entries = shared(pool, pressures, k).clamp(left, own);
             let window = use_of(i).window(entries).max(1.0);
             self.held[i].window = self.held[i].window.min(window);
         }

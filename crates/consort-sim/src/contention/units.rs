@@ -1,24 +1,29 @@
 //! What a mix of instructions asks of a core's functional units.
 
-use crate::machine::{CoreSpec, Scope, UnitSpec};
+use crate::machine::{CoreSpec, UnitSpec};
 use crate::program::MixSpec;
 
 /// Classes of units.
 pub(crate) const CLASSES: usize = 5;
+
+/// Ports that operations of one class wait for.
+#[derive(Clone, Debug)]
+pub(crate) struct UnitQueue {
+    /// The class.
+    pub(crate) class: usize,
+    /// How many ports there are.
+    pub(crate) ports: f64,
+    /// Port cycles per instruction of each of the core's threads; 0 of those that have others.
+    pub(crate) used: Vec<f64>,
+}
 
 /// A thread's use of one class of units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct UnitUse {
     /// Operations per instruction.
     pub(crate) operations: f64,
-    /// The units.
-    pub(crate) count: f64,
-    /// Cycles until a unit takes the next operation.
-    pub(crate) interval: f64,
     /// Cycles from operands to result.
     pub(crate) latency: f64,
-    /// Whether co-runners use the same ones.
-    pub(crate) shared: bool,
 }
 
 /// Index of the floating-point units among the classes.
@@ -31,10 +36,7 @@ pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitUse; CLASSES] {
     let fp = mix.fp + if u.vector.is_none() { mix.vector } else { 0.0 };
     let of = |operations: f64, spec: &UnitSpec| UnitUse {
         operations,
-        count: f64::from(spec.count),
-        interval: spec.interval_cycles,
         latency: spec.latency_cycles,
-        shared: spec.per == Scope::Core,
     };
     let optional = |operations: f64, spec: Option<&UnitSpec>| match spec {
         Some(spec) => of(operations, spec),

@@ -1,36 +1,67 @@
-//! Functional units that the threads of a core share.
+//! Functional units that the threads of a core share: what operations wait for co-runners'.
 
 use super::State;
 use crate::contention::layout::Sharing;
-use crate::contention::units::CLASSES;
+use crate::contention::units::{CLASSES, UnitQueue};
+use crate::math::pow;
+
+/// Utilisation beyond which a queue is not followed: rates are limited before.
+const FULL: f64 = 0.95;
 
 impl State<'_> {
-    /// Operations wait for co-runners' operations on shared units: `ρI/(2(1−ρ))` cycles over
-    /// the class's units, with ρ the co-runners' utilisation and I the issue interval.
+    /// Cycles that an operation waits for its ports more than if its thread ran alone.
     pub(super) fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
-        const FULL: f64 = 0.95;
-        for members in &sharing.cores {
-            // Nobody waits for operations of its own.
-            if members.len() == 1 {
-                continue;
-            }
-            for u in 0..CLASSES {
-                self.loads.clear();
-                self.loads.extend(members.iter().map(|&i| {
-                    let unit = &sharing.settings[i].units[u];
-                    let ipc = self.guess[i].active * self.rate[i];
-                    ipc * unit.operations * unit.interval / unit.count
-                }));
-                let all: f64 = self.loads.iter().sum();
-                for (&i, load) in members.iter().zip(&self.loads) {
-                    let unit = &sharing.settings[i].units[u];
-                    if unit.shared {
-                        let others = (all - load).clamp(0.0, FULL);
-                        let wait = others * unit.interval / (2.0 * (1.0 - others) * unit.count);
-                        self.held[i].unit_wait[u] = wait;
-                    }
-                }
+        for (members, queues) in sharing.cores.iter().zip(&sharing.unit_queues) {
+            for queue in queues {
+                self.wait_for_ports(members, queue);
             }
         }
+    }
+
+    fn wait_for_ports(&mut self, members: &[usize], queue: &UnitQueue) {
+        let load = |at: usize| {
+            let i = members[at];
+            let per_cycle = self.guess[i].active * self.rate[i];
+            per_cycle * queue.used[at] / queue.ports
+        };
+        let all: f64 = (0..members.len()).map(load).sum();
+        for (at, &i) in members.iter().enumerate() {
+            // Threads of the core's other half use none of these ports.
+            if queue.used[at] > 0.0 {
+                let more = wait(all, queue.ports) - wait(load(at), queue.ports);
+                self.held[i].unit_wait[queue.class] = more.max(0.0);
+            }
+        }
+        const { assert!(CLASSES == 5) };
+    }
+}
+
+/// Mean wait for one of so many ports that are taken for a cycle each, cycles (Sakasegawa, Annals
+/// of the Institute of Statistical Mathematics 29, 1977, with constant times of service).
+fn wait(utilisation: f64, ports: f64) -> f64 {
+    let used = utilisation.min(FULL);
+    if used <= 0.0 {
+        return 0.0;
+    }
+    let exponent = (2.0 * (ports + 1.0)).sqrt() - 1.0;
+    0.5 * pow(used, exponent) / (ports * (1.0 - used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_port_waits_as_a_queue_of_constant_service_does() {
+        // M/D/1: ρ/(2(1 − ρ)).
+        for used in [0.1, 0.5, 0.9] {
+            assert!((wait(used, 1.0) - used / (2.0 * (1.0 - used))).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn more_ports_of_the_same_utilisation_wait_less() {
+        assert!(wait(0.8, 4.0) < wait(0.8, 2.0));
+        assert!(wait(0.8, 2.0) < wait(0.8, 1.0));
     }
 }
