@@ -1,6 +1,6 @@
 //! What an instruction of a thread needs of its core, on average: slots, turns of fetch, ports.
 
-use super::core_model::{CoreModel, PerWork, WORKS};
+use super::core_model::{CoreModel, PerWork};
 use crate::machine::tables::FrontTables;
 use crate::program::PhaseSpec;
 
@@ -53,10 +53,7 @@ fn works(model: &CoreModel, phase: &PhaseSpec) -> PerWork {
         vector_stores,
     ];
     let operations = phase.operations();
-    core::array::from_fn(|at: usize| {
-        const { assert!(WORKS.len() == 9) };
-        shares[at] * operations * model.intervals[at]
-    })
+    core::array::from_fn(|at: usize| shares[at] * operations * model.intervals[at])
 }
 
 /// Cycles of dispatch per instruction. A group takes so many branches, and other operations in
@@ -79,20 +76,86 @@ fn dispatch_turns(model: &CoreModel, phase: &PhaseSpec, width: f64) -> f64 {
 ///
 /// A cycle brings at most so many operations from one aligned block of code and ends at a taken
 /// branch. From one taken branch to the next, code of B bytes lies in `1 + (B − 1)/block` blocks on
-/// average, and a block with more operations than a cycle brings takes more cycles.
+/// average, of which the first and the last are used in part.
 fn fetch_turns(front: &FrontTables, phase: &PhaseSpec) -> f64 {
     let (block, width) = match front.op_cache {
         Some(cache) => (DECODED_BYTES, f64::from(cache.width)),
         None => (f64::from(front.fetch_bytes), f64::from(front.fetch_width)),
     };
-    let taken = phase.taken().max(1e-3);
+    let taken = phase.taken().max(RAREST);
     let bytes = phase.code_bytes() / taken;
     let blocks = 1.0 + (bytes - 1.0).max(0.0) / block;
-    let fill = phase.operations() / taken / blocks / width;
-    taken * blocks * whole_cycles(fill)
+    let fill = phase.operations() * block / phase.code_bytes() / width;
+    let (whole, parts) = ((blocks - 2.0).max(0.0), blocks.min(2.0));
+    taken * (whole * whole_block(fill) + parts * part_of_block(fill))
 }
 
-/// Mean number of whole cycles for work of `fill` cycles that varies about as much as its mean.
-fn whole_cycles(fill: f64) -> f64 {
-    (fill + 0.5).max(1.0)
+/// Taken branches per instruction, at least: where there are none, runs are long.
+const RAREST: f64 = 1e-4;
+
+/// Mean cycles for a block of `fill` cycles' worth of operations: one if it fits; beyond that, half
+/// a cycle is lost on average, as operations per block vary.
+fn whole_block(fill: f64) -> f64 {
+    if fill < 1.5 {
+        1.0 + 2.0 * (fill - 1.0).max(0.0)
+    } else {
+        fill + 0.5
+    }
+}
+
+/// The same for a part of a block, of which any size is equally likely.
+fn part_of_block(fill: f64) -> f64 {
+    let beyond = (fill - 1.0).max(0.0);
+    1.0 + beyond * beyond / fill.max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::presets;
+    use crate::program::ProgramSpec;
+
+    fn phase(change: impl FnOnce(&mut PhaseSpec)) -> PhaseSpec {
+        let program = include_str!("../../tests/small/program.toml");
+        let mut program: ProgramSpec = toml::from_str(program).unwrap();
+        change(&mut program.phases[0]);
+        program.phases.swap_remove(0)
+    }
+
+    fn needs(machine: &str, phase: &PhaseSpec) -> Needs {
+        let spec = presets::find(machine).unwrap();
+        let core = spec.core_types.values().next().unwrap();
+        Needs::new(&CoreModel::new(core), phase, core.dispatch_width)
+    }
+
+    #[test]
+    fn straight_code_is_fetched_block_by_block() {
+        // Blocks of 32 bytes, eight instructions per cycle.
+        let straight = phase(|p| {
+            p.code.taken = Some(0.0);
+            p.code.bytes = Some(4.0);
+        });
+        let turns = needs("power8", &straight).fetch_turns;
+        assert!((turns - 1.0 / 8.0).abs() < 1e-3, "{turns}");
+    }
+
+    #[test]
+    fn every_taken_branch_ends_a_turn() {
+        let with = |taken: f64| {
+            let phase = phase(|p| p.code.taken = Some(taken));
+            needs("power8", &phase).fetch_turns
+        };
+        // Ten instructions of four bytes in a row lie in 2.2 blocks.
+        assert!((with(0.1) - 0.1 * (1.0 + 39.0 / 32.0)).abs() < 1e-9);
+        assert!(with(0.2) > with(0.1) && with(1.0) >= 1.0);
+    }
+
+    #[test]
+    fn groups_end_with_their_branches() {
+        // Six slots, two of them for branches alone.
+        let plain = needs("power7", &phase(|p| p.mix.branch = 0.0)).dispatch_turns;
+        assert_eq!(plain, 1.0 / 4.0);
+        let third = needs("power7", &phase(|p| p.mix.branch = 1.0 / 3.0)).dispatch_turns;
+        assert!((third - 1.0 / 6.0).abs() < 1e-12, "{third}");
+    }
 }
