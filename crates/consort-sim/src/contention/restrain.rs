@@ -37,7 +37,7 @@ fn slow_down(rates: &mut ThreadRates, load: f64) {
 }
 
 /// Use of the fullest resource of each thread's core, 1 when it is full.
-fn core_loads(sharing: &Sharing<'_>, rates: &[ThreadRates]) -> Vec<f64> {
+pub(super) fn core_loads(sharing: &Sharing<'_>, rates: &[ThreadRates]) -> Vec<f64> {
     let mut loads = vec![0.0; rates.len()];
     for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
         let mut used = [0.0; RESOURCES];

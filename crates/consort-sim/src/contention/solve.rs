@@ -9,7 +9,7 @@ use super::caches::{Stream, divide};
 use super::dispatch::{Claim, MAX_WAYS, share};
 use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
-use super::restrain::restrain;
+use super::restrain::{core_loads, restrain};
 use super::stations::{Visitor, wait};
 use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
 use super::window::{Pressure, shared};
@@ -47,6 +47,12 @@ impl Solver {
     /// The chip.
     pub fn chip(&self) -> &Chip {
         &self.chip
+    }
+
+    /// Use of the fullest resource of each thread's core, 1 when it is full: dispatch slots, turns
+    /// of fetch, ports that its threads share.
+    pub fn core_use(&self, running: &[Running<'_>], solution: &Solution) -> Vec<f64> {
+        core_loads(&Sharing::new(&self.chip, running), &solution.threads)
     }
 
     /// The rates of all running threads.
@@ -89,6 +95,11 @@ struct Guess {
     active: f64,
     /// Share of time in which it waits for memory.
     waits: f64,
+    /// Share of time in which it dispatches instructions of a wrong path.
+    wrong_path: f64,
+    /// Share of time in which it fetches and has nothing to dispatch yet: from a mispredicted
+    /// branch's fetch to its dispatch, and from its result until what follows is dispatched.
+    refills: f64,
     /// Waiting for locks, s per instruction.
     lock_s: f64,
 }
@@ -157,7 +168,7 @@ impl<'a> State<'a> {
                 time_s: cpi / setting.hz,
                 active: terms.active / cpi,
                 waits: terms.memory / cpi,
-                lock_s: 0.0,
+                ..Guess::default()
             };
             self.terms[i] = terms;
             self.rate[i] = 1.0 / terms.active;
@@ -288,8 +299,8 @@ impl<'a> State<'a> {
                 *claim = Claim {
                     rate: 1.0 / self.terms[i].active,
                     active: self.guess[i].active,
-                    wrong_path: self.wrong_path(sharing, i),
-                    refills: self.refills(sharing, i),
+                    wrong_path: self.guess[i].wrong_path,
+                    refills: self.guess[i].refills,
                     per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
                     use_of: sharing.settings[i].use_of,
                 };
@@ -318,24 +329,6 @@ impl<'a> State<'a> {
             return 0.0;
         }
         terms.wrong_path * (1.0 - exp(-lost / terms.wrong_path))
-    }
-
-    /// Share of time in which a thread dispatches instructions of a wrong path.
-    fn wrong_path(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
-        let cycles = self.guess[i].time_s * sharing.settings[i].hz;
-        ((self.terms[i].wrong_path - self.absorbed(i)) / cycles)
-            .min(1.0 - self.guess[i].active)
-            .max(0.0)
-    }
-
-    /// Share of time in which a thread fetches and has nothing to dispatch yet: from a mispredicted
-    /// branch's fetch to its dispatch, and from its result until what follows is dispatched.
-    fn refills(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
-        let cycles = self.guess[i].time_s * sharing.settings[i].hz;
-        let terms = &self.terms[i];
-        let refilling = (terms.branch - terms.wrong_path) / cycles;
-        let rest = 1.0 - self.guess[i].active - self.wrong_path(sharing, i);
-        refilling.min(rest).max(0.0)
     }
 
     fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {
@@ -381,11 +374,19 @@ impl<'a> State<'a> {
             let queue = self.queue_s(sharing, i);
             let lock_s = self.guess[i].lock_s;
             let time_s = self.unqueued_s[i] + queue + lock_s;
-            let memory = self.terms[i].memory / setting.hz + queue;
+            let terms = &self.terms[i];
+            let memory = terms.memory / setting.hz + queue;
+            let cycles = setting.hz * time_s;
+            let active = 1.0 / (self.rate[i] * cycles);
+            let wrong_path = (terms.wrong_path - self.absorbed(i)) / cycles;
+            let wrong_path = wrong_path.min(1.0 - active).max(0.0);
+            let refills = (terms.branch - terms.wrong_path) / cycles;
             self.next[i] = Guess {
                 time_s,
-                active: 1.0 / (self.rate[i] * setting.hz * time_s),
+                active,
                 waits: memory / time_s,
+                wrong_path,
+                refills: refills.min(1.0 - active - wrong_path).max(0.0),
                 lock_s,
             };
         }
@@ -402,6 +403,8 @@ impl<'a> State<'a> {
             guess.time_s = mix(guess.time_s, next.time_s);
             guess.active = mix(guess.active, next.active);
             guess.waits = mix(guess.waits, next.waits);
+            guess.wrong_path = mix(guess.wrong_path, next.wrong_path);
+            guess.refills = mix(guess.refills, next.refills);
             guess.lock_s = mix(guess.lock_s, next.lock_s);
         }
         residual

@@ -5,19 +5,18 @@ use crate::validate::alone::demand;
 use crate::validate::check::{Check, Published};
 use crate::validate::error::ValidateError;
 use crate::validate::group::Inputs;
-use consort_sim::chip::{Chip, Place};
+use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solution, Solver};
-use consort_sim::machine::{Scope, UnitSpec};
-use consort_sim::program::MixSpec;
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Relative slack: the solver's tolerance, with a margin for what it amplifies.
 const SLACK: f64 = 1e-4;
 /// Threads of a case at most.
 const MOST_THREADS: usize = 48;
+/// What a core's threads share.
+const CORE: &str = "dispatch slots, turns of fetch, ports";
 /// What the solver promises of the last change of every rate.
 const TOLERANCE: f64 = 1e-6;
 
@@ -108,11 +107,12 @@ fn solve(world: &World, machine: usize, seed: u64) -> Shown {
     }
     let both = pus.iter().zip(&demands);
     let running: Vec<Running<'_>> = both.map(|(&pu, demand)| Running { pu, demand }).collect();
-    let solution = Solver::new(Arc::clone(chip)).solve(&running);
-    look(chip, &running, &solution)
+    let solver = Solver::new(Arc::clone(chip));
+    let solution = solver.solve(&running);
+    look(&solver, &running, &solution)
 }
 
-fn look(chip: &Chip, running: &[Running<'_>], solution: &Solution) -> Shown {
+fn look(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Shown {
     let mut shown = Shown {
         converged: solution.converged,
         residual: solution.residual,
@@ -125,7 +125,7 @@ fn look(chip: &Chip, running: &[Running<'_>], solution: &Solution) -> Shown {
         shown.senseless += thread.stack.to_array().iter().filter(bad).count();
         shown.senseless += usize::from(!(thread.ips.is_finite() && thread.ips > 0.0));
     }
-    for (use_over_capacity, of) in uses(chip, running, solution) {
+    for (use_over_capacity, of) in uses(solver, running, solution) {
         if use_over_capacity > shown.fullest {
             (shown.fullest, shown.of) = (use_over_capacity, of);
         }
@@ -134,59 +134,12 @@ fn look(chip: &Chip, running: &[Running<'_>], solution: &Solution) -> Shown {
 }
 
 /// Every shared resource's use over its capacity.
-fn uses(chip: &Chip, running: &[Running<'_>], solution: &Solution) -> Vec<(f64, &'static str)> {
-    let mut cores: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (i, thread) in running.iter().enumerate() {
-        let core = chip.places()[thread.pu].core;
-        cores.entry(core).or_default().push(i);
-    }
-    let of_core = |members: &Vec<usize>| {
-        let place = chip.places()[running[members[0]].pu];
-        core_uses(chip, place, members, running, solution)
-    };
-    let mut uses: Vec<(f64, &'static str)> = cores.values().flat_map(of_core).collect();
-    uses.extend(memory_uses(chip, running, solution));
+fn uses(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Vec<(f64, &'static str)> {
+    let cores = solver.core_use(running, solution).into_iter();
+    let mut uses: Vec<(f64, &'static str)> = cores.map(|used| (used, CORE)).collect();
+    uses.extend(memory_uses(solver.chip(), running, solution));
     let links = solution.interconnect_utilisation.iter();
     uses.extend(links.map(|&utilisation| (utilisation, "interconnect")));
-    uses
-}
-
-/// Dispatch slots and units of one core.
-fn core_uses(
-    chip: &Chip,
-    place: Place,
-    members: &[usize],
-    running: &[Running<'_>],
-    solution: &Solution,
-) -> Vec<(f64, &'static str)> {
-    let core = chip.core_spec(place);
-    let per_cycle = |i: usize| solution.threads[i].ips / chip.frequency_hz(place);
-    let sum = |of: &dyn Fn(&MixSpec) -> f64| -> f64 {
-        let mix = |i: usize| &running[i].demand.phase.spec.mix;
-        members.iter().map(|&i| per_cycle(i) * of(mix(i))).sum()
-    };
-    let units = |unit: &UnitSpec, operations: f64| {
-        let sets = match unit.per {
-            Scope::Core => 1,
-            Scope::Pu => members.len(),
-        };
-        operations * unit.interval_cycles / (f64::from(unit.count) * sets as f64)
-    };
-    let u = &core.units;
-    let (branches, vectors) = (u.branch.as_ref(), u.vector.as_ref());
-    let int = |m: &MixSpec| m.int + if branches.is_none() { m.branch } else { 0.0 };
-    let fp = |m: &MixSpec| m.fp + if vectors.is_none() { m.vector } else { 0.0 };
-    let mut uses = vec![
-        (sum(&|_| 1.0) / core.dispatch_width, "dispatch slots"),
-        (units(&u.int, sum(&int)), "integer units"),
-        (units(&u.fp, sum(&fp)), "floating-point units"),
-        (
-            units(&u.load_store, sum(&|m| m.load + m.store)),
-            "load/store units",
-        ),
-    ];
-    uses.extend(branches.map(|unit| (units(unit, sum(&|m| m.branch)), "branch units")));
-    uses.extend(vectors.map(|unit| (units(unit, sum(&|m| m.vector)), "vector units")));
     uses
 }
 

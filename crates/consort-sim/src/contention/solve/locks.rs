@@ -52,6 +52,8 @@ impl State<'_> {
                 next.time_s = time_s;
                 next.active *= scale;
                 next.waits *= scale;
+                next.wrong_path *= scale;
+                next.refills *= scale;
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::contention::layout::Sharing;
-use crate::contention::units::{CLASSES, UnitQueue};
+use crate::contention::units::UnitQueue;
 use crate::math::pow;
 
 /// Utilisation beyond which a queue is not followed: rates are limited before.
@@ -13,15 +13,15 @@ impl State<'_> {
     pub(super) fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
         for (members, queues) in sharing.cores.iter().zip(&sharing.unit_queues) {
             for queue in queues {
-                self.wait_for_ports(members, queue);
+                self.wait_for_ports(sharing, members, queue);
             }
         }
     }
 
-    fn wait_for_ports(&mut self, members: &[usize], queue: &UnitQueue) {
+    fn wait_for_ports(&mut self, sharing: &Sharing<'_>, members: &[usize], queue: &UnitQueue) {
         let load = |at: usize| {
             let i = members[at];
-            let per_cycle = self.guess[i].active * self.rate[i];
+            let per_cycle = 1.0 / (self.guess[i].time_s * sharing.settings[i].hz);
             per_cycle * queue.used[at] / queue.ports
         };
         let all: f64 = (0..members.len()).map(load).sum();
@@ -32,7 +32,6 @@ impl State<'_> {
                 self.held[i].unit_wait[queue.class] = more.max(0.0);
             }
         }
-        const { assert!(CLASSES == 5) };
     }
 }
 
