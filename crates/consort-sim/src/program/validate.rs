@@ -153,6 +153,10 @@ fn threads(t: &ThreadsSpec, problems: &mut Problems) {
     problems.range("threads.shared_data", t.shared_data, 0.0, 1.0);
     problems.range("threads.shared_code", t.shared_code, 0.0, 1.0);
     problems.range("threads.spin_us", t.spin_us, 0.0, 1e6);
+    if let Some(at) = t.barrier.and_then(|b| b.at_threads) {
+        let message = "is 0; expected at least 1, or no such key";
+        problems.require(at > 0, "threads.barrier.at_threads", message);
+    }
     if let Some(b) = &t.barrier {
         let spacing = "threads.barrier.spacing_minstr";
         problems.range(spacing, b.spacing_minstr, 1e-3, 1e9);
