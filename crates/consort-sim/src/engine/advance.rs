@@ -15,7 +15,7 @@ impl Thread {
         match self.status {
             Status::Running | Status::Spinning(_) | Status::Calling(..) => {
                 self.spend_on_pu(now, next, s);
-            },
+            }
             Status::Ready => self.counts.wait_s += s,
             Status::Waiting => self.counts.sleep(s),
             Status::Io(_) => self.counts.block(s),

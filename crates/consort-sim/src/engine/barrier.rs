@@ -89,10 +89,8 @@ impl Engine {
             // One that did its part again.
             Status::Ready | Status::Paused | Status::Io(_) => self.sleep(t, Status::Waiting),
             Status::Calling(_, Some(_)) => self.sleep(t, Status::Waiting),
-            Status::Spinning(_)
-            | Status::Calling(_, None)
-            | Status::Waiting
-            | Status::Finished => {}
+            Status::Spinning(_) | Status::Calling(_, None) | Status::Waiting | Status::Finished => {
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Calls of the kernel by which threads sleep and wake each other, and what they cost.
 //!
 //! A thread that is about to sleep, for its siblings or in input and output, spends `call_cycles`
-//! in the kernel on its PU before it leaves it. One that is let go on meanwhile has its call
-//! return instead, when it is over. Who wakes sleepers spends `wake_cycles` in the kernel for each
+//! in the kernel on its PU before it leaves it. One that is let go on meanwhile is switched out and
+//! in again at the end of its call: so a longer call never spares it a switch. Who wakes sleepers spends `wake_cycles` in the kernel for each
 //! of them, and they can run from the call's beginning on. Calls that frequent locks cause are no
 //! events; they lengthen the instructions between them ([`super::lock::frequent`]).
 //!
@@ -96,14 +96,15 @@ impl Engine {
     }
 
     /// A thread whose siblings let it go on while it calls the kernel to wait for them: the call
-    /// returns when it is over.
+    /// returns when it is over, at the cost of a switch.
     pub(crate) fn cut_short(&mut self, t: usize, until: u64) {
         let thread = &mut self.threads[t];
+        let switch_ps = thread.cycles_ps(self.chip.spec().os.switch_cycles);
         thread.status = Status::Running;
         thread.counts.futex_returns += 1;
         thread.kernel_until = None;
         thread.debt_until = self.now;
-        thread.stay_in_kernel(self.now, until.saturating_sub(self.now));
+        thread.stay_in_kernel(self.now, until.saturating_sub(self.now) + switch_ps);
         self.stale = true;
         self.stirred = true;
     }

@@ -35,8 +35,7 @@ impl Engine {
             !matches!(
                 thread.status,
                 Status::Calling(_, Some(_)) | Status::Io(_) | Status::Finished
-            )
-                && thread.locks.place == Place::Outside
+            ) && thread.locks.place == Place::Outside
                 && !thread.again
         };
         let members = self.programs[p].members.clone();

@@ -297,6 +297,11 @@ page_spread = 0.1
             ),
             (
                 "imbalance = 0.1",
+                "imbalance = 0.1, at_threads = 0",
+                "threads.barrier.at_threads",
+            ),
+            (
+                "imbalance = 0.1",
                 "imbalance = 3.0",
                 "threads.barrier.imbalance",
             ),
