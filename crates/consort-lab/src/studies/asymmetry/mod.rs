@@ -21,7 +21,7 @@ pub(super) mod ideal;
 pub(crate) mod migration;
 pub(super) mod mixes;
 mod observers;
-pub(super) mod programs;
+pub(crate) mod programs;
 pub(super) mod readings;
 pub(super) mod returns;
 pub(super) mod runs;
