@@ -35,12 +35,12 @@ static INFO: StudyInfo = StudyInfo {
                continue on the large core after a synchronisation call, and the time in user and \
                kernel mode.",
     differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
-              of whose figures are estimates. Single programs have 4, 8 and 16 threads and the \
+              of whose figures but synchronisation are estimates. Single programs have 4, 8 and 16 threads and the \
               work of 0.2 s alone (0.05 s at the quick scale); pairs are 20 of different programs \
               (3), drawn by the seed, with 4 threads each. A thread counts as continuing on the \
               large core at once, and within 1 ms of its return, since a hardware scheduler acts \
-              at the end of the quantum. Kernel time is that of switches; the code of system calls and of \
-              timer ticks, which come every 4 ms, takes none. The source's Linux is linux-acmp; \
+              at the end of the quantum. Kernel time is that of switches and of calls that wait and \
+              wake; timer ticks, which come every 4 ms, and faults of pages take none. The source's Linux is linux-acmp; \
               linux without knowledge of core types and fairness-aware scheduling every 4 ms stand \
               beside it. Threads that are done before their siblings start again. Energy is that of \
               the model of the machine's description.",

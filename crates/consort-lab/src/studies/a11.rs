@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
                exchanges threads inside a group only while the operating system keeps them in \
                their group, against Linux.",
     differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
-              of whose figures are estimates. Programs have as many threads as there are cores, \
+              of whose figures but synchronisation are estimates. Programs have as many threads as there are cores, \
               and the work of 0.2 s alone on the whole machine (0.05 s at the quick scale, which \
               has 8 and 16 cores and 4 programs). Threads that are done before their siblings start again. \
               The source's Linux is linux-acmp, which deals threads to cores in turn and keeps them \

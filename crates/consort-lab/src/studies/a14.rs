@@ -31,7 +31,7 @@ static INFO: StudyInfo = StudyInfo {
                scheduling, criticality stacks, and trait-aware criticality scheduling, against \
                threads pinned to cores.",
     differs: "The machine is simulated at the level of rates, and the programs are profiles, most \
-              of whose figures are estimates. Programs have 2 and 4 threads and the work of 0.5 s \
+              of whose figures but synchronisation are estimates. Programs have 2 and 4 threads and the work of 0.5 s \
               alone on the whole machine (0.1 s at the quick scale, which has 4 programs). Threads that \
               are done before their siblings start again. The \
               source tells in two ways whom the long-term sum of tcs sends to the large core; both \

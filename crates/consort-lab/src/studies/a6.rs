@@ -30,7 +30,7 @@ static INFO: StudyInfo = StudyInfo {
                and fairness-aware scheduling, both every 1 ms in hardware, over the operating system \
                alone; means over the numbers of threads.",
     differs: "The machine is simulated at the level of rates, not of instructions, and the programs \
-              are profiles, most of whose figures are estimates; the work is what a program does \
+              are profiles, most of whose figures but synchronisation are estimates; the work is what a program does \
               alone on the whole machine in 0.2 s (0.05 s at the quick scale), not its whole input. \
               fair-progress stands for the source's fairness-aware scheduler, with its form of 4 ms in \
               the operating system beside it; the source's Linux is linux-acmp, and linux without \

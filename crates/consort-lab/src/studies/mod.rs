@@ -18,7 +18,7 @@ mod a7;
 mod a8;
 mod a9;
 mod alone;
-mod asymmetry;
+pub(crate) mod asymmetry;
 mod coscheduling;
 mod h1;
 mod h2;

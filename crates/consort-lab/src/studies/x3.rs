@@ -49,7 +49,7 @@ impl Study for X3 {
     }
 }
 
-const MECHANISM: [&str; 3] = [
+const MECHANISM: [&str; 2] = [
     "Round robin on one large core gains by evenness: linux moves nobody, so that three programs \
      stay on small cores. How much that is follows from how much faster the large core is, which is why the \
      two frequencies and the parallelism of the programs' instructions have the largest swings.",
@@ -57,7 +57,4 @@ const MECHANISM: [&str; 3] = [
      neighbours cost L1I and branch predictor, and the FPU, which is what they are put together \
      for, is far from full. No number within 30 percent makes it scarce, so it loses a little in \
      every sample and is more even in most.",
-    "kuths does what hrrs does to the last bit: waits for radiosity's locks are mostly shorter than \
-     the 5 microseconds that threads spin, so that a quantum has no return from the kernel, or, with \
-     a tick, one of each thread, and round robin among all with a bit is round robin.",
 ];

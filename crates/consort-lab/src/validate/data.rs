@@ -28,7 +28,7 @@ impl Data {
         let files = embedded![
             "acmp-migration.csv" "forms-machine.toml" "forms-phases.toml" "forms.csv"
             "parsec-e5320.csv" "skylake-sp.toml" "spec2006-mix.csv" "spec2006-skylake.csv"
-            "unit-occupancy.csv"
+            "splash-calls.csv" "unit-occupancy.csv"
         ];
         let all = files.into_iter().chain([(PLACEMENTS, placements)]);
         Self {

@@ -13,7 +13,9 @@ impl Thread {
     /// Spends a span without an event in it: from `now` to `next`, which are `s` seconds apart.
     fn spend(&mut self, now: u64, next: u64, s: f64) {
         match self.status {
-            Status::Running | Status::Spinning(_) => self.spend_on_pu(now, next, s),
+            Status::Running | Status::Spinning(_) | Status::Calling(..) => {
+                self.spend_on_pu(now, next, s);
+            }
             Status::Ready => self.counts.wait_s += s,
             Status::Waiting => self.counts.sleep(s),
             Status::Io(_) => self.counts.block(s),
@@ -28,7 +30,8 @@ impl Thread {
         self.counts.energy_j += s * self.static_w;
         self.tick(now, next);
         match self.doing(now) {
-            Doing::Kernel | Doing::Overhead => self.counts.overhead_s += s,
+            Doing::Kernel => self.counts.enter_kernel(s),
+            Doing::Overhead => self.counts.overhead_s += s,
             Doing::Spin => self.counts.spin_s += s,
             Doing::Work => self.work(next, s),
         }
@@ -56,12 +59,25 @@ impl Thread {
             self.counts.warm(done, &self.warming);
         }
         self.counts.spin_s += s * (1.0 - self.progress);
+        let kernel_cycles = self.kernel_cycles();
+        if kernel_cycles > 0.0 {
+            self.counts.enter_kernel(done * kernel_cycles / self.hz);
+        }
     }
 
     /// Counts the timer ticks of a span, its beginning included, that interrupt it in user mode.
     fn tick(&mut self, now: u64, next: u64) {
-        if self.kernel_until.is_none() {
+        if self.kernel_until.is_none() && !self.in_kernel() {
             self.counts.user_returns += (next - 1) / TIMER_PS - now.saturating_sub(1) / TIMER_PS;
+        }
+    }
+
+    /// Share of the time in which it does its work that passes in the kernel, for locks whose
+    /// acquisitions are no events.
+    fn kernel_share(&self) -> f64 {
+        match self.kernel_cycles() {
+            cycles if cycles > 0.0 => self.ips() * cycles / self.hz,
+            _ => 0.0,
         }
     }
 
@@ -69,6 +85,7 @@ impl Thread {
     pub(crate) fn doing(&self, now: u64) -> Doing {
         match self.status {
             Status::Spinning(_) => Doing::Spin,
+            Status::Calling(..) => Doing::Kernel,
             _ if self.kernel_until.is_some() => Doing::Kernel,
             _ if self.debt_until > now => Doing::Overhead,
             _ => Doing::Work,
@@ -113,6 +130,7 @@ impl Engine {
                 from_ps: self.now,
                 to_ps: next,
                 doing: thread.doing(self.now),
+                kernel_share: thread.kernel_share(),
                 rates: &rates,
             });
         }

@@ -1,6 +1,7 @@
 //! Steps of programs: arriving, waiting, going on, coming to the end.
 //!
-//! A thread that has done its part spins for `spin_us`, then leaves its PU (a futex wait). When
+//! A thread that has done its part spins for `spin_us`, then leaves its PU (a futex wait, at the
+//! costs of [`super::calls`]). When
 //! the last arrives, those that spin go on at once; those that sleep are woken by its call of the
 //! kernel, from which both return.
 
@@ -22,9 +23,8 @@ impl Engine {
         let program = &mut self.programs[p];
         program.arrived += 1;
         if program.arrived == program.members.len() {
-            if self.next_step(p) {
-                self.threads[t].call_futex();
-            }
+            let woken = self.next_step(p);
+            self.pay_for_waking(t, woken);
         } else if self.mode == RunMode::RestartThreadsUntilAllDone && program.steps.is_last() {
             self.begin_again(p, t);
         } else {
@@ -43,12 +43,12 @@ impl Engine {
             self.stale = true;
             self.stirred = true;
         } else {
-            self.sleep(t, Status::Waiting);
+            self.call_to_sleep(t, None);
         }
     }
 
-    /// Begins a program's next step, or its next run, or ends it; whether anybody was woken.
-    pub(crate) fn next_step(&mut self, p: usize) -> bool {
+    /// Begins a program's next step, or its next run, or ends it; how many were woken.
+    pub(crate) fn next_step(&mut self, p: usize) -> usize {
         loop {
             let program = &mut self.programs[p];
             program.arrived = 0;
@@ -59,18 +59,18 @@ impl Engine {
             program.complete(&self.threads, self.now);
             if self.mode == RunMode::Once {
                 self.finish(p);
-                return false;
+                return 0;
             }
             self.end_repeats(p);
             let times = self.mode.times();
             self.done = self.programs.iter().all(|p| p.has_done(times));
         }
-        let mut woken = false;
+        let mut woken = 0;
         for (rank, t) in self.programs[p].members.clone().enumerate() {
             let work = self.programs[p].work[rank];
             self.threads[t].step_left = work;
             if work > 0.0 {
-                woken |= self.release(t);
+                woken += usize::from(self.release(t));
             } else {
                 self.stand_by(p, t);
             }
@@ -88,14 +88,19 @@ impl Engine {
             Status::Unborn => self.threads[t].status = Status::Waiting,
             // One that did its part again.
             Status::Ready | Status::Paused | Status::Io(_) => self.sleep(t, Status::Waiting),
-            Status::Spinning(_) | Status::Waiting | Status::Finished => {}
+            Status::Calling(_, Some(_)) => self.sleep(t, Status::Waiting),
+            Status::Spinning(_) | Status::Calling(_, None) | Status::Waiting | Status::Finished => {
+            }
         }
     }
 
     /// A thread that waited for its siblings goes on; whether it had to be woken, which takes whom
     /// it waited for into the kernel as well.
     pub(crate) fn release(&mut self, t: usize) -> bool {
-        let asleep = self.threads[t].status == Status::Waiting;
+        let slept = matches!(
+            self.threads[t].status,
+            Status::Waiting | Status::Calling(_, None)
+        );
         match self.threads[t].status {
             Status::Spinning(_) => {
                 self.threads[t].status = Status::Running;
@@ -107,11 +112,16 @@ impl Engine {
                 self.threads[t].counts.futex_returns += 1;
                 self.place(t, Arrival::Wake);
             }
+            Status::Calling(until, None) => self.cut_short(t, until),
             Status::Unborn => self.place(t, Arrival::Start),
             Status::Running => self.threads[t].set_deadline(self.now),
-            Status::Ready | Status::Io(_) | Status::Paused | Status::Finished => {}
+            Status::Ready
+            | Status::Calling(_, Some(_))
+            | Status::Io(_)
+            | Status::Paused
+            | Status::Finished => {}
         }
-        asleep
+        slept
     }
 
     fn finish(&mut self, p: usize) {

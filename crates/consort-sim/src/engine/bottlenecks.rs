@@ -4,7 +4,7 @@ use super::Engine;
 use super::lock::Lock;
 use super::lock::point::Place;
 use super::program::Program;
-use super::thread::{Status, Thread};
+use super::thread::Thread;
 use consort_core::{Bottleneck, BottleneckKind, ThreadId};
 
 /// Objects of a program have the numbers from this multiple of its own on: its barrier, then its
@@ -62,6 +62,5 @@ fn barrier(program: &Program, threads: &[Thread], id: u64, waited_ns: u64) -> Bo
 }
 
 fn waits_at_barrier(thread: &Thread) -> bool {
-    let waits = matches!(thread.status, Status::Spinning(_) | Status::Waiting);
-    waits && !matches!(thread.locks.place, Place::Waiting(_))
+    thread.waits() && !matches!(thread.locks.place, Place::Waiting(_))
 }

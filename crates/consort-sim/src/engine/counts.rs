@@ -11,8 +11,11 @@ use crate::program::MixSpec;
 pub struct Counts {
     /// Time on a PU, s.
     pub on_pu_s: f64,
-    /// Of `on_pu_s`, time without progress: context switches and exchanges of registers, s.
+    /// Of `on_pu_s`, time without progress: context switches, exchanges of registers, and calls of
+    /// the kernel, s.
     pub overhead_s: f64,
+    /// Of `overhead_s`, time in kernel mode, s.
+    pub kernel_s: f64,
     /// Of `on_pu_s`, time spent spinning for siblings, s.
     pub spin_s: f64,
     /// Time runnable but not on a PU, s.
@@ -59,6 +62,7 @@ impl Default for Counts {
         Self {
             on_pu_s: 0.0,
             overhead_s: 0.0,
+            kernel_s: 0.0,
             spin_s: 0.0,
             wait_s: 0.0,
             blocked_s: 0.0,
@@ -98,6 +102,12 @@ impl Counts {
         self.energy_j += warming.energy_j * instructions;
     }
 
+    /// Adds time in the kernel on a PU, s.
+    pub(crate) fn enter_kernel(&mut self, s: f64) {
+        self.overhead_s += s;
+        self.kernel_s += s;
+    }
+
     /// Adds time asleep for siblings, s.
     pub(crate) fn sleep(&mut self, s: f64) {
         self.blocked_s += s;
@@ -114,6 +124,7 @@ impl Counts {
     pub fn add(&mut self, other: &Self) {
         self.on_pu_s += other.on_pu_s;
         self.overhead_s += other.overhead_s;
+        self.kernel_s += other.kernel_s;
         self.spin_s += other.spin_s;
         self.wait_s += other.wait_s;
         self.blocked_s += other.blocked_s;

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::burst::next_on_grid;
 use super::thread::{Status, Thread};
-use super::time::{NEVER, after};
+use super::time::NEVER;
 use crate::os::Arrival;
 
 impl Thread {
@@ -15,7 +15,7 @@ impl Thread {
                 let own = if owes { self.debt_until } else { self.deadline };
                 own.min(self.kernel_until.unwrap_or(NEVER))
             }
-            Status::Spinning(until) | Status::Io(until) => until,
+            Status::Spinning(until) | Status::Calling(until, _) | Status::Io(until) => until,
             Status::Unborn
             | Status::Ready
             | Status::Waiting
@@ -80,7 +80,10 @@ impl Engine {
                     thread.set_deadline(self.now);
                 }
             }
-            Status::Spinning(until) if until <= self.now => self.sleep(t, Status::Waiting),
+            Status::Spinning(until) if until <= self.now => self.call_to_sleep(t, None),
+            Status::Calling(until, io) if until <= self.now => {
+                self.sleep(t, io.map_or(Status::Waiting, Status::Io));
+            }
             Status::Io(until) if until <= self.now => {
                 thread.counts.io_returns += 1;
                 self.place(t, Arrival::Wake);
@@ -116,8 +119,8 @@ impl Engine {
         } else if self.threads[t].locks.left <= 0.0 {
             self.reach_lock(t);
         } else if self.threads[t].io.left <= 0.0 {
-            let until = after(self.now, self.threads[t].io.block_s());
-            self.sleep(t, Status::Io(until));
+            let blocked_s = self.threads[t].io.block_s();
+            self.call_to_sleep(t, Some(blocked_s));
         }
         self.threads[t].set_deadline(self.now);
     }

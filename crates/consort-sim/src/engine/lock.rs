@@ -67,9 +67,8 @@ impl Engine {
         lock.waited.set(self.now, lock.queue.len());
         if let Some(next) = lock.holder {
             self.threads[next].locks.enter();
-            if self.release(next) {
-                self.threads[t].call_futex();
-            }
+            let woken = usize::from(self.release(next));
+            self.pay_for_waking(t, woken);
         }
     }
 }

@@ -19,6 +19,7 @@ mod barrier;
 mod bottlenecks;
 mod build;
 mod burst;
+mod calls;
 mod canonical;
 mod content;
 mod counts;
@@ -69,6 +70,7 @@ pub(crate) use time::PS_PER_NS;
 use crate::chip::Chip;
 use crate::contention::Solver;
 use crate::os::{OsModel, Shape, View};
+use calls::CallCosts;
 use canonical::Canon;
 use consort_core::ProgramId;
 use content::Inflow;
@@ -105,6 +107,7 @@ pub(crate) struct Engine {
     /// Whether some thread has stalled or gone on since [`Engine::run_to_stir`] began.
     stirred: bool,
     slice_ps: u64,
+    calls: CallCosts,
     free_migration: bool,
     /// When the operating system evens out load next, ps.
     tick_at: u64,

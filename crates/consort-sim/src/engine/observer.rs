@@ -8,7 +8,7 @@ use consort_core::ThreadId;
 pub enum Doing {
     /// Its work.
     Work,
-    /// Nothing, in the kernel: it is being switched in.
+    /// Nothing, in the kernel: it is being switched in, or calls to sleep or to wake others.
     Kernel,
     /// Nothing, in user mode: it refills what a switch or a move took from it.
     Overhead,
@@ -31,6 +31,9 @@ pub struct Segment<'a> {
     pub to_ps: u64,
     /// What it does.
     pub doing: Doing,
+    /// Share of the time in the kernel while it does its work, 0 to 1: calls for locks that are too
+    /// frequent to be events.
+    pub kernel_share: f64,
     /// How it runs while it works, with what it misses in caches that are not warm.
     pub rates: &'a ThreadRates,
 }

@@ -24,7 +24,9 @@ impl Engine {
     fn freeze(&mut self, t: usize) {
         match self.threads[t].status {
             Status::Running | Status::Ready => self.sleep(t, Status::Paused),
-            Status::Spinning(_) => self.sleep(t, Status::Waiting),
+            Status::Spinning(_) | Status::Calling(..) => {
+                self.drop_off(t);
+            }
             Status::Unborn
             | Status::Waiting
             | Status::Io(_)

@@ -52,8 +52,9 @@ impl Engine {
                 thread.warm(place, Warming::settle);
             }
             if changed || warms || thread.deadline == NEVER || thread.returns.differs(returns) {
-                thread.set_deadline(self.now);
+                thread.halt(self.now);
                 thread.returns.set_rate(returns);
+                thread.set_deadline(self.now);
             }
         }
         self.refresh_power();

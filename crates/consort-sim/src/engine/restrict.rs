@@ -24,9 +24,7 @@ impl Engine {
         let slices: Vec<_> = astray.iter().filter_map(|&t| self.slice_of(t)).collect();
         let mut homeless = Vec::new();
         for t in astray {
-            if let Status::Spinning(_) = self.threads[t].status {
-                self.sleep(t, Status::Waiting);
-            } else {
+            if !self.drop_off(t) {
                 self.take_off(t);
                 self.threads[t].status = Status::Waiting;
                 homeless.push(t);

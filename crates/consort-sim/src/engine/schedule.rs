@@ -70,11 +70,13 @@ impl Engine {
         self.stirred = true;
     }
 
-    /// Takes a thread from where it is to another PU; one that spins goes to sleep instead.
+    /// Takes a thread from where it is to another PU; one that spins or calls to
+    /// sleep does so at once instead.
     pub(crate) fn shift(&mut self, t: usize, pu: usize) {
-        if let Status::Spinning(_) = self.threads[t].status {
-            self.sleep(t, Status::Waiting);
-        } else if self.threads[t].runnable() {
+        if self.drop_off(t) {
+            return;
+        }
+        if self.threads[t].runnable() {
             self.take_off(t);
             self.put(t, pu);
         }
@@ -163,9 +165,7 @@ impl Engine {
             let Some(t) = self.pus[pu].current.filter(|_| over) else {
                 continue;
             };
-            if let Status::Spinning(_) = self.threads[t].status {
-                self.sleep(t, Status::Waiting);
-            } else {
+            if !self.drop_off(t) {
                 self.take_off(t);
                 self.put(t, pu);
             }

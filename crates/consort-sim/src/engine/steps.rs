@@ -18,7 +18,7 @@
 
 use super::draw::Draw;
 use crate::math::{exp, pow};
-use crate::program::{StageSpec, ThreadsSpec};
+use crate::program::{BarrierSpec, StageSpec, ThreadsSpec};
 
 /// Least time between two steps, s, at one instruction per cycle.
 const CLOSEST_S: f64 = 50e-6;
@@ -117,7 +117,7 @@ impl Steps {
             self.per_pass = if pipeline { PIPELINE_STEPS as u64 } else { 1 };
             return;
         };
-        let spacing = barrier.spacing_minstr * 1e6;
+        let spacing = barrier.spacing_minstr * 1e6 * shrinks(&barrier, spec, self.threads);
         let together = libm::ceil(CLOSEST_S * hz / spacing).max(1.0);
         self.per_pass = libm::round(each / (spacing * together)).max(1.0) as u64;
         if together > 1.0 {
@@ -201,6 +201,14 @@ impl Steps {
             sum += *work;
         }
         work.iter_mut().for_each(|w| *w *= total / sum);
+    }
+}
+
+/// What the spacing of barriers is with so many threads, as a multiple of the described one.
+fn shrinks(barrier: &BarrierSpec, spec: &ThreadsSpec, threads: usize) -> f64 {
+    match barrier.at_threads {
+        Some(at) if spec.divide_work => f64::from(at) / threads as f64,
+        _ => 1.0,
     }
 }
 
@@ -306,6 +314,16 @@ mod tests {
         let (_, n, progress) = whole(close, 4);
         assert_eq!(n, 25_000);
         assert!((1.0 / progress - 1.10294).abs() < 1e-4);
+    }
+
+    #[test]
+    fn barriers_measured_with_some_threads_are_as_many_with_more() {
+        let text = "barrier = { spacing_minstr = 50.0, imbalance = 0.0, at_threads = 4 }";
+        for threads in [2, 4, 16] {
+            assert_eq!(whole(text, threads).1, 50, "{threads}");
+        }
+        let each = format!("divide_work = false\n{text}");
+        assert_eq!(whole(&each, 2).1, whole(&each, 16).1);
     }
 
     #[test]

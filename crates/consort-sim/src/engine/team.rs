@@ -32,8 +32,10 @@ impl Engine {
     /// Shares out what is left of the step.
     fn share_out(&mut self, p: usize) {
         let free = |thread: &super::Thread| {
-            !matches!(thread.status, Status::Io(_) | Status::Finished)
-                && thread.locks.place == Place::Outside
+            !matches!(
+                thread.status,
+                Status::Calling(_, Some(_)) | Status::Io(_) | Status::Finished
+            ) && thread.locks.place == Place::Outside
                 && !thread.again
         };
         let members = self.programs[p].members.clone();

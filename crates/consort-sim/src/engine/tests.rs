@@ -6,6 +6,7 @@ use crate::program::ProgramSpec;
 use consort_core::PuId;
 use proptest::prelude::*;
 
+mod calls;
 mod kernel;
 mod restarts;
 

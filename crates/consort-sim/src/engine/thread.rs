@@ -24,6 +24,9 @@ pub(crate) enum Status {
     Ready,
     /// It is on a PU and spins for its siblings until then, ps.
     Spinning(u64),
+    /// It is on a PU, in the kernel until then, ps, and sleeps afterwards: for its siblings, or in
+    /// input or output until another instant, ps.
+    Calling(u64, Option<u64>),
     /// It sleeps for its siblings.
     Waiting,
     /// It is blocked in input or output until then, ps.
@@ -85,6 +88,8 @@ pub(crate) struct Thread {
     pub(crate) debt_ps: u64,
     /// When it returns to user mode, ps, while it is in the kernel on a PU.
     pub(crate) kernel_until: Option<u64>,
+    /// What a wait for a lock that is no event costs, with the call that ends it, cycles.
+    pub(crate) wait_cycles: f64,
     /// How it warms the caches where it is.
     pub(crate) warming: Warming,
     /// What it left in the caches where it was.
@@ -113,7 +118,10 @@ pub(crate) struct Thread {
 impl Thread {
     /// Whether it is on a PU.
     pub(crate) fn on_pu(&self) -> bool {
-        matches!(self.status, Status::Running | Status::Spinning(_))
+        matches!(
+            self.status,
+            Status::Running | Status::Spinning(_) | Status::Calling(..)
+        )
     }
 
     /// Whether it is on a PU and does not spin.
@@ -123,7 +131,10 @@ impl Thread {
 
     /// Whether it waits for its siblings, on a PU or asleep.
     pub(crate) fn waits(&self) -> bool {
-        matches!(self.status, Status::Spinning(_) | Status::Waiting)
+        matches!(
+            self.status,
+            Status::Spinning(_) | Status::Calling(_, None) | Status::Waiting
+        )
     }
 
     /// Whether it makes progress at an instant, given that nothing changes before.
@@ -133,13 +144,8 @@ impl Thread {
 
     /// Whether it is in kernel mode on a PU.
     pub(crate) fn in_kernel(&self) -> bool {
-        self.status == Status::Running && self.kernel_until.is_some()
-    }
-
-    /// Notes a futex call that returns at once.
-    pub(crate) fn call_futex(&mut self) {
-        self.counts.futex_returns += 1;
-        self.counts.user_returns += 1;
+        let calls = matches!(self.status, Status::Calling(..));
+        calls || self.status == Status::Running && self.kernel_until.is_some()
     }
 
     /// Whether the operating system counts it as runnable.
@@ -156,9 +162,14 @@ impl Thread {
             .min(self.warming.left())
     }
 
+    /// Cycles per instruction in the kernel for locks whose acquisitions are no events.
+    pub(crate) fn kernel_cycles(&self) -> f64 {
+        self.returns.rate() * self.wait_cycles
+    }
+
     /// Instructions per second of time on the PU.
     pub(crate) fn ips(&self) -> f64 {
-        let more = self.warming.cycles();
+        let more = self.warming.cycles() + self.kernel_cycles();
         if more > 0.0 {
             return self.progress / (1.0 / self.rates.ips + more / self.hz);
         }

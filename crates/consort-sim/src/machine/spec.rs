@@ -454,6 +454,12 @@ pub struct OsCosts {
     pub slice_ms: f64,
     /// Saving and restoring a thread's registers, with the kernel's way there, cycles.
     pub switch_cycles: f64,
+    /// Calling the kernel to sleep, up to leaving the PU, cycles.
+    #[serde(default)]
+    pub call_cycles: f64,
+    /// Calling the kernel to wake another thread, per thread woken, cycles.
+    #[serde(default)]
+    pub wake_cycles: f64,
     /// Whether locks and barriers tell who holds them and who waits, as instrumented libraries do;
     /// policies see them only then.
     #[serde(default)]

@@ -435,6 +435,11 @@ pub struct BarrierSpec {
     pub spacing_minstr: f64,
     /// Standard deviation of a thread's work between two barriers, relative to its mean.
     pub imbalance: f64,
+    /// Threads with which the spacing is what it is. Where the program divides its work, as many
+    /// barriers are then spread over each thread's part with other numbers of threads; without this
+    /// key the spacing is the same with any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_threads: Option<u32>,
 }
 
 /// Locks.

@@ -238,6 +238,10 @@ fn threads(t: &ThreadsSpec, problems: &mut Problems) {
     problems.range("threads.shared_data", t.shared_data, 0.0, 1.0);
     problems.range("threads.shared_code", t.shared_code, 0.0, 1.0);
     problems.range("threads.spin_us", t.spin_us, 0.0, 1e6);
+    if let Some(at) = t.barrier.and_then(|b| b.at_threads) {
+        let message = "is 0; expected at least 1, or no such key";
+        problems.require(at > 0, "threads.barrier.at_threads", message);
+    }
     if let Some(b) = &t.barrier {
         let spacing = "threads.barrier.spacing_minstr";
         problems.range(spacing, b.spacing_minstr, 1e-3, 1e9);
@@ -375,6 +379,11 @@ page_spread = 0.1
                 "spacing_minstr = 1.0",
                 "spacing_minstr = 0.0",
                 "threads.barrier.spacing_minstr",
+            ),
+            (
+                "imbalance = 0.1",
+                "imbalance = 0.1, at_threads = 0",
+                "threads.barrier.at_threads",
             ),
             (
                 "imbalance = 0.1",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A kind of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::studies) enum Kind {
+pub(crate) enum Kind {
     /// Out of order.
     Large,
     /// In order.

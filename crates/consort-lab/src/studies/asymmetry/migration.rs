@@ -23,14 +23,14 @@ const REGISTERS_CYCLES: f64 = 1000.0;
 const ENDLESS: f64 = 1e18;
 
 /// Two cores between which a thread goes to and fro.
-pub(in crate::studies) struct Path {
+pub(crate) struct Path {
     /// PUs of either core; the first is that of the first large core.
     pus: [usize; 2],
 }
 
 /// What an exchange costs a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::studies) struct Cost {
+pub(crate) struct Cost {
     /// Cycles to fetch again what it held in caches that the cores do not share.
     pub refill_cycles: f64,
     /// All that it costs, registers and pipeline included, as a share of the quantum, 0 to 1.

@@ -9,7 +9,7 @@
 //! machine, under `linux`, to itself.
 
 pub(super) mod case;
-pub(super) mod chips;
+pub(crate) mod chips;
 pub(super) mod closed;
 pub(super) mod compared;
 pub(super) mod continued;
@@ -18,10 +18,10 @@ pub(super) mod favours;
 pub(super) mod grid;
 pub(super) mod headlines;
 pub(super) mod ideal;
-pub(super) mod migration;
+pub(crate) mod migration;
 pub(super) mod mixes;
 mod observers;
-pub(super) mod programs;
+pub(crate) mod programs;
 pub(super) mod readings;
 pub(super) mod returns;
 pub(super) mod runs;

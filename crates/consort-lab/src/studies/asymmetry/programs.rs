@@ -32,7 +32,7 @@ pub(in crate::studies) fn suite(
 
 /// Several instances of a program from different phases: instance k of n begins where k/n of a
 /// pass through its phases is over.
-pub(in crate::studies) fn copies(program: &Arc<ProgramSpec>, n: usize) -> Workload {
+pub(crate) fn copies(program: &Arc<ProgramSpec>, n: usize) -> Workload {
     let pass: f64 = program.phases.iter().map(|p| p.length_ginstr).sum();
     let begun = |k: usize| match program.phases.len() {
         // All instances of one phase are alike, and share their code.

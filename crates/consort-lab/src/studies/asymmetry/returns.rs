@@ -156,13 +156,16 @@ impl Track {
 impl Tally {
     fn spend(&mut self, segment: &Segment<'_>) {
         let time = segment.to_ps - segment.from_ps;
+        // Locks too frequent to be events take their calls' time from the work.
+        let called = (segment.kernel_share * time as f64) as u64;
+        self.kernel_ps += called;
         let part = match segment.doing {
             Doing::Work => &mut self.work_ps,
             Doing::Spin => &mut self.spin_ps,
             Doing::Kernel => &mut self.kernel_ps,
             Doing::Overhead => &mut self.refill_ps,
         };
-        *part += time;
+        *part += time - called;
         self.end_ps = self.end_ps.max(segment.to_ps);
     }
 }
@@ -196,6 +199,7 @@ mod tests {
                 from_ps: from * MS,
                 to_ps: to * MS,
                 doing,
+                kernel_share: 0.0,
                 rates: &rates,
             });
         }

@@ -103,6 +103,7 @@ mod tests {
                 from_ps: 0,
                 to_ps: 1000,
                 doing,
+                kernel_share: 0.0,
                 rates: &rates,
             });
         }

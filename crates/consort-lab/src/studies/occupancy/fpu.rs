@@ -143,6 +143,7 @@ mod tests {
             from_ps: span_ps[0],
             to_ps: span_ps[1],
             doing: Doing::Work,
+            kernel_share: 0.0,
             rates: &rates,
         });
     }

@@ -96,6 +96,7 @@ mod tests {
                 from_ps,
                 to_ps,
                 doing: Doing::Work,
+                kernel_share: 0.0,
                 rates: &rates,
             });
         }

@@ -4,6 +4,7 @@ mod forms;
 mod migration;
 mod occupancy;
 pub(super) mod parsec;
+mod synchronisation;
 
 use super::error::ValidateError;
 use super::group::{GroupOutput, Inputs};
@@ -33,6 +34,7 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
         occupancy::checks(inputs)?,
         migration::checks(inputs)?,
         parsec::checks(inputs)?,
+        synchronisation::checks(inputs)?,
         forms::checks(inputs.data)?,
     ];
     Ok(GroupOutput {

@@ -5,7 +5,8 @@
 //! for longer than `spin_us`, go to sleep and come back from the kernel is
 //! `busy · exp(−spin/wait)` (the distribution of the wait at an M/M/1: Kleinrock, "Queueing
 //! Systems", volume 1, section 5.12). They are counted at that mean rate, evenly, without the
-//! event: the time is in the rate already.
+//! event: the wait is in the rate already, and the calls of the kernel, by whoever waits and by
+//! whoever wakes it, lengthen the instructions between them.
 
 use crate::contention::{Demand, LockQueue};
 use crate::math::exp;
@@ -49,6 +50,11 @@ impl Returns {
     /// The rate from the anchor on, which must be now.
     pub(crate) fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
+    }
+
+    /// Returns per instruction.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rate
     }
 
     /// Whether the rate is another than `rate`.

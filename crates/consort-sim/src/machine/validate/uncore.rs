@@ -16,6 +16,7 @@ const BANKS: Range = (1.0, 4096.0);
 const ROW_KIB: Range = (0.25, 1024.0);
 const SLICE_MS: Range = (0.01, 10_000.0);
 const SWITCH_CYCLES: Range = (0.0, 10_000_000.0);
+const CALL_CYCLES: Range = (0.0, 1_000_000.0);
 
 pub(super) fn check(spec: &MachineSpec, at: &mut Within<'_>) {
     let layout = &spec.layout;
@@ -119,4 +120,6 @@ fn check_memory_nodes(with: &[u32], nodes: u64, at: &mut Within<'_>) {
 fn check_os(os: &OsCosts, mut at: Within<'_>) {
     at.range("slice_ms", os.slice_ms, SLICE_MS);
     at.range("switch_cycles", os.switch_cycles, SWITCH_CYCLES);
+    at.range("call_cycles", os.call_cycles, CALL_CYCLES);
+    at.range("wake_cycles", os.wake_cycles, CALL_CYCLES);
 }
