@@ -7,6 +7,7 @@ use consort_ops::trace::Sampling;
 
 use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, WINDOWS, power_law};
 use crate::profile::{Figures, Profile};
+use crate::threads::Threads;
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
@@ -209,13 +210,23 @@ impl Profile {
         } else {
             &self.phases
         };
-        let all = self.figures.mix.instructions.max(1) as f64;
-        for phase in phases {
-            let share = phase.mix.instructions.max(1) as f64 / all;
+        let length = self.length(told.executed);
+        for (number, phase) in phases.iter().enumerate() {
+            let share = self.phase_shares.get(number).unwrap_or(&1.0);
             // Writing to a text does not fail.
-            let _ = phase.write_phase(&mut out, told.executed as f64 * share);
+            let _ = phase.write_phase(&mut out, length * share);
         }
+        out += &self
+            .threads
+            .as_ref()
+            .map_or_else(String::new, Threads::to_text);
         out
+    }
+
+    /// Instructions of one thread in a run in which all execute so many.
+    fn length(&self, executed: u64) -> f64 {
+        let several = self.threads.as_ref().filter(|t| t.at_once >= 2);
+        several.map_or(executed as f64, Threads::length)
     }
 
     /// What sampling makes uncertain, as part of a sentence.
@@ -263,7 +274,7 @@ fn head(told: &Told, errors: &str) -> String {
         quoted(&plain(told.name)),
         quoted(told.command),
         quoted(&format!(
-            "consort profile, one thread, user mode: {how}{errors}"
+            "consort profile, user mode, all threads: {how}{errors}"
         )),
     )
 }
