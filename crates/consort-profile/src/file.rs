@@ -216,11 +216,26 @@ impl Profile {
             // Writing to a text does not fail.
             let _ = phase.write_phase(&mut out, length * share);
         }
+        out += &self.calls_text(told.executed);
         out += &self
             .threads
             .as_ref()
             .map_or_else(String::new, Threads::to_text);
         out
+    }
+
+    /// System calls per million of `executed` instructions.
+    #[must_use]
+    pub fn system_calls_per_million(&self, executed: u64) -> f64 {
+        1e6 * self.system_calls as f64 / executed.max(1) as f64
+    }
+
+    fn calls_text(&self, executed: u64) -> String {
+        format!(
+            "\n# System calls: {}, {:.3} per 10^6 instructions; what the kernel does in them is not seen.\n",
+            self.system_calls,
+            self.system_calls_per_million(executed)
+        )
     }
 
     /// Instructions of one thread in a run in which all execute so many.

@@ -64,20 +64,20 @@ fn within(share: f64, measured: f64, known: f64) {
     assert!(error <= share, "{measured} measured, {known} known");
 }
 
-/// Three integer threads of a role and its figures, two floating-point ones and theirs.
+/// Two integer threads of a role, and two floating-point ones that do twice the work.
 fn check_roles(threads: &Threads, spec: &ProgramSpec) {
-    let work: Vec<_> = threads.at_work().collect();
+    // Threads are counted as they begin, which is in any order.
+    let mut work: Vec<_> = threads.at_work().collect();
+    work.sort_by(|a, b| a.figures.shares().fp.total_cmp(&b.figures.shares().fp));
     assert_eq!(work.len(), 2, "{:?}", threads.roles);
-    assert_eq!(
-        (&work[0].threads, &work[1].threads),
-        (&vec![1, 3], &vec![2, 4])
-    );
+    assert_eq!((work[0].threads.len(), work[1].threads.len()), (2, 2));
     assert!(work[0].figures.shares().fp < 0.01);
     within(0.05, work[1].figures.shares().fp, 0.5);
     let team = spec.threads.as_ref().unwrap();
     assert_eq!((team.default, team.max, team.stages.len()), (4, 4, 2));
-    // One does twice the other's work: 2/3 and 4/3 of the mean.
-    within(0.05, team.stages[1].work / team.stages[0].work, 2.0);
+    let works: Vec<_> = team.stages.iter().map(|stage| stage.work).collect();
+    let ratio = works[1] / works[0];
+    within(0.05, f64::max(ratio, 1.0 / ratio), 2.0);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn roles_are_told_apart_by_samples() {
 
 #[test]
 fn the_share_of_data_in_common_is_measured() {
-    for (own, common) in [("3000", "1000"), ("500", "2000")] {
+    for (own, common) in [("3000", "1000"), ("1500", "6000")] {
         let Some((threads, spec)) = measured(["share", own, common, "0"]) else {
             return;
         };

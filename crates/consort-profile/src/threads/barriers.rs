@@ -1,6 +1,5 @@
 //! Barriers: words on which threads wait until one wakes them all.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::futex::Futex;
@@ -27,18 +26,40 @@ struct Word {
     waiting: BTreeMap<usize, u64>,
     last: BTreeMap<usize, u64>,
     before: BTreeMap<usize, u64>,
+    /// Those that wait for the time after: who opens it may tell so late.
+    next: BTreeMap<usize, u64>,
+    /// Values of the word by which times are told apart.
+    value: Option<u64>,
+    last_value: Option<u64>,
+    next_value: Option<u64>,
     /// Relative variances of threads' work, by of how many it is known: their sum and number.
     variances: BTreeMap<usize, (f64, u64)>,
 }
 
 impl Word {
+    /// Takes a thread that waits for the word to change from a value.
+    fn arrive(&mut self, thread: usize, value: u64, executed: u64) {
+        let is_known = self.last_value == Some(value);
+        let is_next = !is_known && self.value.is_some_and(|now| now != value);
+        let (arrivals, known) = match is_next {
+            true => (&mut self.next, &mut self.next_value),
+            false => (&mut self.waiting, &mut self.value),
+        };
+        arrivals.entry(thread).or_insert(executed);
+        if !is_known {
+            *known = Some(value);
+        }
+    }
+
     /// Opens for those that wait. Who found it open is known by now for the time before.
     fn open(&mut self) {
         self.opened += 1;
         self.compare();
         self.met.extend(self.waiting.keys());
         self.before = std::mem::take(&mut self.last);
-        self.last = std::mem::take(&mut self.waiting);
+        self.last = std::mem::replace(&mut self.waiting, std::mem::take(&mut self.next));
+        self.last_value = self.value.or(self.last_value);
+        self.value = self.next_value.take();
     }
 
     fn compare(&mut self) {
@@ -76,12 +97,10 @@ impl BarrierMeter {
     /// Takes a call that a thread makes after so many instructions.
     pub(super) fn called(&mut self, thread: usize, call: &Call, executed: u64) {
         match Futex::of(call) {
-            Some(Futex::Wait(word)) => {
-                let waiting = &mut self.words.entry(word).or_default().waiting;
-                if let Entry::Vacant(arrival) = waiting.entry(thread) {
-                    arrival.insert(executed);
-                    self.waits.insert(thread, word);
-                }
+            Some(Futex::Wait(word, value)) => {
+                self.waits.insert(thread, word);
+                let word = self.words.entry(word).or_default();
+                word.arrive(thread, value, executed);
             }
             Some(Futex::Wake(word, count)) if count > 1 => {
                 let word = self.words.entry(word).or_default();
@@ -100,7 +119,7 @@ impl BarrierMeter {
         if let Some(word) = self.words.get_mut(&word) {
             word.met.insert(thread);
             if let Some(executed) = word.waiting.remove(&thread) {
-                word.last.insert(thread, executed);
+                word.last.entry(thread).or_insert(executed);
             }
         }
     }
@@ -138,7 +157,7 @@ mod tests {
         let mut meter = BarrierMeter::default();
         for time in 1..=times {
             for (thread, work) in works.iter().enumerate().take(2) {
-                meter.called(thread, &call(128, WORD, 0), work * time);
+                meter.called(thread, &call(128, WORD, time), work * time);
             }
             meter.called(2, &call(129, WORD, 0x7fff_ffff), works[2] * time);
             meter.returned(0, 0);
@@ -171,11 +190,25 @@ mod tests {
     #[test]
     fn who_comes_too_late_to_wait_met_the_barrier_before() {
         let mut meter = met([100, 100, 100], 2);
-        meter.called(0, &call(128, WORD, 0), 200);
+        meter.called(0, &call(128, WORD, 2), 200);
         meter.returned(0, AGAIN);
-        meter.called(1, &call(128, WORD, 0), 300);
+        meter.called(1, &call(128, WORD, 3), 300);
         meter.called(2, &call(129, WORD, 0x7fff_ffff), 300);
         let barriers = meter.barriers(&[(vec![0, 1, 2], 3)]).unwrap();
         assert_eq!((barriers.opened, barriers.imbalance), (3, 0.0));
+    }
+
+    #[test]
+    fn who_waits_again_before_the_opening_is_told_waits_for_the_next() {
+        let mut meter = met([80, 100, 120], 2);
+        for time in [3, 4, 5] {
+            meter.called(0, &call(128, WORD, time), 80 * time);
+            // Found the barrier open without a call.
+            meter.called(0, &call(128, WORD, time + 1), 80 * (time + 1));
+            meter.called(1, &call(128, WORD, time), 100 * time);
+            meter.called(2, &call(129, WORD, 0x7fff_ffff), 120 * time);
+        }
+        let barriers = meter.barriers(&[(vec![0, 1, 2], 3)]).unwrap();
+        assert!((barriers.imbalance - 0.2).abs() < 1e-9, "{barriers:?}");
     }
 }

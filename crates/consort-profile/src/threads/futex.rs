@@ -10,8 +10,8 @@ const OPERATION: u64 = 0x7f;
 /// A futex call, by what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Futex {
-    /// Waits on a word.
-    Wait(u64),
+    /// Waits on a word as long as it has a value.
+    Wait(u64, u64),
     /// Wakes so many that wait on a word, or has them wait elsewhere.
     Wake(u64, u64),
 }
@@ -26,7 +26,7 @@ impl Futex {
             return None;
         }
         match operation & OPERATION {
-            0 | 9 => Some(Self::Wait(word)),
+            0 | 9 => Some(Self::Wait(word, value)),
             1 | 5 | 10 => Some(Self::Wake(word, value & 0xffff_ffff)),
             3 | 4 => Some(Self::Wake(word, u64::MAX)),
             _ => None,
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn calls_are_told_by_what_they_do() {
-        assert_eq!(Futex::of(&call(128, 8, 1)), Some(Futex::Wait(8)));
+        assert_eq!(Futex::of(&call(128, 8, 1)), Some(Futex::Wait(8, 1)));
         assert_eq!(Futex::of(&call(129, 8, 3)), Some(Futex::Wake(8, 3)));
         assert_eq!(Futex::of(&call(4, 8, 0)), Some(Futex::Wake(8, u64::MAX)));
         assert_eq!(Futex::of(&call(6, 8, 0)), None);

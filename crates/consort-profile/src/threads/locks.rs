@@ -154,7 +154,7 @@ impl LockMeter {
 
     /// Takes a call: who waits on a word does not hold it.
     pub(crate) fn call(&mut self, thread: usize, call: &Call) {
-        let Some(Futex::Wait(word)) = Futex::of(call) else {
+        let Some(Futex::Wait(word, _)) = Futex::of(call) else {
             return;
         };
         self.words.entry(word).or_default().waits += 1;

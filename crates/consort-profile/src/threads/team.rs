@@ -94,7 +94,7 @@ impl Team {
         self.barriers.called(event.thread, call, event.executed);
         match Futex::of(call) {
             Some(Futex::Wake(word, count)) => self.wake(word, count),
-            Some(Futex::Wait(word)) => self.set(event.thread, State::Waits(Some(word))),
+            Some(Futex::Wait(word, _)) => self.set(event.thread, State::Waits(Some(word))),
             None => self.set(event.thread, State::Waits(None)),
         }
     }

@@ -34,10 +34,11 @@ static void *floats(void *unused)
     return unused;
 }
 
-// Touches lines of its own and lines in common again and again.
+// Touches, all at a time, lines of its own and lines in common again and again.
 static void *share(void *number)
 {
     volatile char *mine = own[(long)number];
+    pthread_barrier_wait(&barrier);
     for (int round = 0; round < 40; round++) {
         for (long i = 0; i < first; i++)
             mine[i * LINE]++;

@@ -21,7 +21,11 @@ pub(super) fn page(
         over_time(profile, executed, "ILP", ilp_over_time(profile))?,
         over_time(profile, executed, "Misses", misses_over_time(profile))?,
     ];
-    Ok(sheet(title, facts, &[phases(profile)?], &figures)?)
+    let mut tables = vec![phases(profile)?];
+    if let Some(threads) = &profile.threads {
+        tables.extend(super::threads::tables(threads)?);
+    }
+    Ok(sheet(title, facts, &tables, &figures)?)
 }
 
 fn shares(figures: &Figures) -> [f64; 6] {
