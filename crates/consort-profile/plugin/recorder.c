@@ -9,6 +9,7 @@
  */
 #include "api.h"
 #include "calls.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,42 +30,10 @@ EXPORT int qemu_plugin_version = CONSORT_API;
 #define RATION 16384
 #define EVENTS 1024
 
-enum kind { DESCRIBED = 1, EXECUTED = 2, FINISHED = 3, HAPPENED = 4 };
-enum stage { SKIP = 0, WARM = 1, WINDOW = 2 };
-/* How the recording ended. */
-enum end { PROGRAM_ENDED = 0, LIMIT_REACHED = 1, PROGRAM_REPLACED = 2 };
-/* What a thread did that others feel. */
-enum deed { BEGAN = 0, ENDED = 1, CALLED = 2, RETURNED = 3 };
-
-#define WORD_BLOCK (UINT64_C(8) << 60)
-#define WORD_STAGE (UINT64_C(9) << 60)
-#define WORD_SYSCALL (UINT64_C(10) << 60)
-#define WORD_ARGUMENT (UINT64_C(11) << 60)
-#define WORD_LIVING (UINT64_C(12) << 60)
-#define LOW_60 ((UINT64_C(1) << 60) - 1)
-#define ADDRESS ((UINT64_C(1) << 50) - 1)
-
-struct header {
-    uint32_t kind;
-    uint32_t thread;
-    uint64_t bytes;
-};
-
 struct block {
     uint32_t number;
     uint32_t instructions;
     bool records;
-};
-
-struct event {
-    uint32_t thread;
-    uint32_t deed;
-    uint64_t call;
-    /* The call's, or what it returned. */
-    uint64_t arguments[3];
-    /* Instructions by this thread so far, and by the first one. */
-    uint64_t executed;
-    uint64_t executed_by_first;
 };
 
 struct thread {
@@ -451,9 +420,21 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
     pthread_mutex_unlock(&lock);
 }
 
+/* A child is made while nobody holds the lock, or it would wait for who is not in it. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 /* Children of the program go on unrecorded. */
 static void on_fork_in_child(void)
 {
+    after_fork();
     if (channel >= 0)
         close(channel);
     channel = -1;
@@ -488,7 +469,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     window = option(argc, argv, "window");
     limit = option(argc, argv, "limit");
     fcntl(channel, F_SETFD, FD_CLOEXEC);
-    pthread_atfork(NULL, NULL, on_fork_in_child);
+    pthread_atfork(before_fork, after_fork, on_fork_in_child);
     stage = first_skip > 0 ? SKIP : stage_behind(SKIP);
     stage_left = first_skip > 0 ? (int64_t)first_skip : length_of(stage);
     recording = stage != SKIP;

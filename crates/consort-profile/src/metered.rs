@@ -13,7 +13,8 @@ const DATAFLOW: u64 = 1 << 16;
 /// A thread and what is measured of it.
 #[derive(Debug)]
 pub(crate) struct Metered {
-    meters: Box<Meters>,
+    /// None any more where it has ended.
+    meters: Option<Box<Meters>>,
     stretch: Stretch,
     counting: bool,
     /// Instructions heard of.
@@ -30,17 +31,17 @@ impl Metered {
     /// A thread of which counts what is heard before any stage, if `counting`. Only the one that
     /// the program started with may be without siblings.
     pub(crate) fn new(counting: bool, is_first: bool) -> Self {
-        let mut metered = Self {
-            meters: Box::default(),
+        let mut meters = Box::<Meters>::default();
+        meters.count(counting);
+        Self {
+            meters: Some(meters),
             stretch: Stretch::default(),
             counting,
             heard: 0,
             within: 0,
             stage: 0,
             has_siblings: !is_first,
-        };
-        metered.meters.count(counting);
-        metered
+        }
     }
 
     pub(crate) const fn is_counting(&self) -> bool {
@@ -51,7 +52,9 @@ impl Metered {
     pub(crate) fn op(&mut self, op: &Op, all_dataflow: bool) {
         self.heard += u64::from(op.first);
         self.within += u64::from(op.first);
-        self.meters.op(op, all_dataflow || self.within <= DATAFLOW);
+        if let Some(meters) = &mut self.meters {
+            meters.op(op, all_dataflow || self.within <= DATAFLOW);
+        }
         if self.counting {
             self.stretch.op(op);
         }
@@ -62,19 +65,21 @@ impl Metered {
         let follows = self.stage + 1 == number && stage == Stage::Window;
         self.stage = number;
         self.counting = stage == Stage::Window;
-        self.meters.count(self.counting);
+        if let Some(meters) = &mut self.meters {
+            meters.count(self.counting);
+        }
         !follows
     }
 
     /// What was done since the end before; nothing where nothing was.
     pub(crate) fn end_interval(&mut self) -> Option<Interval> {
         self.within = 0;
-        self.stretch.end(&self.meters)
+        self.stretch.end(self.meters.as_ref()?)
     }
 
     /// Ends the thread behind an interval: what was measured is kept, what measured it is not.
     pub(crate) fn finish(&mut self) {
-        *self.meters = Meters::default();
+        self.meters = None;
     }
 
     /// Instructions by line of code.

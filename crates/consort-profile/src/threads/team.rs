@@ -79,9 +79,12 @@ impl Team {
         self.set(thread, State::Runs);
     }
 
+    /// A program that cannot replace itself by another ends more than once.
     fn end(&mut self, thread: usize) {
-        self.lives.push((thread, false));
-        self.set(thread, State::Ended);
+        if self.states.get(&thread) != Some(&State::Ended) {
+            self.lives.push((thread, false));
+            self.set(thread, State::Ended);
+        }
     }
 
     fn called(&mut self, event: &Event, call: &Call) {
@@ -199,6 +202,15 @@ mod tests {
         happens(&mut team, 1, Deed::Returned(0), 600);
         happens(&mut team, 0, Deed::Ended, 1000);
         assert_eq!(team.alone(), 300);
+    }
+
+    #[test]
+    fn a_thread_that_ends_twice_ended_once() {
+        let mut team = Team::default();
+        happens(&mut team, 0, Deed::Began, 0);
+        happens(&mut team, 0, Deed::Ended, 10);
+        happens(&mut team, 0, Deed::Ended, 20);
+        assert_eq!((team.most_at_once(|_| true), team.executed(0)), (1, 20));
     }
 
     #[test]
