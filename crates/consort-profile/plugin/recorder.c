@@ -9,6 +9,7 @@
  */
 #include "api.h"
 #include "calls.h"
+#include "code.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -286,7 +287,7 @@ static void on_access(unsigned int number, qemu_plugin_meminfo_t info, uint64_t 
                       void *data)
 {
     struct thread *thread = number < MAX_THREADS ? threads[number] : NULL;
-    if (!recording || thread == NULL)
+    if (!recording || thread == NULL || thread->mark != mark)
         return;
     uint64_t store = qemu_plugin_mem_is_store(info) ? UINT64_C(1) << 62 : 0;
     uint64_t size = (uint64_t)(qemu_plugin_mem_size_shift(info) & 7) << 59;
@@ -369,25 +370,11 @@ static void describe_locked(const struct qemu_plugin_tb *from, const struct bloc
     described = (size_t)(at - descriptions);
 }
 
-/* Whether an instruction ends its block by way of QEMU's own functions: SYSCALL, POPF or XRSTOR.
- * QEMU before 8.0 keeps a pointer to its callbacks then, which the next reset frees. What these
- * read, if anything, is not told. */
-static bool leaves_block(const struct qemu_plugin_insn *insn)
+static void register_accesses(struct qemu_plugin_insn *insn, size_t number, bool records)
 {
     const unsigned char *code = qemu_plugin_insn_haddr(insn);
     size_t size = qemu_plugin_insn_size(insn);
-    while (size > 1 && (code[0] == 0x66 || (code[0] & 0xf0) == 0x40))
-        code++, size--;
-    if (size == 1)
-        return code[0] == 0x9d;
-    if (size == 2)
-        return code[0] == 0x0f && code[1] == 0x05;
-    return code[0] == 0x0f && code[1] == 0xae && code[2] < 0xc0 && (code[2] >> 3 & 7) == 5;
-}
-
-static void register_accesses(struct qemu_plugin_insn *insn, size_t number)
-{
-    if (!leaves_block(insn))
+    if (records ? !is_system_call(code, size) : is_by_function(code, size))
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
                                          QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)number);
 }
@@ -406,9 +393,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *from)
         block->number = blocks++;
         describe_locked(from, block);
         pthread_mutex_unlock(&lock);
-        for (size_t i = 0; i < block->instructions; i++)
-            register_accesses(qemu_plugin_tb_get_insn(from, i), i);
     }
+    for (size_t i = 0; i < block->instructions; i++)
+        register_accesses(qemu_plugin_tb_get_insn(from, i), i, block->records);
     qemu_plugin_register_vcpu_tb_exec_cb(from, on_execute, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 

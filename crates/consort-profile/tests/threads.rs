@@ -115,7 +115,7 @@ fn roles_are_told_apart_by_samples() {
 
 #[test]
 fn the_share_of_data_in_common_is_measured() {
-    for (own, common) in [("3000", "1000"), ("1500", "6000")] {
+    for (own, common) in [("6000", "2000"), ("1500", "6000")] {
         let Some((threads, spec)) = measured(["share", own, common, "0"]) else {
             return;
         };
