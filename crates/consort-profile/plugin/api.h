@@ -31,6 +31,8 @@ typedef void (*memory_cb)(unsigned int thread, qemu_plugin_meminfo_t info, uint6
 typedef void (*syscall_cb)(qemu_plugin_id_t id, unsigned int thread, int64_t number, uint64_t a1,
                            uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6,
                            uint64_t a7, uint64_t a8);
+typedef void (*return_cb)(qemu_plugin_id_t id, unsigned int thread, int64_t number,
+                          int64_t returned);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, translate_cb cb);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, execute_cb cb,
@@ -39,6 +41,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_cb c
                                       enum qemu_plugin_cb_flags flags,
                                       enum qemu_plugin_mem_rw rw, void *data);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, syscall_cb cb);
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, return_cb cb);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_cb cb, void *data);
 void qemu_plugin_reset(qemu_plugin_id_t id, simple_cb cb);
 

@@ -2,11 +2,15 @@
  *
  * Translated blocks are described once; after that each execution of a block is a word and each
  * access to memory is a word, in program order per thread. Between sampled windows blocks carry
- * a counter only: at each change QEMU is asked to translate afresh.
+ * a counter only: at each change QEMU is asked to translate afresh. What threads do to each other,
+ * by beginning, ending, waiting and waking, is sent apart, in the order of the whole program.
  *
  * src/recorder/wire.rs reads what this writes; both name the fields alike.
  */
 #include "api.h"
+#include "calls.h"
+#include "code.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,26 +27,9 @@ EXPORT int qemu_plugin_version = CONSORT_API;
 /* Most words that one block is given room for ahead of its execution. */
 #define BLOCK_WORDS 8192
 #define DESCRIPTIONS (1 << 20)
-/* Instructions that a thread takes at a time from the rest of a stage when there are several. */
+/* Instructions that a thread takes at a time from the rest of a stage, which all threads share. */
 #define RATION 16384
-
-enum kind { DESCRIBED = 1, EXECUTED = 2, FINISHED = 3 };
-enum stage { SKIP = 0, WARM = 1, WINDOW = 2 };
-/* How the recording ended. */
-enum end { PROGRAM_ENDED = 0, LIMIT_REACHED = 1, PROGRAM_REPLACED = 2 };
-
-#define WORD_BLOCK (UINT64_C(8) << 60)
-#define WORD_STAGE (UINT64_C(9) << 60)
-#define WORD_SYSCALL (UINT64_C(10) << 60)
-#define WORD_ARGUMENT (UINT64_C(11) << 60)
-#define LOW_60 ((UINT64_C(1) << 60) - 1)
-#define ADDRESS ((UINT64_C(1) << 50) - 1)
-
-struct header {
-    uint32_t kind;
-    uint32_t thread;
-    uint64_t bytes;
-};
+#define EVENTS 1024
 
 struct block {
     uint32_t number;
@@ -55,6 +42,12 @@ struct thread {
     size_t used;
     int64_t left;
     uint64_t executed;
+    /* Its place in the order in which threads began; QEMU gives numbers again. */
+    uint32_t place;
+    /* The stage and the number of threads that its words tell of. */
+    uint64_t mark;
+    uint64_t living;
+    bool makes_thread;
 };
 
 static qemu_plugin_id_t self;
@@ -63,13 +56,21 @@ static uint64_t first_skip, every, warm, window, limit;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads[MAX_THREADS];
-static unsigned int thread_count;
+static struct thread *first;
+static uint32_t threads_begun;
+/* Threads that were asked for and have not ended. */
+static volatile uint64_t living = 1;
+static uint64_t executed_by_ended;
+static struct event events[EVENTS];
+static size_t events_used;
 static unsigned char descriptions[DESCRIPTIONS];
 static size_t described;
 static uint32_t blocks;
 
 static volatile enum stage stage = SKIP;
 static volatile bool recording;
+/* The word that tells of the stage, and of how many there were before. */
+static volatile uint64_t mark;
 static int64_t stage_left;
 static uint64_t recorded;
 
@@ -109,7 +110,7 @@ static void flush_locked(unsigned int number)
     struct thread *thread = threads[number];
     flush_descriptions();
     if (thread->used > 0)
-        send_part(EXECUTED, number, thread->words, thread->used * sizeof thread->words[0]);
+        send_part(EXECUTED, thread->place, thread->words, thread->used * sizeof thread->words[0]);
     thread->used = 0;
 }
 
@@ -120,17 +121,54 @@ static void flush(unsigned int number)
     pthread_mutex_unlock(&lock);
 }
 
+static void flush_events(void)
+{
+    if (events_used > 0)
+        send_part(HAPPENED, 0, events, events_used * sizeof events[0]);
+    events_used = 0;
+}
+
+static struct event *event_locked(const struct thread *thread, enum deed deed, int64_t call)
+{
+    if (events_used == EVENTS)
+        flush_events();
+    struct event *event = &events[events_used++];
+    memset(event, 0, sizeof *event);
+    event->thread = thread->place;
+    event->deed = deed;
+    event->call = (uint64_t)call;
+    event->executed = thread->executed;
+    event->executed_by_first = first->executed;
+    return event;
+}
+
 static void finish_locked(enum end end)
 {
-    uint64_t executed = 0;
+    uint64_t executed = executed_by_ended;
     for (unsigned int i = 0; i < MAX_THREADS; i++) {
         if (threads[i] == NULL)
             continue;
         flush_locked(i);
         executed += threads[i]->executed;
+        event_locked(threads[i], ENDED, 0);
     }
+    flush_events();
     uint64_t last[2] = {end, executed};
     send_part(FINISHED, 0, last, sizeof last);
+}
+
+static void begin_locked(unsigned int number)
+{
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return;
+    thread->place = threads_begun++;
+    thread->mark = UINT64_MAX;
+    thread->living = 1;
+    if (first == NULL)
+        first = thread;
+    threads[number] = thread;
+    event_locked(thread, BEGAN, 0);
 }
 
 static struct thread *thread_of(unsigned int number)
@@ -139,11 +177,23 @@ static struct thread *thread_of(unsigned int number)
         return NULL;
     if (threads[number] == NULL) {
         pthread_mutex_lock(&lock);
-        threads[number] = calloc(1, sizeof *threads[number]);
-        thread_count++;
+        begin_locked(number);
         pthread_mutex_unlock(&lock);
     }
     return threads[number];
+}
+
+/* The first thread stays, for events tell how far it came. */
+static void end_locked(unsigned int number)
+{
+    struct thread *thread = threads[number];
+    flush_locked(number);
+    event_locked(thread, ENDED, 0);
+    living--;
+    executed_by_ended += thread->executed;
+    threads[number] = NULL;
+    if (thread != first)
+        free(thread);
 }
 
 static void put(struct thread *thread, uint64_t word)
@@ -179,6 +229,7 @@ static void enter_locked(enum stage to)
     stage = to;
     stage_left = length_of(to);
     recording = to != SKIP;
+    mark = WORD_STAGE | ((uint64_t)to << 56) | ((mark + 1) & (LOW_60 >> 4));
     if (was != recording)
         qemu_plugin_reset(self, install);
 }
@@ -190,16 +241,15 @@ static void stop_at_limit(void)
 }
 
 /* Gives a thread its next share of the stage, which may be a new one. */
-static void refill(unsigned int number, struct thread *thread)
+static void refill(struct thread *thread)
 {
     pthread_mutex_lock(&lock);
     if (stage_left <= 0) {
         if (limit != 0 && recorded >= limit)
             stop_at_limit();
         enter_locked(stage_behind(stage));
-        put(thread, WORD_STAGE | ((uint64_t)stage << 56) | (thread->executed & (LOW_60 >> 4)));
     }
-    int64_t share = thread_count == 1 || stage_left < RATION ? stage_left : RATION;
+    int64_t share = stage_left < RATION ? stage_left : RATION;
     int64_t until_limit = (int64_t)(limit - recorded);
     if (limit != 0 && stage == WINDOW && share >= until_limit) {
         share = until_limit;
@@ -210,7 +260,6 @@ static void refill(unsigned int number, struct thread *thread)
         recorded += (uint64_t)share;
     thread->left += share;
     pthread_mutex_unlock(&lock);
-    (void)number;
 }
 
 static void on_execute(unsigned int number, void *data)
@@ -220,13 +269,17 @@ static void on_execute(unsigned int number, void *data)
     if (thread == NULL)
         return;
     while (thread->left <= 0)
-        refill(number, thread);
+        refill(thread);
     thread->left -= block->instructions;
     thread->executed += block->instructions;
     if (!recording || !block->records)
         return;
     if (thread->used > WORDS - BLOCK_WORDS)
         flush(number);
+    if (thread->mark != mark) {
+        thread->mark = mark;
+        put(thread, thread->mark);
+    }
     put(thread, WORD_BLOCK | block->number);
 }
 
@@ -234,11 +287,28 @@ static void on_access(unsigned int number, qemu_plugin_meminfo_t info, uint64_t 
                       void *data)
 {
     struct thread *thread = number < MAX_THREADS ? threads[number] : NULL;
-    if (!recording || thread == NULL)
+    if (!recording || thread == NULL || thread->mark != mark)
         return;
     uint64_t store = qemu_plugin_mem_is_store(info) ? UINT64_C(1) << 62 : 0;
     uint64_t size = (uint64_t)(qemu_plugin_mem_size_shift(info) & 7) << 59;
     put(thread, store | size | ((uint64_t)(uintptr_t)data << 50) | (address & ADDRESS));
+}
+
+/* Tells of calls that other threads feel. */
+static void tell_locked(unsigned int number, int64_t call, const uint64_t arguments[3])
+{
+    struct thread *thread = threads[number];
+    thread->makes_thread = makes_thread(call, arguments[0]);
+    living += thread->makes_thread;
+    /* What waits leaves nothing behind. */
+    if (may_block(call) && living > 1)
+        flush_locked(number);
+    if (call == SYS_exit)
+        end_locked(number);
+    else if (call == SYS_clone || may_block(call))
+        memcpy(event_locked(thread, CALLED, call)->arguments, arguments, 3 * sizeof *arguments);
+    if (call == SYS_execve || call == SYS_execveat)
+        finish_locked(PROGRAM_REPLACED);
 }
 
 static void on_syscall(qemu_plugin_id_t id, unsigned int number, int64_t call, uint64_t a1,
@@ -246,18 +316,36 @@ static void on_syscall(qemu_plugin_id_t id, unsigned int number, int64_t call, u
                        uint64_t a7, uint64_t a8)
 {
     struct thread *thread = thread_of(number);
-    (void)id, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
+    const uint64_t arguments[3] = {a1, a2, a3};
+    (void)id, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
     if (thread == NULL || call < 0)
         return;
     if (thread->used > WORDS - BLOCK_WORDS)
         flush(number);
     put(thread, WORD_SYSCALL | ((uint64_t)call & LOW_60));
-    put(thread, WORD_ARGUMENT | (a1 & LOW_60));
-    put(thread, WORD_ARGUMENT | (a2 & LOW_60));
-    if (call == SYS_execve || call == SYS_execveat) {
-        pthread_mutex_lock(&lock);
-        finish_locked(PROGRAM_REPLACED);
-        pthread_mutex_unlock(&lock);
+    for (int i = 0; i < 3; i++)
+        put(thread, WORD_ARGUMENT | (arguments[i] & LOW_60));
+    pthread_mutex_lock(&lock);
+    tell_locked(number, call, arguments);
+    pthread_mutex_unlock(&lock);
+}
+
+static void on_return(qemu_plugin_id_t id, unsigned int number, int64_t call, int64_t returned)
+{
+    struct thread *thread = thread_of(number);
+    (void)id;
+    if (thread == NULL || call < 0)
+        return;
+    pthread_mutex_lock(&lock);
+    if (thread->makes_thread && returned < 0)
+        living--;
+    thread->makes_thread = false;
+    if (call == SYS_clone || may_block(call))
+        event_locked(thread, RETURNED, call)->arguments[0] = (uint64_t)returned;
+    pthread_mutex_unlock(&lock);
+    if (thread->living != living) {
+        thread->living = living;
+        put(thread, WORD_LIVING | (thread->living & LOW_60));
     }
 }
 
@@ -282,18 +370,11 @@ static void describe_locked(const struct qemu_plugin_tb *from, const struct bloc
     described = (size_t)(at - descriptions);
 }
 
-/* Whether an instruction is a system call. It touches no memory, and QEMU before 8.0 leaves it by
- * a jump that keeps a pointer to its callbacks, which the next reset frees. */
-static bool is_system_call(const struct qemu_plugin_insn *insn)
+static void register_accesses(struct qemu_plugin_insn *insn, size_t number, bool records)
 {
-    static const unsigned char code[] = {0x0f, 0x05};
-    return qemu_plugin_insn_size(insn) == sizeof code &&
-           memcmp(qemu_plugin_insn_haddr(insn), code, sizeof code) == 0;
-}
-
-static void register_accesses(struct qemu_plugin_insn *insn, size_t number)
-{
-    if (!is_system_call(insn))
+    const unsigned char *code = qemu_plugin_insn_haddr(insn);
+    size_t size = qemu_plugin_insn_size(insn);
+    if (records ? !is_system_call(code, size) : is_by_function(code, size))
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
                                          QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)number);
 }
@@ -312,9 +393,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *from)
         block->number = blocks++;
         describe_locked(from, block);
         pthread_mutex_unlock(&lock);
-        for (size_t i = 0; i < block->instructions; i++)
-            register_accesses(qemu_plugin_tb_get_insn(from, i), i);
     }
+    for (size_t i = 0; i < block->instructions; i++)
+        register_accesses(qemu_plugin_tb_get_insn(from, i), i, block->records);
     qemu_plugin_register_vcpu_tb_exec_cb(from, on_execute, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
@@ -326,9 +407,21 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
     pthread_mutex_unlock(&lock);
 }
 
+/* A child is made while nobody holds the lock, or it would wait for who is not in it. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 /* Children of the program go on unrecorded. */
 static void on_fork_in_child(void)
 {
+    after_fork();
     if (channel >= 0)
         close(channel);
     channel = -1;
@@ -338,6 +431,7 @@ static void install(qemu_plugin_id_t id)
 {
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+    qemu_plugin_register_vcpu_syscall_ret_cb(id, on_return);
     qemu_plugin_register_atexit_cb(id, on_exit_of_program, NULL);
 }
 
@@ -362,10 +456,11 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     window = option(argc, argv, "window");
     limit = option(argc, argv, "limit");
     fcntl(channel, F_SETFD, FD_CLOEXEC);
-    pthread_atfork(NULL, NULL, on_fork_in_child);
+    pthread_atfork(before_fork, after_fork, on_fork_in_child);
     stage = first_skip > 0 ? SKIP : stage_behind(SKIP);
     stage_left = first_skip > 0 ? (int64_t)first_skip : length_of(stage);
     recording = stage != SKIP;
+    mark = WORD_STAGE | ((uint64_t)stage << 56);
     install(id);
     return 0;
 }

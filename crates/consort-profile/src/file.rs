@@ -7,6 +7,7 @@ use consort_ops::trace::Sampling;
 
 use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, SCHEMES, WINDOWS, power_law};
 use crate::profile::{Figures, Profile};
+use crate::threads::Threads;
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
@@ -91,6 +92,12 @@ impl Figures {
     pub fn branch_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
         let per_kilo = |missed| self.per_kilo(missed);
         self.mispredictions.map(|scheme| scheme.map(per_kilo))
+    }
+
+    /// Mispredictions per kilo-instruction of a tagged predictor of 32 KiB.
+    #[must_use]
+    pub fn mispredicted(&self) -> f64 {
+        self.branch_mpki()[0][REFERENCE_PREDICTOR]
     }
 
     /// A count per thousand instructions.
@@ -299,13 +306,38 @@ impl Profile {
         } else {
             &self.phases
         };
-        let all = self.figures.mix.instructions.max(1) as f64;
-        for phase in phases {
-            let share = phase.mix.instructions.max(1) as f64 / all;
+        let length = self.length(told.executed);
+        for (number, phase) in phases.iter().enumerate() {
+            let share = self.phase_shares.get(number).unwrap_or(&1.0);
             // Writing to a text does not fail.
-            let _ = phase.write_phase(&mut out, told.executed as f64 * share);
+            let _ = phase.write_phase(&mut out, length * share);
         }
+        out += &self.calls_text(told.executed);
+        out += &self
+            .threads
+            .as_ref()
+            .map_or_else(String::new, Threads::to_text);
         out
+    }
+
+    /// System calls per million of `executed` instructions.
+    #[must_use]
+    pub fn system_calls_per_million(&self, executed: u64) -> f64 {
+        1e6 * self.system_calls as f64 / executed.max(1) as f64
+    }
+
+    fn calls_text(&self, executed: u64) -> String {
+        format!(
+            "\n# System calls: {}, {:.3} per 10^6 instructions; what the kernel does in them is not seen.\n",
+            self.system_calls,
+            self.system_calls_per_million(executed)
+        )
+    }
+
+    /// Instructions of one thread in a run in which all execute so many.
+    fn length(&self, executed: u64) -> f64 {
+        let several = self.threads.as_ref().filter(|t| t.at_once >= 2);
+        several.map_or(executed as f64, Threads::length)
     }
 
     /// What sampling makes uncertain, as part of a sentence.
@@ -313,7 +345,7 @@ impl Profile {
         let main = |figures: &Figures| {
             let (shares, data) = (figures.shares(), &figures.memory.data.misses);
             let misses = |size: usize| figures.per_kilo(data[size]);
-            let branch = figures.branch_mpki()[0][REFERENCE_PREDICTOR];
+            let branch = figures.mispredicted();
             vec![
                 shares.load,
                 shares.branch,
@@ -353,7 +385,7 @@ fn head(told: &Told, errors: &str) -> String {
         quoted(&plain(told.name)),
         quoted(told.command),
         quoted(&format!(
-            "consort profile, one thread, user mode: {how}{errors}"
+            "consort profile, user mode, all threads: {how}{errors}"
         )),
     )
 }

@@ -1,5 +1,7 @@
 //! A program cut into intervals.
 
+use std::collections::BTreeMap;
+
 use consort_ops::Op;
 
 use crate::measure::{Counts, Meters, Tally};
@@ -9,6 +11,10 @@ pub(crate) const DIMENSIONS: usize = 32;
 /// Shares of an interval's instructions by the hash of their line of code.
 pub(crate) type Code = [f64; DIMENSIONS];
 
+/// Numbers that tell which code a thread executes, a multiple of [`DIMENSIONS`].
+pub(crate) const FINE: usize = 1024;
+/// Most intervals that are open: threads tell of them at different times.
+const MOST_OPEN: usize = 64;
 /// Most intervals that are kept; with more, neighbours are put together.
 const MOST: usize = 512;
 /// Bits of an address within a line of code.
@@ -19,6 +25,8 @@ const LINE_SHIFT: u32 = 6;
 pub(crate) struct Interval {
     pub(crate) counts: Counts,
     executed: [u64; DIMENSIONS],
+    /// Instructions of the thread that executed most in it.
+    pub(crate) longest: u64,
 }
 
 impl Interval {
@@ -37,10 +45,72 @@ impl Interval {
     fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         self.executed.add(&other.executed);
+        self.longest += other.longest;
+    }
+
+    /// Takes what another thread did at the same time.
+    fn join(&mut self, other: &Self) {
+        let longest = self.longest.max(other.longest);
+        self.add(other);
+        self.longest = longest;
     }
 }
 
-/// Intervals of one thread, in order.
+/// What one thread does in an interval, and its code over all of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Stretch {
+    before: Counts,
+    code: Vec<u64>,
+    pub(crate) all_code: Vec<u64>,
+}
+
+impl Default for Stretch {
+    fn default() -> Self {
+        Self {
+            before: Counts::default(),
+            code: vec![0; FINE],
+            all_code: vec![0; FINE],
+        }
+    }
+}
+
+impl Stretch {
+    /// Takes an operation that counts.
+    pub(crate) fn op(&mut self, op: &Op) {
+        let line = op.address >> LINE_SHIFT;
+        let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FINE.ilog2());
+        if let Some(executed) = self.code.get_mut(mixed as usize) {
+            *executed += u64::from(op.first);
+        }
+    }
+
+    /// All that was counted until the last end.
+    pub(crate) const fn counts(&self) -> &Counts {
+        &self.before
+    }
+
+    /// What was done since the end before; nothing where nothing was.
+    pub(crate) fn end(&mut self, meters: &Meters) -> Option<Interval> {
+        let counts = meters.counts();
+        let since = counts.since(&self.before);
+        if since.mix.instructions == 0 {
+            return None;
+        }
+        self.before = counts;
+        let mut executed = [0; DIMENSIONS];
+        for (at, done) in self.code.iter_mut().enumerate() {
+            executed[at * DIMENSIONS / FINE] += *done;
+            self.all_code[at] += std::mem::take(done);
+        }
+        Some(Interval {
+            longest: since.mix.instructions,
+            counts: since,
+            executed,
+        })
+    }
+}
+
+/// Intervals of a program, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Intervals {
     done: Vec<Interval>,
@@ -48,30 +118,36 @@ pub(crate) struct Intervals {
     per_kept: usize,
     /// Intervals told of.
     told: usize,
-    before: Counts,
-    executed: [u64; DIMENSIONS],
+    /// Intervals of which threads still may tell, by number.
+    open: BTreeMap<u64, Interval>,
+    /// The earliest number that may be open.
+    earliest: u64,
 }
 
 impl Intervals {
-    /// Takes an operation that counts.
-    pub(crate) fn op(&mut self, op: &Op) {
-        let line = op.address >> LINE_SHIFT;
-        let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59;
-        self.executed[mixed as usize] += u64::from(op.first);
+    /// Takes what a thread did in the interval with this number. What comes too late goes to the
+    /// earliest that is open.
+    pub(crate) fn take(&mut self, number: u64, interval: &Interval) {
+        let is_full = self.open.len() == MOST_OPEN && !self.open.contains_key(&number);
+        if is_full {
+            self.close_one();
+        }
+        let number = number.max(self.earliest);
+        self.open.entry(number).or_default().join(interval);
     }
 
-    /// Ends an interval.
-    pub(crate) fn end(&mut self, meters: &Meters) {
-        let counts = meters.counts();
-        let interval = Interval {
-            counts: counts.since(&self.before),
-            executed: std::mem::take(&mut self.executed),
-        };
-        if interval.counts.mix.instructions == 0 {
-            return;
+    /// Has nothing come any more to what is open.
+    pub(crate) fn close(&mut self) {
+        while !self.open.is_empty() {
+            self.close_one();
         }
-        self.before = counts;
-        self.keep(interval);
+    }
+
+    fn close_one(&mut self) {
+        if let Some((number, earliest)) = self.open.pop_first() {
+            self.earliest = number + 1;
+            self.keep(earliest);
+        }
     }
 
     fn keep(&mut self, interval: Interval) {
@@ -105,18 +181,36 @@ mod tests {
     #[test]
     fn many_intervals_are_put_together_and_none_is_lost() {
         let mut intervals = Intervals::default();
+        let mut thread = Stretch::default();
         let mut meters = Meters::default();
         meters.count(true);
-        for _ in 0..5 * MOST / 2 {
+        for number in 0..5 * MOST as u64 / 2 {
             let op = Op::new(Kind::Integer, 0x1000);
             meters.op(&op, false);
-            intervals.op(&op);
-            intervals.end(&meters);
+            thread.op(&op);
+            intervals.take(number, &thread.end(&meters).unwrap());
         }
+        intervals.close();
         let kept = intervals.all();
         assert!(kept.len() <= MOST && kept.len() > MOST / 2);
         let all: u64 = kept.iter().map(|i| i.counts.mix.instructions).sum();
         assert_eq!(all, 5 * MOST as u64 / 2);
         assert!((kept[0].code().iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn threads_that_tell_at_different_times_meet_in_one_interval() {
+        let mut intervals = Intervals::default();
+        let of = |longest| Interval {
+            longest,
+            ..Interval::default()
+        };
+        for number in [1, 0, 2, 0, 1] {
+            intervals.take(number, &of(10 + number));
+        }
+        intervals.close();
+        let longest: Vec<_> = intervals.all().iter().map(|i| i.longest).collect();
+        assert_eq!(longest, [10, 11, 12]);
+        assert_eq!(Interval::sum(intervals.all()).longest, 33);
     }
 }

@@ -8,10 +8,13 @@
 mod file;
 mod interval;
 pub mod measure;
+mod metered;
 mod phases;
 mod profile;
 pub mod recorder;
 mod spread;
+mod threads;
 
 pub use file::{Shares, Told, plain};
 pub use profile::{Figures, Profile, Profiler};
+pub use threads::{Barriers, Locks, Role, Shared, Threads};

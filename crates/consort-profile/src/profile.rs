@@ -1,40 +1,45 @@
 //! A profile: all meters over one program's operations.
 
-use consort_ops::Op;
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
+use consort_ops::{Kind, Op};
 
 use crate::interval::{Interval, Intervals};
 use crate::measure::{
-    Counts, LATENCIES, MemoryFigures, Meters, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
+    Counts, LATENCIES, MemoryFigures, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
 };
+use crate::metered::Metered;
 use crate::phases::phases;
-use crate::recorder::{Extent, Sink, Stage};
+use crate::recorder::{Atomic, Call, Event, Extent, Sink, Stage};
 use crate::spread::half_width;
+use crate::threads::{Heard, Known, LockMeter, Sharing, Team, Threads};
 
 /// Where everything is recorded, an interval is so many instructions, as a power of two.
 const INTERVAL_SHIFT: u32 = 20;
-/// Where everything is recorded, data flow and use distances are measured in the first 65,536 instructions of each
-/// interval: they vary little and cost much.
-const DATAFLOW_SHIFT: u32 = 16;
+/// Number of the call that ends a thread, on x86-64.
+const EXIT: u64 = 60;
 
 /// Hears a program and keeps what its profile and its trace need.
 #[derive(Debug)]
 pub struct Profiler {
     sampling: Option<Sampling>,
-    counting: bool,
+    /// Whether what is heard before any stage counts.
+    counts_at_first: bool,
     heard: u64,
     windows: u64,
-    others: u64,
+    last_window: Option<u64>,
     system_calls: u64,
-    meters: Meters,
+    threads: Vec<Metered>,
     intervals: Intervals,
+    team: Team,
+    sharing: Sharing,
+    locks: LockMeter,
     trace: Option<Recorder>,
 }
 
-/// What was measured of the thread that a program started with.
+/// What was measured of a program.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// All of it.
+    /// All of it, every thread's.
     pub figures: Figures,
     /// Stretches that run unlike code, in their order; together they are all of it.
     pub phases: Vec<Figures>,
@@ -45,8 +50,10 @@ pub struct Profile {
     pub windows: u64,
     /// Whether these are a sample, so that there is an error.
     pub is_sampled: bool,
-    /// Instructions of other threads that were seen and not profiled.
-    pub others: u64,
+    /// How much of the program's length each phase is; they sum to 1.
+    pub phase_shares: Vec<f64>,
+    /// What threads are to each other, where there are several.
+    pub threads: Option<Threads>,
     /// System calls that were seen; what the kernel does in them is not.
     pub system_calls: u64,
 }
@@ -80,7 +87,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    fn of(counts: &Counts) -> Self {
+    pub(crate) fn of(counts: &Counts) -> Self {
         Self {
             mix: counts.mix.clone(),
             ilp: counts.dataflow.ilp(),
@@ -125,39 +132,58 @@ impl Profiler {
     #[must_use]
     pub fn new(extent: Extent, keeps_trace: bool) -> Self {
         let warms = extent.sampling.is_some_and(|sampling| sampling.warm > 0);
-        let mut profiler = Self {
+        let counts_at_first = !warms && extent.skip == 0;
+        Self {
             sampling: extent.sampling,
-            counting: true,
+            counts_at_first,
             heard: 0,
-            windows: 0,
-            others: 0,
+            windows: u64::from(counts_at_first),
+            last_window: counts_at_first.then_some(0),
             system_calls: 0,
-            meters: Meters::default(),
+            threads: vec![Metered::new(counts_at_first, true)],
             intervals: Intervals::default(),
+            team: Team::default(),
+            sharing: Sharing::default(),
+            locks: LockMeter::default(),
             trace: keeps_trace.then(Recorder::new),
-        };
-        profiler.count(!warms && extent.skip == 0);
-        profiler
+        }
     }
 
     /// The profile of what was heard.
     #[must_use]
     pub fn profile(&mut self) -> Profile {
-        self.meters.count(false);
-        self.intervals.end(&self.meters);
+        self.end_intervals();
         let intervals = self.intervals.all();
         let codes: Vec<_> = intervals.iter().map(Interval::code).collect();
         let phases = phases(&codes).into_iter();
-        let figures = |intervals: &[Interval]| Figures::of(&Interval::sum(intervals).counts);
+        let phases: Vec<_> = phases
+            .map(|range| Interval::sum(&intervals[range]))
+            .collect();
+        let whole = Interval::sum(intervals);
+        let share = |phase: &Interval| phase.longest as f64 / whole.longest.max(1) as f64;
         Profile {
-            figures: Figures::of(&self.meters.counts()),
-            phases: phases.map(|phase| figures(&intervals[phase])).collect(),
+            figures: Figures::of(&whole.counts),
+            phases: phases.iter().map(|i| Figures::of(&i.counts)).collect(),
+            phase_shares: phases.iter().map(share).collect(),
             intervals: intervals.iter().map(|i| Figures::of(&i.counts)).collect(),
             windows: self.windows,
             is_sampled: self.sampling.is_some(),
-            others: self.others,
+            threads: self.threads(),
             system_calls: self.system_calls,
         }
+    }
+
+    fn threads(&self) -> Option<Threads> {
+        let known = self.threads.iter().map(|thread| Known {
+            code: thread.all_code(),
+            counts: thread.counts(),
+        });
+        Threads::of(&Heard {
+            threads: known.collect(),
+            team: &self.team,
+            sharing: &self.sharing,
+            locks: &self.locks,
+        })
     }
 
     /// The trace of what was heard, if one was kept.
@@ -166,52 +192,108 @@ impl Profiler {
         self.trace.map(|trace| trace.finish(about))
     }
 
-    fn count(&mut self, counts: bool) {
-        self.windows += u64::from(counts);
-        self.counting = counts;
-        self.meters.count(counts);
-        self.intervals.end(&self.meters);
-    }
-
-    fn measures_dataflow(&self) -> bool {
-        let within = self.heard & ((1 << INTERVAL_SHIFT) - 1);
-        self.sampling.is_some() || within >> DATAFLOW_SHIFT == 0
+    /// Has there be a thread with this number.
+    fn reach(&mut self, thread: usize) {
+        let counts = self.counts_at_first;
+        while self.threads.len() <= thread {
+            self.threads.push(Metered::new(counts, false));
+        }
     }
 
     /// Where everything is recorded, intervals have a length.
     fn ends_interval(&self) -> bool {
         self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
     }
+
+    fn end_intervals(&mut self) {
+        for thread in 0..self.threads.len() {
+            self.end_interval(thread);
+        }
+        self.intervals.close();
+    }
+
+    fn end_interval(&mut self, thread: usize) {
+        let number = match self.sampling {
+            Some(_) => self.threads[thread].stage,
+            None => self.heard >> INTERVAL_SHIFT,
+        };
+        if let Some(done) = self.threads[thread].end_interval() {
+            self.intervals.take(number, &done);
+        }
+    }
+
+    /// Takes what other threads may meet: lines, and stores by a thread that holds a lock.
+    fn together(&mut self, thread: usize, op: &Op) {
+        let metered = &self.threads[thread];
+        self.sharing.op(thread, op);
+        if op.kind == Kind::Store
+            && self.locks.holds(thread)
+            && let Some(data) = op.data
+        {
+            let (at, counts) = (metered.heard, metered.is_counting());
+            self.locks.store(thread, data.address, at, counts);
+        }
+    }
 }
 
 impl Sink for Profiler {
     fn op(&mut self, thread: usize, op: &Op) {
-        if let Some(trace) = self.trace.as_mut().filter(|_| self.counting) {
-            trace.push(thread, op);
-        }
-        if thread != 0 {
-            self.others += u64::from(op.first);
-            return;
-        }
+        self.reach(thread);
         if op.first {
             self.heard += 1;
             if self.ends_interval() {
-                self.intervals.end(&self.meters);
+                self.end_intervals();
             }
         }
-        self.meters.op(op, self.measures_dataflow());
-        if self.counting {
-            self.intervals.op(op);
+        let metered = &mut self.threads[thread];
+        if let Some(trace) = self.trace.as_mut().filter(|_| metered.is_counting()) {
+            trace.push(thread, op);
+        }
+        metered.op(op, self.sampling.is_some());
+        if metered.has_siblings {
+            self.together(thread, op);
         }
     }
 
-    fn stage(&mut self, thread: usize, stage: Stage, _: u64) {
-        if thread == 0 {
-            self.count(stage == Stage::Window);
+    fn stage(&mut self, thread: usize, stage: Stage, number: u64) {
+        self.reach(thread);
+        self.end_interval(thread);
+        let counts = stage == Stage::Window;
+        // Numbers are told by threads in any order.
+        if counts && self.last_window.is_none_or(|last| number > last) {
+            self.windows += 1;
+            self.last_window = Some(number);
+        }
+        if self.threads[thread].enter(stage, number) {
+            self.locks.forget(thread);
         }
     }
 
-    fn system_call(&mut self, _: usize, _: u64) {
+    fn system_call(&mut self, thread: usize, call: &Call) {
         self.system_calls += 1;
+        self.reach(thread);
+        self.locks.call(thread, call);
+        if call.number == EXIT {
+            self.end_interval(thread);
+            self.threads[thread].finish();
+        }
+    }
+
+    fn living(&mut self, thread: usize, threads: u64) {
+        self.reach(thread);
+        self.threads[thread].has_siblings = threads > 1;
+    }
+
+    fn atomic(&mut self, thread: usize, atomic: Atomic) {
+        self.reach(thread);
+        let metered = &self.threads[thread];
+        if metered.has_siblings {
+            let (at, counts) = (metered.heard, metered.is_counting());
+            self.locks.atomic(thread, atomic, at, counts);
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.team.event(event);
     }
 }

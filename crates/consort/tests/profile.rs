@@ -103,6 +103,40 @@ fn two_loops_are_two_phases_that_simulate_and_are_drawn() {
 }
 
 #[test]
+fn threads_are_roles_of_one_file_that_is_simulated() {
+    let Some(program) = program(&[]) else { return };
+    let folder = folder();
+    let (out, page) = (
+        folder.path().join("team.toml"),
+        folder.path().join("p.html"),
+    );
+    let options = ["--report-html", page.to_str().unwrap()];
+    let document = check_well(&profiled(&program, "roles", &options, &out), &out);
+    assert!(
+        has_note(&document, "at most 4 at a time share the work"),
+        "{document:#}"
+    );
+    assert!(has_note(&document, "a lower bound"), "{document:#}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(text.matches("[[threads.stage]]").count(), 2, "{text}");
+    for part in [
+        "barrier = {",
+        "lock = {",
+        "shared_data = ",
+        "# System calls: ",
+    ] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in ["Roles: threads", "Sharing while", "Locks, a lower bound"] {
+        assert!(page.contains(part), "'{part}' is missing in the page");
+    }
+    let args = ["simulate", "--machine", "power7:smt=2", "--workload"];
+    let output = run(consort().args(args).arg(&out));
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
 fn static_programs_scripts_and_parents_are_profiled() {
     let Some(program) = program(&["-static"]) else {
         return;

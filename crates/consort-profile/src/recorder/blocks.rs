@@ -14,6 +14,8 @@ pub(super) struct Instruction {
     pub(super) ops: Vec<Op>,
     /// Whether it repeats itself, one round per execution.
     pub(super) repeats: bool,
+    /// For an atomic update of memory, whether it compares before it writes.
+    pub(super) atomic: Option<bool>,
 }
 
 /// A block: instructions from its start to its only exit.
@@ -87,7 +89,20 @@ fn instruction(code: &[u8], address: u64) -> Instruction {
     Instruction {
         ops: operations(code, address).unwrap_or_else(|_| unknown()),
         repeats: is_repeated(code),
+        atomic: atomic(code),
     }
+}
+
+/// For an atomic update of memory, whether it compares before it writes: an instruction behind a
+/// lock prefix, or an exchange with memory (Intel, Software Developer's Manual, volume 2,
+/// LOCK, XCHG and CMPXCHG).
+fn atomic(code: &[u8]) -> Option<bool> {
+    let prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
+    let end = code.iter().position(|byte| !prefix(byte))?;
+    let (prefixes, operation) = code.split_at(end);
+    let exchanges = matches!(operation, [0x86 | 0x87, operands, ..] if *operands < 0xc0);
+    let is_atomic = exchanges || prefixes.contains(&0xf0);
+    is_atomic.then_some(matches!(operation, [0x0f, 0xb0 | 0xb1, ..]))
 }
 
 /// Whether the code is a string instruction behind a repeat prefix (Intel, Software Developer's
@@ -112,6 +127,17 @@ mod tests {
         // addss, and a return behind the prefix.
         assert!(!is_repeated(&[0xf3, 0x0f, 0x58, 0xc1]));
         assert!(!is_repeated(&[0xf3, 0xc3]));
+    }
+
+    #[test]
+    fn atomic_updates_are_told_from_other_uses_of_the_operation() {
+        assert_eq!(atomic(&[0xf0, 0x0f, 0xb1, 0x17]), Some(true));
+        assert_eq!(atomic(&[0x64, 0xf0, 0x48, 0x0f, 0xb1, 0x17]), Some(true));
+        assert_eq!(atomic(&[0xf0, 0xff, 0x0f]), Some(false));
+        assert_eq!(atomic(&[0x87, 0x07]), Some(false));
+        // Between registers, and without the prefix.
+        assert_eq!(atomic(&[0x87, 0xc7]), None);
+        assert_eq!(atomic(&[0x0f, 0xb1, 0x17]), None);
     }
 
     #[test]

@@ -4,36 +4,11 @@ use consort_ops::{Branch, Kind, Op, Turn};
 
 use super::RecordError;
 use super::blocks::Blocks;
+use super::sink::{Atomic, Call, Sink, Stage};
 use super::wire::words;
 
 const ADDRESS: u64 = (1 << 50) - 1;
 const LOW_60: u64 = (1 << 60) - 1;
-
-/// What a recording is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Nothing is recorded.
-    Skip,
-    /// What is recorded warms caches and predictors.
-    Warm,
-    /// What is recorded counts.
-    Window,
-}
-
-/// Hears what threads execute. Threads are counted from 0, the first being the one that the
-/// program started with.
-pub trait Sink {
-    /// `thread` executed an operation.
-    fn op(&mut self, thread: usize, op: &Op);
-
-    /// `thread` entered a stage after having executed so many instructions.
-    fn stage(&mut self, thread: usize, stage: Stage, executed: u64);
-
-    /// `thread` entered the kernel for a call with this number.
-    fn system_call(&mut self, thread: usize, number: u64) {
-        let _ = (thread, number);
-    }
-}
 
 /// Access to memory as the emulator reports it.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +43,9 @@ pub(super) struct Lane {
     /// Address of the repeated instruction that the block before ended with.
     repeated: Option<u64>,
     heard: u64,
+    /// A system call of which not all arguments were heard.
+    call: Call,
+    arguments: usize,
 }
 
 impl Lane {
@@ -78,6 +56,11 @@ impl Lane {
             accesses: Vec::new(),
             repeated: None,
             heard: 0,
+            call: Call {
+                number: 0,
+                arguments: [0; 3],
+            },
+            arguments: 0,
         }
     }
 
@@ -96,8 +79,9 @@ impl Lane {
             match word >> 60 {
                 8 => self.enter(word & LOW_60, blocks, sink)?,
                 9 => self.change(word, blocks, sink)?,
-                10 => sink.system_call(self.thread, word & LOW_60),
-                11 => {}
+                10 => self.call(word & LOW_60),
+                11 => self.argument(word & LOW_60, sink),
+                12 => sink.living(self.thread, word & LOW_60),
                 _ => self.accesses.push(Word::new(word)),
             }
         }
@@ -106,6 +90,21 @@ impl Lane {
 
     pub(super) fn finish(&mut self, blocks: &Blocks, sink: &mut dyn Sink) {
         self.emit(blocks, None, sink);
+    }
+
+    fn call(&mut self, number: u64) {
+        self.call.number = number;
+        self.arguments = 0;
+    }
+
+    fn argument(&mut self, value: u64, sink: &mut dyn Sink) {
+        if let Some(argument) = self.call.arguments.get_mut(self.arguments) {
+            *argument = value;
+            self.arguments += 1;
+        }
+        if self.arguments == self.call.arguments.len() {
+            sink.system_call(self.thread, &self.call);
+        }
     }
 
     fn enter(
@@ -155,7 +154,17 @@ impl Lane {
             rest = behind;
             let first = !(number == 0 && goes_on);
             let next = next.filter(|_| number + 1 == count);
+            let word = own.first().map(|word| word.address);
             tell(self.thread, &instruction.ops, own, next, first, sink);
+            if let (Some(compares), Some(word)) = (instruction.atomic, word) {
+                let code = instruction.ops.first().map_or(block.start, |op| op.address);
+                let atomic = Atomic {
+                    word,
+                    code,
+                    compares,
+                };
+                sink.atomic(self.thread, atomic);
+            }
         }
         self.heard += count as u64 - u64::from(goes_on);
         self.repeated = block.repeated_at();
@@ -231,7 +240,7 @@ mod tests {
     use consort_ops::Access;
 
     #[derive(Default)]
-    struct Heard(Vec<Op>);
+    struct Heard(Vec<Op>, Vec<Call>, Vec<Atomic>);
 
     impl Sink for Heard {
         fn op(&mut self, _: usize, op: &Op) {
@@ -239,6 +248,14 @@ mod tests {
         }
 
         fn stage(&mut self, _: usize, _: Stage, _: u64) {}
+
+        fn system_call(&mut self, _: usize, call: &Call) {
+            self.1.push(*call);
+        }
+
+        fn atomic(&mut self, _: usize, atomic: Atomic) {
+            self.2.push(atomic);
+        }
     }
 
     const BLOCK: u64 = 8 << 60;
@@ -260,12 +277,16 @@ mod tests {
     }
 
     fn heard(blocks: &Blocks, words: &[u64]) -> Vec<Op> {
+        all_heard(blocks, words).0
+    }
+
+    fn all_heard(blocks: &Blocks, words: &[u64]) -> Heard {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut sink = Heard::default();
         let mut lane = Lane::new(0);
         lane.hear(&bytes, blocks, &mut sink).unwrap();
         lane.finish(blocks, &mut sink);
-        sink.0
+        sink
     }
 
     fn access(op: &Op) -> (u64, u16) {
@@ -306,6 +327,24 @@ mod tests {
             (access(&ops[0]), access(&ops[2])),
             ((0x8000, 4), (0x8000, 4))
         );
+    }
+
+    #[test]
+    fn atomic_updates_and_calls_are_told_with_what_they_are_about() {
+        // lock cmpxchg [rdi], edx, and system call 202.
+        let blocks = described(&[(0x1000, &[&[0xf0, 0x0f, 0xb1, 0x17]])]);
+        let update = [BLOCK, 2 << 59 | 0x8000, 1 << 62 | 2 << 59 | 0x8000];
+        let call = [10 << 60 | 202, 11 << 60 | 0x8000, 11 << 60, 11 << 60 | 2];
+        let heard = all_heard(&blocks, &[&update[..], &call[..]].concat());
+        let (number, arguments) = (202, [0x8000, 0, 2]);
+        assert_eq!(heard.1, [Call { number, arguments }]);
+        let (word, code, compares) = (0x8000, 0x1000, true);
+        let atomic = Atomic {
+            word,
+            code,
+            compares,
+        };
+        assert_eq!(heard.2, [atomic]);
     }
 
     #[test]

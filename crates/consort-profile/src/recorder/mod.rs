@@ -6,10 +6,11 @@ mod instrumenter;
 mod interrupts;
 mod lane;
 mod program;
+mod sink;
 mod wire;
 
 pub use error::RecordError;
-pub use lane::{Sink, Stage};
+pub use sink::{Atomic, Call, Deed, Event, Sink, Stage};
 
 use std::ffi::OsString;
 use std::fs::File;

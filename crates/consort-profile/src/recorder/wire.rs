@@ -5,11 +5,14 @@ use std::io::{self, BufReader, Read};
 
 use super::blocks::Blocks;
 use super::lane::Lane;
-use super::{EndReason, RecordError, Sink};
+use super::{Call, Deed, EndReason, Event, RecordError, Sink};
 
 const DESCRIBED: u32 = 1;
 const EXECUTED: u32 = 2;
 const FINISHED: u32 = 3;
+const HAPPENED: u32 = 4;
+/// Words of an event.
+const EVENT: usize = 7;
 /// Largest part that is sent, bytes.
 const MOST_BYTES: u64 = 1 << 21;
 
@@ -30,6 +33,7 @@ pub(super) fn hear(
                 let lane = lanes.entry(thread).or_insert_with(|| Lane::new(number));
                 lane.hear(&bytes, &blocks, sink)?;
             }
+            HAPPENED => events(&bytes, sink)?,
             FINISHED => ended = Some(end(&bytes)?),
             _ => return Err(RecordError::Garbled { at: "a part" }),
         }
@@ -79,6 +83,36 @@ fn end(bytes: &[u8]) -> Result<(u64, EndReason), RecordError> {
     };
     let executed = words.next().ok_or(RecordError::Garbled { at: "the end" })?;
     Ok((executed, reason))
+}
+
+fn events(bytes: &[u8], sink: &mut dyn Sink) -> Result<(), RecordError> {
+    let words: Vec<u64> = words(bytes).collect();
+    let (events, rest) = words.as_chunks::<EVENT>();
+    if !rest.is_empty() {
+        return Err(RecordError::Garbled { at: "an event" });
+    }
+    for words in events {
+        sink.event(&event(words)?);
+    }
+    Ok(())
+}
+
+fn event(words: &[u64; EVENT]) -> Result<Event, RecordError> {
+    let [who, number, a1, a2, a3, executed, executed_by_first] = *words;
+    let arguments = [a1, a2, a3];
+    let deed = match who >> 32 {
+        0 => Deed::Began,
+        1 => Deed::Ended,
+        2 => Deed::Called(Call { number, arguments }),
+        3 => Deed::Returned(a1.cast_signed()),
+        _ => return Err(RecordError::Garbled { at: "an event" }),
+    };
+    Ok(Event {
+        thread: (who & 0xffff_ffff) as usize,
+        deed,
+        executed,
+        executed_by_first,
+    })
 }
 
 /// Little-endian words of 64 bits.

@@ -2,6 +2,7 @@
 
 mod figures;
 mod page;
+mod threads;
 mod watch;
 
 use crate::cli::{Format, ProfileArgs, SamplingChoice};
@@ -12,7 +13,7 @@ use crate::progress;
 use anyhow::{Context, Result, anyhow};
 use consort_ops::trace::About;
 use consort_profile::recorder::{self, EndReason, Ended, Extent, Output, RecordError};
-use consort_profile::{Profile, Profiler, Told};
+use consort_profile::{Profile, Profiler, Role, Threads, Told};
 use figures::{COLUMNS, Figure, figures};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
@@ -33,7 +34,7 @@ struct Document<'a> {
     notes: &'a [String],
 }
 
-const METHOD: &str = "user mode under qemu, first thread; LRU stack distances, TAGE, data-flow \
+const METHOD: &str = "user mode under qemu, all threads; LRU stack distances, TAGE, data-flow \
                       graph in windows, a model stream prefetcher";
 
 pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
@@ -102,11 +103,12 @@ fn command(args: &ProfileArgs) -> String {
 
 fn summary(profile: &Profile, ended: &Ended) -> String {
     format!(
-        "{} of {} instructions in {} window(s), {} phase(s); {METHOD}",
+        "{} of {} instructions in {} window(s), {} phase(s), {:.1} system calls per 10^6 instructions; {METHOD}",
         profile.figures.mix.instructions,
         ended.executed,
         profile.windows,
-        profile.phases.len()
+        profile.phases.len(),
+        profile.system_calls_per_million(ended.executed)
     )
 }
 
@@ -227,13 +229,26 @@ fn save_trace(
     Ok(())
 }
 
+/// Who does what, and what is not seen of it.
+fn notes_of(threads: &Threads) -> Vec<String> {
+    let mut notes = vec![format!(
+        "{} threads, at most {} at a time share the work, in {} role(s)",
+        threads.count,
+        threads.at_once,
+        threads.at_work().count()
+    )];
+    notes.extend(threads.roles.iter().map(Role::told));
+    if threads.locks.is_some() {
+        let seen = "only locks that are taken by compare-and-exchange are seen: a lower bound";
+        notes.push(seen.to_owned());
+    }
+    notes
+}
+
 fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
     let mut notes = Vec::new();
-    if profile.others > 0 {
-        notes.push(format!(
-            "only the first thread is profiled; others executed {} instructions of what was recorded",
-            profile.others
-        ));
+    if let Some(threads) = &profile.threads {
+        notes.extend(notes_of(threads));
     }
     match ended.reason {
         EndReason::Replaced => {
@@ -249,7 +264,7 @@ fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
 }
 
 fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Result<()> {
-    let figures = figures(profile);
+    let figures = figures(profile, ended.executed);
     let notes = notes(profile, ended);
     match args.format {
         Format::Json => output::json(

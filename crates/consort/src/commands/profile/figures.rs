@@ -2,7 +2,7 @@
 
 use crate::output::{Column, number, text};
 use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
-use consort_profile::{Figures, Profile};
+use consort_profile::{Figures, Profile, Threads};
 use serde::Serialize;
 
 /// One measured figure.
@@ -25,8 +25,8 @@ pub(super) const COLUMNS: &[Column<Figure>] = &[
     text("unit", |f| f.unit.to_owned()),
 ];
 
-/// All figures of a profile.
-pub(super) fn figures(profile: &Profile) -> Vec<Figure> {
+/// All figures of a profile of a program that executed so many instructions.
+pub(super) fn figures(profile: &Profile, executed: u64) -> Vec<Figure> {
     let mut rows = rows(&profile.figures);
     let errors = profile.errors(values);
     for (row, ci95) in rows.iter_mut().zip(errors.into_iter().flatten()) {
@@ -34,7 +34,66 @@ pub(super) fn figures(profile: &Profile) -> Vec<Figure> {
     }
     let calls = profile.system_calls as f64;
     rows.push(figure("system calls".to_owned(), calls, "calls"));
+    let rate = profile.system_calls_per_million(executed);
+    let name = "system calls per 10^6 instructions".to_owned();
+    rows.push(figure(name, rate, "calls"));
+    rows.extend(profile.threads.iter().flat_map(of_threads));
     rows
+}
+
+fn of_threads(threads: &Threads) -> Vec<Figure> {
+    let (data, code) = (&threads.data, &threads.code);
+    let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+    let (of_data, of_code) = (
+        share(data.by_several, data.lines),
+        share(code.by_several, code.lines),
+    );
+    let mut rows = vec![
+        ("threads", threads.count as f64, "threads"),
+        (
+            "threads at work at a time",
+            threads.at_once as f64,
+            "threads",
+        ),
+        ("roles", threads.at_work().count() as f64, "roles"),
+        ("serial", threads.serial_share(), "share"),
+        ("lines of data used by several", of_data, "share"),
+        (
+            "of these written to",
+            share(data.written, data.by_several),
+            "share",
+        ),
+        ("a thread's data in common", data.by_all, "share"),
+        ("lines of code used by several", of_code, "share"),
+        ("a thread's code in common", code.by_all, "share"),
+    ];
+    rows.extend(of_locks(threads).into_iter().flatten());
+    rows.extend(of_barriers(threads).into_iter().flatten());
+    let rows = rows.into_iter();
+    rows.map(|(name, value, unit)| figure(name.to_owned(), value, unit))
+        .collect()
+}
+
+type Row = (&'static str, f64, &'static str);
+
+fn of_locks(threads: &Threads) -> Option<[Row; 4]> {
+    let locks = threads.locks?;
+    let rate = threads.locks_per_million();
+    Some([
+        ("locks taken, at least", rate, "per 10^6 instructions"),
+        ("lock held", locks.hold_instr, "instructions"),
+        ("locks", locks.words as f64, "locks"),
+        ("waits for locks", locks.waits as f64, "waits"),
+    ])
+}
+
+fn of_barriers(threads: &Threads) -> Option<[Row; 3]> {
+    let (barriers, spacing) = (threads.barriers?, threads.barrier_spacing()?);
+    Some([
+        ("barriers", barriers.opened as f64, "barriers"),
+        ("between barriers", spacing, "instructions"),
+        ("imbalance at barriers", barriers.imbalance, "share"),
+    ])
 }
 
 fn values(figures: &Figures) -> Vec<f64> {
@@ -102,8 +161,16 @@ fn misses(figures: &Figures) -> impl Iterator<Item = Figure> {
 }
 
 fn mispredictions(figures: &Figures) -> impl Iterator<Item = Figure> {
-    let missed = PREDICTOR_KIB.iter().zip(figures.branch_mpki());
-    missed.map(|(kib, missed)| figure(format!("mispredictions, {kib} KiB"), missed, "per 1000"))
+    let schemes = ["tagged predictor", "gshare"]
+        .into_iter()
+        .zip(figures.branch_mpki());
+    schemes.flat_map(|(scheme, missed)| {
+        let sizes = PREDICTOR_KIB.iter().zip(missed);
+        sizes.map(move |(kib, missed)| {
+            let name = format!("mispredictions, {scheme} of {kib} KiB");
+            figure(name, missed, "per 1000")
+        })
+    })
 }
 
 fn rest(figures: &Figures) -> [Figure; 7] {

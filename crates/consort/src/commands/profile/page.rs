@@ -21,7 +21,11 @@ pub(super) fn page(
         over_time(profile, executed, "ILP", ilp_over_time(profile))?,
         over_time(profile, executed, "Misses", misses_over_time(profile))?,
     ];
-    Ok(sheet(title, facts, &[phases(profile)?], &figures)?)
+    let mut tables = vec![phases(profile)?];
+    if let Some(threads) = &profile.threads {
+        tables.extend(super::threads::tables(threads)?);
+    }
+    Ok(sheet(title, facts, &tables, &figures)?)
 }
 
 fn shares(figures: &Figures) -> [f64; 6] {
@@ -119,7 +123,7 @@ fn misses_over_time(profile: &Profile) -> Vec<Course> {
     vec![
         ("data, 32 KiB", course(&data(3))),
         ("data, 1 MiB", course(&data(8))),
-        ("mispredictions, 32 KiB", course(&|f| f.branch_mpki()[3])),
+        ("mispredictions, 32 KiB", course(&|f| f.mispredicted())),
     ]
 }
 
@@ -169,7 +173,7 @@ fn phases(profile: &Profile) -> Result<Table> {
             phase.ilp[3],
             shares.load,
             shares.branch,
-            phase.branch_mpki()[3],
+            phase.mispredicted(),
             phase.per_kilo(data[3]),
             phase.per_kilo(data[8]),
         ];

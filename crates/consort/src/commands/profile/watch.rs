@@ -3,7 +3,7 @@
 use crate::progress::Counted;
 use consort_ops::Op;
 use consort_profile::Profiler;
-use consort_profile::recorder::{Sink, Stage};
+use consort_profile::recorder::{Atomic, Call, Event, Sink, Stage};
 
 /// Instructions between two looks at the bar.
 const STEP: u64 = 1 << 18;
@@ -30,7 +30,19 @@ impl Sink for Watched<'_> {
         self.profiler.stage(thread, stage, executed);
     }
 
-    fn system_call(&mut self, thread: usize, number: u64) {
-        self.profiler.system_call(thread, number);
+    fn system_call(&mut self, thread: usize, call: &Call) {
+        self.profiler.system_call(thread, call);
+    }
+
+    fn living(&mut self, thread: usize, threads: u64) {
+        self.profiler.living(thread, threads);
+    }
+
+    fn atomic(&mut self, thread: usize, atomic: Atomic) {
+        self.profiler.atomic(thread, atomic);
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.profiler.event(event);
     }
 }

@@ -1,0 +1,94 @@
+//! One thread with meters of its own.
+
+use consort_ops::Op;
+
+use crate::interval::{Interval, Stretch};
+use crate::measure::{Counts, Meters};
+use crate::recorder::Stage;
+
+/// Where everything is recorded, data flow and use distances are measured in the first 65,536
+/// instructions of each thread in each interval: they vary little and cost much.
+const DATAFLOW: u64 = 1 << 16;
+
+/// A thread and what is measured of it.
+#[derive(Debug)]
+pub(crate) struct Metered {
+    /// None any more where it has ended.
+    meters: Option<Box<Meters>>,
+    stretch: Stretch,
+    counting: bool,
+    /// Instructions heard of.
+    pub(crate) heard: u64,
+    /// Instructions heard of in this interval.
+    within: u64,
+    /// How many stages there were before this one.
+    pub(crate) stage: u64,
+    /// Whether what it does may meet other threads.
+    pub(crate) has_siblings: bool,
+}
+
+impl Metered {
+    /// A thread of which counts what is heard before any stage, if `counting`. Only the one that
+    /// the program started with may be without siblings.
+    pub(crate) fn new(counting: bool, is_first: bool) -> Self {
+        let mut meters = Box::<Meters>::default();
+        meters.count(counting);
+        Self {
+            meters: Some(meters),
+            stretch: Stretch::default(),
+            counting,
+            heard: 0,
+            within: 0,
+            stage: 0,
+            has_siblings: !is_first,
+        }
+    }
+
+    pub(crate) const fn is_counting(&self) -> bool {
+        self.counting
+    }
+
+    /// Takes an operation; all data flow is measured if so told.
+    pub(crate) fn op(&mut self, op: &Op, all_dataflow: bool) {
+        self.heard += u64::from(op.first);
+        self.within += u64::from(op.first);
+        if let Some(meters) = &mut self.meters {
+            meters.op(op, all_dataflow || self.within <= DATAFLOW);
+        }
+        if self.counting {
+            self.stretch.op(op);
+        }
+    }
+
+    /// Begins a stage; whether what is before it was not heard.
+    pub(crate) fn enter(&mut self, stage: Stage, number: u64) -> bool {
+        let follows = self.stage + 1 == number && stage == Stage::Window;
+        self.stage = number;
+        self.counting = stage == Stage::Window;
+        if let Some(meters) = &mut self.meters {
+            meters.count(self.counting);
+        }
+        !follows
+    }
+
+    /// What was done since the end before; nothing where nothing was.
+    pub(crate) fn end_interval(&mut self) -> Option<Interval> {
+        self.within = 0;
+        self.stretch.end(self.meters.as_ref()?)
+    }
+
+    /// Ends the thread behind an interval: what was measured is kept, what measured it is not.
+    pub(crate) fn finish(&mut self) {
+        self.meters = None;
+    }
+
+    /// Instructions by line of code.
+    pub(crate) fn all_code(&self) -> &[u64] {
+        &self.stretch.all_code
+    }
+
+    /// What was counted until the last interval ended.
+    pub(crate) fn counts(&self) -> &Counts {
+        self.stretch.counts()
+    }
+}

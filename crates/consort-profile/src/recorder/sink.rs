@@ -1,0 +1,92 @@
+//! What is told of a program while it runs.
+
+use consort_ops::Op;
+
+/// What a recording is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing is recorded.
+    Skip,
+    /// What is recorded warms caches and predictors.
+    Warm,
+    /// What is recorded counts.
+    Window,
+}
+
+/// A system call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Its number on x86-64.
+    pub number: u64,
+    /// Its first arguments, of which the lower 60 bits are known where it is told in order with
+    /// operations.
+    pub arguments: [u64; 3],
+}
+
+/// An atomic update of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Atomic {
+    /// Virtual address of what it updates.
+    pub word: u64,
+    /// Virtual address of its instruction.
+    pub code: u64,
+    /// Whether it compares before it writes.
+    pub compares: bool,
+}
+
+/// What a thread did that others feel. Events come in the order of the whole program, apart from
+/// the operations of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// The thread.
+    pub thread: usize,
+    /// What it did.
+    pub deed: Deed,
+    /// Instructions that it has executed.
+    pub executed: u64,
+    /// Instructions that the first thread has executed.
+    pub executed_by_first: u64,
+}
+
+/// What a thread does that others feel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// It executes its first instruction.
+    Began,
+    /// It ends, or the recording does.
+    Ended,
+    /// It enters the kernel for what may take it off its processor.
+    Called(Call),
+    /// It is back from that with a result.
+    Returned(i64),
+}
+
+/// Hears what threads execute. Threads are counted from 0 as they begin, the first being the one
+/// that the program started with.
+pub trait Sink {
+    /// `thread` executed an operation.
+    fn op(&mut self, thread: usize, op: &Op);
+
+    /// `thread` executes in a stage before which the program had so many.
+    fn stage(&mut self, thread: usize, stage: Stage, number: u64);
+
+    /// `thread` entered the kernel.
+    fn system_call(&mut self, thread: usize, call: &Call) {
+        let _ = (thread, call);
+    }
+
+    /// `thread` came back from the kernel and found so many threads living.
+    fn living(&mut self, thread: usize, threads: u64) {
+        let _ = (thread, threads);
+    }
+
+    /// `thread` executed an atomic update, whose operations were told before.
+    fn atomic(&mut self, thread: usize, atomic: Atomic) {
+        let _ = (thread, atomic);
+    }
+
+    /// A thread did what others feel.
+    fn event(&mut self, event: &Event) {
+        let _ = event;
+    }
+}

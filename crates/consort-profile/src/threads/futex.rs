@@ -1,0 +1,57 @@
+//! The futex calls of Linux (futex(2)).
+
+use crate::recorder::Call;
+
+/// Number of the call on x86-64.
+const FUTEX: u64 = 202;
+/// Bits of the operation that tell which, without the flags for private words and clocks.
+const OPERATION: u64 = 0x7f;
+
+/// A futex call, by what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Futex {
+    /// Waits on a word as long as it has a value.
+    Wait(u64, u64),
+    /// Wakes so many that wait on a word, or has them wait elsewhere.
+    Wake(u64, u64),
+}
+
+impl Futex {
+    /// The futex call that a call is, if it is one that is looked at: `FUTEX_WAIT`,
+    /// `FUTEX_WAIT_BITSET`, `FUTEX_WAKE`, `FUTEX_WAKE_BITSET`, `FUTEX_WAKE_OP`, `FUTEX_REQUEUE`
+    /// and `FUTEX_CMP_REQUEUE`. One that moves waiters counts as one that wakes all.
+    pub(super) fn of(call: &Call) -> Option<Self> {
+        let [word, operation, value] = call.arguments;
+        if call.number != FUTEX {
+            return None;
+        }
+        match operation & OPERATION {
+            0 | 9 => Some(Self::Wait(word, value)),
+            1 | 5 | 10 => Some(Self::Wake(word, value & 0xffff_ffff)),
+            3 | 4 => Some(Self::Wake(word, u64::MAX)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn call(operation: u64, word: u64, value: u64) -> Call {
+    Call {
+        number: FUTEX,
+        arguments: [word, operation, value],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_by_what_they_do() {
+        assert_eq!(Futex::of(&call(128, 8, 1)), Some(Futex::Wait(8, 1)));
+        assert_eq!(Futex::of(&call(129, 8, 3)), Some(Futex::Wake(8, 3)));
+        assert_eq!(Futex::of(&call(4, 8, 0)), Some(Futex::Wake(8, u64::MAX)));
+        assert_eq!(Futex::of(&call(6, 8, 0)), None);
+        assert_eq!(Futex::of(&Call::default()), None);
+    }
+}

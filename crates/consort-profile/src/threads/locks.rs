@@ -1,0 +1,280 @@
+//! Locks, by the atomic updates of their words and by futex calls.
+//!
+//! A lock is taken by a locked compare-and-exchange of a word, which the same thread later gives
+//! back by another atomic update or a plain store. What fails to take it waits on the word and
+//! tries again, by code that is known from then on as code that tries.
+
+use std::collections::{HashMap, HashSet};
+
+use super::futex::Futex;
+use crate::recorder::{Atomic, Call};
+
+/// Words that one thread is taken to hold at a time; with more, the oldest is forgotten.
+const MOST_HELD: usize = 8;
+
+/// Locks that at least two threads took.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Locks {
+    /// Times that they were taken in what counts.
+    pub taken: u64,
+    /// Mean instructions from taking one to giving it back.
+    pub hold_instr: f64,
+    /// Words.
+    pub words: u64,
+    /// As many locks, taken equally often, meet each other as often: 1/Σp².
+    pub effective: f64,
+    /// Times that threads waited on these words, in the whole run.
+    pub waits: u64,
+    /// Times that locks were taken which only one thread took.
+    pub taken_by_one: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    word: u64,
+    since: u64,
+    /// Whether the thread waited, so that its next update is another try.
+    waited: bool,
+}
+
+/// A lock that was given back, unless the thread waits on it next.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    held: Held,
+    code: u64,
+    hold: u64,
+    counted: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Taker {
+    held: Vec<Held>,
+    given: Option<Given>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Word {
+    takers: u64,
+    taken: u64,
+    held_instr: u64,
+    waits: u64,
+}
+
+/// Takes atomic updates, stores and calls.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LockMeter {
+    takers: Vec<Taker>,
+    tries: HashSet<u64>,
+    words: HashMap<u64, Word>,
+}
+
+impl LockMeter {
+    fn taker(&mut self, thread: usize) -> &mut Taker {
+        if self.takers.len() <= thread {
+            self.takers.resize_with(thread + 1, Taker::default);
+        }
+        &mut self.takers[thread]
+    }
+
+    /// What a thread held before what is not seen is unknown behind it.
+    pub(crate) fn forget(&mut self, thread: usize) {
+        *self.taker(thread) = Taker::default();
+    }
+
+    /// Whether a thread holds anything.
+    pub(crate) fn holds(&self, thread: usize) -> bool {
+        self.takers.get(thread).is_some_and(|t| !t.held.is_empty())
+    }
+
+    /// Takes an atomic update that is the thread's instruction number `at`.
+    pub(crate) fn atomic(&mut self, thread: usize, atomic: Atomic, at: u64, counts: bool) {
+        let is_try = atomic.compares || self.tries.contains(&atomic.code);
+        let taker = self.taker(thread);
+        let found = taker.held.iter_mut().find(|held| held.word == atomic.word);
+        match found {
+            Some(held) if is_try || held.waited => {
+                held.since = at;
+                if std::mem::take(&mut held.waited) {
+                    self.tries.insert(atomic.code);
+                }
+            }
+            Some(_) => self.give(thread, atomic, at, counts),
+            None if atomic.compares => self.begin(thread, atomic.word, at),
+            None => {}
+        }
+    }
+
+    /// Takes a plain store.
+    pub(crate) fn store(&mut self, thread: usize, word: u64, at: u64, counts: bool) {
+        let taker = self.taker(thread);
+        if taker.held.iter().any(|held| held.word == word) {
+            let (code, compares) = (0, false);
+            let atomic = Atomic {
+                word,
+                code,
+                compares,
+            };
+            self.give(thread, atomic, at, counts);
+        }
+    }
+
+    fn begin(&mut self, thread: usize, word: u64, since: u64) {
+        let taker = self.taker(thread);
+        if taker.held.len() == MOST_HELD {
+            taker.held.remove(0);
+        }
+        let waited = false;
+        taker.held.push(Held {
+            word,
+            since,
+            waited,
+        });
+    }
+
+    fn give(&mut self, thread: usize, atomic: Atomic, at: u64, counts: bool) {
+        let taker = self.taker(thread);
+        let place = taker.held.iter().position(|held| held.word == atomic.word);
+        let Some(held) = place.map(|place| taker.held.remove(place)) else {
+            return;
+        };
+        let hold = at - held.since;
+        taker.given = Some(Given {
+            held,
+            code: atomic.code,
+            hold,
+            counted: counts,
+        });
+        let word = self.words.entry(atomic.word).or_default();
+        if counts {
+            word.takers |= 1 << (thread % 64);
+            word.taken += 1;
+            word.held_instr += hold;
+        }
+    }
+
+    /// Takes a call: who waits on a word does not hold it.
+    pub(crate) fn call(&mut self, thread: usize, call: &Call) {
+        let Some(Futex::Wait(word, _)) = Futex::of(call) else {
+            return;
+        };
+        self.words.entry(word).or_default().waits += 1;
+        let taker = self.taker(thread);
+        let given = taker.given.take().filter(|given| given.held.word == word);
+        if let Some(held) = taker.held.iter_mut().find(|held| held.word == word) {
+            held.waited = true;
+        } else if let Some(given) = given {
+            self.take_back(thread, &given);
+        }
+    }
+
+    /// What looked like giving back was a try.
+    fn take_back(&mut self, thread: usize, given: &Given) {
+        self.tries.insert(given.code);
+        let word = self.words.entry(given.held.word).or_default();
+        if given.counted {
+            word.taken -= 1;
+            word.held_instr -= given.hold;
+        }
+        let waited = true;
+        self.taker(thread).held.push(Held {
+            waited,
+            ..given.held
+        });
+    }
+
+    /// What was measured; nothing where no lock was taken.
+    pub(crate) fn locks(&self) -> Option<Locks> {
+        let taken = || self.words.values().filter(|word| word.taken > 0);
+        let common = || taken().filter(|word| word.takers.count_ones() > 1);
+        let sum = |of: fn(&Word) -> u64| common().map(of).sum::<u64>();
+        let all = sum(|word| word.taken);
+        let of_all = |word: &Word| word.taken as f64 / all.max(1) as f64;
+        let meeting: f64 = common().map(|word| of_all(word).powi(2)).sum();
+        taken().next().map(|_| Locks {
+            taken: all,
+            hold_instr: sum(|word| word.held_instr) as f64 / all.max(1) as f64,
+            words: common().count() as u64,
+            effective: if all > 0 { 1.0 / meeting } else { 0.0 },
+            waits: sum(|word| word.waits),
+            taken_by_one: taken().map(|word| word.taken).sum::<u64>() - all,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::futex::call;
+    use super::*;
+
+    const WORD: u64 = 0x8000;
+    const TAKE: (u64, bool) = (0x10, true);
+    const TRY: (u64, bool) = (0x20, false);
+    const GIVE: (u64, bool) = (0x30, false);
+
+    fn does(meter: &mut LockMeter, thread: usize, code: (u64, bool), at: u64) {
+        let atomic = Atomic {
+            word: WORD,
+            code: code.0,
+            compares: code.1,
+        };
+        meter.atomic(thread, atomic, at, true);
+    }
+
+    fn waits(meter: &mut LockMeter, thread: usize) {
+        meter.call(thread, &call(128, WORD, 2));
+    }
+
+    #[test]
+    fn a_lock_that_two_threads_take_is_counted_with_its_hold() {
+        let mut meter = LockMeter::default();
+        for at in 0..10 {
+            does(&mut meter, at % 2, TAKE, at as u64 * 1000);
+            does(&mut meter, at % 2, GIVE, at as u64 * 1000 + 100);
+        }
+        let locks = meter.locks().unwrap();
+        assert_eq!((locks.taken, locks.words, locks.waits), (10, 1, 0));
+        assert_eq!((locks.hold_instr, locks.effective), (100.0, 1.0));
+    }
+
+    #[test]
+    fn a_try_that_waits_takes_the_lock_when_it_is_back() {
+        let mut meter = LockMeter::default();
+        does(&mut meter, 1, TAKE, 0);
+        does(&mut meter, 1, GIVE, 100);
+        // Fails twice, waits, is back and has it; the first try looks like giving back.
+        for begin in [1000, 2000] {
+            does(&mut meter, 0, TAKE, begin);
+            does(&mut meter, 0, TRY, begin + 10);
+            waits(&mut meter, 0);
+            does(&mut meter, 0, TRY, begin + 20);
+            does(&mut meter, 0, GIVE, begin + 120);
+        }
+        let locks = meter.locks().unwrap();
+        assert_eq!((locks.taken, locks.waits), (3, 2));
+        assert_eq!(locks.hold_instr, 100.0);
+    }
+
+    #[test]
+    fn updates_that_take_nothing_are_no_locks() {
+        let mut meter = LockMeter::default();
+        for thread in 0..2 {
+            // A counter, and a loop that compares until it has it.
+            does(&mut meter, thread, GIVE, 0);
+            does(&mut meter, thread, TAKE, 1);
+            does(&mut meter, thread, TAKE, 2);
+            meter.forget(thread);
+        }
+        assert_eq!(meter.locks(), None);
+    }
+
+    #[test]
+    fn a_lock_of_one_thread_is_told_apart() {
+        let mut meter = LockMeter::default();
+        does(&mut meter, 0, TAKE, 0);
+        assert!(meter.holds(0));
+        meter.store(0, WORD, 10, true);
+        assert!(!meter.holds(0));
+        let locks = meter.locks().unwrap();
+        assert_eq!((locks.taken, locks.taken_by_one), (0, 1));
+    }
+}

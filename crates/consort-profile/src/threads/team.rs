@@ -1,0 +1,225 @@
+//! Which threads there are when, and when the first one works alone.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::barriers::{BarrierMeter, Barriers};
+use super::futex::Futex;
+use crate::recorder::{Call, Deed, Event};
+
+/// Number of the call that makes a thread, on x86-64.
+const CLONE: u64 = 56;
+/// Flag of a call that makes a thread and no process (clone(2), `CLONE_THREAD`).
+const MAKES_THREAD: u64 = 0x1_0000;
+
+/// What a thread is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Runs,
+    /// Is in the kernel until something happens; waits on a word if that is told.
+    Waits(Option<u64>),
+    Ended,
+}
+
+/// Takes events.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Team {
+    states: BTreeMap<usize, State>,
+    executed: BTreeMap<usize, u64>,
+    /// Threads in the order in which they began and ended, with which of both it was.
+    lives: Vec<(usize, bool)>,
+    /// Threads that were asked for and have not begun.
+    to_begin: u64,
+    /// Who asks for a thread.
+    asks: HashMap<usize, bool>,
+    /// Threads besides the first one that run.
+    others: usize,
+    alone_since: u64,
+    alone: u64,
+    barriers: BarrierMeter,
+}
+
+impl Team {
+    /// Takes an event; they come in their order.
+    pub(crate) fn event(&mut self, event: &Event) {
+        let was_alone = self.is_alone();
+        self.executed.insert(event.thread, event.executed);
+        match event.deed {
+            Deed::Began => self.begin(event.thread),
+            Deed::Ended => self.end(event.thread),
+            Deed::Called(call) => self.called(event, &call),
+            Deed::Returned(result) => self.returned(event.thread, result),
+        }
+        self.count_alone(was_alone, event.executed_by_first);
+    }
+
+    fn is_alone(&self) -> bool {
+        self.others == 0 && self.to_begin == 0
+    }
+
+    fn count_alone(&mut self, was_alone: bool, executed: u64) {
+        if was_alone {
+            self.alone += executed.saturating_sub(self.alone_since);
+        }
+        self.alone_since = executed;
+    }
+
+    fn set(&mut self, thread: usize, state: State) {
+        let before = self.states.insert(thread, state);
+        if thread != 0 {
+            self.others += usize::from(state == State::Runs);
+            self.others -= usize::from(before == Some(State::Runs));
+        }
+    }
+
+    fn begin(&mut self, thread: usize) {
+        if thread != 0 {
+            self.to_begin = self.to_begin.saturating_sub(1);
+        }
+        self.lives.push((thread, true));
+        self.set(thread, State::Runs);
+    }
+
+    /// A program that cannot replace itself by another ends more than once.
+    fn end(&mut self, thread: usize) {
+        if self.states.get(&thread) != Some(&State::Ended) {
+            self.lives.push((thread, false));
+            self.set(thread, State::Ended);
+        }
+    }
+
+    fn called(&mut self, event: &Event, call: &Call) {
+        if call.number == CLONE {
+            let makes_thread = call.arguments[0] & MAKES_THREAD != 0;
+            self.to_begin += u64::from(makes_thread);
+            self.asks.insert(event.thread, makes_thread);
+            return;
+        }
+        self.barriers.called(event.thread, call, event.executed);
+        match Futex::of(call) {
+            Some(Futex::Wake(word, count)) => self.wake(word, count),
+            Some(Futex::Wait(word, _)) => self.set(event.thread, State::Waits(Some(word))),
+            None => self.set(event.thread, State::Waits(None)),
+        }
+    }
+
+    /// Who is woken runs at once: how long the emulator takes is nothing of the program's.
+    fn wake(&mut self, word: u64, count: u64) {
+        let waits = |(_, state): &(&usize, &State)| **state == State::Waits(Some(word));
+        let most = usize::try_from(count).unwrap_or(usize::MAX);
+        let waiting = self.states.iter().filter(waits).take(most);
+        let waiting: Vec<usize> = waiting.map(|(thread, _)| *thread).collect();
+        for thread in waiting {
+            self.set(thread, State::Runs);
+        }
+    }
+
+    fn returned(&mut self, thread: usize, result: i64) {
+        self.barriers.returned(thread, result);
+        if self.asks.remove(&thread) == Some(true) && result < 0 {
+            self.to_begin = self.to_begin.saturating_sub(1);
+        }
+        if self.states.get(&thread) != Some(&State::Ended) {
+            self.set(thread, State::Runs);
+        }
+    }
+
+    /// Instructions that a thread executed, recorded or not; 0 of one that is not known.
+    pub(crate) fn executed(&self, thread: usize) -> u64 {
+        self.executed.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// Instructions of the first thread while no other one could run.
+    pub(crate) fn alone(&self) -> u64 {
+        self.alone
+    }
+
+    /// Threads that there were.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = usize> {
+        self.states.keys().copied()
+    }
+
+    /// Most of some threads that lived at a time.
+    pub(crate) fn most_at_once(&self, of: impl Fn(usize) -> bool) -> usize {
+        let (mut now, mut most) = (0_usize, 0);
+        for &(thread, began) in &self.lives {
+            if of(thread) {
+                now = if began { now + 1 } else { now - 1 };
+                most = most.max(now);
+            }
+        }
+        most
+    }
+
+    /// The barriers that roles met: each with its threads and how many live at a time.
+    pub(crate) fn barriers(&self, roles: &[(Vec<usize>, usize)]) -> Option<Barriers> {
+        self.barriers.barriers(roles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::futex::call;
+    use super::*;
+
+    fn happens(team: &mut Team, thread: usize, deed: Deed, by_first: u64) {
+        team.event(&Event {
+            thread,
+            deed,
+            executed: by_first,
+            executed_by_first: by_first,
+        });
+    }
+
+    fn clone() -> Deed {
+        Deed::Called(Call {
+            number: CLONE,
+            arguments: [MAKES_THREAD | 0x100, 0, 0],
+        })
+    }
+
+    #[test]
+    fn the_first_thread_is_alone_until_it_asks_for_another_and_after_its_end() {
+        let mut team = Team::default();
+        happens(&mut team, 0, Deed::Began, 0);
+        happens(&mut team, 0, clone(), 1000);
+        happens(&mut team, 0, Deed::Returned(7), 1000);
+        happens(&mut team, 1, Deed::Began, 1500);
+        happens(&mut team, 1, Deed::Ended, 5000);
+        happens(&mut team, 0, Deed::Ended, 5500);
+        assert_eq!(team.alone(), 1500);
+        assert_eq!(team.most_at_once(|_| true), 2);
+        assert_eq!(team.executed(0), 5500);
+    }
+
+    #[test]
+    fn a_thread_that_waits_leaves_the_first_one_alone_until_it_is_woken() {
+        let mut team = Team::default();
+        happens(&mut team, 0, Deed::Began, 0);
+        happens(&mut team, 1, Deed::Began, 0);
+        happens(&mut team, 1, Deed::Called(call(128, 8, 0)), 100);
+        happens(&mut team, 0, Deed::Called(call(129, 8, 1)), 400);
+        happens(&mut team, 0, Deed::Returned(1), 400);
+        happens(&mut team, 1, Deed::Returned(0), 600);
+        happens(&mut team, 0, Deed::Ended, 1000);
+        assert_eq!(team.alone(), 300);
+    }
+
+    #[test]
+    fn a_thread_that_ends_twice_ended_once() {
+        let mut team = Team::default();
+        happens(&mut team, 0, Deed::Began, 0);
+        happens(&mut team, 0, Deed::Ended, 10);
+        happens(&mut team, 0, Deed::Ended, 20);
+        assert_eq!((team.most_at_once(|_| true), team.executed(0)), (1, 20));
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_made_is_not_waited_for() {
+        let mut team = Team::default();
+        happens(&mut team, 0, Deed::Began, 0);
+        happens(&mut team, 0, clone(), 10);
+        happens(&mut team, 0, Deed::Returned(-11), 10);
+        happens(&mut team, 0, Deed::Ended, 50);
+        assert_eq!(team.alone(), 50);
+    }
+}
