@@ -7,29 +7,25 @@
 //! mispredicted branches, instruction misses, page walks, and misses to memory,
 //! of which MLP(w) overlap.
 //!
-//! In order: dispatch at the width; an instruction stops at an operand that is
-//! not there. The distance from a value to its first use is exponentially
-//! distributed; see [`Setting::dependences`].
+//! In order: see [`super::in_order`].
 
 use super::buffers::{Buffers, window};
 use super::core_model::CoreModel;
 use super::dispatch::RESOURCES;
+use super::limits::Limits;
 use super::misses::{Misses, SETS, Sets};
 use super::needs::Needs;
 use super::types::Demand;
 use super::units::{CLASSES, FP, UnitUse};
 
-use crate::machine::detail::{PredictorKind, Work};
+use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Pipeline, PrefetchScope};
 use crate::math::{exp, pow};
 use crate::program::{ChainSpec, Lines, MissCurve, MixSpec, REFERENCE_WINDOW};
 
 /// Cycles that a mispredicted branch takes from dispatch to result on the model pipeline of
 /// `branch.resolution_cycles`: the traced programs' mean.
-const RESOLUTION_CYCLES: f64 = 12.0;
-/// Cycles per instruction of a chain, at least.
-const SHORTEST: f64 = 0.01;
-
+const RESOLUTION_CYCLES: f64 = 11.7;
 /// What siblings on one prefetcher leave it to do for a thread, shares from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prefetching {
@@ -107,17 +103,6 @@ pub(crate) struct Setting<'a> {
     pub(crate) limits: Limits,
     /// Latency of an instruction of the longest chain when all data is in the L1, cycles.
     pub(crate) latency: f64,
-}
-
-/// Instructions per cycle that a core sustains for one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Limits {
-    /// By dispatch.
-    pub(crate) dispatch: f64,
-    /// By dispatch and ports.
-    pub(crate) ports: f64,
-    /// By dispatch, ports and fetch.
-    pub(crate) all: f64,
 }
 
 /// A window that no co-runner clogs, and what follows from it.
@@ -237,59 +222,6 @@ impl Setting<'_> {
         &self.demand.phase.spec.mix
     }
 
-    /// Instructions per cycle that the core sustains for this thread alone.
-    fn limits(&self) -> Limits {
-        let needs = &self.needs;
-        let dispatch = 1.0 / needs.dispatch_turns;
-        let on_core = self.on_core as usize;
-        let ports = self.model.ports.iter().map(|set| {
-            let used = set.use_of(&needs.works);
-            if used > 0.0 {
-                set.reach(on_core) / used
-            } else {
-                f64::INFINITY
-            }
-        });
-        let ports = ports.fold(dispatch, f64::min);
-        Limits {
-            dispatch,
-            ports,
-            all: ports.min(1.0 / (needs.fetch_turns + needs.bubbles)),
-        }
-    }
-
-    /// Cycles per instruction of the longest chain when all data is in the L1.
-    fn chain_latency(&self) -> f64 {
-        let times = &self.model.tables.times;
-        let of = |work: Work| f64::from(times[work.index()].latency_cycles);
-        let ChainSpec {
-            plain,
-            load,
-            fp,
-            multiply,
-            divide,
-            fp_divide,
-            vector,
-        } = self.chain;
-        let sum = plain * of(Work::Integer)
-            + load * self.core.l1d.latency_cycles
-            + fp * 0.5 * (of(Work::FpAdd) + of(Work::FpMultiply))
-            + multiply * of(Work::Multiply)
-            + divide * of(Work::Divide)
-            + fp_divide * of(Work::FpDivide)
-            + vector * of(Work::VectorMove);
-        sum.max(SHORTEST)
-    }
-
-    /// Loads on the longest chain per load: what of a load's latency counts there.
-    fn on_chain(&self) -> f64 {
-        if self.mix().load > 0.0 {
-            self.chain.load / self.mix().load
-        } else {
-            0.0
-        }
-    }
-
     /// Cycles that operations of the longest chain wait for co-runners' on units of their class.
     fn unit_queueing(&self, held: &Held) -> f64 {
         let [int, fp, load, ..] = held.unit_wait;
@@ -297,7 +229,7 @@ impl Setting<'_> {
     }
 
     /// Cycles of an L2 hit; where there is no L2, of an LLC hit.
-    fn l2_cycles(&self) -> f64 {
+    pub(super) fn l2_cycles(&self) -> f64 {
         self.core
             .l2
             .as_ref()
@@ -387,7 +319,7 @@ impl Setting<'_> {
     ///
     /// A hit adds its latency less the L1's, but no more than `overlap` of its latency: loads that
     /// overlap like misses to memory are on no chain. Without the bound a bigger cache could hurt.
-    fn hits(&self, misses: &Misses, overlap: f64) -> (f64, f64) {
+    pub(super) fn hits(&self, misses: &Misses, overlap: f64) -> (f64, f64) {
         let l1 = self.core.l1d.latency_cycles;
         let cost = |cycles: f64| (cycles - l1).min(cycles * overlap).max(0.0);
         let in_l2 = match &self.core.l2 {
@@ -423,84 +355,6 @@ impl Setting<'_> {
             _ => gshare.or(branch.resolution_cycles),
         };
         measured.unwrap_or(RESOLUTION_CYCLES) * latency / self.chain.reference_latency()
-    }
-
-    fn in_order(&self, held: &Held, terms: &mut Terms) {
-        let (dispatch, ports) = (1.0 / self.limits.dispatch, 1.0 / self.limits.ports);
-        let dependences = if held.unit_wait == [0.0; CLASSES] {
-            self.undisturbed
-        } else {
-            self.dependences(&held.unit_wait, ports)
-        };
-        terms.base = dispatch + dependences;
-        terms.units = ports - dispatch;
-        // While an instruction waits for an operand, fetch goes on.
-        terms.fetch = (1.0 / self.limits.all - ports - dependences).max(0.0);
-        terms.active = ports + terms.fetch;
-        (terms.l2, terms.llc) = self.hits(&terms.misses, 1.0 / terms.mlp);
-        terms.stall += dependences + terms.l2 + terms.llc;
-        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
-    }
-
-    /// Cycles per instruction that an in-order pipe waits for results of units and L1.
-    ///
-    /// While a result is on its way, what lies between it and its use is dispatched, and waits in
-    /// turn: with τ cycles per instruction in all, `τ = 1/D + Σ m·(L − dτ(1 − e^(−L/(dτ))))` over
-    /// the classes' shares m and latencies L. The right side falls and is convex in τ, so
-    /// Newton's method climbs from 1/D to the root.
-    fn dependences(&self, queues: &[f64; CLASSES], dispatch: f64) -> f64 {
-        const STEPS: u32 = 20;
-        let mut time = dispatch;
-        for _ in 0..STEPS {
-            let (wait, slope) = self.waiting(queues, time);
-            let step = (dispatch + wait - time) / (1.0 + slope);
-            time += step;
-            if step <= time * 1e-9 {
-                break;
-            }
-        }
-        time - dispatch
-    }
-
-    /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
-    fn waiting(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
-        const LOAD_STORE: usize = 2;
-        let ilp = &self.demand.phase.spec.ilp;
-        let mut sum = (0.0, 0.0);
-        for (class, (unit, queue)) in self.units.iter().zip(queues).enumerate() {
-            let (share, latency, uses) = match class {
-                LOAD_STORE => (
-                    self.mix().load,
-                    self.core.l1d.latency_cycles,
-                    &ilp.load_uses,
-                ),
-                _ => (unit.operations, unit.latency, &ilp.uses),
-            };
-            // Whoever comes next would be issued this much later anyway.
-            let late = (latency + queue - 1.0 / self.limits.ports).max(0.0);
-            let (wait, slope) = match uses {
-                Some(uses) => measured_wait(uses, late, time),
-                None => exponential_wait(self.use_distance(), late, time),
-            };
-            sum.0 += share * wait;
-            sum.1 += share * slope;
-        }
-        sum
-    }
-
-    /// Mean distance from a value to its first use, instructions.
-    pub(super) fn use_distance(&self) -> f64 {
-        self.demand.phase.spec.ilp.use_distance / self.demand.intensity
-    }
-
-    /// Cycles per instruction in order, were all data in the L1 and all branches predicted; 0 where
-    /// the chip does not count them.
-    pub(super) fn in_order_cycles(&self) -> f64 {
-        if self.counts_in_order {
-            (1.0 / self.limits.ports + self.undisturbed).max(1.0 / self.limits.all)
-        } else {
-            0.0
-        }
     }
 
     fn stalls(&self, terms: &mut Terms) {
@@ -571,28 +425,4 @@ impl Setting<'_> {
         let fp = &self.units[FP];
         cpi * (1.0 - exp(-fp.operations * fp.latency / cpi))
     }
-}
-
-/// Mean wait for a value that is `late` cycles late and used first at a distance that is
-/// distributed exponentially around `distance` instructions of `time` cycles; and its slope.
-fn exponential_wait(distance: f64, late: f64, time: f64) -> (f64, f64) {
-    let hidden = distance * time;
-    let gone = exp(-late / hidden);
-    let slope = distance * (1.0 - gone - late / hidden * gone);
-    (late - hidden * (1.0 - gone), slope)
-}
-
-/// The same with the shares of values that are used first 1, 2, ... instructions later.
-fn measured_wait(uses: &[f64], late: f64, time: f64) -> (f64, f64) {
-    let mut sum = (0.0, 0.0);
-    for (share, distance) in uses.iter().zip(1..) {
-        // At distance 1 the very next instruction waits all of it.
-        let between = f64::from(distance - 1);
-        let wait = late - between * time;
-        if wait > 0.0 {
-            sum.0 += share * wait;
-            sum.1 += share * between;
-        }
-    }
-    sum
 }

@@ -1,20 +1,18 @@
 //! The fixed point over all shared structures.
 
+mod cores;
 mod locks;
 mod predictors;
 mod units;
 
-use super::buffers::MOST_BUFFERS;
 use super::caches::{Stream, divide};
-use super::dispatch::{Claim, MAX_WAYS, share};
 use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
 use super::restrain::{core_loads, restrain};
 use super::stations::{Visitor, wait};
 use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
-use super::window::{Pressure, shared};
+use super::window::Pressure;
 use crate::chip::{Chip, KIB};
-use crate::math::exp;
 use crate::program::CURVE_KIB;
 use std::sync::Arc;
 
@@ -235,100 +233,6 @@ impl<'a> State<'a> {
             );
         }
         self.bytes = held;
-    }
-
-    fn divide_windows(&mut self, sharing: &Sharing<'_>) {
-        for members in &sharing.cores {
-            if !sharing.settings[members[0]].shares_window() {
-                continue;
-            }
-            let mut pressures = core::mem::take(&mut self.pressures);
-            for &i in members {
-                self.held[i].window = sharing.settings[i].alone.window;
-            }
-            for at in 0..MOST_BUFFERS {
-                self.divide_buffer(sharing, members, at, &mut pressures);
-            }
-            self.pressures = pressures;
-        }
-    }
-
-    /// Divides a shared buffer; nobody's window is larger than its part of it sustains.
-    fn divide_buffer(
-        &mut self,
-        sharing: &Sharing<'_>,
-        members: &[usize],
-        at: usize,
-        pressures: &mut Vec<Pressure>,
-    ) {
-        let use_of = |i: usize| sharing.settings[i].buffers[at];
-        let pool = use_of(members[0]).pool;
-        if pool <= 0.0 {
-            return;
-        }
-        pressures.clear();
-        let each = members.iter();
-        pressures.extend(each.map(|&i| self.pressure(sharing, i).of(use_of(i).per_instruction)));
-        let most: f64 = members.iter().map(|&i| use_of(i).own).sum();
-        for (k, &i) in members.iter().enumerate() {
-            let own = use_of(i).own;
-            // What the others may not have is there for this one.
-            let left = (pool - (most - own)).clamp(0.0, own);
-            let entries = shared(pool, pressures, k).clamp(left, own);
-            let window = use_of(i).window(entries).max(1.0);
-            self.held[i].window = self.held[i].window.min(window);
-        }
-    }
-
-    fn pressure(&self, sharing: &Sharing<'_>, i: usize) -> Pressure {
-        let setting = &sharing.settings[i];
-        let terms = &self.terms[i];
-        let fair = setting.core.dispatch_width / setting.on_core;
-        let wait_cycles = setting.llc_cycles + setting.memory_cycles;
-        Pressure {
-            computing: terms.window_need,
-            waiting: fair * wait_cycles,
-            waits: self.guess[i].waits,
-        }
-    }
-
-    fn dispatch(&mut self, sharing: &Sharing<'_>) {
-        for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
-            let mut claims = [Claim::default(); MAX_WAYS];
-            for (claim, &i) in claims.iter_mut().zip(members) {
-                *claim = Claim {
-                    rate: 1.0 / self.terms[i].active,
-                    active: self.guess[i].active,
-                    wrong_path: self.guess[i].wrong_path,
-                    refills: self.guess[i].refills,
-                    per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
-                    use_of: sharing.settings[i].use_of,
-                };
-            }
-            let n = members.len().min(MAX_WAYS);
-            let rates = share(supply, &claims[..n]);
-            for (&rate, &i) in rates.iter().zip(members) {
-                self.rate[i] = rate;
-                let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed(i);
-                self.unqueued_s[i] = cycles / sharing.settings[i].hz;
-            }
-        }
-    }
-
-    /// Of the cycles per instruction in which co-runners have a thread's slots, those that cost it
-    /// nothing.
-    ///
-    /// A mispredicted branch is resolved when the chain that it waits for is at its end, however
-    /// late the branch itself is dispatched. What dispatch loses on the way to it, x cycles, takes
-    /// as much from the time between its dispatch and its result, as far as there is any: of
-    /// exponentially distributed times of mean R that is `R(1 − e^(−x/R))`.
-    fn absorbed(&self, i: usize) -> f64 {
-        let terms = &self.terms[i];
-        let lost = 1.0 / self.rate[i] - terms.active;
-        if lost <= 0.0 || terms.wrong_path <= 0.0 {
-            return 0.0;
-        }
-        terms.wrong_path * (1.0 - exp(-lost / terms.wrong_path))
     }
 
     fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {

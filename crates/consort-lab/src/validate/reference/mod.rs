@@ -26,7 +26,7 @@ use consort_profile::{Profiler, Told};
 use consort_sim::program::PhaseSpec;
 use draw::{Draw, Extent, draw};
 use ground::Ground;
-use runs::{Alone, Bench};
+use runs::{Alone, Bench, WARM_UP};
 use tables::Names;
 
 /// Instructions of each trace that are run, again and again: so many are measured, so that it
@@ -103,19 +103,21 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     })
 }
 
-/// What a profile makes of a program that is run again and again: caches are warm, and all
-/// data flow is measured.
+/// What a profile makes of a program that is run again and again: caches and predictors are as warm
+/// as the reference's when measurement begins, and all data flow is measured.
 fn profiled(program: &Traced) -> Result<PhaseSpec, ValidateError> {
     let extent = consort_profile::recorder::Extent {
         sampling: Some(Sampling {
-            every: 2 * INSTRUCTIONS,
+            every: WARM_UP + INSTRUCTIONS,
             window: INSTRUCTIONS,
-            warm: INSTRUCTIONS,
+            warm: WARM_UP,
         }),
         ..Default::default()
     };
     let mut profiler = Profiler::new(extent, false);
-    program.ops().for_each(|op| profiler.op(0, &op));
+    for _ in 0..WARM_UP / INSTRUCTIONS {
+        program.ops().for_each(|op| profiler.op(0, &op));
+    }
     profiler.stage(0, Stage::Window, 0);
     program.ops().for_each(|op| profiler.op(0, &op));
     let told = Told {

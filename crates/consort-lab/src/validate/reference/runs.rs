@@ -13,7 +13,7 @@ use consort_sim::program::PhaseSpec;
 use std::collections::BTreeMap;
 
 /// Instructions before measurement begins: caches of a few MiB are warm after them.
-const WARM_UP: u64 = 2 * INSTRUCTIONS;
+pub(super) const WARM_UP: u64 = 2 * INSTRUCTIONS;
 
 /// Programs alone: by ground, place and program.
 #[derive(Default)]
