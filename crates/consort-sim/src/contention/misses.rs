@@ -58,7 +58,10 @@ impl Setting<'_> {
         let phase = &self.demand.phase;
         let data = falling(self.data_curve, held.data, self.demand.intensity);
         let data = data.map(|misses| misses * self.data_lines.misses);
-        let mut code = falling(self.code_curve, held.code, 1.0);
+        // Where a level is missing, what is beyond the L1I counts as missed by it.
+        let [_, l2, llc, all] = held.code;
+        let [_, l1i, _] = held.code_l1i;
+        let mut code = falling(self.code_curve, [l1i, l2, llc, all], 1.0);
         code[0] = self
             .sets
             .misses(self.code_curve, held.code_l1i)
