@@ -87,7 +87,7 @@ impl Figures {
     }
 
     /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by
-    /// [`SCHEMES`](crate::measure::SCHEMES).
+    /// [`SCHEMES`].
     #[must_use]
     pub fn branch_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
         let per_kilo = |missed| self.per_kilo(missed);
