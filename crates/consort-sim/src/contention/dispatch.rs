@@ -98,25 +98,34 @@ fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
     left
 }
 
-/// The claims of a set, none above what its share of the core's turns allows.
+/// The claims of a set, none above what its share of the core's turns of fetch and of dispatch
+/// allows: threads take turns, however much a turn brings each.
 fn in_turn(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
     let mut limited = [Claim::default(); MAX_WAYS];
     limited[..claims.len()].copy_from_slice(claims);
+    let fetches = |i: usize| claims[i].rate * claims[i].use_of[FETCH];
+    let shares = fair_shares(supply.resources[FETCH], set, fetches);
+    for i in members(set) {
+        if claims[i].use_of[FETCH] > 0.0 {
+            limited[i].rate = limited[i].rate.min(shares[i] / claims[i].use_of[FETCH]);
+        }
+    }
     if f64::from(set.count_ones()) <= supply.turns {
         return limited;
     }
-    let turns = fair_turns(supply.turns, claims, set);
+    // A thread wants a turn of dispatch per cycle, or per operation if it has fewer.
+    let wants = |i: usize| (limited[i].rate * claims[i].use_of[SLOTS]).min(1.0);
+    let shares = fair_shares(supply.turns, set, wants);
     for i in members(set) {
-        limited[i].rate = limited[i].rate.min(claims[i].per_turn * turns[i]);
+        limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
     }
     limited
 }
 
-/// Max-min fair shares of turns: a thread wants one per cycle, or per operation if it has fewer.
-fn fair_turns(turns: f64, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
+/// Max-min fair shares of what the members of a set want.
+fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> [f64; MAX_WAYS] {
     let mut shares = [0.0; MAX_WAYS];
-    let wants = |i: usize| (claims[i].rate * claims[i].use_of[SLOTS]).min(1.0);
-    let (mut left, mut open) = (turns, set);
+    let (mut left, mut open) = (there, set);
     while open != 0 {
         let fair = left / f64::from(open.count_ones());
         let modest = members(open).filter(|&i| wants(i) <= fair);
