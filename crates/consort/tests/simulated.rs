@@ -108,7 +108,13 @@ fn same_seed_same_bytes_for_any_number_of_workers() {
 
 #[test]
 fn fpu_heavy_threads_are_spread_over_cores_by_the_simulated_counters_alone() {
-    let unfairness = |policy: &str| simulate(&["-p", policy])["unfairness"].as_f64().unwrap();
+    let base = "simulate --alone 2s -m bulldozer-6282se --format json -w 4*pure-fp+4*pure-int";
+    let unfairness = |policy: &str| {
+        let args = base.split(' ').chain(["-p", policy]);
+        json(&run(consort().args(args)))["unfairness"]
+            .as_f64()
+            .unwrap()
+    };
     let (apart, together) = (unfairness("workover"), unfairness("aggregate"));
     assert!(apart < together, "{apart} {together}");
 }
