@@ -263,7 +263,13 @@ mod tests {
             let mut cells = vec![words];
             cells.extend(numbers.iter().map(u64::to_string));
             let text = lay_out(&heads, &[cells], Some(width));
-            prop_assert!(text.lines().all(|line| line.width() <= width.max(31)), "{}", text);
+            let number = numbers.iter().map(|n| n.to_string().len()).max().unwrap_or(0);
+            let unbreakable = LONG_WORD + GAP + number.max("number".len());
+            prop_assert!(
+                text.lines().all(|line| line.width() <= width.max(unbreakable)),
+                "{}",
+                text
+            );
             let shown: Vec<&str> = text.split_whitespace().collect();
             prop_assert!(numbers.iter().all(|n| shown.contains(&n.to_string().as_str())));
         }
