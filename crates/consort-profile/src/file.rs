@@ -20,6 +20,10 @@ const MOST_EXCESS: f64 = 100.0;
 /// Index of [`CAPACITIES`] at which its miss curves begin.
 const CURVE_START: usize = 1;
 
+/// Parallelism that a program file can have at least; what had too few instructions to measure any
+/// has this.
+const LEAST_ILP: f64 = 0.01;
+
 /// What stands in a program file besides what was measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
@@ -132,7 +136,7 @@ impl Figures {
         writeln!(
             out,
             "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
-            ilp.factor.clamp(0.01, 100.0),
+            ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
             self.ilp_text(),
@@ -255,7 +259,7 @@ impl Figures {
 
     /// ILP in each window, none below that of a smaller one.
     fn ilp_text(&self) -> String {
-        let mut most: f64 = 0.0;
+        let mut most = LEAST_ILP;
         let texts = self.ilp.map(|ilp| {
             most = most.max(ilp);
             format!("{most:.4}")

@@ -27,6 +27,18 @@ pub(crate) struct Stream<'a> {
     pub(crate) step: usize,
 }
 
+impl<'a> Stream<'a> {
+    /// One that runs an instruction per second and is charged for all that it holds.
+    pub(crate) fn of(curve: &'a MissCurve) -> Self {
+        Self {
+            curve,
+            speed: 1.0,
+            charge: 1.0,
+            step: 0,
+        }
+    }
+}
+
 /// Newton steps at most; the error after them is below rounding for every curve tried.
 const STEPS: u32 = 60;
 
@@ -46,6 +58,12 @@ pub(crate) fn divide(
     let guess = age.unwrap_or_else(|| lower_bound(capacity, streams));
     held.resize(streams.len(), 0.0);
     *age = Some(eviction_age(capacity, streams, guess, held));
+}
+
+/// Instructions from empty until these streams, of speed 1, hold so many bytes together.
+pub(crate) fn time_to_fill<const N: usize>(bytes: f64, mut streams: [Stream<'_>; N]) -> f64 {
+    let guess = lower_bound(bytes, &streams);
+    eviction_age(bytes, &mut streams, guess, &mut [0.0; N])
 }
 
 /// The age, s, at which lines leave the cache, and in `held` what each stream then holds. From a
@@ -94,10 +112,8 @@ mod tests {
         let mut streams: Vec<_> = curves
             .iter()
             .map(|(curve, speed)| Stream {
-                curve,
                 speed: *speed,
-                charge: 1.0,
-                step: 0,
+                ..Stream::of(curve)
             })
             .collect();
         let mut held = Vec::new();
@@ -146,7 +162,7 @@ mod tests {
                 .collect();
             let mut streams: Vec<_> = curves
                 .iter()
-                .map(|(curve, speed)| Stream { curve, speed: *speed, charge: 1.0, step: 0 })
+                .map(|(curve, speed)| Stream { speed: *speed, ..Stream::of(curve) })
                 .collect();
             let (mut age, mut held) = (None, Vec::new());
             divide(1e6, &mut streams, &mut age, &mut held);

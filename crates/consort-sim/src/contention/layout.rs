@@ -8,6 +8,7 @@ use super::needs::Needs;
 use super::pipeline::{Alone, Prefetching, Setting};
 use super::stations::Station;
 use super::supply::{supply, unit_queues};
+use super::twins::Twins;
 use super::types::Running;
 use super::units::{UnitQueue, unit_use};
 use crate::chip::{Chip, KIB, Place};
@@ -40,6 +41,8 @@ pub(crate) struct CacheUser {
     pub(crate) code: bool,
     /// Share of what is held that is charged to this thread.
     pub(crate) charge: f64,
+    /// How many such threads bring lines into this cache.
+    pub(crate) times: f64,
 }
 
 /// A station and who visits it.
@@ -56,6 +59,8 @@ pub(crate) struct SharedStation {
 /// Everything shared by the running threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing<'a> {
+    /// Threads that stand for those that run; every index elsewhere is one of theirs.
+    pub(crate) twins: Twins<'a>,
     /// Per thread.
     pub(crate) settings: Vec<Setting<'a>>,
     /// Threads of each core that runs any.
@@ -90,9 +95,11 @@ fn groups<K: Ord>(n: usize, key: impl Fn(usize) -> Option<K>) -> Vec<Vec<usize>>
 impl<'a> Sharing<'a> {
     /// Works out what the threads share.
     pub(crate) fn new(chip: &'a Chip, running: &[Running<'a>]) -> Self {
+        let twins = Twins::new(chip, running);
+        let running = twins.running.as_slice();
         let places: Vec<Place> = running.iter().map(|r| chip.places()[r.pu]).collect();
         let cores = by(chip.domains().cores, &places, |p| p.core);
-        let mut settings = settings(chip, running, &places, &cores);
+        let mut settings = settings(chip, &twins, &places, &cores);
         let supplies = cores
             .iter()
             .map(|members| supply(&mut settings, members))
@@ -110,12 +117,13 @@ impl<'a> Sharing<'a> {
             supplies,
             unit_queues,
             visits,
-            caches: caches(chip, running, &places),
+            caches: caches(chip, &twins, &places),
             predictors: predictors(&settings, running, &cores),
             stations,
-            lockers: lockers(running),
+            lockers: lockers(&twins),
             settings,
             cores,
+            twins,
         }
     }
 }
@@ -132,17 +140,18 @@ fn by(count: usize, places: &[Place], index: impl Fn(&Place) -> usize) -> Vec<Ve
 
 fn settings<'a>(
     chip: &'a Chip,
-    running: &[Running<'a>],
+    twins: &Twins<'a>,
     places: &[Place],
     cores: &[Vec<usize>],
 ) -> Vec<Setting<'a>> {
+    let running = &twins.running;
     let mut on_core = vec![1; running.len()];
     for members in cores {
         for &i in members {
             on_core[i] = members.len();
         }
     }
-    let prefetching = prefetch_shares(chip, running, places);
+    let prefetching = prefetch_shares(chip, twins, places);
     let each = running.iter().zip(places).enumerate();
     each.map(|(i, (r, &place))| setting(chip, *r, place, on_core[i], prefetching[i]))
         .collect()
@@ -205,7 +214,8 @@ fn setting<'a>(
 
 /// What siblings on one prefetcher leave each other to fetch: shared data is fetched once, and so
 /// is what it brings in vain, which overlaps whether their data is shared or not.
-fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<Prefetching> {
+fn prefetch_shares(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<Prefetching> {
+    let running = &twins.running;
     let group = |i: usize| {
         let scope = chip.core_spec(places[i]).prefetcher.as_ref()?.per;
         let index = match scope {
@@ -222,10 +232,16 @@ fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Ve
         return shares;
     }
     for members in groups(running.len(), group) {
+        let scope = |i: usize| chip.core_spec(places[i]).prefetcher.as_ref().map(|p| p.per);
+        let siblings = |&i: &usize| match scope(i) {
+            Some(PrefetchScope::Llc) => twins.in_llc[i],
+            _ => 1.0,
+        };
+        let siblings = members.iter().map(siblings).sum();
         for &i in &members {
             shares[i] = Prefetching {
-                useful: charge(running[i].demand.shared_data, members.len()),
-                excess: charge(1.0, members.len()),
+                useful: charge(running[i].demand.shared_data, siblings),
+                excess: charge(1.0, siblings),
             };
         }
     }
@@ -233,39 +249,46 @@ fn prefetch_shares(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Ve
 }
 
 /// What one of `siblings` is charged for when a share of it is common to all.
-fn charge(shared: f64, siblings: usize) -> f64 {
-    1.0 - shared + shared / siblings as f64
+fn charge(shared: f64, siblings: f64) -> f64 {
+    1.0 - shared + shared / siblings
 }
 
-fn caches(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<SharedCache> {
+fn caches(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<SharedCache> {
+    let running = &twins.running;
+    let once = vec![1.0; running.len()];
     let domains = chip.domains();
     let line = f64::from(chip.spec().memory.line_bytes);
     let mut all = Vec::new();
-    first_level(chip, running, places, &mut all);
+    first_level(chip, running, places, &once, &mut all);
     for members in by(domains.l2s, places, |p| p.l2) {
         if let Some(l2) = &chip.core_spec(places[members[0]]).l2 {
-            all.push(unified((1, l2.size_kib * KIB, line), running, &members));
+            let cache = (1, l2.size_kib * KIB, line);
+            all.push(unified(cache, running, &members, &once));
         }
     }
     let llc = &chip.spec().llc;
     for members in by(domains.llcs, places, |p| p.llc) {
-        all.push(unified((2, llc.size_kib * KIB, line), running, &members));
+        let cache = (2, llc.size_kib * KIB, line);
+        all.push(unified(cache, running, &members, &twins.in_llc));
     }
     if llc.remote_latency_ns.is_some() {
         let regions = (domains.llcs / domains.packages.max(1)) as f64;
         for members in by(domains.packages, places, |p| p.package) {
-            all.push(unified(
-                (3, llc.size_kib * KIB * regions, line),
-                running,
-                &members,
-            ));
+            let cache = (3, llc.size_kib * KIB * regions, line);
+            all.push(unified(cache, running, &members, &twins.times));
         }
     }
     all
 }
 
 /// L1 caches for data and for instructions.
-fn first_level(chip: &Chip, running: &[Running<'_>], places: &[Place], all: &mut Vec<SharedCache>) {
+fn first_level(
+    chip: &Chip,
+    running: &[Running<'_>],
+    places: &[Place],
+    once: &[f64],
+    all: &mut Vec<SharedCache>,
+) {
     for code in [false, true] {
         let owner = |i: usize| {
             let core = chip.core_spec(places[i]);
@@ -283,7 +306,7 @@ fn first_level(chip: &Chip, running: &[Running<'_>], places: &[Place], all: &mut
             } else {
                 vec![1.0]
             };
-            let users = users(running, &members, code);
+            let users = users(running, &members, once, code);
             all.extend(
                 capacities
                     .into_iter()
@@ -304,14 +327,15 @@ fn unified(
     (level, bytes, line_bytes): (usize, f64, f64),
     running: &[Running<'_>],
     members: &[usize],
+    times: &[f64],
 ) -> SharedCache {
-    let mut all = users(running, members, false);
+    let mut all = users(running, members, times, false);
     let with_code: Vec<usize> = members
         .iter()
         .copied()
         .filter(|&i| !running[i].demand.phase.code_for(line_bytes).is_flat_zero())
         .collect();
-    all.extend(users(running, &with_code, true));
+    all.extend(users(running, &with_code, times, true));
     SharedCache {
         bytes,
         level,
@@ -320,7 +344,7 @@ fn unified(
     }
 }
 
-fn users(running: &[Running<'_>], members: &[usize], code: bool) -> Vec<CacheUser> {
+fn users(running: &[Running<'_>], members: &[usize], times: &[f64], code: bool) -> Vec<CacheUser> {
     let share = |i: usize| {
         let demand = running[i].demand;
         if code {
@@ -335,8 +359,8 @@ fn users(running: &[Running<'_>], members: &[usize], code: bool) -> Vec<CacheUse
         if code { demand.text } else { demand.program }
     };
     let siblings = |i: usize| {
-        let same = |&&j: &&usize| owner(j) == owner(i);
-        members.iter().filter(same).count()
+        let same = members.iter().filter(|&&j| owner(j) == owner(i));
+        same.map(|&j| times[j]).sum()
     };
     let user = |&i: &usize| CacheUser {
         thread: i,
@@ -346,6 +370,7 @@ fn users(running: &[Running<'_>], members: &[usize], code: bool) -> Vec<CacheUse
         } else {
             1.0
         },
+        times: times[i],
     };
     members.iter().map(user).collect()
 }
@@ -409,9 +434,10 @@ fn stations(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<Share
     stations
 }
 
-fn lockers(running: &[Running<'_>]) -> Vec<Vec<usize>> {
+fn lockers(twins: &Twins<'_>) -> Vec<Vec<usize>> {
+    let running = &twins.running;
     let program = |i: usize| running[i].demand.lock.map(|_| running[i].demand.program);
     let mut all = groups(running.len(), program);
-    all.retain(|members| members.len() > 1);
+    all.retain(|members| members.iter().map(|&i| twins.times[i]).sum::<f64>() > 1.0);
     all
 }

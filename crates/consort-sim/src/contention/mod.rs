@@ -18,9 +18,11 @@ mod restrain;
 mod solve;
 mod stations;
 mod supply;
+mod twins;
 mod types;
 mod units;
 mod window;
 
+pub(crate) use caches::{Stream, time_to_fill};
 pub use solve::Solver;
 pub use types::{Demand, Flow, LockQueue, Running, Solution, Stack, ThreadRates};

@@ -6,19 +6,15 @@
 
 use super::dispatch::RESOURCES;
 use super::layout::Sharing;
-use super::types::{Running, Solution, ThreadRates};
+use super::twins::Twins;
+use super::types::{Solution, ThreadRates};
 use crate::chip::Chip;
 
 /// Slows down threads that claim more than there is.
-pub(super) fn restrain(
-    chip: &Chip,
-    sharing: &Sharing<'_>,
-    running: &[Running<'_>],
-    solution: &mut Solution,
-) {
+pub(super) fn restrain(chip: &Chip, sharing: &Sharing<'_>, solution: &mut Solution) {
     let cores = core_loads(sharing, &solution.threads);
-    let nodes = node_loads(chip, running, &solution.threads);
-    let threads = running.iter().zip(&mut solution.threads);
+    let nodes = node_loads(chip, &sharing.twins, &solution.threads);
+    let threads = sharing.twins.running.iter().zip(&mut solution.threads);
     for ((running, rates), core) in threads.zip(cores) {
         let load = core.max(nodes[running.demand.home_node]);
         if load > 1.0 {
@@ -61,12 +57,13 @@ pub(super) fn core_loads(sharing: &Sharing<'_>, rates: &[ThreadRates]) -> Vec<f6
 }
 
 /// Use of each node's memory, 1 when it is full.
-fn node_loads(chip: &Chip, running: &[Running<'_>], rates: &[ThreadRates]) -> Vec<f64> {
+fn node_loads(chip: &Chip, twins: &Twins<'_>, rates: &[ThreadRates]) -> Vec<f64> {
     let memory = &chip.spec().memory;
     let capacity = memory.bandwidth_gb_s * 1e9 * f64::from(memory.controllers_per_node);
     let mut loads = vec![0.0; chip.domains().nodes];
-    for (running, rates) in running.iter().zip(rates) {
-        let bytes = rates.ips * rates.flow.memory_lines * f64::from(memory.line_bytes);
+    let each = twins.running.iter().zip(&twins.times).zip(rates);
+    for ((running, times), rates) in each {
+        let bytes = times * rates.ips * rates.flow.memory_lines * f64::from(memory.line_bytes);
         loads[running.demand.home_node] += bytes / capacity;
     }
     loads

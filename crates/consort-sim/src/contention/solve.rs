@@ -50,7 +50,12 @@ impl Solver {
     /// Use of the fullest resource of each thread's core, 1 when it is full: dispatch slots, turns
     /// of fetch, ports that its threads share.
     pub fn core_use(&self, running: &[Running<'_>], solution: &Solution) -> Vec<f64> {
-        core_loads(&Sharing::new(&self.chip, running), &solution.threads)
+        let sharing = Sharing::new(&self.chip, running);
+        let mut rates = vec![ThreadRates::default(); sharing.settings.len()];
+        for (&at, thread) in sharing.twins.of.iter().zip(&solution.threads) {
+            rates[at] = *thread;
+        }
+        sharing.twins.spread(&core_loads(&sharing, &rates))
     }
 
     /// The rates of all running threads.
@@ -78,8 +83,9 @@ impl Solver {
         }
         let mut solution = state.solution(&sharing, &self.chip, residual, iterations);
         if !solution.converged {
-            restrain(&self.chip, &sharing, running, &mut solution);
+            restrain(&self.chip, &sharing, &mut solution);
         }
+        solution.threads = sharing.twins.spread(&solution.threads);
         solution
     }
 }
@@ -253,7 +259,8 @@ impl<'a> State<'a> {
         let carries_llc = sharing.stations[at].carries_llc;
         Visitor {
             time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
-            lines: misses.lines + if carries_llc { between } else { 0.0 },
+            lines: (misses.lines + if carries_llc { between } else { 0.0 })
+                * sharing.twins.times[i],
             felt: self.felt(i),
         }
     }
@@ -391,7 +398,7 @@ fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
                 setting.data_curve
             },
             speed: 0.0,
-            charge: user.charge * setting.lines(user.code).space,
+            charge: user.charge * user.times * setting.lines(user.code).space,
             step: 0,
         }
     };

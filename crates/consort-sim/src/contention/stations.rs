@@ -20,7 +20,7 @@ pub(crate) struct Station {
 pub(crate) struct Visitor {
     /// Time per instruction if the station never made anybody wait, s.
     pub(crate) time_s: f64,
-    /// Lines per instruction.
+    /// Lines per instruction, its own and those of threads for which it stands.
     pub(crate) lines: f64,
     /// Waits per instruction that the thread feels: lines divided by how many wait together.
     pub(crate) felt: f64,

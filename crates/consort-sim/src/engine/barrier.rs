@@ -40,7 +40,7 @@ impl Engine {
             let thread = &mut self.threads[t];
             thread.status = Status::Spinning(after(self.now, spin_s));
             thread.halt(self.now);
-            self.stale = true;
+            self.note_stop(t);
             self.stirred = true;
         } else {
             self.call_to_sleep(t, None);

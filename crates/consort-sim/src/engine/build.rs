@@ -1,7 +1,7 @@
 //! Setting a machine up with its programs.
 
 use super::Engine;
-use super::burst::Burst;
+use super::burst::{Burst, is_common};
 use super::canonical::Canon;
 use super::content::{Inflow, LEVELS, LeftBehind};
 use super::counts::Counts;
@@ -68,6 +68,8 @@ impl Engine {
             now: 0,
             done: false,
             stale: true,
+            stale_at: NEVER,
+            idle_changed: false,
             stirred: false,
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
             calls: super::CallCosts::new(&chip.spec().os),
@@ -116,6 +118,7 @@ impl Engine {
             waited: Waited::default(),
             locks: locks(&self.threads[first].locks),
             spin_s: spec.map_or(0.0, |t| t.spin_us * 1e-6),
+            bursts_together: is_common(&instance.program),
             start_ps: after(0, instance.start_ms * 1e-3),
             begun: false,
             is_endless: instance.instructions >= Instance::ENDLESS,
@@ -140,7 +143,7 @@ impl Engine {
         let stage = stage(instance, rank);
         let text = self.phases.cycle(spec, None).first as u32;
         let cycle = self.phases.cycle(spec, stage.map(|(number, _)| number));
-        let burst = Burst::new(spec.burstiness, draw(Purpose::Burst));
+        let (burst, factor) = self.burst(instance, seed, rank);
         let number = self.threads.len() as u32;
         let pid = FIRST_PID + self.threads.len() as u32 - rank as u32;
         Thread {
@@ -162,7 +165,7 @@ impl Engine {
             io: Io::new(spec.io, draw(Purpose::Io)),
             locks: Points::new(lock(instance), draw(Purpose::Lock)),
             returns: Returns::default(),
-            demand: self.demand(instance, text, cycle.first, burst.factor()),
+            demand: self.demand(instance, text, cycle.first, factor),
             burst,
             original: Arc::clone(all),
             allowed: PuSet::clone(all),
@@ -192,6 +195,22 @@ impl Engine {
             counts: Counts::default(),
             sampled: Counts::default(),
         }
+    }
+
+    /// A thread's own burstiness, and its factor at first.
+    fn burst(&self, instance: &Instance, seed: u64, rank: usize) -> (Burst, f64) {
+        let spec = &instance.program;
+        let of = |rank| {
+            let draw = Draw::new(seed, Purpose::Burst, self.programs.len(), rank);
+            Burst::new(spec.burstiness, draw)
+        };
+        if rank == 0 || !is_common(spec) {
+            let own = of(rank);
+            let factor = own.factor();
+            return (own, factor);
+        }
+        let draw = Draw::new(seed, Purpose::Burst, self.programs.len(), rank);
+        (Burst::new(None, draw), of(0).factor())
     }
 
     /// What a thread asks for at first. The number of a text is that of the program's first phase

@@ -6,11 +6,15 @@
 //! thread's own instructions. What was drawn takes effect at the next multiple of [`GRID_PS`]
 //! of simulated time, as the mean of all draws since the last, so that the draws of many threads
 //! share one solution; the grid is fixed, so quanta and plans do not change what happens.
+//!
+//! Threads that meet at barriers go through the same parts of the work together, so they have one
+//! factor, drawn by their first; how unequal their work is between two barriers, the barrier's
+//! `imbalance` says. Other threads have factors of their own.
 
 use super::draw::Draw;
 use super::time::PS_PER_MS;
 use crate::math::exp;
-use crate::program::Burstiness;
+use crate::program::{Burstiness, ProgramSpec};
 
 /// Instants at which new factors take effect, ps apart: about the time that 10^8 instructions
 /// take, the interval for which phase sequences are published.
@@ -19,6 +23,12 @@ pub(crate) const GRID_PS: u64 = 100 * PS_PER_MS;
 /// The first instant of the grid after another.
 pub(crate) fn next_on_grid(now_ps: u64) -> u64 {
     (now_ps / GRID_PS + 1) * GRID_PS
+}
+
+/// Whether a program's threads have one factor.
+pub(crate) fn is_common(program: &ProgramSpec) -> bool {
+    let threads = program.threads.as_ref();
+    threads.is_some_and(|threads| threads.barrier.is_some() && threads.stages.is_empty())
 }
 
 /// One thread's factor.

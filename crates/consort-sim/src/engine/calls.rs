@@ -82,7 +82,7 @@ impl Engine {
         }
         thread.halt(self.now);
         thread.status = Status::Calling(until, io_until);
-        self.stale = true;
+        self.note_stop(t);
         self.stirred = true;
     }
 

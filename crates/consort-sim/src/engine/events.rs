@@ -32,7 +32,7 @@ impl Engine {
         let slices = self.pus.iter().map(|pu| pu.slice_end);
         let arrivals = self.programs.iter().filter(|p| !p.begun);
         let arrivals = arrivals.map(|p| p.start_ps);
-        let others = [self.tick_at, self.burst_at];
+        let others = [self.tick_at, self.burst_at, self.stale_at];
         let all = threads.chain(slices).chain(arrivals).chain(others);
         all.fold(NEVER, u64::min)
     }
@@ -49,6 +49,10 @@ impl Engine {
         self.end_slices();
         if self.burst_at <= self.now {
             self.apply_bursts();
+        }
+        if self.stale_at <= self.now {
+            self.stale_at = NEVER;
+            self.stale = true;
         }
         if self.tick_at <= self.now {
             self.settle();
@@ -141,10 +145,19 @@ impl Engine {
     /// What was drawn takes effect.
     fn apply_bursts(&mut self) {
         self.burst_at = NEVER;
-        for thread in &mut self.threads {
-            if let Some(mean) = thread.burst.take_mean() {
-                thread.demand.intensity = mean;
-                self.stale |= thread.status == Status::Running;
+        for program in &self.programs {
+            for t in program.members.clone() {
+                let Some(mean) = self.threads[t].burst.take_mean() else {
+                    continue;
+                };
+                let whose = match program.bursts_together {
+                    true => program.members.clone(),
+                    false => t..t + 1,
+                };
+                for thread in &mut self.threads[whose] {
+                    thread.demand.intensity = mean;
+                    self.stale |= thread.status == Status::Running;
+                }
             }
         }
     }

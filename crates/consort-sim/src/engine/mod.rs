@@ -104,6 +104,10 @@ pub(crate) struct Engine {
     done: bool,
     /// Whether rates no longer hold.
     stale: bool,
+    /// When rates stop holding because a thread has stopped, ps; see [`Engine::note_stop`].
+    stale_at: u64,
+    /// Whether another set of cores is idle.
+    idle_changed: bool,
     /// Whether some thread has stalled or gone on since [`Engine::run_to_stir`] began.
     stirred: bool,
     slice_ps: u64,

@@ -27,6 +27,8 @@ pub(crate) struct Program {
     pub(crate) locks: Vec<Lock>,
     /// Time that waiting threads spin, s.
     pub(crate) spin_s: f64,
+    /// Whether its threads have the burstiness of the first.
+    pub(crate) bursts_together: bool,
     /// When it begins, ps.
     pub(crate) start_ps: u64,
     pub(crate) begun: bool,

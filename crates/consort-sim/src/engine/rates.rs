@@ -4,9 +4,13 @@ use super::Engine;
 use super::canonical::Slot;
 use super::lock::frequent::returns_per_instr;
 use super::thread::{Status, Thread};
-use super::time::NEVER;
+use super::time::{NEVER, PS_PER_NS};
 use super::warming::Warming;
 use crate::contention::{Running, Solution, Solver};
+
+/// Time until threads on other cores feel that one has stopped, ps: about as long as a thread takes
+/// to bring a thousand lines from memory, ten at a time in 100 ns.
+pub(crate) const LAG_PS: u64 = 10_000 * PS_PER_NS;
 
 /// Memory that is used again from solve to solve.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +28,13 @@ impl Engine {
     /// Solves again if anything has changed that rates depend on.
     pub(crate) fn refresh_rates(&mut self) {
         if !std::mem::take(&mut self.stale) {
+            if std::mem::take(&mut self.idle_changed) {
+                self.refresh_power();
+            }
             return;
         }
+        self.stale_at = NEVER;
+        self.idle_changed = false;
         self.list_running();
         self.list_key();
         let (threads, running) = (&self.threads, &self.scratch.running);
@@ -58,6 +67,30 @@ impl Engine {
             }
         }
         self.refresh_power();
+    }
+
+    /// Notes that a thread no longer uses what it shared.
+    ///
+    /// Others on its core feel that at once. On other cores caches and queues of memory take some
+    /// time to change, so that rates there are worked out again after [`LAG_PS`] or when a thread
+    /// begins to run, whichever is first: siblings that wait for each other only for a moment are
+    /// one change, not as many as there are of them.
+    pub(crate) fn note_stop(&mut self, t: usize) {
+        self.idle_changed = true;
+        if self.shares_core(t) {
+            self.stale = true;
+        } else {
+            self.stale_at = self.stale_at.min(self.now + LAG_PS);
+        }
+    }
+
+    fn shares_core(&self, t: usize) -> bool {
+        let core = |logical: usize| self.chip.places()[self.map.physical(logical)].core;
+        let Some(own) = self.threads[t].pu else {
+            return false;
+        };
+        let mut others = (0..self.pus.len()).filter(|&pu| pu != own && core(pu) == core(own));
+        others.any(|pu| self.pus[pu].current.is_some())
     }
 
     fn list_running(&mut self) {

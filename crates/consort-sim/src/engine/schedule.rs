@@ -47,7 +47,8 @@ impl Engine {
             self.leave(t, self.map.physical(number));
         }
         let (thread, pu) = (&mut self.threads[t], &mut self.pus[number]);
-        if pu.current == Some(t) {
+        let stops = pu.current == Some(t);
+        if stops {
             thread.debt_ps = thread.debt_until.saturating_sub(self.now);
             thread.kernel_until = None;
             thread.relearn(&self.chip, pu.branches, &mut pu.overwritten);
@@ -56,11 +57,13 @@ impl Engine {
             }
             pu.current = None;
             pu.last = Some(t);
-            self.stale = true;
         } else {
             pu.queue.retain(|&queued| queued != t);
         }
         pu.arm(self.slice_ps);
+        if stops {
+            self.note_stop(t);
+        }
     }
 
     /// Takes a thread off and lets it sleep.

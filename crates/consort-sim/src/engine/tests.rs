@@ -7,6 +7,7 @@ use consort_core::PuId;
 use proptest::prelude::*;
 
 mod calls;
+mod company;
 mod kernel;
 mod restarts;
 

@@ -24,8 +24,7 @@ use super::counts::{add_flow, add_stack};
 use super::energy::EnergyMeter;
 use super::thread::Thread;
 use crate::chip::{Chip, Place};
-use crate::contention::{Flow, Stack, ThreadRates};
-use crate::math::exp2;
+use crate::contention::{Flow, Stack, Stream, ThreadRates, time_to_fill};
 use crate::program::{Lines, MissCurve, MixSpec, Phase};
 
 /// First age, instructions, up to which additional misses are taken together.
@@ -34,10 +33,6 @@ const FIRST_AGE: f64 = 4096.0;
 const NEXT_AGE: f64 = 4.0;
 /// Bytes per line of the curves.
 const CURVE_LINE_BYTES: f64 = 64.0;
-/// Ages at which a cache of any size is full, as a power of two of instructions.
-const OLDEST_LOG2: f64 = 50.0;
-/// Halvings that find an age to a millionth.
-const HALVINGS: u32 = 26;
 /// Misses per instruction below which the price of one cannot be told from the solution.
 const FEW: f64 = 1e-7;
 /// Additional time per instruction, cycles, that is none.
@@ -106,19 +101,10 @@ impl Filling<'_> {
         if bytes <= 0.0 {
             return 0.0;
         }
-        if self.code.is_none() {
-            return self.data.fill_for(bytes);
+        match self.code {
+            None => self.data.fill_for(bytes),
+            Some(code) => time_to_fill(bytes, [Stream::of(self.data), Stream::of(code)]),
         }
-        let (mut low, mut high) = (0.0, OLDEST_LOG2);
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (low + high);
-            if self.after(exp2(middle)).0 < bytes {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        exp2(high)
     }
 
     /// Lines missed on the way from one time to a later one that are not missed when full.

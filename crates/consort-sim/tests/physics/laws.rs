@@ -6,7 +6,7 @@ use super::random::{draw, machines, phases, placements};
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solution, Solver};
 use consort_sim::machine::MachineSpec;
-use consort_sim::program::PhaseSpec;
+use consort_sim::program::{LockSpec, PhaseSpec};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -169,6 +169,50 @@ proptest! {
         prop_assume!(a.converged && b.converged);
         for (x, y) in a.threads.iter().zip(&b.threads) {
             prop_assert!((x.ips / y.ips - 1.0).abs() < 1e-2, "{} {}", x.ips, y.ips);
+        }
+    }
+}
+
+/// Threads of two programs on some of a machine's PUs; none where `picks` says 0.
+fn teams(chip: &Chip, demands: &[Demand; 2], picks: &[usize]) -> Vec<(usize, Demand)> {
+    let pus = (0..chip.places().len()).zip(picks);
+    let picked = pus.filter_map(|(pu, &pick)| Some((pu, demands.get(pick.checked_sub(1)?)?)));
+    picked.map(|(pu, demand)| (pu, demand.clone())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn one_that_stands_for_its_twins_runs_as_each_of_them_would(
+        machine in machines(),
+        (first, second) in (phases(), phases()),
+        (data, code) in (0.0f64..=1.0, 0.0f64..=1.0),
+        picks in prop::collection::vec(0usize..3, 24),
+    ) {
+        let chip = Arc::new(Chip::new(&machine, None).unwrap());
+        let of = |phase, program| Demand {
+            shared_data: data,
+            shared_code: code,
+            lock: Some(LockSpec { per_minstr: 20.0, hold_instr: 500.0, count: 2 }),
+            ..demand(phase, program)
+        };
+        let alike = teams(&chip, &[of(&first, 0), of(&second, 1)], &picks);
+        let mut unlike = alike.clone();
+        for (i, (_, demand)) in unlike.iter_mut().enumerate() {
+            demand.intensity += i as f64 * 1e-13;
+        }
+        let solve = |threads: &[(usize, Demand)]| {
+            let running = threads.iter().map(|(pu, demand)| Running { pu: *pu, demand });
+            Solver::new(Arc::clone(&chip)).solve(&running.collect::<Vec<_>>())
+        };
+        let (a, b) = (solve(&alike), solve(&unlike));
+        prop_assume!(a.converged && b.converged);
+        for (x, y) in a.threads.iter().zip(&b.threads) {
+            prop_assert!((x.ips / y.ips - 1.0).abs() < SLACK, "{} {}", x.ips, y.ips);
+        }
+        for (x, y) in a.memory_utilisation.iter().zip(&b.memory_utilisation) {
+            prop_assert!((x - y).abs() < SLACK, "{x} {y}");
         }
     }
 }

@@ -12,13 +12,14 @@ impl State<'_> {
     /// Systems", volume 1, section 5.12).
     pub(super) fn queue_for_locks(&mut self, sharing: &Sharing<'_>) {
         for members in &sharing.lockers {
-            let n = members.len() as f64;
+            let times = &sharing.twins.times;
+            let n: f64 = members.iter().map(|&i| times[i]).sum();
             let Some(lock) = sharing.settings[members[0]].demand.lock else {
                 continue;
             };
             let per_instruction = lock.per_minstr / 1e6;
             let without = |i: usize| self.next[i].time_s - self.next[i].lock_s;
-            let mean_time = members.iter().map(|&i| without(i)).sum::<f64>() / n;
+            let mean_time = members.iter().map(|&i| times[i] * without(i)).sum::<f64>() / n;
             let hold_s = lock.hold_instr * mean_time;
             if hold_s <= 0.0 || per_instruction <= 0.0 {
                 continue;
@@ -31,7 +32,7 @@ impl State<'_> {
                 .iter()
                 .map(|&i| Visitor {
                     time_s: without(i),
-                    lines: per_instruction,
+                    lines: per_instruction * times[i],
                     felt: per_instruction,
                 })
                 .collect();

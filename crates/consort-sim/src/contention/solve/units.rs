@@ -3,7 +3,6 @@
 use super::State;
 use crate::contention::layout::Sharing;
 use crate::contention::units::UnitQueue;
-use crate::math::pow;
 
 /// Utilisation beyond which a queue is not followed: rates are limited before.
 const FULL: f64 = 0.95;
@@ -25,25 +24,33 @@ impl State<'_> {
             per_cycle * queue.used[at] / queue.ports
         };
         let all: f64 = (0..members.len()).map(load).sum();
+        let with_all = wait(all, queue.ports);
         for (at, &i) in members.iter().enumerate() {
             // Threads of the core's other half use none of these ports.
             if queue.used[at] > 0.0 {
-                let more = wait(all, queue.ports) - wait(load(at), queue.ports);
+                let more = with_all - wait(load(at), queue.ports);
                 self.held[i].unit_wait[queue.class] = more.max(0.0);
             }
         }
     }
 }
 
-/// Mean wait for one of so many ports that are taken for a cycle each, cycles (Sakasegawa, Annals
-/// of the Institute of Statistical Mathematics 29, 1977, with constant times of service).
+/// Mean wait for one of so many ports that are taken for a cycle each, cycles: half of what it is
+/// with exponential times of service (Erlang's formula for delay; Cosmetatos, Operational Research
+/// Quarterly 26, 1975, on constant times).
 fn wait(utilisation: f64, ports: f64) -> f64 {
     let used = utilisation.min(FULL);
     if used <= 0.0 {
         return 0.0;
     }
-    let exponent = (2.0 * (ports + 1.0)).sqrt() - 1.0;
-    0.5 * pow(used, exponent) / (ports * (1.0 - used))
+    let offered = used * ports;
+    // Share of arrivals that find all ports taken, were those turned away: by recursion over ports.
+    let turned_away = (1..=ports as u32).fold(1.0, |lost, port| {
+        let taken = offered * lost;
+        taken / (f64::from(port) + taken)
+    });
+    let delayed = turned_away / (1.0 - used * (1.0 - turned_away));
+    0.5 * delayed / (ports * (1.0 - used))
 }
 
 #[cfg(test)]

@@ -1,0 +1,67 @@
+//! What threads have in common, and when they feel each other.
+
+use super::super::rates::LAG_PS;
+use super::super::testing::{engine, instances, program_with};
+use super::super::thread::Status;
+use super::super::{Engine, RunMode};
+use super::MS;
+
+const BURSTS: &str = "[burstiness]\nlog_sd = 0.3\ncorrelation = 0.5\ninterval_ginstr = 0.01\n";
+const BARRIERS: &str = "[threads]\ndefault = 4\nmax = 4\n\
+    barrier = { spacing_minstr = 1.0, imbalance = 0.2 }";
+const NO_BARRIERS: &str = "[threads]\ndefault = 4\nmax = 4\n";
+const IO: &str = "[io]\nper_ginstr = 100.0\nblocked_us = 80.0";
+
+/// How much more four threads of a program miss than on average, after half a second.
+fn intensities(threads: &str) -> Vec<f64> {
+    let spec = program_with(&format!("{BURSTS}{threads}"));
+    let mut e = engine("linux", RunMode::Once, &instances(&spec, 1, 4, 10.0), 1);
+    e.run_until(500 * MS);
+    e.threads().iter().map(|t| t.demand.intensity).collect()
+}
+
+#[test]
+fn threads_that_meet_at_barriers_vary_together() {
+    let together = intensities(BARRIERS);
+    assert!(together[0] != 1.0 && together.iter().all(|&i| i == together[0]));
+    let apart = intensities(NO_BARRIERS);
+    assert!(apart[1..].iter().all(|&i| i != apart[0]), "{apart:?}");
+}
+
+/// Programs at the instant at which the first of them sleeps, and how often rates were asked for.
+fn one_sleeps(programs: usize) -> (Engine, u64) {
+    let work = instances(&program_with(IO), programs, 1, 1.0);
+    let mut e = engine("linux", RunMode::Once, &work, 1);
+    let sleeps = |e: &Engine| {
+        e.threads()
+            .iter()
+            .any(|t| matches!(t.status, Status::Io(_)))
+    };
+    while !sleeps(&e) {
+        e.run_to_stir(1000 * MS);
+    }
+    let asked = asked(&e);
+    (e, asked)
+}
+
+fn asked(e: &Engine) -> u64 {
+    let usage = e.memo.usage();
+    usage.hits + usage.misses
+}
+
+#[test]
+fn one_that_stops_is_felt_on_its_core_at_once() {
+    let (mut e, before) = one_sleeps(8);
+    e.run_until(e.now_ps() + 2);
+    assert_eq!(asked(&e), before + 1);
+}
+
+#[test]
+fn one_that_stops_is_felt_on_other_cores_a_little_later() {
+    let (mut e, before) = one_sleeps(2);
+    let stopped = e.now_ps();
+    e.run_until(stopped + LAG_PS - 1);
+    assert_eq!(asked(&e), before);
+    e.run_until(stopped + LAG_PS + 2);
+    assert_eq!(asked(&e), before + 1);
+}
