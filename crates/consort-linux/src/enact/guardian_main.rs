@@ -18,13 +18,15 @@ use super::runtime_dir::RuntimeDir;
 use crate::group::sweep;
 use consort_core::PuSet;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::setsid;
+use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,6 +46,9 @@ const BLOCKED: [Signal; 10] = [
     Signal::SIGUSR2,
 ];
 
+/// How long a killed process may take to close its files, ms.
+const LONGEST_END_MS: u16 = 5000;
+
 /// Runs the guardian with the words that follow the hidden ones: the journal's
 /// path and the mask that the guardian shall have. Standard input is the
 /// socket to the owner, standard output the open journal.
@@ -60,6 +65,7 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     // So that `ps` tells it from its owner; without the name it works as well.
     let _ = nix::sys::prctl::set_name(c"consort-guard");
     stand_apart()?;
+    let end_of_owner = getppid().and_then(|owner| pidfd_open(owner, PidfdFlags::empty()).ok());
     take_own_mask(&mask);
     let mut owner = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let journal = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -70,7 +76,9 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     }
     let path = PathBuf::from(path);
     let restored = restore_from(journal, &path);
-    // The owner may have led a group.
+    // The owner may have led a group, whose lock it holds until it is gone altogether: the kernel
+    // closes its files one after the other, the socket to here among the first.
+    end_of_owner.as_ref().into_iter().for_each(wait_for_end);
     path.parent().into_iter().for_each(sweep);
     restored
 }
@@ -104,6 +112,13 @@ fn take_own_mask(mask: &OsString) {
         // A guardian on too few PUs still does its work.
         let _ = affinity::set(std::process::id(), &Mask::Only(pus));
     }
+}
+
+/// Waits until a process has ended, or for as long as any should take to.
+fn wait_for_end(process: &OwnedFd) {
+    let mut ends = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
+    // Without an answer the files are swept as things are.
+    let _ = poll(&mut ends, LONGEST_END_MS);
 }
 
 /// Waits for the owner's last word; false when it ended without one.

@@ -167,10 +167,10 @@ pub(crate) struct IssueQueue {
 }
 
 impl Pools {
-    /// Empty buffers.
-    pub(crate) fn new(tables: &CoreTables, threads: usize) -> Self {
+    /// Empty buffers of a core on which `threads` dispatch up to `width` operations at a time.
+    pub(crate) fn new(tables: &CoreTables, threads: usize, width: u32) -> Self {
         Self {
-            window: Pool::new(tables.window, threads),
+            window: Pool::new(tables.window_in_mode(width), threads),
             loads: Pool::new(tables.load_queue, threads),
             stores: Pool::new(tables.store_queue, threads),
             int: Pool::of_registers(tables.int_registers, threads),

@@ -82,6 +82,7 @@ impl<'a> Core<'a> {
         let width = |width: Option<f64>| width.unwrap_or(1.0).round().max(1.0) as u32;
         let own = |scope| if scope == Scope::Pu { count } else { 1 };
         let predictor = predictor(&spec.branch_predictor);
+        let width_here = width(mode.map(|mode| mode.thread_dispatch_width));
         Self {
             clock: Clock::new(spec.frequency_ghz),
             cycle: 0,
@@ -89,12 +90,12 @@ impl<'a> Core<'a> {
             passes_stores: passes_stores(spec),
             gathered_lines: spec.l1d.gathered_lines.unwrap_or(1).max(1) as usize,
             width_alone: width(modes().next().map(|mode| mode.thread_dispatch_width)),
-            width: width(mode.map(|mode| mode.thread_dispatch_width)),
+            width: width_here,
             contexts: threads
                 .into_iter()
                 .map(|(t, feed)| Context::new(t, feed, predictor.history()))
                 .collect(),
-            pools: Pools::new(&tables, count),
+            pools: Pools::new(&tables, count, width_here),
             ports: Ports::new(&tables, count),
             ready: Vec::new(),
             results: BinaryHeap::new(),

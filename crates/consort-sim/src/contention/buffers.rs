@@ -33,6 +33,13 @@ pub(crate) fn window(buffers: &Buffers) -> f64 {
     sustained.fold(f64::INFINITY, f64::min).max(1.0)
 }
 
+/// Instructions in flight that the buffers sustain that it shares with nobody.
+pub(crate) fn own_window(buffers: &Buffers) -> f64 {
+    let own = buffers.iter().filter(|buffer| buffer.pool <= 0.0);
+    let sustained = own.map(|buffer| buffer.window(buffer.own));
+    sustained.fold(f64::INFINITY, f64::min).max(1.0)
+}
+
 impl BufferUse {
     /// Instructions in flight that so many entries sustain.
     pub(crate) fn window(&self, entries: f64) -> f64 {
@@ -87,10 +94,8 @@ pub(crate) fn buffers(
     let operations = needs.operations;
     let mut all = Buffers::default();
     let window = Pool {
-        entries: f64::from(tables.window.entries),
-        sharing: tables.window.sharing,
-        reserve: f64::from(tables.window.reserve),
         most: tables.balance_share,
+        ..Pool::of(&tables.window_in_mode(needs.width))
     };
     let per_entry = match tables.group {
         Some(_) => needs.dispatch_turns,

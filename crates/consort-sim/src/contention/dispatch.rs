@@ -66,7 +66,8 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     let mut weight = [0.0; MAX_WAYS];
     for set in 1..1u32 << claims.len() {
         let supply = &beside_refills(supply, claims, set);
-        let rates = fill(supply, &in_turn(supply, claims, set)[..claims.len()], set);
+        let claims_in_turn = by_turns(supply, &by_fetch(supply, claims, set), set);
+        let (rates, _) = fill(supply, &claims_in_turn[..claims.len()], set);
         for i in members(set) {
             let likely = likelihood(claims, set, i);
             mean[i] += likely * rates[i];
@@ -77,6 +78,66 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
         *m = if w > 0.0 { *m / w } else { 0.0 };
     }
     mean
+}
+
+/// What a thread's rate is lost to beside co-runners, in shares that add up to 1, or all 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct LostTo {
+    /// Turns of fetch.
+    pub(crate) fetch: f64,
+    /// Ports.
+    pub(crate) ports: f64,
+    /// Turns of dispatch and dispatch slots.
+    pub(crate) slots: f64,
+}
+
+impl LostTo {
+    fn add(&mut self, likely: f64, [fetch, slots, rest]: [f64; 3], starved: Option<usize>) {
+        self.fetch += likely * fetch;
+        self.slots += likely * slots;
+        match starved {
+            Some(SLOTS) | None => self.slots += likely * rest,
+            Some(FETCH) => self.fetch += likely * rest,
+            Some(_) => self.ports += likely * rest,
+        }
+    }
+
+    fn as_shares(self) -> Self {
+        let all = self.fetch + self.ports + self.slots;
+        let part = |lost: f64| if all > 0.0 { lost / all } else { 0.0 };
+        Self {
+            fetch: part(self.fetch),
+            ports: part(self.ports),
+            slots: part(self.slots),
+        }
+    }
+}
+
+/// What each thread loses by [`share`].
+pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
+    let mut sums = [LostTo::default(); MAX_WAYS];
+    if claims.len() < 2 {
+        return sums;
+    }
+    for set in 1..1u32 << claims.len() {
+        let supply = &beside_refills(supply, claims, set);
+        let fetched = by_fetch(supply, claims, set);
+        let dispatched = by_turns(supply, &fetched, set);
+        let (rates, left) = fill(supply, &dispatched[..claims.len()], set);
+        for i in members(set) {
+            let parts = [
+                claims[i].rate - fetched[i].rate,
+                fetched[i].rate - dispatched[i].rate,
+                dispatched[i].rate - rates[i],
+            ];
+            sums[i].add(
+                likelihood(claims, set, i),
+                parts,
+                starved_by(&left, &claims[i]),
+            );
+        }
+    }
+    sums.map(LostTo::as_shares)
 }
 
 /// What is left to a set while some of the others refill: each of these has its fair share of the
@@ -98,9 +159,9 @@ fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
     left
 }
 
-/// The claims of a set, none above what its share of the core's turns of fetch and of dispatch
-/// allows: threads take turns, however much a turn brings each.
-fn in_turn(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
+/// The claims of a set, none above what its share of the core's turns of fetch allows: threads take
+/// turns, however much a turn brings each.
+fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
     let mut limited = [Claim::default(); MAX_WAYS];
     limited[..claims.len()].copy_from_slice(claims);
     let fetches = |i: usize| claims[i].rate * claims[i].use_of[FETCH];
@@ -110,11 +171,17 @@ fn in_turn(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
             limited[i].rate = limited[i].rate.min(shares[i] / claims[i].use_of[FETCH]);
         }
     }
+    limited
+}
+
+/// The same for turns of dispatch.
+fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) -> [Claim; MAX_WAYS] {
+    let mut limited = *claims;
     if f64::from(set.count_ones()) <= supply.turns {
         return limited;
     }
     // A thread wants a turn of dispatch per cycle, or per operation if it has fewer.
-    let wants = |i: usize| (limited[i].rate * claims[i].use_of[SLOTS]).min(1.0);
+    let wants = |i: usize| (claims[i].rate * claims[i].use_of[SLOTS]).min(1.0);
     let shares = fair_shares(supply.turns, set, wants);
     for i in members(set) {
         limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
@@ -161,8 +228,8 @@ fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
     })
 }
 
-/// Max-min fair rates of the threads in `set`; 0 for the others.
-fn fill(supply: &Supply, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
+/// Max-min fair rates of the threads in `set`, 0 for the others; and what is left.
+fn fill(supply: &Supply, claims: &[Claim], set: u32) -> ([f64; MAX_WAYS], Supply) {
     let mut rates = [0.0; MAX_WAYS];
     let mut rising = set;
     let mut left = *supply;
@@ -171,7 +238,7 @@ fn fill(supply: &Supply, claims: &[Claim], set: u32) -> [f64; MAX_WAYS] {
         take(&mut left, claims, &mut rates, rising, step);
         rising = still_rising(&left, claims, &rates, rising);
     }
-    rates
+    (rates, left)
 }
 
 /// How far all rising threads can rise together.
@@ -201,16 +268,20 @@ fn take(left: &mut Supply, claims: &[Claim], rates: &mut [f64; MAX_WAYS], rising
     }
 }
 
+/// Less than this is nothing.
+const SPENT: f64 = 1e-12;
+
+/// The first resource that a thread uses of which there is nothing left.
+fn starved_by(left: &Supply, claim: &Claim) -> Option<usize> {
+    let mut pairs = claim.use_of.iter().zip(left.resources);
+    pairs.position(|(&used, there)| used > 0.0 && there <= SPENT)
+}
+
 /// Those that are not yet stopped by themselves or by a resource that they use.
 fn still_rising(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> u32 {
-    const SPENT: f64 = 1e-12;
     let goes_on = |&i: &usize| {
         let claim = &claims[i];
-        let starved = || {
-            let mut pairs = claim.use_of.iter().zip(left.resources);
-            pairs.any(|(&used, there)| used > 0.0 && there <= SPENT)
-        };
-        claim.rate - rates[i] > SPENT && !starved()
+        claim.rate - rates[i] > SPENT && starved_by(left, claim).is_none()
     };
     members(rising)
         .filter(goes_on)
@@ -249,6 +320,35 @@ mod tests {
         // Who waits all the time takes no turns.
         let rates = share(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
         assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
+    }
+
+    /// A claim that needs so many turns of fetch per instruction.
+    fn fetching(rate: f64, turns: f64) -> Claim {
+        let mut claim = claim(rate, 1.0);
+        claim.use_of[FETCH] = turns;
+        claim
+    }
+
+    #[test]
+    fn what_is_lost_is_lost_to_what_runs_out() {
+        let mut supply = four_wide();
+        supply.resources[FETCH] = 1.0;
+        let of = |claims: &[Claim; 2]| lost(&supply, claims)[0];
+        let all = |fetch, ports, slots| LostTo {
+            fetch,
+            ports,
+            slots,
+        };
+        // Two that each want six tenths of all turns of fetch, and few slots.
+        let fetchers = [fetching(1.0, 0.6), fetching(1.0, 0.6)];
+        assert_eq!(of(&fetchers), all(1.0, 0.0, 0.0));
+        assert_eq!(of(&[claim(3.0, 1.0), claim(3.0, 1.0)]), all(0.0, 0.0, 1.0));
+        assert_eq!(of(&[claim(1.0, 1.0), claim(1.0, 1.0)]), all(0.0, 0.0, 0.0));
+        supply.resources[PORT] = 1.0;
+        let of = |claims: &[Claim; 2]| lost(&supply, claims)[0];
+        let mut loads = claim(1.0, 1.0);
+        loads.use_of[PORT] = 0.8;
+        assert_eq!(of(&[loads, loads]), all(0.0, 1.0, 0.0));
     }
 
     fn claim(rate: f64, active: f64) -> Claim {

@@ -12,6 +12,8 @@ const DECODED_BYTES: f64 = 32.0;
 pub(crate) struct Needs {
     /// Operations, each of which takes a dispatch slot.
     pub(crate) operations: f64,
+    /// Operations that a thread dispatches at most in a cycle.
+    pub(crate) width: u32,
     /// Cycles of dispatch, were nothing else in the way: one over the instructions of a group.
     pub(crate) dispatch_turns: f64,
     /// Cycles of fetch.
@@ -27,6 +29,7 @@ impl Needs {
     pub(crate) fn new(model: &CoreModel, phase: &PhaseSpec, width: f64) -> Self {
         Self {
             operations: phase.operations(),
+            width: width as u32,
             dispatch_turns: dispatch_turns(model, phase, width),
             fetch_turns: fetch_turns(&model.tables.front, phase),
             bubbles: phase.taken_direct() * model.bubble,

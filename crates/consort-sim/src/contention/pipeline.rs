@@ -9,7 +9,7 @@
 //!
 //! In order: see [`super::in_order`].
 
-use super::buffers::{Buffers, window};
+use super::buffers::{Buffers, own_window, window};
 use super::core_model::CoreModel;
 use super::dispatch::RESOURCES;
 use super::limits::Limits;
@@ -110,6 +110,8 @@ pub(crate) struct Setting<'a> {
 pub(crate) struct Alone {
     /// Its size, instructions.
     pub(crate) window: f64,
+    /// What the buffers sustain that no co-runner has a part of, instructions.
+    pub(crate) own_window: f64,
     /// [`Setting::parallelism`] of it.
     pub(crate) parallelism: f64,
     /// Long misses that are in it at once, with lines of 64 bytes and however many the core can
@@ -183,6 +185,7 @@ impl Setting<'_> {
         let window = self.window_alone();
         self.alone = Alone {
             window,
+            own_window: own_window(&self.buffers),
             parallelism: self.parallelism(window),
             parallel_misses: self.parallel_misses(window),
         };

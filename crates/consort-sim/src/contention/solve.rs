@@ -6,6 +6,7 @@ mod predictors;
 mod units;
 
 use super::caches::{Stream, divide};
+use super::dispatch::LostTo;
 use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
 use super::restrain::{core_loads, restrain};
@@ -328,14 +329,13 @@ impl<'a> State<'a> {
         residual: f64,
         iterations: u32,
     ) -> Solution {
-        let threads: Vec<ThreadRates> = (0..self.next.len())
-            .map(|i| self.thread(sharing, i))
-            .collect();
+        let losses = self.losses(sharing).into_iter().enumerate();
+        let threads = losses.map(|(i, lost)| self.thread(sharing, i, lost));
         let utilisation = |at: usize| sharing.stations[at].station.utilisation(self.waits[at]);
         let nodes = chip.domains().nodes;
         let packages = chip.domains().packages;
         Solution {
-            threads,
+            threads: threads.collect(),
             converged: residual <= TOLERANCE,
             residual: if residual.is_finite() { residual } else { 0.0 },
             iterations,
@@ -344,7 +344,7 @@ impl<'a> State<'a> {
         }
     }
 
-    fn thread(&self, sharing: &Sharing<'_>, i: usize) -> ThreadRates {
+    fn thread(&self, sharing: &Sharing<'_>, i: usize, lost: LostTo) -> ThreadRates {
         let setting = &sharing.settings[i];
         let (terms, held, next) = (&self.terms[i], &self.held[i], &self.next[i]);
         let stack = Stack {
@@ -367,12 +367,16 @@ impl<'a> State<'a> {
             ips: setting.hz / cpi,
             cpi,
             stack,
-            flow: flow(
-                setting,
-                terms,
-                cpi,
-                self.line_wait_s(sharing, i) * setting.hz,
-            ),
+            flow: Flow {
+                lost_fetch_cycles: stack.dispatch * lost.fetch,
+                lost_port_cycles: stack.dispatch * lost.ports,
+                ..flow(
+                    setting,
+                    terms,
+                    cpi,
+                    self.line_wait_s(sharing, i) * setting.hz,
+                )
+            },
             window: held.window,
             mlp: terms.mlp,
             l1d_bytes: held_bytes(0),
@@ -449,5 +453,6 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, line_wait: f64) -> Flow 
         groups: setting.needs.dispatch_turns,
         use_distance: setting.use_distance(),
         in_order_cycles: setting.in_order_cycles(),
+        ..Flow::default()
     }
 }

@@ -108,7 +108,7 @@ pub struct Stack {
     pub tlb: f64,
     /// Window held by co-runners.
     pub window: f64,
-    /// Dispatch slots taken by co-runners.
+    /// Dispatch slots, turns of fetch and ports taken by co-runners.
     pub dispatch: f64,
     /// Waiting for locks.
     pub lock: f64,
@@ -181,6 +181,10 @@ pub struct Flow {
     pub tlb_walk_cycles: f64,
     /// Cycles in which a floating-point operation of the thread is in the FPU.
     pub fpu_busy_cycles: f64,
+    /// Cycles of [`Stack::dispatch`] in which co-runners have the turns of fetch.
+    pub lost_fetch_cycles: f64,
+    /// Cycles of [`Stack::dispatch`] in which co-runners have the ports.
+    pub lost_port_cycles: f64,
     /// Dispatch groups, at least: those that the instructions fill in the core's mode.
     pub groups: f64,
     /// Distance from a value to its first use, instructions.

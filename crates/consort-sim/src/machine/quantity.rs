@@ -61,9 +61,9 @@ pub enum Quantity {
     TlbWalkCycles,
     /// Cycles of the stack: work.
     StackBase,
-    /// Cycles of the stack: waiting for functional units.
+    /// Cycles of the stack: waiting for functional units, ports or a larger window.
     StackUnits,
-    /// Cycles of the stack: instruction fetch.
+    /// Cycles of the stack: instruction fetch, turns of it that co-runners have included.
     StackFetch,
     /// Cycles of the stack: mispredicted branches.
     StackBranch,

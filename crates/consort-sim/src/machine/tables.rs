@@ -109,6 +109,18 @@ impl CoreTables {
     }
 }
 
+impl CoreTables {
+    /// The reorder buffer or group table where a thread dispatches groups of so many operations: an
+    /// entry of the table holds as many groups of one thread as fit its slots.
+    pub fn window_in_mode(&self, width: u32) -> BufferSpec {
+        let fit = self.group.map_or(1, |group| group.slots / width.max(1));
+        BufferSpec {
+            entries: self.window.entries.saturating_mul(fit.max(1)),
+            ..self.window
+        }
+    }
+}
+
 fn window(core: &CoreSpec) -> BufferSpec {
     let sharing = match core.rob_sharing {
         RobSharing::Shared => Sharing::Shared,

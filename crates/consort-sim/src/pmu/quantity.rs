@@ -112,14 +112,32 @@ fn waiting(truth: &Counts, latencies: Latencies, kind: Awaited) -> f64 {
     };
     let all = fixed + floating + loads;
     let share = if all > 0.0 { of_kind / all } else { 0.0 };
-    share * (truth.stack.base + truth.stack.units - truth.flow.groups).max(0.0)
+    share * (truth.stack.base + waits_for_ports(truth) - truth.flow.groups).max(0.0)
+}
+
+/// Cycles in which operations wait for units and ports, co-runners' use of them included, and in
+/// which they are seen too late because co-runners have a part of the window: to a PMU they are
+/// there and not done.
+fn waits_for_ports(truth: &Counts) -> f64 {
+    truth.stack.units + truth.flow.lost_port_cycles + truth.stack.window
+}
+
+/// Cycles in which nothing is there to dispatch because of fetch.
+fn waits_for_fetch(truth: &Counts) -> f64 {
+    truth.stack.fetch + truth.flow.lost_fetch_cycles
+}
+
+/// Cycles in which co-runners have what could dispatch.
+fn waits_for_slots(truth: &Counts) -> f64 {
+    let elsewhere = truth.flow.lost_fetch_cycles + truth.flow.lost_port_cycles;
+    (truth.stack.dispatch - elsewhere).max(0.0)
 }
 
 /// How much of a quantity there was.
 ///
-/// Spinning, for locks or siblings, and the switching of threads is work to a PMU,
-/// and a window held by co-runners looks like dispatch taken by them; the parts of
-/// the stack sum to the cycles.
+/// Spinning, for locks or siblings, and the switching of threads is work to a PMU, and what
+/// co-runners take away looks like what it is that they take; the parts of the stack sum to the
+/// cycles.
 pub(super) fn amount(quantity: Quantity, truth: &Counts, facts: Facts) -> f64 {
     let (flow, stack) = (&truth.flow, &truth.stack);
     let waiting = |kind| waiting(truth, facts.latencies, kind);
@@ -145,19 +163,19 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, facts: Facts) -> f64 {
         Quantity::Branches => truth.classes.branch,
         Quantity::BranchMisses => flow.branch_misses,
         Quantity::BranchMissCycles => stack.branch + truth.relearn_cycles,
-        Quantity::FetchStallCycles => stack.fetch,
+        Quantity::FetchStallCycles => waits_for_fetch(truth),
         Quantity::TlbMisses => flow.tlb_misses,
         Quantity::TlbWalkCycles => flow.tlb_walk_cycles,
         Quantity::StackBase => stack.base + stack.lock + besides(truth),
         Quantity::StackGroups => flow.groups + stack.lock + besides(truth),
-        Quantity::StackUnits => stack.units,
+        Quantity::StackUnits => waits_for_ports(truth),
         Quantity::StackFixedPoint => waiting(Awaited::FixedPoint),
         Quantity::StackFloatingPoint => waiting(Awaited::FloatingPoint),
         Quantity::StackLoads => waiting(Awaited::Loads),
-        Quantity::StackFetch => stack.fetch,
+        Quantity::StackFetch => waits_for_fetch(truth),
         Quantity::StackBranch => stack.branch,
         Quantity::StackData => stack.l2 + stack.llc + stack.memory + stack.queue + stack.tlb,
-        Quantity::StackCoRunners => stack.window + stack.dispatch,
+        Quantity::StackCoRunners => waits_for_slots(truth),
         Quantity::LlcMissCycles => stack.memory + stack.queue,
         Quantity::UseDistances => flow.use_distance,
         Quantity::InOrderCycles => flow.in_order_cycles,
@@ -254,11 +272,14 @@ mod tests {
             dispatch: 1024.0,
             lock: 2048.0,
         };
-        Counts {
+        let mut counts = Counts {
             stack,
             cycles: 5000.0,
             ..Counts::default()
-        }
+        };
+        counts.flow.lost_fetch_cycles = 100.0;
+        counts.flow.lost_port_cycles = 24.0;
+        counts
     }
 
     #[test]
@@ -271,6 +292,9 @@ mod tests {
             1.0 + 2048.0 + 905.0
         );
         assert_eq!(amount(Quantity::BusBusyCycles, &truth, facts), 0.0);
+        assert_eq!(amount(Quantity::StackCoRunners, &truth, facts), 900.0);
+        assert_eq!(amount(Quantity::StackFetch, &truth, facts), 104.0);
+        assert_eq!(amount(Quantity::StackUnits, &truth, facts), 538.0);
     }
 
     /// 800 instructions in groups of 8 are 100 cycles of completion; of the other 400 cycles of

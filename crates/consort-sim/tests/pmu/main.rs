@@ -348,6 +348,7 @@ fn flows() -> impl Strategy<Value = Flow> {
         outstanding_cycles: f[15],
         tlb_walk_cycles: f[16],
         groups: f[17],
+        ..Flow::default()
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::contention::buffers::MOST_BUFFERS;
-use crate::contention::dispatch::{Claim, MAX_WAYS, share};
+use crate::contention::dispatch::{Claim, LostTo, MAX_WAYS, lost, share};
 use crate::contention::layout::Sharing;
 use crate::contention::window::{Pressure, shared};
 use crate::math::exp;
@@ -40,9 +40,14 @@ impl State<'_> {
         pressures.clear();
         let each = members.iter();
         pressures.extend(each.map(|&i| self.pressure(sharing, i).of(use_of(i).per_instruction)));
-        let most: f64 = members.iter().map(|&i| use_of(i).own).sum();
+        // Buffers of its own stop a thread before it fills one that it shares.
+        let own = |i: usize| {
+            let entries = sharing.settings[i].alone.own_window * use_of(i).per_instruction;
+            use_of(i).own.min(entries)
+        };
+        let most: f64 = members.iter().map(|&i| own(i)).sum();
         for (k, &i) in members.iter().enumerate() {
-            let own = use_of(i).own;
+            let own = own(i);
             // What the others may not have is there for this one.
             let left = (pool - (most - own)).clamp(0.0, own);
             let entries = shared(pool, pressures, k).clamp(left, own);
@@ -65,25 +70,41 @@ impl State<'_> {
 
     pub(super) fn dispatch(&mut self, sharing: &Sharing<'_>) {
         for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
-            let mut claims = [Claim::default(); MAX_WAYS];
-            for (claim, &i) in claims.iter_mut().zip(members) {
-                *claim = Claim {
-                    rate: 1.0 / self.terms[i].active,
-                    active: self.guess[i].active,
-                    wrong_path: self.guess[i].wrong_path,
-                    refills: self.guess[i].refills,
-                    per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
-                    use_of: sharing.settings[i].use_of,
-                };
-            }
-            let n = members.len().min(MAX_WAYS);
-            let rates = share(supply, &claims[..n]);
+            let rates = share(supply, &self.claims(sharing, members)[..members.len()]);
             for (&rate, &i) in rates.iter().zip(members) {
                 self.rate[i] = rate;
                 let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed(i);
                 self.unqueued_s[i] = cycles / sharing.settings[i].hz;
             }
         }
+    }
+
+    /// What each thread wants of its core.
+    fn claims(&self, sharing: &Sharing<'_>, members: &[usize]) -> [Claim; MAX_WAYS] {
+        let mut claims = [Claim::default(); MAX_WAYS];
+        for (claim, &i) in claims.iter_mut().zip(members) {
+            *claim = Claim {
+                rate: 1.0 / self.terms[i].active,
+                active: self.guess[i].active,
+                wrong_path: self.guess[i].wrong_path,
+                refills: self.guess[i].refills,
+                per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
+                use_of: sharing.settings[i].use_of,
+            };
+        }
+        claims
+    }
+
+    /// What of its core each thread lost its dispatch to.
+    pub(super) fn losses(&self, sharing: &Sharing<'_>) -> Vec<LostTo> {
+        let mut losses = vec![LostTo::default(); sharing.settings.len()];
+        for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
+            let of_core = lost(supply, &self.claims(sharing, members)[..members.len()]);
+            for (&i, lost) in members.iter().zip(of_core) {
+                losses[i] = lost;
+            }
+        }
+        losses
     }
 
     /// Of the cycles per instruction in which co-runners have a thread's slots, those that cost it
