@@ -255,7 +255,7 @@ impl Figures {
 
     /// ILP in each window, none below that of a smaller one.
     fn ilp_text(&self) -> String {
-        let mut most: f64 = 0.0;
+        let mut most: f64 = 0.01;
         let texts = self.ilp.map(|ilp| {
             most = most.max(ilp);
             format!("{most:.4}")
