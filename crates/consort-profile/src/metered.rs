@@ -50,13 +50,20 @@ impl Metered {
 
     /// Takes an operation; all data flow is measured if so told.
     pub(crate) fn op(&mut self, op: &Op, all_dataflow: bool) {
-        self.heard += u64::from(op.first);
-        self.within += u64::from(op.first);
+        if op.first {
+            self.first(op.address);
+        }
         if let Some(meters) = &mut self.meters {
             meters.op(op, all_dataflow || self.within <= DATAFLOW);
         }
+    }
+
+    /// Takes the address of an instruction.
+    fn first(&mut self, address: u64) {
+        self.heard += 1;
+        self.within += 1;
         if self.counting {
-            self.stretch.op(op);
+            self.stretch.instruction(address);
         }
     }
 

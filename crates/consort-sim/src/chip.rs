@@ -20,7 +20,8 @@ const ALIKE: u32 = 1024;
 pub struct Chip {
     spec: MachineSpec,
     core_types: Vec<CoreSpec>,
-    models: Vec<CoreModel>,
+    /// Of every core type: with halves that do not bind, and that do.
+    models: Vec<[CoreModel; 2]>,
     topology: Topology,
     pus: Vec<Place>,
     domains: Domains,
@@ -84,7 +85,7 @@ impl Chip {
         let alike = vec![ALIKE; spec.core_types.len()];
         let chip = Self {
             core_types: spec.core_types.values().cloned().collect(),
-            models: spec.core_types.values().map(CoreModel::new).collect(),
+            models: spec.core_types.values().map(CoreModel::both).collect(),
             spec: spec.clone(),
             topology: Topology::new(facts.clone(), core_types(spec, &alike))?,
             pus: layout.pus,
@@ -135,9 +136,11 @@ impl Chip {
         &self.core_types[place.core_type]
     }
 
-    /// What of a place's core does not depend on who runs there.
-    pub(crate) fn core_model(&self, place: Place) -> &CoreModel {
-        &self.models[place.core_type]
+    /// What of a place's core with so many threads does not depend on which they are.
+    pub(crate) fn core_model(&self, place: Place, threads: usize) -> &CoreModel {
+        let [joined, halved] = &self.models[place.core_type];
+        let binds = threads >= halved.tables.halves_from as usize;
+        if binds { halved } else { joined }
     }
 
     /// Whether its PMU counts what instructions would take in order, which takes work to know.

@@ -1,7 +1,7 @@
 //! Whether a conditional branch is taken.
 
 use super::Scheme;
-use super::history::{History, TAG_BITS};
+use super::history::{History, Lanes, TAG_BITS, place};
 
 /// Histories of the tagged tables, branches: a geometric series (Seznec and Michaud, 2006).
 pub(super) const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
@@ -13,11 +13,22 @@ const USEFUL: u8 = 3;
 /// Tables of one of the kinds.
 #[derive(Clone, Debug)]
 pub(crate) struct Directions {
-    base: Vec<Counter>,
+    base: Counters,
+    /// Bits of an index of `base`.
+    mask: usize,
     /// Branches of history in the index of `base`.
     history: u32,
-    tagged: Vec<Vec<Tagged>>,
+    /// Tagged tables, one behind the other.
+    tagged: Vec<Tagged>,
+    /// Bits of the index of a tagged table.
+    index_bits: u32,
+    /// Where the history has what is folded to as many.
+    folds: usize,
 }
+
+/// Saturating counters of two bits, four in a byte; taken from two on.
+#[derive(Clone, Debug)]
+struct Counters(Vec<u8>);
 
 /// A saturating counter; taken from zero on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,85 +50,141 @@ impl Directions {
         let base = power_of_two(bits / if tage { 10.0 } else { 2.0 });
         let table = power_of_two(bits * 0.8 / HISTORIES.len() as f64 / TAGGED_BITS);
         let tables = if tage { HISTORIES.len() } else { 0 };
-        Self {
-            base: vec![Counter::default(); base],
+        let mut tables = Self {
+            base: Counters::new(base),
+            mask: base - 1,
             history: match scheme {
                 Scheme::Gshare => base.ilog2(),
                 Scheme::Bimodal | Scheme::Tagged => 0,
             },
-            tagged: vec![vec![Tagged::default(); table]; tables],
-        }
-    }
-
-    /// Bits of the index of a tagged table; 0 where there are none.
-    pub(super) fn index_bits(&self) -> u32 {
-        self.tagged.first().map_or(0, |table| table.len().ilog2())
-    }
-
-    /// The prediction; the truth is learnt.
-    pub(crate) fn predict(&mut self, at: u64, history: &History, taken: bool) -> bool {
-        let base = self.base_index(at, history);
-        let all: [(usize, u16); TABLES] = std::array::from_fn(|t| match t < self.tagged.len() {
-            true => self.place(t, at, history),
-            false => (0, 0),
-        });
-        let places = &all[..self.tagged.len()];
-        let holds = |&t: &usize| self.tagged[t][places[t].0].tag == places[t].1;
-        let mut providers = (0..places.len()).rev().filter(holds);
-        let (provider, other) = (providers.next(), providers.next());
-        let of = |t: Option<usize>| match t {
-            Some(t) => self.tagged[t][places[t].0].counter.taken(),
-            None => self.base[base].taken(),
+            tagged: vec![Tagged::default(); table * tables],
+            index_bits: table.ilog2(),
+            folds: 0,
         };
-        let (predicted, otherwise) = (of(provider), of(other));
-        match provider {
-            Some(t) => {
-                let entry = &mut self.tagged[t][places[t].0];
-                entry.counter.learn(taken, 3);
-                if predicted != otherwise {
-                    entry.learn_use(predicted == taken);
-                }
-            }
-            None => self.base[base].learn(taken, 1),
+        tables.follow(&tables.widths());
+        tables
+    }
+
+    /// Widths to which histories are folded here.
+    pub(super) fn widths(&self) -> Vec<u32> {
+        if self.tagged.is_empty() {
+            return Vec::new();
         }
+        let mut widths = vec![self.index_bits, TAG_BITS, TAG_BITS - 1];
+        widths.sort_unstable();
+        widths.dedup();
+        widths
+    }
+
+    /// Has it use a history that is folded to these widths, its own among them.
+    pub(super) fn follow(&mut self, widths: &[u32]) {
+        self.folds = place(widths, self.index_bits);
+    }
+
+    /// The prediction of a branch that has these `tags` in the tagged tables; the truth is learnt.
+    #[inline]
+    pub(crate) fn predict(
+        &mut self,
+        at: u64,
+        history: &History,
+        tags: &Lanes,
+        taken: bool,
+    ) -> bool {
+        let base = self.base_index(at, history);
+        match self.tagged.is_empty() {
+            true => self.base.predict(base, taken),
+            false => self.predict_tagged(at, history, tags, base, taken),
+        }
+    }
+
+    fn predict_tagged(
+        &mut self,
+        at: u64,
+        history: &History,
+        tags: &Lanes,
+        base: usize,
+        taken: bool,
+    ) -> bool {
+        let places = self.places(at, history);
+        let holds = |t: usize| u32::from(u32::from(self.tagged[places[t]].tag) == tags[t]) << t;
+        let holding = (0..TABLES).fold(0, |bits, t| bits | holds(t));
+        let provider = holding.checked_ilog2().map(|t| t as usize);
+        let others = provider.map_or(0, |t| holding ^ 1 << t);
+        let otherwise = match others.checked_ilog2() {
+            Some(t) => self.tagged[places[t as usize]].counter.taken(),
+            None => self.base.taken(base),
+        };
+        let predicted = match provider {
+            Some(t) => self.tagged[places[t]].predict(taken, otherwise),
+            None => self.base.predict(base, taken),
+        };
         if predicted != taken {
-            self.allocate(provider, places, taken);
+            self.allocate(provider, &places, tags, taken);
         }
         predicted
     }
 
     fn base_index(&self, at: u64, history: &History) -> usize {
         let mask = (1u64 << self.history) - 1;
-        ((at >> 1) ^ (history.outcomes() & mask)) as usize & (self.base.len() - 1)
+        ((at >> 1) ^ (history.outcomes() & mask)) as usize & self.mask
     }
 
-    /// Where a table would have a branch with its history, and under which tag (never 0).
-    fn place(&self, table: usize, at: u64, history: &History) -> (usize, u16) {
-        let bits = self.index_bits();
-        let folds = history.folds(table);
-        let index = (at >> 1) ^ (at >> (bits + 1)) ^ folds.index.value();
-        let tag = (at >> 1) ^ folds.tag.value() ^ folds.other_tag.value() << 1;
-        let mask = (1 << TAG_BITS) - 1;
-        (index as usize & ((1 << bits) - 1), (tag & mask) as u16 + 1)
+    /// Where each table would have a branch with its history.
+    fn places(&self, at: u64, history: &History) -> [usize; TABLES] {
+        let bits = self.index_bits;
+        let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u32;
+        let folds = history.folds(self.folds);
+        let index = |t: usize| (mixed ^ folds[t]) & ((1 << bits) - 1);
+        std::array::from_fn(|t| (t << bits) + index(t) as usize)
     }
 
     /// Gives a mispredicted branch an entry with a longer history, or makes that easier.
-    fn allocate(&mut self, provider: Option<usize>, places: &[(usize, u16)], taken: bool) {
-        let longer = provider.map_or(0, |t| t + 1)..places.len();
-        let free = longer
-            .clone()
-            .find(|&t| self.tagged[t][places[t].0].useful == 0);
+    fn allocate(
+        &mut self,
+        provider: Option<usize>,
+        places: &[usize; TABLES],
+        tags: &Lanes,
+        taken: bool,
+    ) {
+        let longer = provider.map_or(0, |t| t + 1)..TABLES;
+        let free = longer.clone().find(|&t| self.tagged[places[t]].useful == 0);
         if let Some(t) = free {
-            self.tagged[t][places[t].0] = Tagged {
-                tag: places[t].1,
+            self.tagged[places[t]] = Tagged {
+                tag: tags[t] as u16,
                 counter: Counter(if taken { 0 } else { -1 }),
                 useful: 0,
             };
             return;
         }
         for t in longer {
-            self.tagged[t][places[t].0].learn_use(false);
+            self.tagged[places[t]].learn_use(false);
         }
+    }
+}
+
+impl Counters {
+    /// So many, all of which just say that a branch is taken.
+    fn new(count: usize) -> Self {
+        Self(vec![0b1010_1010; count.div_ceil(4)])
+    }
+
+    fn of(&self, at: usize) -> u8 {
+        self.0[at / 4] >> (at % 4 * 2) & 3
+    }
+
+    fn taken(&self, at: usize) -> bool {
+        self.of(at) >= 2
+    }
+
+    /// The prediction of one; the truth is learnt.
+    fn predict(&mut self, at: usize, taken: bool) -> bool {
+        let before = self.of(at);
+        let after = match taken {
+            true => (before + 1).min(3),
+            false => before.saturating_sub(1),
+        };
+        self.0[at / 4] ^= (before ^ after) << (at % 4 * 2);
+        before >= 2
     }
 }
 
@@ -126,14 +193,24 @@ impl Counter {
         self.0 >= 0
     }
 
-    /// Moves towards the truth, from `-most - 1` to `most`.
-    fn learn(&mut self, taken: bool, most: i8) {
+    /// Moves towards the truth, from -4 to 3.
+    fn learn(&mut self, taken: bool) {
         let towards = if taken { 1 } else { -1 };
-        self.0 = (self.0 + towards).clamp(-most - 1, most);
+        self.0 = (self.0 + towards).clamp(-4, 3);
     }
 }
 
 impl Tagged {
+    /// The prediction, where without it there would be another; the truth is learnt.
+    fn predict(&mut self, taken: bool, otherwise: bool) -> bool {
+        let predicted = self.counter.taken();
+        self.counter.learn(taken);
+        if predicted != otherwise {
+            self.learn_use(predicted == taken);
+        }
+        predicted
+    }
+
     fn learn_use(&mut self, was: bool) {
         self.useful = match was {
             true => (self.useful + 1).min(USEFUL),

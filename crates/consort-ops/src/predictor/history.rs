@@ -1,9 +1,14 @@
 //! What a thread's branches did: outcomes, and where calls came from.
 
+use super::SCATTER;
 use super::direction::HISTORIES;
+use crate::{Branch, Turn};
 
 /// Bits of the tag of an entry of the tagged tables.
 pub(super) const TAG_BITS: u32 = 11;
+
+/// A number for each tagged table, and room to a power of two.
+pub(super) type Lanes = [u32; 8];
 
 /// Outcomes of a thread's last branches and the addresses behind its open calls.
 ///
@@ -12,32 +17,22 @@ pub(super) const TAG_BITS: u32 = 11;
 #[derive(Clone, Debug)]
 pub struct History {
     outcomes: u128,
-    /// The outcomes that each tagged table looks at, folded for its index and its tag.
-    folds: Vec<Folds>,
+    /// The outcomes that tagged tables look at, folded to each width that is asked for.
+    folds: Vec<Fold>,
+    /// Which of these are for tags.
+    tags: [usize; 2],
     returns: Vec<u64>,
     most_returns: usize,
 }
 
-/// The history of one tagged table, folded to the width of its index and twice for its tag.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Folds {
-    pub(super) index: Fold,
-    pub(super) tag: Fold,
-    pub(super) other_tag: Fold,
-}
-
 impl History {
-    /// No outcomes yet; tables have `index_bits` bits of index, 0 where there are none.
-    pub(super) fn new(index_bits: u32, most_returns: usize) -> Self {
-        let folds = |length: u32| Folds {
-            index: Fold::new(index_bits, length),
-            tag: Fold::new(TAG_BITS, length),
-            other_tag: Fold::new(TAG_BITS - 1, length),
-        };
-        let tables = if index_bits > 0 { &HISTORIES[..] } else { &[] };
+    /// No outcomes yet, to be folded to these `widths` in bits, if to any then for tags among them.
+    pub(super) fn new(widths: &[u32], most_returns: usize) -> Self {
+        let place = |width| place(widths, width);
         Self {
             outcomes: 0,
-            folds: tables.iter().map(|&length| folds(length)).collect(),
+            folds: widths.iter().map(|&bits| Fold::new(bits)).collect(),
+            tags: [place(TAG_BITS), place(TAG_BITS - 1)],
             returns: Vec::new(),
             most_returns,
         }
@@ -48,66 +43,109 @@ impl History {
         self.outcomes as u64
     }
 
-    /// The folded history of a tagged table.
-    pub(super) fn folds(&self, table: usize) -> &Folds {
-        &self.folds[table]
+    /// The histories of all tagged tables, folded to the width at this place.
+    pub(super) fn folds(&self, place: usize) -> &Lanes {
+        &self.folds[place].values
+    }
+
+    /// Under which tags tables would have a conditional branch with its history (never 0).
+    pub(super) fn tags(&self, at: u64, turn: Turn) -> Lanes {
+        if self.folds.is_empty() || turn != Turn::Conditional {
+            return Lanes::default();
+        }
+        let [wide, narrow] = self.tags.map(|place| self.folds(place));
+        let tag = |t: usize| (at >> 1) as u32 ^ wide[t] ^ narrow[t] << 1;
+        std::array::from_fn(|t| (tag(t) & ((1 << TAG_BITS) - 1)) + 1)
     }
 
     /// Takes in an outcome.
     pub(super) fn push(&mut self, taken: bool) {
-        for (folds, length) in self.folds.iter_mut().zip(HISTORIES) {
-            let leaves = self.outcomes >> (length - 1) & 1 == 1;
-            folds.index.push(taken, leaves);
-            folds.tag.push(taken, leaves);
-            folds.other_tag.push(taken, leaves);
+        if !self.folds.is_empty() {
+            let leaving = leaving(self.outcomes);
+            self.folds
+                .iter_mut()
+                .for_each(|fold| fold.push(taken, &leaving));
         }
         self.outcomes = self.outcomes << 1 | u128::from(taken);
     }
 
+    /// Takes in what a branch did; `after` is what follows it.
+    pub(super) fn take(&mut self, branch: Branch, after: u64) {
+        match branch.turn {
+            Turn::Conditional => self.push(branch.taken),
+            Turn::Return => drop(self.returns.pop()),
+            Turn::IndirectJump | Turn::IndirectCall => {
+                // Two bits that depend on all of the target's.
+                let mixed = branch.target.wrapping_mul(SCATTER);
+                self.push(mixed >> 63 == 1);
+                self.push(mixed >> 62 & 1 == 1);
+            }
+            Turn::Jump | Turn::Call => {}
+        }
+        if matches!(branch.turn, Turn::Call | Turn::IndirectCall) {
+            self.call(after);
+        }
+    }
+
     /// Notes a call; what is too deep is forgotten.
-    pub(super) fn call(&mut self, after: u64) {
+    fn call(&mut self, after: u64) {
         if self.returns.len() >= self.most_returns {
             self.returns.remove(0);
         }
         self.returns.push(after);
     }
 
-    /// Where the last call came from, which is forgotten.
-    pub(super) fn back(&mut self) -> Option<u64> {
-        self.returns.pop()
+    /// Where the last call came from.
+    pub(super) fn back(&self) -> Option<u64> {
+        self.returns.last().copied()
     }
 }
 
-/// History folded into a few bits by exclusive or, kept up with every outcome (Michaud, JILP 7,
-/// 2005, section 3).
+/// Where a width is among others; 0 where it is not.
+pub(super) fn place(widths: &[u32], width: u32) -> usize {
+    let at = widths.iter().position(|other| *other == width);
+    at.unwrap_or(0)
+}
+
+/// For each tagged table all bits, or none, as the outcome that leaves its history was.
+fn leaving(outcomes: u128) -> Lanes {
+    let bit = |length: &u32| (outcomes >> (length - 1)) as u32 & 1;
+    std::array::from_fn(|t| {
+        HISTORIES
+            .get(t)
+            .map_or(0, |length| bit(length).wrapping_neg())
+    })
+}
+
+/// The histories of all tagged tables folded into a few bits by exclusive or, kept up with every
+/// outcome (Michaud, JILP 7, 2005, section 3).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fold {
+struct Fold {
     bits: u32,
-    /// Where what leaves the history lies.
-    end: u32,
-    value: u64,
+    /// The bit at which what leaves a history lies.
+    ends: Lanes,
+    values: Lanes,
 }
 
 impl Fold {
-    /// A history of `length` outcomes in `bits`, of which there is at least one.
-    const fn new(bits: u32, length: u32) -> Self {
-        let bits = if bits == 0 { 1 } else { bits };
+    /// No outcomes, in so many bits, of which there is at least one.
+    fn new(bits: u32) -> Self {
+        let bits = bits.max(1);
+        let end = |t| HISTORIES.get(t).map_or(0, |length| 1 << (length % bits));
         Self {
             bits,
-            end: length % bits,
-            value: 0,
+            ends: std::array::from_fn(end),
+            values: Lanes::default(),
         }
     }
 
-    pub(super) const fn value(&self) -> u64 {
-        self.value
-    }
-
-    /// Takes in an outcome, and out the one that leaves the history.
-    const fn push(&mut self, taken: bool, leaves: bool) {
-        let rotated = self.value << 1 | self.value >> (self.bits - 1);
-        let out = (leaves as u64) << self.end;
-        self.value = (rotated ^ taken as u64 ^ out) & ((1 << self.bits) - 1);
+    /// Takes in an outcome, and out those that leave.
+    fn push(&mut self, taken: bool, leaving: &Lanes) {
+        let (last, mask) = (self.bits - 1, (1 << self.bits) - 1);
+        for (t, value) in self.values.iter_mut().enumerate() {
+            let rotated = *value << 1 | *value >> last;
+            *value = (rotated ^ u32::from(taken) ^ leaving[t] & self.ends[t]) & mask;
+        }
     }
 }
 
@@ -117,13 +155,17 @@ mod tests {
 
     #[test]
     fn folds_are_those_of_the_whole_history() {
-        let (mut history, mut fold, length) = (0_u128, Fold::new(11, 44), 44);
+        let (mut history, mut all) = (History::new(&[10, 11], 16), 0_u128);
         for i in 0..500_u64 {
             let taken = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
-            fold.push(taken, history >> (length - 1) & 1 == 1);
-            history = (history << 1 | u128::from(taken)) & ((1 << length) - 1);
-            let pieces = (0..4).map(|piece| (history >> (11 * piece)) as u64 & 0x7ff);
-            assert_eq!(fold.value(), pieces.fold(0, |folded, piece| folded ^ piece));
+            history.push(taken);
+            all = all << 1 | u128::from(taken);
+            for (t, length) in HISTORIES.into_iter().enumerate() {
+                let seen = all & ((1 << length) - 1);
+                let pieces = (0..12).map(|piece| (seen >> (11 * piece)) as u32 & 0x7ff);
+                let folded = pieces.fold(0, |folded, piece| folded ^ piece);
+                assert_eq!(history.folds(1)[t], folded);
+            }
         }
     }
 }

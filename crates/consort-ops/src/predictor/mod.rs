@@ -4,13 +4,16 @@
 //! an engine that executes them. Tables learn the outcome at fetch, as if every history were repaired at once after a
 //! misprediction; they belong to a core or a PU, histories and return stacks to a thread.
 
+mod bank;
 mod direction;
 mod history;
 mod targets;
 
 use crate::{Branch, Turn};
+pub use bank::Bank;
 use direction::Directions;
 pub use history::History;
+use history::Lanes;
 use targets::Targets;
 
 /// How the direction of conditional branches is predicted.
@@ -76,7 +79,7 @@ impl Predictor {
     /// The history of a thread that has run no branch yet.
     #[must_use]
     pub fn history(&self) -> History {
-        History::new(self.directions.index_bits(), self.returns)
+        History::new(&self.directions.widths(), self.returns)
     }
 
     /// Predicts a branch at an address and learns what it does; `after` is what follows it.
@@ -87,25 +90,29 @@ impl Predictor {
         after: u64,
         branch: Branch,
     ) -> Prediction {
-        let prediction = match branch.turn {
-            Turn::Conditional => self.conditional(history, at, branch),
-            Turn::Jump | Turn::Call => self.direct(at, branch),
-            Turn::Return => returned(history, branch),
-            Turn::IndirectJump | Turn::IndirectCall => self.indirect(history, at, branch),
-        };
-        if matches!(branch.turn, Turn::Call | Turn::IndirectCall) {
-            history.call(after);
-        }
+        let tags = history.tags(at, branch.turn);
+        let prediction = self.foresee(history, &tags, at, branch);
+        history.take(branch, after);
         prediction
     }
 
-    fn conditional(&mut self, history: &mut History, at: u64, branch: Branch) -> Prediction {
-        let taken = self.directions.predict(at, history, branch.taken);
-        history.push(branch.taken);
-        match (taken == branch.taken, branch.taken) {
-            (false, _) => Prediction::Wrong,
-            (true, false) => Prediction::Right,
-            (true, true) => self.direct(at, branch),
+    /// Predicts a branch with these `tags` and learns what it does, which the history does not yet.
+    fn foresee(&mut self, history: &History, tags: &Lanes, at: u64, branch: Branch) -> Prediction {
+        let is_right = match branch.turn {
+            Turn::Conditional => {
+                let taken = self.directions.predict(at, history, tags, branch.taken);
+                match (taken == branch.taken, branch.taken) {
+                    (true, true) => return self.direct(at, branch),
+                    (is_right, _) => is_right,
+                }
+            }
+            Turn::Jump | Turn::Call => return self.direct(at, branch),
+            Turn::Return => history.back() == Some(branch.target),
+            Turn::IndirectJump | Turn::IndirectCall => self.indirect(history, at, branch),
+        };
+        match is_right {
+            true => Prediction::Right,
+            false => Prediction::Wrong,
         }
     }
 
@@ -114,13 +121,14 @@ impl Predictor {
         if self.computes {
             return Prediction::Computed;
         }
-        match self.targets.learn(at, branch.target) {
-            Some(target) if target == branch.target => Prediction::Right,
-            _ => Prediction::Late,
+        match self.targets.learn(at, branch.target) == Some(branch.target) {
+            true => Prediction::Right,
+            false => Prediction::Late,
         }
     }
 
-    fn indirect(&mut self, history: &mut History, at: u64, branch: Branch) -> Prediction {
+    /// Whether the target of a branch that does not say it is known.
+    fn indirect(&mut self, history: &History, at: u64, branch: Branch) -> bool {
         const OUTCOMES: u64 = 0xffff;
         let path = if self.by_history {
             history.outcomes() & OUTCOMES
@@ -128,22 +136,7 @@ impl Predictor {
             0
         };
         let key = at ^ path.wrapping_mul(SCATTER);
-        let known = self.targets.learn(key, branch.target);
-        // Two bits that depend on all of the target's.
-        let mixed = branch.target.wrapping_mul(SCATTER);
-        history.push(mixed >> 63 == 1);
-        history.push(mixed >> 62 & 1 == 1);
-        match known == Some(branch.target) {
-            true => Prediction::Right,
-            false => Prediction::Wrong,
-        }
-    }
-}
-
-fn returned(history: &mut History, branch: Branch) -> Prediction {
-    match history.back() == Some(branch.target) {
-        true => Prediction::Right,
-        false => Prediction::Wrong,
+        self.targets.learn(key, branch.target) == Some(branch.target)
     }
 }
 

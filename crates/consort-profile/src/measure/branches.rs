@@ -3,8 +3,8 @@
 //! The predictors are those of the reference engine ([`consort_ops::predictor`]), each with a
 //! table of 4096 targets and a stack of 16 return addresses.
 
-use consort_ops::Op;
-use consort_ops::predictor::{History, Prediction, Predictor, Scheme};
+use consort_ops::predictor::{Bank, Predictor, Scheme};
+use consort_ops::{Branch, Op};
 
 /// Sizes of predictors, KiB.
 pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
@@ -23,7 +23,7 @@ pub type Mispredictions = [[u64; PREDICTOR_KIB.len()]; SCHEMES.len()];
 #[derive(Debug, Clone)]
 pub struct Branches {
     /// By scheme, then by size.
-    predictors: Vec<(Predictor, History)>,
+    predictors: Bank,
     counts: bool,
     missed: Mispredictions,
 }
@@ -32,17 +32,15 @@ impl Default for Branches {
     fn default() -> Self {
         let of = |scheme| PREDICTOR_KIB.map(|kib| model(scheme, kib));
         Self {
-            predictors: SCHEMES.into_iter().flat_map(of).collect(),
+            predictors: Bank::new(SCHEMES.into_iter().flat_map(of).collect()),
             counts: true,
             missed: Mispredictions::default(),
         }
     }
 }
 
-fn model(scheme: Scheme, kib: u64) -> (Predictor, History) {
-    let predictor = Predictor::new(scheme, kib as f64, TARGETS, RETURNS);
-    let history = predictor.history();
-    (predictor, history)
+fn model(scheme: Scheme, kib: u64) -> Predictor {
+    Predictor::new(scheme, kib as f64, TARGETS, RETURNS)
 }
 
 impl Branches {
@@ -52,22 +50,23 @@ impl Branches {
     }
 
     /// Takes an operation; whether predictors of 32 KiB mispredict it, by scheme.
+    #[inline]
     pub fn op(&mut self, op: &Op) -> [bool; SCHEMES.len()] {
-        let mut interrupts = [false; SCHEMES.len()];
-        let Some(branch) = op.branch else {
-            return interrupts;
-        };
-        let after = op.address.wrapping_add(u64::from(op.length));
-        let missed = self.missed.as_flattened_mut();
-        for (at, (predictor, history)) in self.predictors.iter_mut().enumerate() {
-            let prediction = predictor.predict(history, op.address, after, branch);
-            let wrong = prediction == Prediction::Wrong;
-            missed[at] += u64::from(wrong && self.counts);
-            if at % PREDICTOR_KIB.len() == REFERENCE {
-                interrupts[at / PREDICTOR_KIB.len()] = wrong;
-            }
+        match op.branch {
+            Some(branch) => self.branch(op.address, u64::from(op.length), branch),
+            None => [false; SCHEMES.len()],
         }
-        interrupts
+    }
+
+    fn branch(&mut self, at: u64, length: u64, branch: Branch) -> [bool; SCHEMES.len()] {
+        let wrong = self.predictors.predict(at, at.wrapping_add(length), branch);
+        if wrong != 0 && self.counts {
+            let missed = self.missed.as_flattened_mut().iter_mut();
+            missed
+                .enumerate()
+                .for_each(|(at, missed)| *missed += u64::from(wrong >> at & 1));
+        }
+        std::array::from_fn(|scheme| wrong >> (scheme * PREDICTOR_KIB.len() + REFERENCE) & 1 == 1)
     }
 
     /// What was mispredicted.
@@ -80,7 +79,7 @@ impl Branches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::{Branch, Kind, Turn};
+    use consort_ops::{Kind, Turn};
 
     fn branch(address: u64, turn: Turn, taken: bool, target: u64) -> Op {
         let mut op = Op::new(Kind::Branch, address);

@@ -1,11 +1,12 @@
 //! Caches, prefetching and pages.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 
-use consort_ops::{Kind, Op};
+use consort_ops::{Access, Kind, Op};
 
 use super::Tally;
-use super::stack::{Depths, LruStack};
+use super::stack::{Depths, LruStack, Multiplied};
 
 /// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about what a core has
 /// of caches of its own.
@@ -31,7 +32,8 @@ pub struct Memory {
     code: LruStack,
     code_128: LruStack,
     code_line: u64,
-    pages: VecDeque<u64>,
+    /// Pages used last, the latest first.
+    pages: Vec<u64>,
     prefetcher: Prefetcher,
     counts: bool,
     figures: Events,
@@ -92,7 +94,7 @@ impl Default for Memory {
             code: LruStack::new(LINE_SHIFT),
             code_128: LruStack::new(LINE_SHIFT + 1),
             code_line: u64::MAX,
-            pages: VecDeque::new(),
+            pages: Vec::new(),
             prefetcher: Prefetcher::default(),
             counts: true,
             figures: Events::default(),
@@ -115,23 +117,32 @@ impl Memory {
     }
 
     /// Takes an operation; tells whether it is a load that misses for long.
+    #[inline]
     pub fn op(&mut self, op: &Op) -> bool {
         if op.first && op.address >> LINE_SHIFT != self.code_line {
-            self.code_line = op.address >> LINE_SHIFT;
-            self.code.access(op.address, false);
-            self.code_128.access(op.address, false);
+            self.code(op.address);
         }
-        let Some(data) = op.data else { return false };
+        match op.data {
+            Some(data) => self.data(data, op.kind == Kind::Store),
+            None => false,
+        }
+    }
+
+    /// Fetches code of another line than before.
+    fn code(&mut self, address: u64) {
+        self.code_line = address >> LINE_SHIFT;
+        self.code.access(address, false);
+        self.code_128.access(address, false);
+    }
+
+    /// Takes an access to data; tells whether it is a load that misses for long.
+    fn data(&mut self, data: Access, store: bool) -> bool {
         let last = data
             .address
             .saturating_add(u64::from(data.bytes.max(1)) - 1);
         let lines = data.address >> LINE_SHIFT..=last >> LINE_SHIFT;
-        let store = op.kind == Kind::Store;
-        let mut missed = 0;
-        for line in lines {
-            missed = missed.max(self.line(line, store));
-        }
-        missed > LONG && !store
+        let missed = lines.map(|line| self.line(line, store)).max();
+        !store && missed.is_some_and(|missed| missed > LONG)
     }
 
     fn line(&mut self, line: u64, store: bool) -> usize {
@@ -173,15 +184,14 @@ impl Memory {
 
     /// Uses a page; whether it is among those used last.
     fn page(&mut self, page: u64) -> bool {
-        if self.pages.front() == Some(&page) {
-            return true;
-        }
         let at = self.pages.iter().position(|held| *held == page);
         match at {
-            Some(at) => drop(self.pages.remove(at)),
-            None => self.pages.truncate(TLB_PAGES - 1),
+            Some(at) => self.pages[..=at].rotate_right(1),
+            None => {
+                self.pages.truncate(TLB_PAGES - 1);
+                self.pages.insert(0, page);
+            }
         }
-        self.pages.push_front(page);
         at.is_some()
     }
 
@@ -248,7 +258,7 @@ impl MemoryCounts {
 struct Prefetcher {
     /// Last line and direction of each stream, the most recently used last.
     streams: VecDeque<(u64, i64)>,
-    kept: HashMap<u64, bool>,
+    kept: HashMap<u64, bool, BuildHasherDefault<Multiplied>>,
     order: VecDeque<u64>,
 }
 
@@ -315,7 +325,6 @@ fn reach(line: u64, direction: i64) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::Access;
 
     fn figures(addresses: impl Iterator<Item = u64>) -> MemoryFigures {
         let mut memory = Memory::default();

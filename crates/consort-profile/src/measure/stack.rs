@@ -25,7 +25,9 @@ pub const CAPACITIES: [u64; 15] = {
 const SIZES: usize = CAPACITIES.len();
 const NONE: u32 = u32::MAX;
 /// Lines whose places are remembered.
-const RECENT: usize = 256;
+const RECENT: usize = 4096;
+/// Lines at the top of a stack that are not in its list; fewer than the smallest size holds.
+const TOP: usize = 8;
 
 /// Misses and written-back lines at each of [`CAPACITIES`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,18 +62,34 @@ struct Node {
     dirty: u16,
 }
 
+/// A line at the top of a stack, and its place.
+#[derive(Debug, Clone, Copy)]
+struct Upper {
+    line: u64,
+    place: u32,
+}
+
+/// No line.
+const NOTHING: Upper = Upper {
+    line: u64::MAX,
+    place: NONE,
+};
+
 /// Lines in the order of use.
 #[derive(Debug, Clone)]
 pub struct LruStack {
     line_shift: u32,
+    /// The lines used last, the latest first.
+    top: [Upper; TOP],
     nodes: Vec<Node>,
     places: HashMap<u64, u32, BuildHasherDefault<Multiplied>>,
+    /// The ends of the list of what lies below the top.
     newest: u32,
     oldest: u32,
     /// For each size, the oldest line that it holds once it is full.
     markers: [u32; SIZES],
     /// Places of lines, by the end of their number; out of date where another line lies there.
-    recent: [u32; RECENT],
+    recent: Vec<u32>,
     /// Whether what happens counts.
     counts: bool,
     depths: Depths,
@@ -83,12 +101,13 @@ impl LruStack {
     pub fn new(line_shift: u32) -> Self {
         Self {
             line_shift,
+            top: [NOTHING; TOP],
             nodes: Vec::new(),
             places: HashMap::default(),
             newest: NONE,
             oldest: NONE,
             markers: [NONE; SIZES],
-            recent: [NONE; RECENT],
+            recent: vec![NONE; RECENT],
             counts: true,
             depths: Depths::default(),
         }
@@ -117,18 +136,35 @@ impl LruStack {
     /// Uses the line of `address`; gives how many of the sizes missed it.
     pub fn access(&mut self, address: u64, write: bool) -> usize {
         let line = address >> self.line_shift;
-        let place = self.place(line);
-        let group = match place {
-            Some(place) => self.touch(place),
-            None => self.bring(line),
-        };
-        self.nodes[self.newest as usize].dirty |= if write { u16::MAX } else { 0 };
+        let group = self.raise(line);
+        if write {
+            self.nodes[self.top[0].place as usize].dirty = u16::MAX;
+        }
         if self.counts {
             self.depths.accesses += 1;
-            self.depths.first_uses += u64::from(place.is_none());
             self.depths.misses[..group]
                 .iter_mut()
                 .for_each(|misses| *misses += 1);
+        }
+        group
+    }
+
+    /// Brings a line to the top: each above it makes room for the one before.
+    fn raise(&mut self, line: u64) -> usize {
+        let mut carried = Upper { line, ..NOTHING };
+        for upper in &mut self.top {
+            std::mem::swap(upper, &mut carried);
+            if carried.line == line {
+                self.top[0].place = carried.place;
+                return 0;
+            }
+        }
+        let group = match self.place(line) {
+            Some(place) => self.touch(place),
+            None => self.bring(line),
+        };
+        if carried.place != NONE {
+            self.push(carried.place);
         }
         group
     }
@@ -147,17 +183,16 @@ impl LruStack {
 
     fn touch(&mut self, place: u32) -> usize {
         let group = usize::from(self.nodes[place as usize].group);
-        if place != self.newest {
-            self.demote(group, Some(place));
-            self.unlink(place);
-            self.push(place);
-        }
+        self.demote(group, place);
+        self.unlink(place);
+        self.nodes[place as usize].group = 0;
+        self.top[0].place = place;
         group
     }
 
     fn bring(&mut self, line: u64) -> usize {
         let place = self.nodes.len() as u32;
-        self.demote(SIZES, None);
+        self.demote(SIZES, NONE);
         self.nodes.push(Node {
             line,
             newer: NONE,
@@ -166,7 +201,8 @@ impl LruStack {
             dirty: 0,
         });
         self.places.insert(line, place);
-        self.push(place);
+        self.top[0].place = place;
+        self.depths.first_uses += u64::from(self.counts);
         self.fill();
         self.forget();
         SIZES
@@ -175,14 +211,14 @@ impl LruStack {
     /// Makes room in the sizes that do not hold what is used: the oldest line of each leaves it.
     /// Where `used` is itself the marker of the next size, the line before it takes its place; it
     /// cannot be that of a larger one, for the oldest line of a size lies in no smaller one.
-    fn demote(&mut self, sizes: usize, used: Option<u32>) {
+    fn demote(&mut self, sizes: usize, used: u32) {
         for size in 0..SIZES.min(sizes + 1) {
             let marker = self.markers[size];
             if marker == NONE {
                 break;
             }
             let leaves = size < sizes;
-            if leaves || used == Some(marker) {
+            if leaves || used == marker {
                 self.markers[size] = self.nodes[marker as usize].newer;
             }
             if leaves {
@@ -212,10 +248,11 @@ impl LruStack {
         }
     }
 
+    /// Puts what falls off the top on the list.
     fn push(&mut self, place: u32) {
         let before = self.newest;
         let node = &mut self.nodes[place as usize];
-        (node.newer, node.older, node.group) = (NONE, before, 0);
+        (node.newer, node.older) = (NONE, before);
         match before {
             NONE => self.oldest = place,
             before => self.nodes[before as usize].newer = place,
@@ -245,7 +282,7 @@ impl LruStack {
         self.reuse(old);
     }
 
-    /// Moves the newest node, which is the last in memory, into the free place.
+    /// Moves the node of the latest line, which is the last in memory, into the free place.
     fn reuse(&mut self, free: u32) {
         let last = self.nodes.len() as u32 - 1;
         let node = self.nodes.swap_remove(free as usize);
@@ -253,10 +290,8 @@ impl LruStack {
         if free == last {
             return;
         }
-        let moved = self.nodes[free as usize];
-        self.places.insert(moved.line, free);
-        self.newest = free;
-        self.nodes[moved.older as usize].newer = free;
+        self.places.insert(self.nodes[free as usize].line, free);
+        self.top[0].place = free;
     }
 }
 

@@ -10,10 +10,10 @@ const GARBLED: RecordError = RecordError::Garbled { at: "a block" };
 /// One instruction of a block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Instruction {
-    /// Operations without what only execution tells.
-    pub(super) ops: Vec<Op>,
+    /// Operations of the block up to its last one.
+    end: usize,
     /// Whether it repeats itself, one round per execution.
-    pub(super) repeats: bool,
+    repeats: bool,
     /// For an atomic update of memory, whether it compares before it writes.
     pub(super) atomic: Option<bool>,
 }
@@ -22,14 +22,40 @@ pub(super) struct Instruction {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Block {
     pub(super) start: u64,
-    pub(super) instructions: Vec<Instruction>,
+    instructions: Vec<Instruction>,
+    /// Operations of all of them, without what only execution tells.
+    ops: Vec<Op>,
 }
 
 impl Block {
+    /// How many instructions it has.
+    pub(super) const fn count(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Its instructions, each with its operations.
+    pub(super) fn instructions(&self) -> impl Iterator<Item = (&Instruction, &[Op])> {
+        let mut from = 0;
+        self.instructions.iter().map(move |instruction| {
+            let ops = &self.ops[from..instruction.end];
+            from = instruction.end;
+            (instruction, ops)
+        })
+    }
+
     /// Address of the last instruction if that repeats itself.
     pub(super) fn repeated_at(&self) -> Option<u64> {
-        let last = self.instructions.last().filter(|last| last.repeats)?;
-        last.ops.first().map(|op| op.address)
+        self.instructions.last().filter(|last| last.repeats)?;
+        self.ops.last().map(|op| op.address)
+    }
+
+    fn add(&mut self, code: &[u8], address: u64) {
+        self.ops.extend(operations_of(code, address));
+        self.instructions.push(Instruction {
+            end: self.ops.len(),
+            repeats: is_repeated(code),
+            atomic: atomic(code),
+        });
     }
 }
 
@@ -65,32 +91,33 @@ fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Result<&'a [u8; N], RecordE
 
 fn block(bytes: &mut &[u8], start: u64, count: u32) -> Result<Block, RecordError> {
     let mut address = start;
-    let mut instructions = Vec::new();
+    let mut block = Block {
+        start,
+        ..Block::default()
+    };
     for _ in 0..count {
         let [length] = *take(bytes)?;
         let (code, rest) = bytes.split_at_checked(usize::from(length)).ok_or(GARBLED)?;
         *bytes = rest;
-        instructions.push(instruction(code, address));
+        block.add(code, address);
         address += u64::from(length);
     }
-    Ok(Block {
-        start,
-        instructions,
-    })
+    Ok(block)
 }
 
-/// What cannot be decoded here, though the emulator executes it, is one operation of no kind.
-fn instruction(code: &[u8], address: u64) -> Instruction {
+/// The operations of an instruction, of which the first says so. What cannot be decoded here, though
+/// the emulator executes it, is one operation of no kind.
+fn operations_of(code: &[u8], address: u64) -> Vec<Op> {
     let unknown = || {
         let mut op = Op::new(Kind::Other, address);
         op.length = u8::try_from(code.len()).unwrap_or(15);
         vec![op]
     };
-    Instruction {
-        ops: operations(code, address).unwrap_or_else(|_| unknown()),
-        repeats: is_repeated(code),
-        atomic: atomic(code),
+    let mut ops = operations(code, address).unwrap_or_else(|_| unknown());
+    for (number, op) in ops.iter_mut().enumerate() {
+        op.first = number == 0;
     }
+    ops
 }
 
 /// For an atomic update of memory, whether it compares before it writes: an instruction behind a
@@ -148,7 +175,8 @@ mod tests {
         let mut blocks = Blocks::default();
         blocks.describe(&bytes).unwrap();
         let block = blocks.get(0).unwrap();
-        assert_eq!(block.instructions[1].ops[0].address, 0x1001);
+        let addresses = block.instructions().map(|(_, ops)| ops[0].address);
+        assert!(addresses.eq([0x1000, 0x1001]));
         assert!(blocks.describe(&bytes).is_err(), "numbers do not repeat");
         assert!(Blocks::default().describe(&bytes[..17]).is_err());
     }

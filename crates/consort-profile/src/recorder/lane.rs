@@ -145,19 +145,22 @@ impl Lane {
             return;
         };
         let goes_on = self.repeated == Some(block.start);
-        let count = block.instructions.len();
+        let count = block.count();
         let mut accesses = std::mem::take(&mut self.accesses);
         let mut rest = &mut accesses[..];
-        for (number, instruction) in block.instructions.iter().enumerate() {
+        for (number, (instruction, ops)) in block.instructions().enumerate() {
             let end = rest.iter().position(|word| word.instruction != number);
             let (own, behind) = rest.split_at_mut(end.unwrap_or(rest.len()));
             rest = behind;
-            let first = !(number == 0 && goes_on);
-            let next = next.filter(|_| number + 1 == count);
+            let told = Told {
+                thread: self.thread,
+                next: next.filter(|_| number + 1 == count),
+                goes_on: number == 0 && goes_on,
+            };
             let word = own.first().map(|word| word.address);
-            tell(self.thread, &instruction.ops, own, next, first, sink);
+            told.tell(ops, own, sink);
             if let (Some(compares), Some(word)) = (instruction.atomic, word) {
-                let code = instruction.ops.first().map_or(block.start, |op| op.address);
+                let code = ops.first().map_or(block.start, |op| op.address);
                 let atomic = Atomic {
                     word,
                     code,
@@ -173,24 +176,34 @@ impl Lane {
     }
 }
 
-fn tell(
+/// An instruction that was executed.
+struct Told {
     thread: usize,
-    ops: &[Op],
-    accesses: &mut [Word],
+    /// Where execution went on behind the block, if that is known and it is the last one.
     next: Option<u64>,
-    mut first: bool,
-    sink: &mut dyn Sink,
-) {
-    for template in ops {
-        let mut op = *template;
-        if op.data.is_some() && !locate(&mut op, accesses) {
-            continue;
+    /// Whether it is another round of what was told before.
+    goes_on: bool,
+}
+
+impl Told {
+    fn tell(&self, ops: &[Op], accesses: &mut [Word], sink: &mut dyn Sink) {
+        let mut is_new = !self.goes_on;
+        for template in ops {
+            if template.data.is_none() && template.branch.is_none() && is_new == template.first {
+                is_new = false;
+                sink.op(self.thread, template);
+                continue;
+            }
+            let mut op = *template;
+            if op.data.is_some() && !locate(&mut op, accesses) {
+                continue;
+            }
+            op.first = std::mem::take(&mut is_new);
+            if let Some(branch) = op.branch {
+                op.branch = Some(outcome(&op, branch, self.next));
+            }
+            sink.op(self.thread, &op);
         }
-        op.first = std::mem::take(&mut first);
-        if let Some(branch) = op.branch {
-            op.branch = Some(outcome(&op, branch, next));
-        }
-        sink.op(thread, &op);
     }
 }
 

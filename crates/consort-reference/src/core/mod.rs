@@ -73,8 +73,8 @@ pub(crate) struct Core<'a> {
 impl<'a> Core<'a> {
     /// A core whose PUs run these threads, by their indices among all.
     pub(crate) fn new(spec: &CoreSpec, threads: Vec<(usize, Feed<'a>)>, random: &Pcg64) -> Self {
-        let tables = CoreTables::new(spec);
         let count = threads.len();
+        let tables = CoreTables::new(spec).with_threads(count as u32);
         let modes = || spec.smt.iter();
         let mode = modes()
             .find(|mode| mode.ways as usize >= count)

@@ -55,7 +55,6 @@ impl Ports {
             let takes = bits(&spec.takes);
             let owners: Vec<Owner> = match spec.per {
                 PortScope::Core => (0..spec.count).map(|_| Owner::All).collect(),
-                PortScope::Half if threads == 1 => (0..spec.count).map(|_| Owner::All).collect(),
                 PortScope::Half => (0..spec.count as usize)
                     .map(|i| Owner::Half(i % 2))
                     .collect(),

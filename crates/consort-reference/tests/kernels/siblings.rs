@@ -3,9 +3,9 @@
 use crate::machine::{about, alone, buffers, plain, run, with, within};
 use crate::ops;
 use consort_ops::Kind;
-use consort_reference::{Cause, Length, Program};
+use consort_reference::{Cause, Length, Program, ThreadOutcome};
 use consort_sim::machine::detail::Sharing;
-use consort_sim::machine::{CoreSpec, MachineSpec, RobSharing};
+use consort_sim::machine::{CoreSpec, MachineSpec, RobSharing, presets};
 
 const LENGTH: Length = Length {
     warm_up: 10_000,
@@ -84,4 +84,37 @@ fn private_buffers_and_ports_leave_dispatch_alone_to_share() {
     let [chase, beside] = pair(&private, &ops::chase(4096), &fp);
     about(beside, 2.0);
     about(chase, 1.0 / 170.0);
+}
+
+/// Instructions per cycle of threads on one core of POWER7, of which `m` multiply and others add
+/// in floating point; halves bind from so many threads.
+fn power7(halves_from: u32, kinds: &str) -> Vec<f64> {
+    let mut spec = presets::find("power7").expect("it is a preset");
+    let core = spec.core_types.values_mut().next();
+    core.expect("it has cores").halves_from_ways = Some(halves_from);
+    let kernel = |kind| match kind {
+        'm' => ops::independent(Kind::Multiply),
+        _ => ops::independent(Kind::FpAdd),
+    };
+    let kernels: Vec<_> = kinds.chars().map(kernel).collect();
+    let programs: Vec<&dyn Program> = kernels.iter().map(|ops| ops as &dyn Program).collect();
+    let outcome = run(&spec, &programs, LENGTH);
+    outcome.threads.iter().map(ThreadOutcome::ipc).collect()
+}
+
+#[test]
+fn halves_bind_from_as_many_threads_as_the_file_says() {
+    // Two pipes multiply, one in each half; any thread's floating point takes either of two.
+    about(power7(3, "m")[0], 2.0);
+    about(power7(3, "mf")[0], 2.0);
+    about(power7(2, "mf")[0], 1.0);
+    // A group of four per cycle, of four threads in turn: one instruction each, where pipes allow.
+    let both = |halves_from, kinds: &str| {
+        let found = power7(halves_from, kinds).into_iter().zip(kinds.chars());
+        let multiplied = found.filter(|(_, kind)| *kind == 'm');
+        multiplied.map(|(ipc, _)| ipc).sum::<f64>()
+    };
+    about(both(3, "mmff"), 2.0);
+    about(both(3, "mfmf"), 1.0);
+    about(both(5, "mfmf"), 2.0);
 }

@@ -53,9 +53,13 @@ pub(crate) struct PortSet {
 }
 
 impl CoreModel {
-    /// The model of a core.
-    pub(crate) fn new(core: &CoreSpec) -> Self {
+    /// The models of a core whose halves do not bind yet, and do.
+    pub(crate) fn both(core: &CoreSpec) -> [Self; 2] {
         let tables = CoreTables::new(core);
+        [tables.clone().with_threads(1), tables].map(|tables| Self::of(core, tables))
+    }
+
+    fn of(core: &CoreSpec, tables: CoreTables) -> Self {
         let held = |work: Work| tables.issue.iter().any(|queue| queue.holds.contains(&work));
         let taken = |work: Work| tables.ports.iter().any(|port| port.takes.contains(&work));
         Self {
@@ -185,7 +189,8 @@ mod tests {
 
     fn model(machine: &str) -> CoreModel {
         let spec = presets::find(machine).unwrap();
-        CoreModel::new(spec.core_types.values().next().unwrap())
+        let [_, halved] = CoreModel::both(spec.core_types.values().next().unwrap());
+        halved
     }
 
     #[test]
@@ -214,12 +219,25 @@ mod tests {
     }
 
     #[test]
+    fn the_halves_of_power7_are_one_for_two_threads() {
+        let mut works = PerWork::default();
+        works[0] = 1.0;
+        let spec = presets::find("power7").unwrap();
+        let models = CoreModel::both(spec.core_types.values().next().unwrap());
+        assert_eq!(models[0].tables.halves_from, 3);
+        assert_eq!(models.map(|model| limit(&model, &works, 2)), [4.0, 2.0]);
+    }
+
+    #[test]
     fn few_sets_say_all() {
         for name in presets::names() {
             let spec = presets::find(name).unwrap();
             for core in spec.core_types.values() {
-                let sets = CoreModel::new(core).ports.len();
-                assert!((1..=24).contains(&sets), "{name}: {sets}");
+                let sets = CoreModel::both(core).map(|model| model.ports.len());
+                assert!(
+                    sets.iter().all(|n| (1..=24).contains(n)),
+                    "{name}: {sets:?}"
+                );
             }
         }
     }

@@ -173,7 +173,7 @@ fn setting<'a>(
     let mode = modes
         .filter(|mode| mode.ways as usize >= on_core)
         .min_by_key(|mode| mode.ways);
-    let model = chip.core_model(place);
+    let model = chip.core_model(place, on_core);
     let width =
         |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
     let phase = &running.demand.phase.spec;

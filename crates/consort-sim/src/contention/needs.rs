@@ -128,7 +128,7 @@ mod tests {
     fn needs(machine: &str, phase: &PhaseSpec) -> Needs {
         let spec = presets::find(machine).unwrap();
         let core = spec.core_types.values().next().unwrap();
-        Needs::new(&CoreModel::new(core), phase, core.dispatch_width)
+        Needs::new(&CoreModel::both(core)[1], phase, core.dispatch_width)
     }
 
     #[test]

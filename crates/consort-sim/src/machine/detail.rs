@@ -87,7 +87,7 @@ pub enum Sharing {
     Private,
     /// Equal parts among the PUs that run something.
     Partitioned,
-    /// Two halves, each for half of the PUs that run something; both for one alone.
+    /// Two halves, each for half of the PUs that run something; from `halves_from_ways` on.
     Halved,
     /// One pool, less what is reserved for others.
     #[default]
@@ -241,7 +241,8 @@ pub struct FrontEndSpec {
 pub enum PortScope {
     /// Every PU has its own.
     Pu,
-    /// Of one half of a core, in turn: for half of the PUs that run something, all for one alone.
+    /// Of one half of a core, in turn: for half of the PUs that run something, from
+    /// `halves_from_ways` on.
     Half,
     /// All PUs of a core share it.
     #[default]

@@ -88,7 +88,7 @@ pub enum RobSharing {
     Shared,
     /// Equal parts among the PUs that run something.
     Partitioned,
-    /// Two halves, each for half of the PUs that run something; both for one alone.
+    /// Two halves, each for half of the PUs that run something; from `halves_from_ways` on.
     Halved,
     /// Every PU has a whole one of its own.
     Private,
@@ -116,6 +116,10 @@ pub struct CoreSpec {
     pub outstanding_misses: u32,
     /// SMT modes, by how many PUs of the core run something; at least the one with `ways = 1`.
     pub smt: Vec<SmtMode>,
+    /// PUs that run something from which on the halves of buffers and ports serve half of them
+    /// each; 2 where it is missing. With fewer, both halves serve all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halves_from_ways: Option<u32>,
     /// Functional units.
     pub units: UnitsSpec,
     /// L1 instruction cache.

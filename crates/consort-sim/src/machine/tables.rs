@@ -39,6 +39,8 @@ pub struct CoreTables {
     pub vector_registers: RegistersSpec,
     /// Share of a shared window, 0 to 1, that a thread may hold while others run.
     pub balance_share: f64,
+    /// Threads on the core from which on each half serves half of them.
+    pub halves_from: u32,
     /// Issue ports.
     pub ports: Vec<PortSpec>,
     /// Latency and interval by [`Work::index`].
@@ -98,6 +100,7 @@ impl CoreTables {
             balance_share: buffers
                 .balance_percent
                 .map_or(1.0, |p| f64::from(p) / 100.0),
+            halves_from: core.halves_from_ways.unwrap_or(2),
             ports: ports(core),
             times: times(core),
             front: front(core),
@@ -105,6 +108,49 @@ impl CoreTables {
                 entries: group.entries,
                 ..window
             }),
+        }
+    }
+
+    /// The tables with so many threads on the core: halves that do not bind yet are shared.
+    pub fn with_threads(mut self, threads: u32) -> Self {
+        if threads >= self.halves_from {
+            return self;
+        }
+        let registers = [&mut self.int_registers, &mut self.vector_registers];
+        let queues = [
+            &mut self.window,
+            &mut self.load_queue,
+            &mut self.store_queue,
+        ];
+        let sharings = self.issue.iter_mut().map(|queue| &mut queue.sharing);
+        let sharings = sharings.chain(registers.map(|file| &mut file.sharing));
+        let sharings = sharings.chain(queues.map(|queue| &mut queue.sharing));
+        let cache = self.front.op_cache.iter_mut();
+        for sharing in sharings.chain(cache.map(|cache| &mut cache.sharing)) {
+            *sharing = sharing.unless_halves();
+        }
+        for port in &mut self.ports {
+            port.per = port.per.unless_halves();
+        }
+        self
+    }
+}
+
+impl Sharing {
+    /// What it is while halves do not bind.
+    pub(crate) fn unless_halves(self) -> Self {
+        match self {
+            Self::Halved => Self::Shared,
+            other => other,
+        }
+    }
+}
+
+impl PortScope {
+    fn unless_halves(self) -> Self {
+        match self {
+            Self::Half => Self::Core,
+            other => other,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::machine::CoreSpec;
 use crate::machine::detail::{BuffersSpec, FrontEndSpec, PortScope, RegistersSpec, Sharing, Work};
 
 const ENTRIES: Range = (1.0, 8192.0);
+const WAYS: Range = (2.0, 64.0);
 const COUNT: Range = (1.0, 64.0);
 const WIDTH: Range = (1.0, 64.0);
 const BYTES: Range = (1.0, 1024.0);
@@ -20,6 +21,7 @@ pub(super) fn check(core: &CoreSpec, at: &mut Within<'_>) {
     if let Some(buffers) = &core.buffers {
         check_buffers(buffers, core, at.at("buffers"));
     }
+    at.range("halves_from_ways", core.halves_from_ways.unwrap_or(2), WAYS);
     check_ports(core, at);
     for (work, time) in &core.operations {
         let mut here = at.at("operations");
