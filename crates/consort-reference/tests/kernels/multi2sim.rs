@@ -119,10 +119,8 @@ fn rows_of_the_table_are_met_or_known_not_to_be() {
     assert_eq!(missed, KNOWN);
 }
 
-/// Rows further off than a tenth, both with a chain of loads in shared queues. There it holds the
-/// whole load queue, and the other thread's loads get what comes free: 2.9 for 2.1. Operations
-/// without loads find 80 entries of the window free, more than they need, and lose nothing, as
-/// the table has it of `int`; that `fp` loses 1.7 does not follow from what it says of the core.
+/// Rows further off than a tenth, both with a chain of loads in shared queues: 2.9 for 2.1 and 1.0
+/// for 1.7. docs/validation.md says what of the simulator's source bears on them, and what was tried.
 const KNOWN: [(Sharing, [&str; 2]); 2] = [
     (Sharing::Shared, ["chase64K", "rand8M"]),
     (Sharing::Shared, ["chase64K", "fp"]),

@@ -52,6 +52,7 @@ const MPPM: &str = "Van Craeynest and Eeckhout, IISWC 2011: error of MPPM";
 
 pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     let programs: Vec<Traced> = { Traced::all()?.into_iter() }
+        .filter(|program| !program.is_kernel())
         .map(|program| program.first(INSTRUCTIONS))
         .collect();
     let phases = inputs.context.map(&programs, profiled)?;
