@@ -40,7 +40,6 @@ mod headline;
 mod helpers;
 mod notes;
 mod once;
-pub(super) mod profile;
 mod runs;
 mod tables;
 
@@ -51,29 +50,6 @@ use crate::report::Table;
 use crate::study::{StudyError, StudyOutput};
 use case::{Method, Prepared};
 use runs::{Outcome, outcomes};
-
-/// The published work.
-pub(super) const SOURCE: &str = "Peternier, Ansaloni, Bonetta, Pautasso, Binder, \"Improving \
-    Execution Unit Occupancy on SMT-based Processors through Hardware-aware Thread Scheduling\", \
-    Future Generation Computer Systems 30, 2014";
-
-/// What the studies of pairs do otherwise.
-pub(super) const DIFFERS_PAIRS: &str = "The machine is simulated, and so are the programs: each is \
-    as long as its description says, from measurements of its instructions on another chip (quick: \
-    a hundredth of that, in proportion), and starts with the others. Four runs (quick: three) differ in their seed: \
-    where linux starts each program, bursts of the programs, errors of counters. Added is the same \
-    at a tenth of the lengths, there also with one class half and twice as long, and with equal work for all: what a program does alone in \
-    a set time (300 s on Bulldozer, 60 s on POWER7, 10 s at the quick scale), again and again until \
-    the last has done its own; there speedup is of system throughput.";
-
-/// What the studies of kernels do otherwise.
-pub(super) const DIFFERS_KERNELS: &str = "The machine is simulated, and so are the kernels. In place \
-    of the Java machine there are three threads that wake every 50 ms for 200,000 instructions \
-    (estimated); nothing is compiled, nothing is collected. Each kernel runs once per thread, for \
-    what it does alone in 10 s (3 s at the quick scale). Threads share no data, and the code of \
-    kernels only where they go through them in the same order. The runs differ in their seed: the \
-    orders of kernels, where linux starts each thread, bursts, errors of counters. Added is the same \
-    with threads that start again until the last is through; there speedup is of system throughput.";
 
 /// The kernels of SciMark 2.0.
 pub(super) const SCIMARK: [&str; 5] = ["fft", "sor", "monte-carlo", "sparse-matmult", "lu"];
