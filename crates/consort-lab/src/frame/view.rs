@@ -2,9 +2,10 @@
 
 use super::{Frame, Group, Over};
 use crate::report::Cell;
-use consort_core::stats::{Interval, RatioInterval, mean};
+use consort_core::stats::{Interval, RatioInterval, mean, quantile, sample_standard_deviation};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::borrow::Cow;
 
 /// How the values of a group become a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -28,6 +29,14 @@ pub enum View {
     Pooled,
     /// The same without an interval.
     PooledMean,
+    /// The smallest of one case's runs.
+    Smallest,
+    /// The largest of one case's runs.
+    Largest,
+    /// The standard deviation of one case's runs.
+    Deviation,
+    /// The standard deviation of one case's runs over their mean, percent.
+    Spread,
     /// The names of the programs of the group's first case.
     Programs,
 }
@@ -43,6 +52,8 @@ pub struct What<'a> {
     pub over: Option<&'a str>,
     /// The measure of the policy that is divided by, where it is another one.
     pub over_measure: Option<&'a str>,
+    /// Whether the ratio is the other way round.
+    pub inverted: bool,
     /// The measure whose sum over cases is divided by, run by run.
     pub of: Option<&'a str>,
     /// How values become a cell.
@@ -59,6 +70,18 @@ pub(crate) fn ratios(values: &[f64]) -> Cell {
     RatioInterval::of(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
+/// What there is to say of how runs differ.
+fn extent(view: View, values: &[f64]) -> Cell {
+    let deviation = || sample_standard_deviation(values);
+    let value = match view {
+        View::Smallest => quantile(values, 0.0),
+        View::Largest => quantile(values, 1.0),
+        View::Deviation => deviation(),
+        _ => { deviation().zip(mean(values)) }.map(|(deviation, mean)| 100.0 * deviation / mean),
+    };
+    value.map_or_else(|| Cell::missing("too few runs"), Cell::from)
+}
+
 impl Frame {
     /// What is shown of a group; missing where a policy was not run.
     pub fn cell(&self, what: &What<'_>, group: &Group) -> Cell {
@@ -68,6 +91,7 @@ impl Frame {
         let over = what.over.map(|over| self.policy(over));
         match (over, what.of) {
             (Some(None), _) => Cell::missing("what it is set against was not run"),
+            (Some(Some(over)), _) if what.inverted => self.ratio(what, [over, policy], group),
             (Some(Some(over)), _) => self.ratio(what, [policy, over], group),
             (None, Some(whole)) => self.share(policy, [what.measure, whole], group),
             (None, None) => self.plain(what, policy, group),
@@ -89,22 +113,46 @@ impl Frame {
             View::PooledMean => {
                 mean(&pooled()).map_or_else(|| Cell::missing("not drawn"), Cell::from)
             }
+            View::Smallest | View::Largest | View::Deviation | View::Spread => {
+                extent(what.view, &self.first(what.measure, policy, group))
+            }
             View::Programs => self.programs(group).as_str().into(),
         }
     }
 
     fn value(&self, measure: &str, policy: usize, group: &Group) -> Cell {
         match group.cases[..] {
-            [case] => { self.runs_of(case, policy, measure).first() }
-                .map_or_else(|| Cell::missing("not measured"), |value| (*value).into()),
+            [_] => { self.first(measure, policy, group).first().copied() }
+                .map_or_else(|| Cell::missing("not measured"), Cell::from),
             _ => self.mean(measure, policy, group),
         }
+    }
+
+    /// A measure of the runs of a case: of the group's program, where measures are of programs.
+    fn values(&self, case: usize, policy: usize, measure: &str, group: &Group) -> Cow<'_, [f64]> {
+        let programs = &self.cases[case].programs;
+        let place = { group.program.as_ref() }.and_then(|p| programs.iter().position(|q| q == p));
+        match place.filter(|_| self.of_programs.contains_key(measure)) {
+            Some(place) => {
+                let runs = self.programs_of(case, policy, measure).iter();
+                runs.filter_map(|run| run.get(place).copied()).collect()
+            }
+            None => Cow::Borrowed(self.runs_of(case, policy, measure)),
+        }
+    }
+
+    /// The same of the first case of a group.
+    fn first(&self, measure: &str, policy: usize, group: &Group) -> Cow<'_, [f64]> {
+        let first = group.cases.first();
+        first.map_or(Cow::Borrowed(&[]), |&case| {
+            self.values(case, policy, measure, group)
+        })
     }
 
     /// Mean of each case over its runs.
     fn means(&self, measure: &str, policy: usize, group: &Group) -> Vec<f64> {
         let of_case = |&case: &usize| {
-            let values = self.runs_of(case, policy, measure);
+            let values = self.values(case, policy, measure, group);
             values.iter().sum::<f64>() / values.len() as f64
         };
         group.cases.iter().map(of_case).collect()
@@ -112,11 +160,13 @@ impl Frame {
 
     fn mean(&self, measure: &str, policy: usize, group: &Group) -> Cell {
         match (group.over, &group.cases[..]) {
-            (Over::Cases, &[case]) => interval(self.runs_of(case, policy, measure)),
+            (Over::Cases, &[case]) => interval(&self.values(case, policy, measure, group)),
             (Over::Cases, _) => interval(&self.means(measure, policy, group)),
             (Over::Runs, cases) => {
                 let of_run = |run: usize| {
-                    let values = cases.iter().map(|&c| self.runs_of(c, policy, measure)[run]);
+                    let values = cases
+                        .iter()
+                        .map(|&c| self.values(c, policy, measure, group)[run]);
                     values.sum::<f64>() / cases.len() as f64
                 };
                 interval(&(0..self.runs).map(of_run).collect::<Vec<_>>())
@@ -125,15 +175,22 @@ impl Frame {
     }
 
     /// One policy's values over another's, run by run.
-    fn ratios_of(&self, case: usize, what: &What<'_>, [ours, theirs]: [usize; 2]) -> Vec<f64> {
+    fn ratios_of(
+        &self,
+        case: usize,
+        what: &What<'_>,
+        [ours, theirs]: [usize; 2],
+        group: &Group,
+    ) -> Vec<f64> {
         let base = what.over_measure.unwrap_or(what.measure);
-        let ours = self.runs_of(case, ours, what.measure).iter();
-        let pairs = ours.zip(self.runs_of(case, theirs, base));
+        let ours = self.values(case, ours, what.measure, group);
+        let theirs = self.values(case, theirs, base, group);
+        let pairs = ours.iter().zip(theirs.iter());
         pairs.map(|(ours, theirs)| ours / theirs).collect()
     }
 
     fn ratio(&self, what: &What<'_>, both: [usize; 2], group: &Group) -> Cell {
-        let of_case = |&case: &usize| self.ratios_of(case, what, both);
+        let of_case = |&case: &usize| self.ratios_of(case, what, both, group);
         match (group.over, &group.cases[..]) {
             (Over::Cases, [case]) => ratios(&of_case(case)),
             (Over::Cases, cases) => {

@@ -41,10 +41,6 @@ mod sensitivity;
 mod symbiosis;
 mod umbrella;
 mod w1;
-mod w3;
-mod w4;
-mod w5;
-mod w6;
 mod x1;
 mod x3;
 mod x5;
@@ -89,6 +85,9 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("ideal-beside-hrrs", asymmetry::beside_hrrs),
         ("counted-places", alone::of_places),
         ("counted-programs", alone::of_programs),
+        ("occupancy-equal", occupancy::equal),
+        ("occupancy-lengths", occupancy::lengths),
+        ("occupancy-once", occupancy::once),
         ("symbiosis-near", symbiosis::near),
         ("symbiosis-even", symbiosis::even),
     ],
@@ -101,14 +100,11 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("readings-of-tcs", asymmetry::verdict),
         ("changes-of-cycles", symbiosis::changes),
         ("limits-of-decisions", s6::note),
+        ("occupancy", occupancy::notes),
         ("saved-cycles", asymmetry::saved),
         ("sharing-of-cores", w1::sharing),
     ],
     studies: &[
-        ("w3", w3::run),
-        ("w4", w4::run),
-        ("w5", w5::run),
-        ("w6", w6::run),
         ("s1", s1::run),
         ("s2", s2::run),
         ("s3", s3::run),

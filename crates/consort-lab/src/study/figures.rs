@@ -21,6 +21,13 @@ pub(super) fn figure(frames: &Frames, spec: &FigureSpec) -> Result<Figure, Study
         FigureKind::Lines => Plot::Lines(lines(spec, over_label(frames, spec))),
         FigureKind::Scatter => Plot::Scatter(scatter(frames, spec)),
         FigureKind::Heat => Plot::HeatMap(heat(frames, spec)),
+        FigureKind::Runs => Plot::Scatter(run_by_run(frames, spec)),
+    };
+    // Where every run is a point, none is a mean.
+    let runs = if spec.kind == FigureKind::Runs {
+        1
+    } else {
+        runs
     };
     Ok(Figure::new(&spec.key, &spec.title, &spec.text, runs, plot)?)
 }
@@ -217,6 +224,34 @@ fn point(
             ci95: cell.ci95(),
         }),
     }
+}
+
+/// A point for each run of the first case, by the number of the run from 1.
+fn run_by_run(frames: &Frames, spec: &FigureSpec) -> Scatter {
+    let turns = frames.turns(spec.looped());
+    let points = |turn: &Turn| {
+        let values = spec.series.first().map(|cell| frames.runs_at(cell, turn));
+        let numbered = values.unwrap_or_default().into_iter().enumerate();
+        PointSeries {
+            name: turn.words.get("name").cloned().unwrap_or_default(),
+            points: numbered
+                .map(|(n, y)| Point::exact((n + 1) as f64, y))
+                .collect(),
+        }
+    };
+    Scatter {
+        x: axis(spec, &spec.category, spec.category_unit.as_deref()),
+        y: axis(spec, &spec.value, spec.unit.as_deref()),
+        series: turns.iter().flatten().map(points).collect(),
+        diagonal: false,
+    }
+}
+
+/// Whether a figure that may be left out has a value.
+pub(super) fn has_values(frames: &Frames, spec: &FigureSpec) -> bool {
+    let all = series(frames, spec);
+    all.iter()
+        .any(|(_, cells)| cells.iter().any(|cell| cell.value().is_some()))
 }
 
 fn scatter(frames: &Frames, spec: &FigureSpec) -> Scatter {

@@ -77,6 +77,9 @@ pub struct GroupSpec {
     /// These programs, whether workloads have them or not, in place of all.
     #[serde(default)]
     pub names: Vec<String>,
+    /// The program, or class of programs, whose values are meant.
+    #[serde(default)]
+    pub program: Option<String>,
     /// Labels that cases must have.
     #[serde(default, rename = "where")]
     pub holds: BTreeMap<String, String>,
@@ -92,7 +95,7 @@ pub struct GroupSpec {
     /// Whether the groups come in the opposite order.
     #[serde(default)]
     pub reverse: bool,
-    /// Keys of groups, with `{group}` for the value of the label.
+    /// Keys of groups, with `{group}` for the value of the label, and labels of a case by itself.
     #[serde(default)]
     pub key: Option<String>,
 }
@@ -151,6 +154,12 @@ pub struct CellSpec {
     /// The policy whose value is divided by, run by run.
     #[serde(default)]
     pub over: Option<String>,
+    /// Whether the ratio is the other way round, as for times that are to be speeds.
+    #[serde(default)]
+    pub inverted: bool,
+    /// The program, or class of programs, whose values are meant.
+    #[serde(default)]
+    pub program: Option<String>,
     /// The measure of the policy that is divided by, where it is another one.
     #[serde(default)]
     pub over_measure: Option<String>,
@@ -238,6 +247,8 @@ pub enum FigureKind {
     Scatter,
     /// A matrix: groups of cases by series.
     Heat,
+    /// Points of every run of the first case, by the number of the run.
+    Runs,
 }
 
 /// A figure.
@@ -282,6 +293,9 @@ pub struct FigureSpec {
     /// What the horizontal position of points is.
     #[serde(default)]
     pub across: Option<CellSpec>,
+    /// Whether it is left out where nothing has a value.
+    #[serde(default)]
+    pub optional: bool,
     /// Whether words make groups of bars, and groups of cases the series.
     #[serde(default)]
     pub swap: bool,

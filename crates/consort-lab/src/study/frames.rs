@@ -112,11 +112,14 @@ impl Frames {
             measure: &spec.measure,
             policy: &policy,
             over: over.as_deref(),
+            inverted: spec.inverted,
             over_measure: spec.over_measure.as_deref(),
             of: spec.of.as_deref(),
             view: spec.view,
         };
-        let cell = frame.cell(&what, other.as_ref().unwrap_or(&turn.group));
+        let mut group = other.unwrap_or_else(|| turn.group.clone());
+        group.program = spec.program.as_deref().map(words).or(group.program);
+        let cell = frame.cell(&what, &group);
         let cell = if spec.percent {
             percent_above_one(cell)
         } else {
@@ -126,6 +129,15 @@ impl Frames {
             (Cell::Missing { .. }, Some(why)) => Cell::missing(why),
             _ => cell,
         }
+    }
+
+    /// The runs of a turn's first case.
+    pub(super) fn runs_at(&self, spec: &CellSpec, turn: &Turn) -> Vec<f64> {
+        let policy = fill(spec.policy.as_deref().unwrap_or("{policy}"), &turn.words);
+        let first = turn.group.cases.first().copied();
+        let frame = self.get(&turn.from);
+        let runs = frame.and_then(|f| Some(f.runs_of(first?, f.policy(&policy)?, &spec.measure)));
+        runs.unwrap_or_default().to_vec()
     }
 
     /// In how many cases of a turn a cell's policy and what it is set against are the same.
@@ -158,7 +170,8 @@ impl GroupSpec {
                 [case] => frame.cases[case].labels.clone(),
                 _ => Words::new(),
             };
-            let words = Words::from([("group".to_owned(), value.clone())]);
+            let mut words = labels.clone();
+            words.insert("group".to_owned(), value.clone());
             let key = self
                 .key
                 .as_ref()
@@ -167,6 +180,7 @@ impl GroupSpec {
                 from: from.to_owned(),
                 group: Group {
                     key: key.clone(),
+                    program: self.program.clone().or(group.program),
                     ..group
                 },
                 spec: self.clone(),

@@ -150,7 +150,8 @@ impl FileStudy {
         let mut drawn = Vec::new();
         for spec in &self.file.figures {
             // At the quick scale there may be none of the cases that a figure shows.
-            if !frames.groups(spec.looped()).is_empty() {
+            let some = !spec.optional || figures::has_values(&frames, spec);
+            if some && !frames.groups(spec.looped()).is_empty() {
                 drawn.push(figures::figure(&frames, spec)?);
             }
         }
