@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 const TRACES: &str = "../../traces";
 
 /// What decides results, relative to this crate.
-const DECIDES: [&str; 7] = [
+const DECIDES: [&str; 8] = [
     "src",
+    "studies",
     "../consort-core/src",
     "../consort-sim/src",
     "../consort-sim/machines",

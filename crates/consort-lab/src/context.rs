@@ -2,8 +2,10 @@
 
 use crate::study::{Scale, StudyError};
 use rayon::prelude::*;
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How far a stage of a study is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +16,37 @@ pub struct Progress {
     pub total: usize,
 }
 
+/// Results that several studies stand on, made once for all studies that share them.
+///
+/// A result follows from its name, seed and scale alone, so whether it is made or remembered
+/// cannot be told from it. Clones share what they hold.
+#[derive(Clone, Default)]
+pub struct Made(Arc<Mutex<BTreeMap<MadeKey, Slot>>>);
+
+type MadeKey = (String, u64, Scale);
+/// A result; empty until it is made. Whoever asks meanwhile waits for it.
+type Slot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
+
+impl std::fmt::Debug for Made {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Made")
+    }
+}
+
+impl Made {
+    fn slot(&self, key: MadeKey) -> Slot {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(key).or_default())
+    }
+}
+
 /// Seed, scale, workers and progress of one study.
 pub struct Context<'a> {
     seed: u64,
     scale: Scale,
     workers: NonZeroUsize,
     progress: &'a (dyn Fn(Progress) + Sync),
+    made: Made,
 }
 
 impl<'a> Context<'a> {
@@ -36,17 +63,41 @@ impl<'a> Context<'a> {
             scale,
             workers,
             progress,
+            made: Made::default(),
         }
+    }
+
+    /// The same context with what other studies have made.
+    #[must_use]
+    pub fn sharing(mut self, made: &Made) -> Self {
+        self.made = made.clone();
+        self
+    }
+
+    /// What was made before under this name, with this seed and scale, or what `make` makes now;
+    /// a failure is not kept. A name always stands for one type.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn made<T: Send + Sync + 'static>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<T, StudyError>,
+    ) -> Result<Arc<T>, StudyError> {
+        let slot = self.made.slot((name.to_owned(), self.seed, self.scale));
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = slot.as_ref().map(Arc::clone);
+        if let Some(Ok(known)) = known.map(Arc::downcast) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        *slot = Some(Arc::<T>::clone(&made));
+        Ok(made)
     }
 
     /// The study's seed; the seeds of its runs follow from it.
     pub fn seed(&self) -> u64 {
         self.seed
-    }
-
-    /// Threads to run on; no result may depend on it.
-    pub(crate) fn workers(&self) -> NonZeroUsize {
-        self.workers
     }
 
     /// How much to run.
@@ -108,6 +159,23 @@ mod tests {
             let squares = context.map(&jobs, |job| job * job).unwrap();
             assert!(squares.iter().zip(&jobs).all(|(s, j)| *s == j * j));
         }
+    }
+
+    #[test]
+    fn each_result_is_made_once_and_failures_are_not_kept() {
+        let shared = Made::default();
+        let context = |seed| Context::new(seed, Scale::Quick, workers(1), &|_| ()).sharing(&shared);
+        let failing = context(1).made("a", || Err::<u64, _>(StudyError::Workers("no".to_owned())));
+        assert!(failing.is_err());
+        let mut made = 0;
+        for (name, seed) in [("a", 1), ("a", 1), ("a", 2), ("b", 1), ("a", 2)] {
+            let got = context(seed).made(name, || {
+                made += 1;
+                Ok(seed)
+            });
+            assert_eq!(*got.unwrap(), seed);
+        }
+        assert_eq!(made, 3);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Studies: published experiments run again, and the reports that they give.
 //!
 //! Purpose: a [`Study`] states what its source did and produces tables, figures
-//! and notes; everything around that is here. Usage: pick studies from a
+//! and notes; everything around that is here. Nearly all studies are files: experiments that give
+//! a [`frame`], and views of it ([`mod@study`]). Usage: pick studies from a
 //! [`Registry`], run them with [`runner::run`] against a [`Store`], so that
 //! what is finished is not run again, and write them out with
 //! [`report::write`]; [`mod@reference`] sets published figures beside ours.
@@ -12,14 +13,16 @@ mod atomic;
 pub mod bench;
 mod context;
 pub mod experiment;
+pub mod frame;
 pub mod mapping;
 pub mod reference;
 mod registry;
 pub mod report;
 pub mod runner;
+pub mod simulate;
 mod store;
 pub mod studies;
-mod study;
+pub mod study;
 #[cfg(test)]
 mod testing;
 pub mod traced;
@@ -31,7 +34,7 @@ pub mod train;
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_FINGERPRINT"));
 pub mod validate;
 
-pub use context::{Context, Progress};
+pub use context::{Context, Made, Progress};
 pub use registry::{Registry, UnknownStudy};
 pub use store::{Store, StoreError, StoreKey};
-pub use study::{Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};
+pub use study::{FileStudy, Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};

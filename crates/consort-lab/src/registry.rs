@@ -1,14 +1,15 @@
 //! Finding studies by id.
 
 use crate::study::{Study, StudyInfo};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// The word that stands for every study.
 const ALL: &str = "all";
 
 /// The studies that there are, in the order in which they are listed.
-#[derive(Clone, Copy)]
-pub struct Registry<'a>(&'a [&'a dyn Study]);
+#[derive(Clone)]
+pub struct Registry(Vec<Arc<dyn Study>>);
 
 /// There is no study with that id.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -20,14 +21,19 @@ pub struct UnknownStudy {
     pub hint: String,
 }
 
-impl<'a> Registry<'a> {
+impl Registry {
     /// A registry of these studies.
-    pub const fn new(studies: &'a [&'a dyn Study]) -> Self {
+    pub fn new(studies: Vec<Arc<dyn Study>>) -> Self {
         Self(studies)
     }
 
+    /// The studies.
+    pub fn studies(&self) -> &[Arc<dyn Study>] {
+        &self.0
+    }
+
     /// What each study is about.
-    pub fn list(&self) -> impl Iterator<Item = &'a StudyInfo> + Clone + use<'a> {
+    pub fn list(&self) -> impl Iterator<Item = &StudyInfo> + Clone {
         self.0.iter().map(|study| study.info())
     }
 
@@ -35,10 +41,10 @@ impl<'a> Registry<'a> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn find(&self, id: &str) -> Result<&'a dyn Study, UnknownStudy> {
-        let has_id = |study: &&&dyn Study| study.info().id.eq_ignore_ascii_case(id);
-        let found = self.0.iter().find(has_id).copied();
-        found.ok_or_else(|| self.unknown(id))
+    pub fn find(&self, id: &str) -> Result<Arc<dyn Study>, UnknownStudy> {
+        let has_id = |study: &&Arc<dyn Study>| study.info().id.eq_ignore_ascii_case(id);
+        let found = self.0.iter().find(has_id);
+        found.map(Arc::clone).ok_or_else(|| self.unknown(id))
     }
 
     /// The studies with these ids, each once, in the order asked for; `all`
@@ -46,8 +52,8 @@ impl<'a> Registry<'a> {
     ///
     /// # Errors
     /// When an id is unknown; nothing is chosen then.
-    pub fn select<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<&'a dyn Study>, UnknownStudy> {
-        let mut chosen: Vec<&'a dyn Study> = Vec::new();
+    pub fn select<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
+        let mut chosen: Vec<Arc<dyn Study>> = Vec::new();
         for id in ids {
             for study in self.named(id.as_ref())? {
                 if chosen.iter().all(|c| c.info().id != study.info().id) {
@@ -58,16 +64,16 @@ impl<'a> Registry<'a> {
         Ok(chosen)
     }
 
-    fn named(&self, id: &str) -> Result<Vec<&'a dyn Study>, UnknownStudy> {
+    fn named(&self, id: &str) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
         if id.eq_ignore_ascii_case(ALL) {
-            Ok(self.0.to_vec())
+            Ok(self.0.clone())
         } else {
             self.find(id).map(|study| vec![study])
         }
     }
 
     fn unknown(&self, id: &str) -> UnknownStudy {
-        let known = self.list().map(|info| info.id);
+        let known = self.list().map(|info| info.id.as_str());
         let upper = id.to_ascii_uppercase();
         UnknownStudy {
             id: id.to_owned(),
@@ -81,13 +87,17 @@ mod tests {
     use super::*;
     use crate::testing::Sums;
 
-    static A: Sums = Sums::named("A1");
-    static B: Sums = Sums::named("B2");
-    static REGISTRY: Registry<'static> = Registry::new(&[&A, &B]);
+    fn registry() -> Registry {
+        let studies = ["A1", "B2"].map(|id| Arc::new(Sums::named(id)) as Arc<dyn Study>);
+        Registry::new(studies.to_vec())
+    }
 
     fn check(ids: &[&str], expect: &[&str]) {
-        let chosen = REGISTRY.select(ids).unwrap();
-        let chosen: Vec<&str> = chosen.iter().map(|study| study.info().id).collect();
+        let chosen = registry().select(ids).unwrap();
+        let chosen: Vec<&str> = chosen
+            .iter()
+            .map(|study| study.info().id.as_str())
+            .collect();
         assert_eq!(chosen, expect);
     }
 
@@ -100,15 +110,16 @@ mod tests {
 
     #[test]
     fn an_unknown_study_is_named_with_what_there_is() {
-        let near = REGISTRY.find("a11").err().unwrap();
+        let near = registry().find("a11").err().unwrap();
         assert_eq!(near.to_string(), "unknown study 'a11'; did you mean 'A1'?");
-        let far = REGISTRY.select(&["A1", "nonsense"]).err().unwrap();
+        let far = registry().select(&["A1", "nonsense"]).err().unwrap();
         assert_eq!(far.hint, "known: A1, B2, all");
     }
 
     #[test]
     fn the_list_is_in_the_registry_s_order() {
-        let ids: Vec<&str> = REGISTRY.list().map(|info| info.id).collect();
+        let registry = registry();
+        let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
         assert_eq!(ids, ["A1", "B2"]);
     }
 }

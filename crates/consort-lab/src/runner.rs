@@ -1,6 +1,6 @@
 //! Running a study, unless it is already done.
 
-use crate::context::{Context, Progress};
+use crate::context::{Context, Made, Progress};
 use crate::report::{Figure, HEADLINE, Table};
 use crate::store::{Store, StoreError, StoreKey};
 use crate::study::{Scale, Study, StudyError, StudyOutput, StudyReport};
@@ -20,6 +20,8 @@ pub struct Settings {
     pub workers: NonZeroUsize,
     /// See [`StoreKey::version`].
     pub version: String,
+    /// Results that several studies stand on, as far as they have been made.
+    pub made: Made,
 }
 
 /// A study's result, and whether it had to be run for it.
@@ -47,7 +49,7 @@ pub enum RunError {
     #[error("study {id}: {cause}")]
     Study {
         /// Its id.
-        id: &'static str,
+        id: String,
         /// The cause.
         cause: StudyError,
     },
@@ -72,7 +74,8 @@ pub fn run(
     if let Some(report) = store.map(|s| s.load(&key)).transpose()?.flatten() {
         return Ok(Outcome::Loaded(report));
     }
-    let context = Context::new(key.seed, key.scale, settings.workers, progress);
+    let context =
+        Context::new(key.seed, key.scale, settings.workers, progress).sharing(&settings.made);
     let report = run_now(study, &context)?;
     if let Some(store) = store {
         store.save(&key, &report)?;
@@ -95,7 +98,7 @@ pub fn kept(
 fn key(study: &dyn Study, settings: &Settings) -> StoreKey {
     let info = study.info();
     StoreKey {
-        study: info.id.to_owned(),
+        study: info.id.clone(),
         seed: settings.seed.unwrap_or(info.default_seed),
         scale: settings.scale,
         version: settings.version.clone(),
@@ -106,7 +109,10 @@ fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunE
     let info = study.info();
     let start = Instant::now();
     let output = study.run(context).and_then(checked);
-    let output = output.map_err(|cause| RunError::Study { id: info.id, cause })?;
+    let output = output.map_err(|cause| RunError::Study {
+        id: info.id.clone(),
+        cause,
+    })?;
     let mut report = StudyReport::new(study, context, output);
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
@@ -145,6 +151,7 @@ mod tests {
             scale: Scale::Quick,
             workers: workers(count),
             version: "1".to_owned(),
+            made: Made::default(),
         }
     }
 

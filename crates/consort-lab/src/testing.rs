@@ -1,11 +1,18 @@
 //! A study for tests: sums of small numbers, counted.
 
-use crate::context::Context;
+use crate::context::{Context, Made};
 use crate::report::{Axis, Bar, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use crate::study::{Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};
 use consort_core::stats::Interval;
 use std::num::NonZeroUsize;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What the tests of this crate have made; only with two workers, and with what studies use.
+pub(crate) fn made() -> Made {
+    static MADE: LazyLock<Made> = LazyLock::new(Made::default);
+    MADE.clone()
+}
 
 /// A number of workers.
 pub(crate) fn workers(count: usize) -> NonZeroUsize {
@@ -19,14 +26,14 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    pub(crate) const fn named(id: &'static str) -> Self {
+    pub(crate) fn named(id: &str) -> Self {
         let info = StudyInfo {
-            id,
-            title: "Sums <of> small numbers",
-            source: "A & B, \"On sums\"",
-            section: "section 1",
-            original: "Two sums on paper.",
-            differs: "Nothing.",
+            id: id.to_owned(),
+            title: "Sums <of> small numbers".to_owned(),
+            source: "A & B, \"On sums\"".to_owned(),
+            section: "section 1".to_owned(),
+            original: "Two sums on paper.".to_owned(),
+            differs: "Nothing.".to_owned(),
             default_seed: 7,
             full_seconds_hint: 1,
         };

@@ -276,3 +276,107 @@ fn an_interruption_leaves_what_was_finished() {
     assert_eq!(kept["report"]["study"], "W1");
     assert!(files["index.html"].contains("W1.html"));
 }
+
+/// A study of one's own, as small as can be.
+const OWN: &str = r#"id = "mine"
+title = "Two programs"
+source = "notes"
+section = "page 1"
+original = "Two programs."
+differs = "Simulated."
+seed = 3
+full_seconds = 1
+
+[experiments.pair]
+machine = "core2-q9550"
+policies = ["linux", "random"]
+alone_s = { quick = 0.05, full = 0.05 }
+runs = { quick = 2, full = 2 }
+cases = [{ workload = "2*hmmer+2*mcf" }]
+
+[[headline]]
+rows = [{ row = "random over linux", unit = "gain", measure = "stp", policy = "random", over = "linux" }]
+
+[[tables]]
+key = "policies"
+title = "Throughput"
+policies = ["linux", "random"]
+row = "{policy}"
+columns = [{ measure = "stp" }, { measure = "antt", view = "mean" }]
+"#;
+
+#[test]
+fn a_study_of_one_s_own_runs_from_its_file_and_is_resumed() {
+    let folder = folder();
+    let file = folder.path().join("own.toml");
+    std::fs::write(&file, OWN).unwrap();
+    let (file, out) = (file.to_str().unwrap(), folder.path().join("out"));
+    let document = document(&out, &[file]);
+    assert_eq!(document["study"], "mine");
+    assert_eq!(
+        (&document["runs"], &document["seed"]),
+        (&2.into(), &3.into())
+    );
+    assert_eq!(document["tables"][0]["rows"][0]["key"], "random over linux");
+    let rows = document["tables"][1]["rows"].as_array().unwrap();
+    let stp: Vec<f64> = rows
+        .iter()
+        .map(|r| r["stp"]["mean"].as_f64().unwrap())
+        .collect();
+    assert!(stp.len() == 2 && stp.iter().all(|stp| (1.0..4.1).contains(stp)));
+    for name in ["mine.html", "mine-policies.csv", "index.html"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    let index = std::fs::read_to_string(out.join("index.html")).unwrap();
+    assert!(index.contains("mine.html"));
+    let again = reproduce(&out, &[file]);
+    assert!(String::from_utf8(again.stdout).unwrap().contains("mine"));
+}
+
+/// The study with one text in place of another is refused at this line and key.
+fn check_own_refused(text: &str, instead: &str, parts: &[&str]) {
+    assert!(OWN.contains(text), "{text}");
+    let folder = folder();
+    let file = folder.path().join("own.toml");
+    std::fs::write(&file, OWN.replacen(text, instead, 1)).unwrap();
+    let parts = [parts, &["own.toml:"]].concat();
+    check_refused(&[file.to_str().unwrap(), "--out", "out"], &parts);
+}
+
+#[test]
+fn what_is_wrong_in_a_study_of_one_s_own_is_named_with_file_line_and_key() {
+    let unknown = "unknown policy 'workovr'";
+    let key = ":12: experiments.pair.policies[1]: ";
+    check_own_refused("\"random\"]", "\"workovr\"]", &[key, unknown, "'workover'"]);
+    let view = [":25: tables[0].columns[1].view: ", "middle", "geometric"];
+    check_own_refused("\"mean\"", "\"middle\"", &view);
+    check_own_refused(
+        "row = \"{policy}\"",
+        "rwo = \"x\"",
+        &[":24: tables[0].rwo: "],
+    );
+    let measure = [":25: tables[0].columns[0].measure: ", "did you mean 'stp'?"];
+    check_own_refused("{ measure = \"stp\" }", "{ measure = \"sttp\" }", &measure);
+    let other = [
+        ":23: tables[0].policies[0]: ",
+        "policy of this study 'hrrs'",
+    ];
+    check_own_refused(
+        "policies = [\"linux\", \"random\"]\nrow",
+        "policies = [\"hrrs\"]\nrow",
+        &other,
+    );
+    let machine = [
+        ":11: experiments.pair.machine: ",
+        "core2-q9551",
+        "'core2-q9550'",
+    ];
+    check_own_refused("core2-q9550", "core2-q9551", &machine);
+    let program = [
+        ":15: experiments.pair.cases[0].workload: ",
+        "unknown program 'mfc'",
+    ];
+    check_own_refused("2*mcf", "2*mfc", &program);
+    check_own_refused("id = \"mine\"", "id = \"A6\"", &["comes with Consort"]);
+    check_refused(&["./none.toml"], &["./none.toml: "]);
+}

@@ -60,7 +60,8 @@ impl Headline {
     }
 }
 
-fn percent_above_one(ratio: Cell) -> Cell {
+/// A ratio as the percentage by which it is above one.
+pub(crate) fn percent_above_one(ratio: Cell) -> Cell {
     match ratio {
         Cell::Count(count) => Cell::Number(100.0 * (count as f64 - 1.0)),
         Cell::Number(value) => Cell::Number(100.0 * (value - 1.0)),

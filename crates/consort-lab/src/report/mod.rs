@@ -18,6 +18,7 @@ pub use figure::{
     Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, Lines, MAX_SERIES, Plot, Point,
     PointSeries, Scatter, Tornado, TornadoRow,
 };
+pub(crate) use headline::percent_above_one;
 pub use headline::{HEADLINE, Headline};
 pub use html::{INDEX, index, page, sheet};
 pub use svg::{SvgError, draw};

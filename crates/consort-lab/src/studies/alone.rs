@@ -7,9 +7,10 @@
 //! usage means another thing on each chip, and operations per cycle can exceed 1.
 
 use crate::context::Context;
+use crate::frame::{Case, Frame};
+use crate::simulate::{CaseSpec, ExperimentSpec};
 use crate::study::StudyError;
 use consort_core::plan::PlanReport;
-use consort_core::stats::Interval;
 use consort_core::{Machine, Offers, Placement, Plan, PuSet, Sample, Signal, ThreadId, Topology};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
@@ -33,50 +34,101 @@ const FP_OPERATIONS: &str = "fp-operations per cycles";
 /// Instructions in the unit in which programs state their lengths.
 const GIGA: f64 = 1e9;
 
+/// The work of a quick run of a program, 10⁹ instructions: its first seconds.
+const QUICK_GINSTR: f64 = 20.0;
+
 /// What is run.
 #[derive(Clone, Debug)]
 pub(super) struct Alone {
     /// Name of a machine that comes with Consort.
-    pub machine: &'static str,
+    pub machine: String,
     /// PUs per core that are in use; all when none.
     pub smt: Option<u32>,
     /// Name of a program that comes with Consort.
-    pub program: &'static str,
+    pub program: String,
     /// Copies of it, each on a PU of its own while there are PUs.
     pub copies: u32,
     /// At most this work per copy, 10⁹ instructions; the program's whole length when none.
     pub at_most_ginstr: Option<f64>,
 }
 
-/// What the counters tell of several runs that differ in their seed alone.
-pub(super) struct Repeated(Vec<Told>);
-
-impl Repeated {
-    /// Mean and interval over the runs.
-    pub fn over(&self, of: fn(&Told) -> f64) -> Option<Interval> {
-        let values: Vec<f64> = self.0.iter().map(of).collect();
-        Interval::of(&values)
-    }
+/// Copies of programs on one core, each of the experiment's cases with a machine and the labels
+/// `smt` and `copies`; the policies are the programs.
+pub(super) fn of_places(context: &Context<'_>, spec: &ExperimentSpec) -> Result<Frame, StudyError> {
+    let number = |case: &CaseSpec, label: &str| case.labels.get(label)?.parse().ok();
+    let alone = |case: &CaseSpec, program: &String| Alone {
+        machine: case.machine.clone().unwrap_or_else(|| spec.machine.clone()),
+        smt: number(case, "smt"),
+        program: program.clone(),
+        copies: number(case, "copies").unwrap_or(1),
+        at_most_ginstr: None,
+    };
+    frame(context, spec, alone)
 }
 
-/// Runs each of these so many times on the context's workers.
-///
-/// # Errors
-/// See [`Alone::run`].
-pub(super) fn repeat(
+/// Each of the experiment's programs by itself; the policies are the machines.
+pub(super) fn of_programs(
     context: &Context<'_>,
-    all: &[Alone],
-    runs: usize,
-) -> Result<Vec<Repeated>, StudyError> {
-    let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-    let seeds: Vec<u64> = seeds.collect();
-    let with_seeds = |alone| seeds.iter().map(move |&seed| (alone, seed));
-    let jobs: Vec<(&Alone, u64)> = all.iter().flat_map(with_seeds).collect();
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    let most = context.by_scale(Some(QUICK_GINSTR), None);
+    let alone = |case: &CaseSpec, machine: &String| {
+        let (machine, smt) = machine.split_once(":smt=").unwrap_or((machine, ""));
+        Alone {
+            machine: machine.to_owned(),
+            smt: smt.parse().ok(),
+            program: case.workload.clone().unwrap_or_default(),
+            copies: 1,
+            at_most_ginstr: most,
+        }
+    };
+    frame(context, spec, alone)
+}
+
+/// Every case with every policy, so many times.
+fn frame(
+    context: &Context<'_>,
+    spec: &ExperimentSpec,
+    alone: impl Fn(&CaseSpec, &String) -> Alone,
+) -> Result<Frame, StudyError> {
+    let runs = spec.runs(context);
+    let mut jobs: Vec<(Alone, u64)> = Vec::new();
+    for case in &spec.cases {
+        for policy in &spec.policies {
+            let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
+            jobs.extend(seeds.map(|seed| (alone(case, policy), seed)));
+        }
+    }
     let told = context.map(&jobs, |(alone, seed)| alone.run(*seed))?;
     let told: Vec<Told> = told.into_iter().collect::<Result<_, _>>()?;
-    let chunks = told.chunks(runs.max(1));
-    Ok(chunks.map(|runs| Repeated(runs.to_vec())).collect())
+    let case = |case: &CaseSpec| Case {
+        key: case
+            .key
+            .clone()
+            .or_else(|| case.workload.clone())
+            .unwrap_or_default(),
+        labels: case.labels.clone(),
+        programs: Vec::new(),
+    };
+    let cases = spec.cases.iter().map(case).collect();
+    let mut frame = Frame::new(cases, spec.policies.clone(), runs);
+    for (measure, value) in VALUES {
+        frame.set(measure, told.iter().map(value).collect());
+    }
+    Ok(frame)
 }
+
+/// A value of a run.
+type Value = fn(&Told) -> f64;
+
+/// What is told of every run, by the key of the measure.
+const VALUES: &[(&str, Value)] = &[
+    ("fpu_usage", |t| t.fpu_usage),
+    ("l2_per_100_cycles", |t| t.l2_misses),
+    ("cycles_g", |t| t.gcycles),
+    ("instructions_g", |t| t.ginstr),
+    ("ipc", |t| t.ginstr / t.gcycles),
+];
 
 /// What the counters tell of one run, for a copy: means over the copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -107,7 +159,7 @@ impl Alone {
     }
 
     fn machine(&self, seed: u64, totals: &Rc<RefCell<Totals>>) -> Result<SimMachine, StudyError> {
-        let spec = machine::presets::find(self.machine).map_err(|e| self.failed(e))?;
+        let spec = machine::presets::find(&self.machine).map_err(|e| self.failed(e))?;
         let chip = Arc::new(Chip::new(&spec, self.smt).map_err(|e| self.failed(e))?);
         let empty = spec
             .pmu
@@ -125,7 +177,7 @@ impl Alone {
     }
 
     fn instances(&self) -> Result<Vec<Instance>, StudyError> {
-        let program = Arc::new(presets::find(self.program).map_err(|e| self.failed(e))?);
+        let program = Arc::new(presets::find(&self.program).map_err(|e| self.failed(e))?);
         let most = self.at_most_ginstr.unwrap_or(f64::INFINITY);
         let instance = Instance {
             instructions: length_ginstr(&program).min(most) * GIGA,
@@ -244,11 +296,11 @@ impl SampleSource for Reader {
 mod tests {
     use super::*;
 
-    fn alone(program: &'static str, machine: &'static str, copies: u32) -> Told {
+    fn alone(program: &str, machine: &str, copies: u32) -> Told {
         let alone = Alone {
-            machine,
+            machine: machine.to_owned(),
             smt: None,
-            program,
+            program: program.to_owned(),
             copies,
             at_most_ginstr: Some(20.0),
         };
@@ -292,9 +344,9 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named() {
         let alone = Alone {
-            machine: "power7",
+            machine: "power7".to_owned(),
             smt: None,
-            program: "mfc",
+            program: "mfc".to_owned(),
             copies: 1,
             at_most_ginstr: None,
         };

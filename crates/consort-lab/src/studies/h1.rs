@@ -14,31 +14,16 @@ use super::coscheduling::alone::Alone;
 use super::coscheduling::entrants::ALPHA;
 use super::coscheduling::figures::Chart;
 use super::coscheduling::published::{PUBLISHED, Published};
-use super::coscheduling::{DIFFERS, SEED, SOURCE};
-use super::symbiosis::cells::{bar, interval, ratio};
+use super::symbiosis::cells::ratio;
 use crate::context::Context;
+use crate::frame::interval;
 use crate::report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::bar;
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use crate::validate::spearman;
 use consort_core::ProgramId;
 use consort_core::coscheduling::Measure;
-
-/// The study.
-pub(super) struct H1;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "H1",
-    title: "Contention of PARSEC programs, and how many threads pay off",
-    source: SOURCE,
-    section: "tables 1 to 3 and section 6",
-    original: "Twelve programs of PARSEC on eight cores of a Xeon E5320, native inputs: misses over \
-               accesses of the L2 with eight threads, their order by contention for the bus (the share of \
-               cycles in which data moves and in which requests are queued), the number of threads \
-               with the lowest energy-delay, and who scales within 10 percent of linearly.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 60,
-};
 
 /// What is known of a program.
 struct Line {
@@ -61,29 +46,24 @@ impl Line {
     }
 }
 
-impl Study for H1 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let alone = Alone::of(context)?;
-        let lines = lines(&alone);
-        Ok(StudyOutput {
-            tables: vec![
-                headline(&alone, &lines)?,
-                programs(&alone, &lines)?,
-                agreement(&alone, &lines)?,
-            ],
-            figures: vec![
-                misses(&alone, &lines)?,
-                bus(&alone, &lines)?,
-                energy(&alone, &lines)?,
-            ],
-            notes: notes(&alone, &lines),
-            runs: alone.runs.len(),
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let alone = Alone::of(context)?;
+    let lines = lines(&alone);
+    Ok(StudyOutput {
+        tables: vec![
+            headline(&alone, &lines)?,
+            programs(&alone, &lines)?,
+            agreement(&alone, &lines)?,
+        ],
+        figures: vec![
+            misses(&alone, &lines)?,
+            bus(&alone, &lines)?,
+            energy(&alone, &lines)?,
+        ],
+        notes: notes(&alone, &lines),
+        runs: alone.runs.len(),
+    })
 }
 
 fn lines(alone: &Alone) -> Vec<Line> {
@@ -414,13 +394,14 @@ fn listed(
 
 #[cfg(test)]
 mod tests {
+    use super::super::coscheduling::SEED;
     use super::*;
     use crate::study::Scale;
-    use crate::testing::workers;
+    use crate::testing::{made, workers};
 
     #[test]
     fn ranks_are_those_of_the_values() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ());
+        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
         let alone = Alone::of(&context).unwrap();
         let lines = lines(&alone);
         let mut ranks: Vec<u64> = lines.iter().map(|line| line.bus_rank).collect();

@@ -10,56 +10,37 @@
 
 use super::coscheduling::entrants::{ENTRANTS, Entrant, MAIN, SOURCES};
 use super::coscheduling::grid::Grid;
+use super::coscheduling::notes;
 use super::coscheduling::views::{local_speedup, name};
-use super::coscheduling::{DIFFERS, SEED, SOURCE, notes};
-use super::symbiosis::cells::interval;
 use crate::context::Context;
 use crate::experiment::slots::BestRound;
+use crate::frame::interval;
 use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Slot, Team, Trial};
 use std::collections::BTreeSet;
 
-/// The study.
-pub(super) struct H2;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "H2",
-    title: "Co-schedules and numbers of threads by scheduler",
-    source: SOURCE,
-    section: "evaluation, co-schedules and thread allocations",
-    original: "The twelve programs on eight cores under fair-mis, fair-com, greedy, pdpa and an \
-               exhaustive search: which programs share the machine, and with how many threads each.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 300,
-};
-
-impl Study for H2 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = Grid::of(context)?;
-        let mut all = vec![searched(&grid)];
-        all.push(largest(&grid));
-        all.push(greedy(&grid));
-        all.extend(reverted(&grid));
-        all.extend(notes::below_one(&grid));
-        Ok(StudyOutput {
-            tables: vec![
-                headline(&grid)?,
-                policies(&grid)?,
-                slots(&grid)?,
-                cores(&grid)?,
-            ],
-            figures: vec![figure(&grid)?],
-            notes: all,
-            runs: grid.runs(),
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let grid = Grid::of(context)?;
+    let mut all = vec![searched(&grid)];
+    all.push(largest(&grid));
+    all.push(greedy(&grid));
+    all.extend(reverted(&grid));
+    all.extend(notes::below_one(&grid));
+    Ok(StudyOutput {
+        tables: vec![
+            headline(&grid)?,
+            policies(&grid)?,
+            slots(&grid)?,
+            cores(&grid)?,
+        ],
+        figures: vec![figure(&grid)?],
+        notes: all,
+        runs: grid.runs(),
+    })
 }
 
 /// Programs that share, in a round.

@@ -10,30 +10,15 @@ use super::coscheduling::entrants::{ENTRANTS, FAIR, MAIN};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::shares;
-use super::coscheduling::{DIFFERS, SEED, SOURCE};
-use super::symbiosis::cells::{bar, interval, ratios};
 use crate::context::Context;
+use crate::frame::{interval, ratios};
 use crate::report::{BarSeries, Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::bar;
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, thread_throughput_gain};
 use consort_core::stats::mean;
-
-/// The study.
-pub(super) struct H3;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "H3",
-    title: "Throughput per thread, co-scheduled and alone",
-    source: SOURCE,
-    section: "evaluation, thread throughput",
-    original: "For programs that the fair schedulers put together: instructions per thread and time, \
-               co-scheduled, alone with as many threads, and alone with eight, over those of one \
-               thread.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 300,
-};
 
 /// Throughputs per thread over that of one thread alone.
 struct Threads {
@@ -44,24 +29,19 @@ struct Threads {
     gain: f64,
 }
 
-impl Study for H3 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = Grid::of(context)?;
-        let sharing = FAIR
-            .into_iter()
-            .filter(|&entrant| !grid.sharing(entrant).is_empty());
-        let figures = sharing.map(|entrant| figure(&grid, entrant));
-        Ok(StudyOutput {
-            tables: vec![headline(&grid)?, table(&grid)?],
-            figures: figures.collect::<Result<_, _>>()?,
-            notes: notes(&grid),
-            runs: grid.runs(),
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let grid = Grid::of(context)?;
+    let sharing = FAIR
+        .into_iter()
+        .filter(|&entrant| !grid.sharing(entrant).is_empty());
+    let figures = sharing.map(|entrant| figure(&grid, entrant));
+    Ok(StudyOutput {
+        tables: vec![headline(&grid)?, table(&grid)?],
+        figures: figures.collect::<Result<_, _>>()?,
+        notes: notes(&grid),
+        runs: grid.runs(),
+    })
 }
 
 /// A program's threads in a run, if it shares its slot.

@@ -14,53 +14,33 @@ use super::coscheduling::entrants::{
 };
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::Grid;
+use super::coscheduling::notes;
 use super::coscheduling::views::{Over, local_speedup, name};
 use super::coscheduling::whole::Whole;
-use super::coscheduling::{DIFFERS, SEED, SOURCE, notes};
 use crate::context::Context;
 use crate::report::{Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 
-/// The study.
-pub(super) struct H4;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "H4",
-    title: "Speedup of co-schedules over the gang",
-    source: SOURCE,
-    section: "evaluation, speedups",
-    original: "Speedup over a gang in which each program has all eight cores in turn, for programs \
-               that are co-scheduled and for the whole suite, under fair-mis, fair-com, greedy, \
-               pdpa and an exhaustive search.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 400,
-};
-
-impl Study for H4 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = Grid::of(context)?;
-        let whole = Whole::make(&grid, context)?;
-        let mut all = vec![summary(&grid), held_against_oracle(&grid)];
-        all.extend([whole_note(&whole), readings_note(&grid)]);
-        all.extend(notes::below_one(&grid));
-        Ok(StudyOutput {
-            tables: vec![
-                headline(&grid)?,
-                policies(&grid)?,
-                whole_runs(&whole)?,
-                programs(&grid)?,
-                readings(&grid)?,
-            ],
-            figures: vec![means(&grid)?, by_program(&grid)?],
-            notes: all,
-            runs: grid.runs(),
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let grid = Grid::of(context)?;
+    let whole = Whole::make(&grid, context)?;
+    let mut all = vec![summary(&grid), held_against_oracle(&grid)];
+    all.extend([whole_note(&whole), readings_note(&grid)]);
+    all.extend(notes::below_one(&grid));
+    Ok(StudyOutput {
+        tables: vec![
+            headline(&grid)?,
+            policies(&grid)?,
+            whole_runs(&whole)?,
+            programs(&grid)?,
+            readings(&grid)?,
+        ],
+        figures: vec![means(&grid)?, by_program(&grid)?],
+        notes: all,
+        runs: grid.runs(),
+    })
 }
 
 fn over(grid: &Grid, entrant: usize, over: Over) -> Cell {

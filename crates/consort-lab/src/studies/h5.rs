@@ -8,41 +8,21 @@ use super::coscheduling::entrants::{ENTRANTS, GANG, MAIN, SOURCES};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::{Over, power_per_thread};
-use super::coscheduling::{DIFFERS, SEED, SOURCE};
-use super::symbiosis::cells::bar;
 use crate::context::Context;
 use crate::report::{BarSeries, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::bar;
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 
-/// The study.
-pub(super) struct H5;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "H5",
-    title: "Power per thread",
-    source: SOURCE,
-    section: "evaluation, power",
-    original: "Power of the whole system, measured at the wall, per thread: co-scheduled programs \
-               against the gang.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 300,
-};
-
-impl Study for H5 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = Grid::of(context)?;
-        Ok(StudyOutput {
-            tables: vec![headline(&grid)?, programs(&grid)?, means(&grid)?],
-            figures: vec![figure(&grid)?],
-            notes: notes(&grid),
-            runs: grid.runs(),
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let grid = Grid::of(context)?;
+    Ok(StudyOutput {
+        tables: vec![headline(&grid)?, programs(&grid)?, means(&grid)?],
+        figures: vec![figure(&grid)?],
+        notes: notes(&grid),
+        runs: grid.runs(),
+    })
 }
 
 /// Over the gang's, where the program has every core.

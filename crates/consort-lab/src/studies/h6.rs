@@ -10,54 +10,34 @@ use super::coscheduling::entrants::{BOUND, ENTRANTS, MAIN, SOURCES};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{Over, Value, energy, energy_delay, name};
-use super::coscheduling::{DIFFERS, SEED, SOURCE};
 use crate::context::Context;
 use crate::report::{Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::Interval;
 
-/// The study.
-pub(super) struct H6;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "H6",
-    title: "Reduction of energy and energy-delay over the gang",
-    source: SOURCE,
-    section: "evaluation, energy",
-    original: "Energy and energy-delay of co-scheduled programs and of the whole suite, less than those \
-               of the gang by how much.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 300,
-};
-
-impl Study for H6 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let grid = Grid::of(context)?;
-        let charts = [
-            (
-                "energy",
-                "Reduction of energy over the gang",
-                energy as Value,
-            ),
-            (
-                "energy-delay",
-                "Reduction of energy-delay over the gang",
-                energy_delay,
-            ),
-        ];
-        let figures = charts.map(|(key, title, value)| figure(&grid, key, title, value));
-        Ok(StudyOutput {
-            tables: vec![headline(&grid)?, reduction(&grid)?, programs(&grid)?],
-            figures: figures.into_iter().collect::<Result<_, _>>()?,
-            notes: notes(&grid),
-            runs: grid.runs(),
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let grid = Grid::of(context)?;
+    let charts = [
+        (
+            "energy",
+            "Reduction of energy over the gang",
+            energy as Value,
+        ),
+        (
+            "energy-delay",
+            "Reduction of energy-delay over the gang",
+            energy_delay,
+        ),
+    ];
+    let figures = charts.map(|(key, title, value)| figure(&grid, key, title, value));
+    Ok(StudyOutput {
+        tables: vec![headline(&grid)?, reduction(&grid)?, programs(&grid)?],
+        figures: figures.into_iter().collect::<Result<_, _>>()?,
+        notes: notes(&grid),
+        runs: grid.runs(),
+    })
 }
 
 /// What is reduced, in the source's words.

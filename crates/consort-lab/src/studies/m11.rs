@@ -5,52 +5,30 @@
 
 use super::mapping::plan::{LITTLE_SHARING, PROGRAMS};
 use super::mapping::sweep::Runs;
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
-use super::symbiosis::cells::interval;
+use super::mapping::{notes, sweep};
 use crate::context::Context;
+use crate::frame::interval;
 use crate::report::{
     Axis, Cell, Column, Figure, Headline, Plot, Point, PointSeries, Scatter, Table,
 };
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{self, memory_correlation};
 use consort_core::stats::mean;
 
-/// The study.
-pub(super) struct M11;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M11",
-    title: "L2MP against executed cycles",
-    source: SOURCE,
-    section: "performance analysis: L2 cache, prefetchers and memory path as one resource",
-    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Correlation of L2MP with executed cycles for each program.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M11 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let seeds = runs.by_seed();
-        let found = correlations(&seeds);
-        let mut told = vec![sentence(&found)];
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![headline(&found)?, table(&found, &runs)?],
-            figures: figures(&runs.table(), runs.seeds)?,
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let seeds = runs.by_seed();
+    let found = correlations(&seeds);
+    let mut told = vec![sentence(&found)];
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![headline(&found)?, table(&found, &runs)?],
+        figures: figures(&runs.table(), runs.seeds)?,
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 /// Each program's correlation, seed by seed.
@@ -145,12 +123,3 @@ fn sentence(found: &Found) -> String {
         all.join(", ")
     )
 }
-
-const MECHANISM: [&str; 1] = [
-    "L2MP goes with executed cycles where misses and their latency are what varies: canneal, \
-     facesim and x264. For streamcluster, bodytrack and vips it is weak, although \
-     streamcluster misses most of all: their cycles vary with switches and refills as well, \
-     which depend on how often their threads sleep and wake, and are cycles outside the \
-     memory path. Programs with next to no misses have an L2MP near 0, which varies with the \
-     co-runner and moves nothing or goes with other causes of the same co-runner.",
-];

@@ -8,63 +8,41 @@
 //! `os-best`; column `cells`. Figure `slower`.
 
 use super::mapping::plan::PROGRAMS;
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
+use super::mapping::{notes, sweep};
 use crate::context::Context;
 use crate::mapping::OS;
 use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Importance, Pair, Resource, Thresholds, importance};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The study.
-pub(super) struct M13;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M13",
-    title: "The most important resources of each program beside each co-runner",
-    source: SOURCE,
-    section: "Table V",
-    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. For each program and co-runner the resources that decide most between the best mapping and OS, with L2, prefetchers and memory path as one (LM); a cell may name more than one.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M13 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let thresholds = Thresholds::default();
-        let matrix = Matrix {
-            found: importance(&runs.table(), OS, &thresholds),
-            by_seed: runs
-                .by_seed()
-                .iter()
-                .map(|table| importance(table, OS, &thresholds))
-                .collect(),
-        };
-        let mut told = vec![matrix.sentence()];
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![
-                matrix.headline()?,
-                matrix.table()?,
-                matrix.hardware()?,
-                matrix.shares()?,
-                matrix.counts_table()?,
-            ],
-            figures: vec![matrix.figure(runs.seeds)?],
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let thresholds = Thresholds::default();
+    let matrix = Matrix {
+        found: importance(&runs.table(), OS, &thresholds),
+        by_seed: runs
+            .by_seed()
+            .iter()
+            .map(|table| importance(table, OS, &thresholds))
+            .collect(),
+    };
+    let mut told = vec![matrix.sentence()];
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![
+            matrix.headline()?,
+            matrix.table()?,
+            matrix.hardware()?,
+            matrix.shares()?,
+            matrix.counts_table()?,
+        ],
+        figures: vec![matrix.figure(runs.seeds)?],
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 type Found = BTreeMap<Pair, Importance>;
@@ -255,14 +233,3 @@ impl Matrix {
         )
     }
 }
-
-const MECHANISM: [&str; 1] = [
-    "In more than half of the cells os is the program's own best mapping: it gives the program cores \
-     that its co-runner leaves idle. Of resources, memory and cores alone are named. streamcluster is slower \
-     under os beside everybody: its lines queue for the bus behind those of strangers and of \
-     siblings that os has put on different prefetchers, and beside programs that sleep as well \
-     it has less of the cores. Nothing is named where os is slower by switches and refills after \
-     moves, which are cycles of no resource: bodytrack and vips. Those of the L1D after a \
-     stranger's turn are among them. The best \
-     mapping of a program need not be that of its co-runner; M14 answers for pairs.",
-];

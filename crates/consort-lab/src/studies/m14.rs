@@ -14,51 +14,29 @@ use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
 use super::mapping::subset::{BANDWIDTH_MB_S, SWITCHES_PER_S};
 use super::mapping::sweep::Runs;
 use super::mapping::views::{Draft, bars};
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
+use super::mapping::{notes, sweep};
 use super::symbiosis::cells::known;
 use crate::context::Context;
 use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 
-/// The study.
-pub(super) struct M14;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M14",
-    title: "Best mapping and gain over os, by memory resources alone and by all",
-    source: SOURCE,
-    section: "evaluation of the guidelines",
-    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. The best mapping of every pair and its gain over the operating system, for all pairs and for those that are memory- or synchronisation-intensive, and what considering memory resources alone gives instead of all resources.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M14 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let mut told = notes_of(&runs);
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![
-                headline(&runs)?,
-                summary(&runs)?,
-                pairs_table(&runs)?,
-                programs_table(&runs)?,
-            ],
-            figures: vec![gains_figure(&runs)?, choosers_figure(&runs)?],
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let mut told = notes_of(&runs);
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![
+            headline(&runs)?,
+            summary(&runs)?,
+            pairs_table(&runs)?,
+            programs_table(&runs)?,
+        ],
+        figures: vec![gains_figure(&runs)?, choosers_figure(&runs)?],
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 /// The mappings that are held.
@@ -245,20 +223,3 @@ fn notes_of(runs: &Runs) -> Vec<String> {
         ),
     ]
 }
-
-const MECHANISM: [&str; 3] = [
-    "iso wins where a program sleeps and wakes often, as streamcluster, vips and bodytrack \
-     beside these do: held threads keep their caches, siblings give the core to each other at \
-     each barrier, and strangers' data stays out of their L2. os is best where a co-runner \
-     can use the cores that serial sections, barriers and input and output leave idle, most \
-     clearly bodytrack beside programs that always run: iso and int forbid that. spr wins no \
-     pair: turns between programs make siblings wait, and the threads of a program with much \
-     bandwidth run all at once. Losses against os are in the table as gains are.",
-    "Choosing by L2MP alone nearly always takes iso, which keeps strangers out of an L2. That \
-     is right where memory decides, so that on the intensive pairs it costs next to nothing; on the \
-     others it forgoes os, which is better by utilisation, of which L2MP knows nothing. \
-     Fewest executed cycles has the same fault. With utilisation, which is all resources, the \
-     choice is nearly always that of the best mapping, as Exec_Time = Exec_Cycles/(Cores · \
-     Utilisation · Frequency) says it should be.",
-    notes::TURNS,
-];

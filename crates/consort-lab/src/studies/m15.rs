@@ -12,72 +12,35 @@ use super::mapping::gains::gain_cell;
 use super::mapping::plan::{ALONE_S, LINUX, Pair, SEEDS};
 use super::mapping::sweep::{Field, Runs};
 use super::mapping::views::{Draft, bars};
-use super::mapping::{SEED, SOURCE, failed, notes, sweep};
-use super::symbiosis::cells::ratios;
+use super::mapping::{failed, notes, sweep};
 use crate::context::Context;
 use crate::experiment::Repeated;
+use crate::frame::ratios;
 use crate::mapping::{Held, OS};
 use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::geometric_mean;
 use libm::exp;
-
-/// The study.
-pub(super) struct M15;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M15",
-    title: "holistic online against the best static mapping",
-    source: SOURCE,
-    section: "guidelines",
-    original: "Guidelines for choosing a mapping from the characteristics of the programs; the \
-               source does not run them online.",
-    differs: "The policy holistic applies the guidelines online, from counters, and tries what they \
-              cannot tell; what that costs is in the result. Machine, programs, pairs, work and \
-              seeds are those of M14, and so are the runs under os and static mappings. The best \
-              static mapping of a seed is the one that is best on the other seeds, where there are \
-              others.",
-    default_seed: SEED,
-    full_seconds_hint: 160,
-};
 
 /// The policy.
 const HOLISTIC: &str = "holistic";
 /// From when on a difference counts.
 const COUNTS: f64 = 0.05;
 
-impl Study for M15 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let online = Online::new(context, &runs)?;
-        let mut told = vec![online.sentence()];
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![online.headline()?, online.summary()?, online.pairs()?],
-            figures: vec![online.figure()?],
-            notes: told,
-            runs: online.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let online = Online::new(context, &runs)?;
+    let mut told = vec![online.sentence()];
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![online.headline()?, online.summary()?, online.pairs()?],
+        figures: vec![online.figure()?],
+        notes: told,
+        runs: online.seeds,
+    })
 }
-
-const MECHANISM: [&str; 2] = [
-    "What holistic lacks against the best static mapping is above all what it pays for \
-     finding it: it starts from nothing with each pair and tries the candidates in turn, the \
-     bad ones as well, in a run that lasts a few seconds. Trials are bounded in time, so that \
-     the gap shrinks as the work grows. It is widest where the mappings are furthest apart. \
-     Where mappings differ by less than it can be sure of, it leaves everything to os, and is \
-     then as fast but for the trials.",
-    notes::TURNS,
-];
 
 /// A pair's gains over os, factors by seed.
 struct Row {

@@ -7,55 +7,33 @@
 //! Figure `moves`.
 
 use super::mapping::views::{Draft, bars};
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
-use super::symbiosis::cells::interval;
+use super::mapping::{notes, sweep};
 use crate::context::Context;
+use crate::frame::interval;
 use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Finding, KeyResource, Thresholds, key_resources};
 
-/// The study.
-pub(super) struct M6;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M6",
-    title: "Key resources: use varies across mappings and moves performance",
-    source: SOURCE,
-    section: "key resources: Table",
-    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Resources whose use varies across mappings and whose variation moves performance: directly where a counter gives stall cycles, else indirectly.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M6 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let thresholds = Thresholds::default();
-        let found = key_resources(&runs.table(), &thresholds);
-        let by_seed: Vec<Vec<KeyResource>> = runs
-            .by_seed()
-            .iter()
-            .map(|table| key_resources(table, &thresholds))
-            .collect();
-        let judged = Judged { found, by_seed };
-        let mut told = vec![judged.sentence(), notes::not_modelled()];
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![judged.headline()?, judged.table()?],
-            figures: vec![judged.figure()?],
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let thresholds = Thresholds::default();
+    let found = key_resources(&runs.table(), &thresholds);
+    let by_seed: Vec<Vec<KeyResource>> = runs
+        .by_seed()
+        .iter()
+        .map(|table| key_resources(table, &thresholds))
+        .collect();
+    let judged = Judged { found, by_seed };
+    let mut told = vec![judged.sentence(), notes::not_modelled()];
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![judged.headline()?, judged.table()?],
+        figures: vec![judged.figure()?],
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 /// All resources, over all seeds and by each.
@@ -190,16 +168,3 @@ impl Judged {
         )
     }
 }
-
-const MECHANISM: [&str; 1] = [
-    "The L2 and the memory path show most for x264, whose working set is about as large as \
-     its part of an L2: beside a program that fills it, it loses that part. Misses of the L1I do \
-     not vary and yet the cycles for them do, by about five percent: code that strangers push \
-     out of the L2 comes from memory. Those of the L1D vary with turns, and what they then cost \
-     is time of switches and no stall. Prefetchers have no stall cycles. They are judged by pairs \
-     of mappings in which they bring fewer lines and nothing else improves; these are few, \
-     since prefetched lines are a large part of what the memory path carries and improve it as \
-     well, which is why the source takes L2, prefetchers and memory path as one resource. Branch \
-     predictors vary where strangers take turns, and weigh little. The cores have no use but \
-     utilisation.",
-];

@@ -12,49 +12,28 @@ use super::mapping::measures::{LATENCY, Measure, PREFETCHED, TRANSACTIONS};
 use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
 use super::mapping::sweep::Runs;
 use super::mapping::views::{Draft, bars};
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
-use super::symbiosis::cells::{interval, known};
+use super::mapping::{notes, sweep};
+use super::symbiosis::cells::known;
 use crate::context::Context;
+use crate::frame::interval;
 use crate::report::{Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::Characteristics;
 use consort_core::stats::mean;
 
-/// The study.
-pub(super) struct M7;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M7",
-    title: "Prefetched lines, memory transactions, memory latency: least and most of each program",
-    source: SOURCE,
-    section: "key resources: prefetchers and memory path; Table III",
-    original: "Core 2 Quad Q9550, nine programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Least and most prefetched lines, memory transactions and memory latency of each program; prefetchers' effectiveness, excess and share from runs without them.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M7 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let figure = |measure: &Measure| extremes_figure(&runs, *measure);
-        let mut told = vec![sentence(&runs)];
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![headline(&runs)?, ranges_table(&runs)?, alone_table(&runs)?],
-            figures: SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let figure = |measure: &Measure| extremes_figure(&runs, *measure);
+    let mut told = vec![sentence(&runs)];
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![headline(&runs)?, ranges_table(&runs)?, alone_table(&runs)?],
+        figures: SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 const SHOWN: [Measure; 3] = [PREFETCHED, TRANSACTIONS, LATENCY];
@@ -239,14 +218,3 @@ fn sentence(runs: &Runs) -> String {
         .collect();
     format!("Most by least memory latency: {}.", all.join(", "))
 }
-
-const MECHANISM: [&str; 1] = [
-    "Every program has its longest latency while streamcluster runs beside it, most where their \
-     data mixes in each L2 (int): the latency is queueing for the bus; streamcluster has its own \
-     beside facesim. Programs whose working set fits into an L2 when they are alone bring many \
-     times more lines where they share it, so that the range of the transactions is widest for \
-     those that make the fewest. More lines are prefetched where siblings are on different \
-     prefetchers, since what they bring in vain does not overlap then. Effectiveness and excess \
-     alone are about those of the source's Table III, from which the profiles have them: lines in \
-     all against lines in without prefetchers, those of code included.",
-];

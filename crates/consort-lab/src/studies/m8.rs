@@ -9,46 +9,24 @@ use super::mapping::pair::PairView;
 use super::mapping::plan::{MAPPINGS, Pair};
 use super::mapping::sweep::Runs;
 use super::mapping::views::{Draft, bars};
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
+use super::mapping::{notes, sweep};
 use crate::context::Context;
 use crate::mapping::OS;
 use crate::report::{Cell, Column, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 
-/// The study.
-pub(super) struct M8;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M8",
-    title: "canneal with fluidanimate: memory transactions by kind",
-    source: SOURCE,
-    section: "key resources: memory path",
-    original: "Core 2 Quad Q9550, canneal and fluidanimate with four threads each, together under the mappings OS, iso, int and spr, and each alone: memory transactions by kind.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M8 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![headline(&runs)?, table(&runs)?],
-            figures: vec![figure(&runs)?],
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![headline(&runs)?, table(&runs)?],
+        figures: vec![figure(&runs)?],
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 const PAIR: Pair = ["canneal", "fluidanimate"];
@@ -143,13 +121,3 @@ fn figure(runs: &Runs) -> Result<Figure, StudyError> {
         &series,
     )
 }
-
-const MECHANISM: [&str; 1] = [
-    "Both programs miss more than any part of an L2 could hold, so that neither their reads nor \
-     their write-backs change much with the mapping. Prefetched lines do: they are fewest where \
-     each program has an L2 (iso), where two siblings on one prefetcher bring once what is in \
-     vain, as they do alone, and most where siblings are apart (int). The bus has room for that, \
-     so that iso and int are about as fast as os. spr is slower by utilisation: both programs \
-     have serial sections, in which three of their threads wait, and a stranger that has the \
-     core of the fourth makes all of them wait.",
-];

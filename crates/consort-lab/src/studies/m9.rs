@@ -9,48 +9,26 @@ use super::mapping::pair::PairView;
 use super::mapping::plan::{MAPPINGS, Pair};
 use super::mapping::sweep::Runs;
 use super::mapping::views::Draft;
-use super::mapping::{DIFFERS, SEED, SOURCE, notes, sweep};
+use super::mapping::{notes, sweep};
 use crate::context::Context;
 use crate::report::{Axis, Cell, Figure, Headline, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 
-/// The study.
-pub(super) struct M9;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "M9",
-    title: "Utilisation breakdown of four pairs",
-    source: SOURCE,
-    section: "key resources: processor utilisation",
-    original: "Core 2 Quad Q9550, programs of PARSEC with four threads each, in pairs, under the mappings OS, iso, int and spr. Where the processors' time goes for four pairs. The four here are of unlike kinds: two programs with much bandwidth, much synchronisation beside bandwidth, input and output beside bandwidth, and two with input and output.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 130,
-};
-
-impl Study for M9 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        &MECHANISM
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
-        told.extend(notes::stopped(&runs));
-        Ok(StudyOutput {
-            tables: vec![headline(&runs)?, table(&runs)?],
-            figures: PAIRS
-                .iter()
-                .map(|pair| figure(&runs, *pair))
-                .collect::<Result<_, _>>()?,
-            notes: told,
-            runs: runs.seeds,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
+    told.extend(notes::stopped(&runs));
+    Ok(StudyOutput {
+        tables: vec![headline(&runs)?, table(&runs)?],
+        figures: PAIRS
+            .iter()
+            .map(|pair| figure(&runs, *pair))
+            .collect::<Result<_, _>>()?,
+        notes: told,
+        runs: runs.seeds,
+    })
 }
 
 const PAIRS: [Pair; 4] = [
@@ -117,14 +95,3 @@ fn figure(runs: &Runs, pair: Pair) -> Result<Figure, StudyError> {
 fn sentence(runs: &Runs, pair: Pair) -> String {
     format!("{}. {}", pair.join(" with "), view(runs, pair).sentence())
 }
-
-const MECHANISM: [&str; 2] = [
-    "Time asleep for siblings has two causes: barriers and serial sections of the program \
-     itself, which are there under every mapping, and siblings that wait for a core while a \
-     stranger has it. The second shows as more sleep under spr. Waiting for a core is what \
-     siblings do under iso and int, where they take turns. Switches and refills are most \
-     under os, which moves threads whenever they wake to a core that is idle at that moment, \
-     into caches that do not have their data; held threads stay. Input and output is blocked \
-     time that needs no core; it is the same amount of work under all mappings.",
-    notes::TURNS,
-];

@@ -1,22 +1,8 @@
-//! The studies, one per file.
+//! The studies: `studies/NAME.toml` each, and the analysis that some of them need.
 //!
-//! To add one: a file here that implements [`crate::Study`], and a line in
-//! [`REGISTRY`].
+//! To add one: a file there and its name in [`FILES`]. Analysis is a function here, which files
+//! name; see [`ANALYSES`].
 
-mod a1;
-mod a10;
-mod a11;
-mod a12;
-mod a13;
-mod a14;
-mod a2;
-mod a3;
-mod a4;
-mod a5;
-mod a6;
-mod a7;
-mod a8;
-mod a9;
 mod alone;
 pub(crate) mod asymmetry;
 mod coscheduling;
@@ -48,8 +34,6 @@ mod optimality;
 mod s1;
 mod s2;
 mod s3;
-mod s4;
-mod s5;
 mod s6;
 mod s7;
 mod s8;
@@ -57,11 +41,6 @@ mod sensitivity;
 mod symbiosis;
 mod umbrella;
 mod w1;
-mod w2;
-mod w3;
-mod w4;
-mod w5;
-mod w6;
 mod x1;
 mod x3;
 mod x5;
@@ -69,62 +48,120 @@ mod x5;
 pub use asymmetry::ideal::IdealRoundRobin;
 
 use crate::registry::Registry;
+use crate::simulate::{ExperimentSpec, Presets};
+use crate::study::{Analyses, FileStudy, Study};
+use consort_sim::describe::DescribeError;
+use std::sync::Arc;
 
-/// Every study, in the order of the list.
-pub const REGISTRY: Registry<'static> = Registry::new(&[
-    &w1::W1,
-    &w2::W2,
-    &w3::W3,
-    &w4::W4,
-    &w5::W5,
-    &w6::W6,
-    &s1::S1,
-    &s2::S2,
-    &s3::S3,
-    &s4::S4,
-    &s5::S5,
-    &s6::S6,
-    &s7::S7,
-    &s8::S8,
-    &a1::A1,
-    &a2::A2,
-    &a3::A3,
-    &a4::A4,
-    &a5::A5,
-    &a6::A6,
-    &a7::A7,
-    &a8::A8,
-    &a9::A9,
-    &a10::A10,
-    &a11::A11,
-    &a12::A12,
-    &a13::A13,
-    &a14::A14,
-    &h1::H1,
-    &h2::H2,
-    &h3::H3,
-    &h4::H4,
-    &h5::H5,
-    &h6::H6,
-    &m1::M1,
-    &m2::M2,
-    &m3::M3,
-    &m4::M4,
-    &m5::M5,
-    &m6::M6,
-    &m7::M7,
-    &m8::M8,
-    &m9::M9,
-    &m10::M10,
-    &m11::M11,
-    &m12::M12,
-    &m13::M13,
-    &m14::M14,
-    &m15::M15,
-    &x1::X1,
-    &x3::X3,
-    &x5::X5,
-]);
+macro_rules! files {
+    ($folder:literal: $($name:literal),* $(,)?) => {
+        &[$((
+            concat!($name, ".toml"),
+            include_str!(concat!("../../studies/", $folder, $name, ".toml")),
+        )),*]
+    };
+}
+
+/// The files of the studies, in the order of the list.
+const FILES: &[(&str, &str)] = files![
+    "": "w1", "w2", "w3", "w4", "w5", "w6", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", "h1", "h2", "h3", "h4", "h5", "h6", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12", "m13", "m14", "m15", "x1", "x3", "x5",
+];
+
+/// Experiments on which several studies stand.
+const EXPERIMENTS: &[(&str, &str)] = files![
+    "experiments/": "acmp-mixes-of-2", "acmp-mixes-of-4", "acmp-spec", "acmp-splash", "symbiosis",
+];
+
+/// Analysis by the names that study files have for it.
+pub(crate) const ANALYSES: Analyses = Analyses {
+    experiments: &[
+        ("closed-form", asymmetry::closed_form),
+        ("cores-alone", asymmetry::cores_alone),
+        ("programs-alone", asymmetry::programs_alone),
+        ("exchanges-with-small", asymmetry::with_small),
+        ("exchanges-with-large", asymmetry::with_large),
+        ("exchanges-of-working-sets", asymmetry::of_working_sets),
+        ("ideal-at-ratios", asymmetry::at_ratios),
+        ("ideal-beside-hrrs", asymmetry::beside_hrrs),
+        ("counted-places", alone::of_places),
+        ("counted-programs", alone::of_programs),
+        ("occupancy-equal", occupancy::equal),
+        ("occupancy-lengths", occupancy::lengths),
+        ("occupancy-once", occupancy::once),
+        ("symbiosis-near", symbiosis::near),
+        ("symbiosis-even", symbiosis::even),
+    ],
+    tables: &[
+        ("limits-of-decisions", s6::limits),
+        ("readings-of-tcs", asymmetry::readings),
+        ("time-alone", symbiosis::time_alone),
+    ],
+    notes: &[
+        ("readings-of-tcs", asymmetry::verdict),
+        ("changes-of-cycles", symbiosis::changes),
+        ("limits-of-decisions", s6::note),
+        ("occupancy", occupancy::notes),
+        ("saved-cycles", asymmetry::saved),
+        ("sharing-of-cores", w1::sharing),
+    ],
+    studies: &[
+        ("s1", s1::run),
+        ("s2", s2::run),
+        ("s3", s3::run),
+        ("s7", s7::run),
+        ("s8", s8::run),
+        ("h1", h1::run),
+        ("h2", h2::run),
+        ("h3", h3::run),
+        ("h4", h4::run),
+        ("h5", h5::run),
+        ("h6", h6::run),
+        ("m1", |context, file| m1::M1.run(context, file)),
+        ("m2", |context, file| m2::M2.run(context, file)),
+        ("m3", |context, file| m3::M3.run(context, file)),
+        ("m4", |context, file| m4::M4.run(context, file)),
+        ("m5", |context, file| m5::M5.run(context, file)),
+        ("m6", m6::run),
+        ("m7", m7::run),
+        ("m8", m8::run),
+        ("m9", m9::run),
+        ("m10", |context, file| m10::M10.run(context, file)),
+        ("m11", m11::run),
+        ("m12", |context, file| m12::M12.run(context, file)),
+        ("m13", m13::run),
+        ("m14", m14::run),
+        ("m15", m15::run),
+        ("x1", x1::run),
+        ("x3", x3::run),
+        ("x5", x5::run),
+    ],
+};
+
+/// The shared experiment of that name.
+pub(crate) fn experiment(name: &str) -> Option<ExperimentSpec> {
+    let file = format!("{name}.toml");
+    let found = EXPERIMENTS.iter().find(|(known, _)| *known == file);
+    found.and_then(|(_, text)| toml::from_str(text).ok())
+}
+
+/// Names of the shared experiments.
+pub(crate) fn experiment_names() -> impl Iterator<Item = &'static str> + Clone {
+    let names = EXPERIMENTS.iter();
+    names.filter_map(|(name, _)| name.strip_suffix(".toml"))
+}
+
+/// Every study that comes with Consort, in the order of the list.
+///
+/// # Errors
+/// None: a test reads every file.
+pub fn registry() -> Result<Registry, DescribeError> {
+    let study = |(name, text): &(&str, &str)| {
+        let study = FileStudy::built_in(name, text, Arc::new(Presets))?;
+        Ok(Arc::new(study) as Arc<dyn Study>)
+    };
+    let studies: Result<Vec<_>, DescribeError> = FILES.iter().map(study).collect();
+    studies.map(Registry::new)
+}
 
 #[cfg(test)]
 mod tests {
@@ -132,8 +169,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What must hold for ids: they are typed by people and become file names.
-    fn are_usable(registry: Registry<'_>) -> bool {
-        let ids: Vec<&str> = registry.list().map(|info| info.id).collect();
+    fn are_usable(registry: &Registry) -> bool {
+        let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
         let lower: BTreeSet<String> = ids.iter().map(|id| id.to_lowercase()).collect();
         let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         lower.len() == ids.len() && ids.iter().all(|id| plain(id) && *id != "all")
@@ -142,9 +179,30 @@ mod tests {
     #[test]
     fn ids_are_unique_and_plain() {
         use crate::testing::Sums;
-        assert!(are_usable(REGISTRY));
-        let (one, same, all) = (Sums::named("A1"), Sums::named("a1"), Sums::named("all"));
-        assert!(!are_usable(Registry::new(&[&one, &same])));
-        assert!(!are_usable(Registry::new(&[&all])));
+        let sums = |ids: &[&str]| {
+            let studies = ids
+                .iter()
+                .map(|id| Arc::new(Sums::named(id)) as Arc<dyn Study>);
+            Registry::new(studies.collect())
+        };
+        assert!(are_usable(&registry().unwrap()));
+        assert!(!are_usable(&sums(&["A1", "a1"])));
+        assert!(!are_usable(&sums(&["all"])));
+    }
+
+    #[test]
+    fn every_file_is_right_down_to_machines_and_suites() {
+        for (name, text) in FILES {
+            FileStudy::parse(name, text, Arc::new(Presets)).unwrap();
+        }
+        assert!(experiment_names().all(|name| experiment(name).is_some()));
+    }
+
+    #[test]
+    fn every_analysis_of_a_study_has_its_file() {
+        let registry = registry().unwrap();
+        for (name, _) in ANALYSES.studies {
+            assert!(registry.find(name).is_ok(), "{name}");
+        }
     }
 }

@@ -7,35 +7,13 @@
 //! and by causes, for example `PM_CMPLU_STALL`; columns `alpha` to `r2`. Figures `parameters`,
 //! `causes`, `published`.
 
+use super::symbiosis::failed;
 use super::symbiosis::training::{Lesson, lesson, lesson_by_cause};
-use super::symbiosis::{SEED, SOURCE, failed};
 use crate::context::Context;
 use crate::report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::model::{Level, Model, Parameters, embedded};
-
-/// The study.
-pub(super) struct S1;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "S1",
-    title: "Parameters of the interference model of a POWER8 core",
-    source: SOURCE,
-    section: "table 1",
-    original: "Fits for every component of the cycle stack, by linear regression over training runs \
-               of programs alone and in pairs on one core in SMT2, how it grows beside a co-runner: \
-               alpha + beta c + gamma s + delta c s; prints four components.",
-    differs: DIFFERS,
-    default_seed: SEED,
-    full_seconds_hint: 5,
-};
-
-const DIFFERS: &str = "The machine, its programs and its counters (0.5 percent read noise) are \
-    simulated. All 29 programs of SPEC CPU2006 train the model: each alone in 2 slots and all 435 \
-    pairs, those of a program with itself included, 10 s each in quanta of 100 ms (8 programs and 3 s \
-    at the quick scale). Once the stack is the top level of the chip's, five events in turns of four \
-    counters, and once it is split by causes, all counted in one run. Of the time in which a thread \
-    waits for operations, each kind has as much as it has of the latency of all.";
 
 /// The published parameters, which come with the program.
 const PUBLISHED: &str = "power8-paper";
@@ -48,34 +26,29 @@ const COUNTERPARTS: [(&str, &str); 4] = [
     ("data cache miss", "PM_CMPLU_STALL_DCACHE_MISS"),
 ];
 
-impl Study for S1 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let (top, causes) = (lesson(context)?, lesson_by_cause(context)?);
-        let (ours, by_cause, theirs) = (ours(&top), ours(&causes), published()?);
-        let fitted_title = "Fitted on the simulated machine, top level of the stack";
-        let causes_title = "Fitted on the simulated machine, stack by causes";
-        let published_title = "As published";
-        Ok(StudyOutput {
-            tables: vec![
-                headline(&causes)?,
-                counterparts(&causes)?,
-                table("published", published_title, &theirs)?,
-                fitted_table("parameters", &top, fitted_title)?,
-                fitted_table("causes", &causes, causes_title)?,
-            ],
-            figures: vec![
-                figure("parameters", fitted_title, 1, &ours)?,
-                figure("causes", causes_title, 1, &by_cause)?,
-                figure("published", published_title, 0, &theirs)?,
-            ],
-            notes: notes(&top, &causes),
-            runs: 1,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let (top, causes) = (lesson(context)?, lesson_by_cause(context)?);
+    let (ours, by_cause, theirs) = (ours(&top), ours(&causes), published()?);
+    let fitted_title = "Fitted on the simulated machine, top level of the stack";
+    let causes_title = "Fitted on the simulated machine, stack by causes";
+    let published_title = "As published";
+    Ok(StudyOutput {
+        tables: vec![
+            headline(&causes)?,
+            counterparts(&causes)?,
+            table("published", published_title, &theirs)?,
+            fitted_table("parameters", &top, fitted_title)?,
+            fitted_table("causes", &causes, causes_title)?,
+        ],
+        figures: vec![
+            figure("parameters", fitted_title, 1, &ours)?,
+            figure("causes", causes_title, 1, &by_cause)?,
+            figure("published", published_title, 0, &theirs)?,
+        ],
+        notes: notes(&top, &causes),
+        runs: 1,
+    })
 }
 
 /// What the fit gave for an event: its parameters and R².

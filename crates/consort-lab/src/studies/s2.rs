@@ -9,46 +9,26 @@
 
 use super::symbiosis::errors::{self, FORWARD};
 use super::symbiosis::training::{Lesson, lesson};
-use super::symbiosis::{DIFFERS_MODEL, SEED, SOURCE};
 use crate::context::Context;
 use crate::report::{Column, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use crate::train::Row;
 use std::collections::BTreeMap;
 
-/// The study.
-pub(super) struct S2;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "S2",
-    title: "Errors of predicted slowdowns",
-    source: SOURCE,
-    section: "accuracy of the forward model (section number not checked)",
-    original: "Histogram of the errors of slowdowns that the model predicts from stacks alone, over \
-               quanta of pairs on one core in SMT2.",
-    differs: DIFFERS_MODEL,
-    default_seed: SEED,
-    full_seconds_hint: 5,
-};
-
-impl Study for S2 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let lesson = lesson(context)?;
-        let programs = programs(&lesson);
-        let mut tables = vec![errors::headline(&lesson, &FORWARD, "forward model")?];
-        tables.extend(errors::tables(&lesson, &FORWARD)?);
-        tables.push(table(&programs)?);
-        Ok(StudyOutput {
-            tables,
-            figures: vec![errors::figure(&lesson, &FORWARD)?],
-            notes: vec![errors::note(&lesson, &FORWARD), worst(&programs)],
-            runs: 1,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let lesson = lesson(context)?;
+    let programs = programs(&lesson);
+    let mut tables = vec![errors::headline(&lesson, &FORWARD, "forward model")?];
+    tables.extend(errors::tables(&lesson, &FORWARD)?);
+    tables.push(table(&programs)?);
+    Ok(StudyOutput {
+        tables,
+        figures: vec![errors::figure(&lesson, &FORWARD)?],
+        notes: vec![errors::note(&lesson, &FORWARD), worst(&programs)],
+        runs: 1,
+    })
 }
 
 /// One program's rows.

@@ -6,55 +6,36 @@
 //! Figure `histogram`.
 
 use super::symbiosis::errors::{self, INVERSE};
+use super::symbiosis::failed;
 use super::symbiosis::training::{Lesson, lesson};
-use super::symbiosis::{DIFFERS_MODEL, SEED, SOURCE, failed};
 use crate::context::Context;
 use crate::report::{Column, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use crate::train::{Errors, Row};
 use std::collections::BTreeMap;
-
-/// The study.
-pub(super) struct S3;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "S3",
-    title: "Errors of stacks alone that are estimated from stacks together",
-    source: SOURCE,
-    section: "section 3, accuracy of the inverse model",
-    original: "Histogram of the errors of cycle stacks alone that the inverse model estimates from \
-               stacks of pairs on one core in SMT2.",
-    differs: DIFFERS_MODEL,
-    default_seed: SEED,
-    full_seconds_hint: 5,
-};
 
 /// What differences of counts leave of a component that does not occur, percent.
 const ROUNDING: f64 = 1e-9;
 
-impl Study for S3 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let lesson = lesson(context)?;
-        let components = components(&lesson)?;
-        let mut tables = vec![errors::headline(&lesson, &INVERSE, "inverse model")?];
-        tables.extend(errors::tables(&lesson, &INVERSE)?);
-        tables.push(components_table(&lesson, &components)?);
-        tables.push(guesses(&lesson)?);
-        let notes = vec![
-            errors::note(&lesson, &INVERSE),
-            mechanism(&lesson, &components),
-        ];
-        Ok(StudyOutput {
-            tables,
-            figures: vec![errors::figure(&lesson, &INVERSE)?],
-            notes,
-            runs: 1,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let lesson = lesson(context)?;
+    let components = components(&lesson)?;
+    let mut tables = vec![errors::headline(&lesson, &INVERSE, "inverse model")?];
+    tables.extend(errors::tables(&lesson, &INVERSE)?);
+    tables.push(components_table(&lesson, &components)?);
+    tables.push(guesses(&lesson)?);
+    let notes = vec![
+        errors::note(&lesson, &INVERSE),
+        mechanism(&lesson, &components),
+    ];
+    Ok(StudyOutput {
+        tables,
+        figures: vec![errors::figure(&lesson, &INVERSE)?],
+        notes,
+        runs: 1,
+    })
 }
 
 /// Sums over all rows, in shares of the cycles alone.

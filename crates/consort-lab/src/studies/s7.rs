@@ -9,35 +9,14 @@
 //! the programs, columns `beside-NUMBER` in the order of the rows. Figures `stable`, `changing`.
 
 use super::symbiosis::beside::Beside;
-use super::symbiosis::cells::interval;
 use super::symbiosis::mixes::Mix;
-use super::symbiosis::{NEAR_FIRST_HALF, Prepared, SEED, SOURCE, chip_with_memory, phases};
+use super::symbiosis::{NEAR_FIRST_HALF, Prepared, chip_with_memory, phases};
 use crate::context::Context;
+use crate::frame::interval;
 use crate::report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
-
-/// The study.
-pub(super) struct S7;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "S7",
-    title: "Who shares a core with whom under symbiotic scheduling",
-    source: SOURCE,
-    section: "co-schedules (section number not checked)",
-    original: "Two workloads of ten programs on five cores of a POWER8, one in which the same \
-               pairs share cores nearly all of the time and one in which they change: how often each \
-               pair did.",
-    differs: "The machine and the programs are simulated. The two are chosen among the fifteen \
-              drawn workloads on five cores (those of S4) by what their programs do alone, not by \
-              what came out: the one whose programs' instructions per cycle vary least over time \
-              alone, and the one whose vary most (mean over programs of standard deviation over \
-              mean). A program's work takes 120 s alone (10 s at the quick scale, 4 workloads to \
-              choose from). Memory is near the first half of the cores, as for S4; symbiotic pairs \
-              over the whole chip, as the source's scheduler does. Maps are those of the first run; the summary is over all.",
-    default_seed: SEED,
-    full_seconds_hint: 30,
-};
 
 const CORES: usize = 5;
 const POLICY: &str = "symbiotic";
@@ -67,36 +46,31 @@ struct Watched {
     runs: Vec<Vec<Vec<f64>>>,
 }
 
-impl Study for S7 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let extent = context.by_scale(QUICK, FULL);
+    let mixes = Mix::draw_all(context.seed(), CORES, extent.mixes);
+    let of_programs = phases::variations(CORES, extent.alone_s, context)?;
+    let of_mix = |mix| phases::of_mix(mix, &of_programs);
+    let variations: Vec<f64> = mixes.iter().map(of_mix).collect();
+    let chosen = choose(&variations);
+    let mut tables = vec![workloads(&mixes, &variations, chosen)?];
+    let watched = NAMES
+        .into_iter()
+        .zip(chosen)
+        .map(|(name, mix)| watch(name, &mixes[mix], &extent, context));
+    let watched: Vec<Watched> = watched.collect::<Result<_, _>>()?;
+    tables.insert(0, headline(&watched)?);
+    tables.push(summary(&watched)?);
+    for one in &watched {
+        tables.push(matrix(one)?);
     }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let extent = context.by_scale(QUICK, FULL);
-        let mixes = Mix::draw_all(context.seed(), CORES, extent.mixes);
-        let of_programs = phases::variations(CORES, extent.alone_s, context)?;
-        let of_mix = |mix| phases::of_mix(mix, &of_programs);
-        let variations: Vec<f64> = mixes.iter().map(of_mix).collect();
-        let chosen = choose(&variations);
-        let mut tables = vec![workloads(&mixes, &variations, chosen)?];
-        let watched = NAMES
-            .into_iter()
-            .zip(chosen)
-            .map(|(name, mix)| watch(name, &mixes[mix], &extent, context));
-        let watched: Vec<Watched> = watched.collect::<Result<_, _>>()?;
-        tables.insert(0, headline(&watched)?);
-        tables.push(summary(&watched)?);
-        for one in &watched {
-            tables.push(matrix(one)?);
-        }
-        Ok(StudyOutput {
-            tables,
-            figures: watched.iter().map(figure).collect::<Result<_, _>>()?,
-            notes: notes(&watched, chosen.map(|mix| variations[mix])),
-            runs: extent.runs,
-        })
-    }
+    Ok(StudyOutput {
+        tables,
+        figures: watched.iter().map(figure).collect::<Result<_, _>>()?,
+        notes: notes(&watched, chosen.map(|mix| variations[mix])),
+        runs: extent.runs,
+    })
 }
 
 const NAMES: [&str; 2] = ["stable", "changing"];

@@ -17,36 +17,13 @@ mod notes;
 use super::symbiosis::asymmetry::{
     Extent, FIRST_HALF, IN_NODE, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
-use super::symbiosis::cells::{bar, ratio};
-use super::symbiosis::{SEED, SOURCE, causes};
+use super::symbiosis::cells::ratio;
 use crate::context::Context;
 use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::bar;
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_sim::contention::Stack;
-
-/// The study.
-pub(super) struct S8;
-
-static INFO: StudyInfo = StudyInfo {
-    id: "S8",
-    title: "Cores that are not alike: memory-intensive programs on the faster half",
-    source: SOURCE,
-    section: "the asymmetry of its machine's cores (section number not checked)",
-    original: "The first five of the ten nominally equal cores of its POWER8 ran memory-intensive \
-               programs faster; as an experiment, the most memory-intensive programs were put there.",
-    differs: "The machine and the programs are simulated. That the first half of the cores is faster \
-              is made by memory on the first node alone, with the latencies and bandwidths that the \
-              machine has; beside it, memory evenly placed. first-half is the source's rule \
-              (symbiotic:core-asymmetry=first-half): by the share of its cycles that a thread waits \
-              for data, half of the threads are for the first half of the cores, and pairs are made \
-              inside each half. core-asymmetry (=true) is ours and learns which cores are faster. \
-              Workloads are drawn as for S4, five each on 6 and on 10 cores, 3 runs; a program's work \
-              takes 10 s alone near its memory (quick: two on 4 cores, 2 runs, 2 s). symbiotic and \
-              core-asymmetry pair over the whole chip; symbiotic-in-node and oracle leave threads on \
-              the node where they were first.",
-    default_seed: SEED,
-    full_seconds_hint: 700,
-};
 
 const QUICK: Extent = Extent {
     cores: &[4],
@@ -61,27 +38,22 @@ const FULL: Extent = Extent {
     alone_s: 10.0,
 };
 
-impl Study for S8 {
-    fn info(&self) -> &StudyInfo {
-        &INFO
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let trials = Trials::make(&context.by_scale(QUICK, FULL), context)?;
-        let learnt = learnt::cores(&trials)?;
-        Ok(StudyOutput {
-            tables: vec![
-                headline(&trials)?,
-                policies(&trials)?,
-                workloads(&trials)?,
-                learnt::table(&learnt)?,
-                programs(&trials)?,
-            ],
-            figures: vec![figure(&trials)?, learnt::figure(&learnt, trials.runs)?],
-            notes: notes::of(&trials, &learnt),
-            runs: trials.runs,
-        })
-    }
+/// Runs the study.
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+    let trials = Trials::make(&context.by_scale(QUICK, FULL), context)?;
+    let learnt = learnt::cores(&trials)?;
+    Ok(StudyOutput {
+        tables: vec![
+            headline(&trials)?,
+            policies(&trials)?,
+            workloads(&trials)?,
+            learnt::table(&learnt)?,
+            programs(&trials)?,
+        ],
+        figures: vec![figure(&trials)?, learnt::figure(&learnt, trials.runs)?],
+        notes: notes::of(&trials, &learnt),
+        runs: trials.runs,
+    })
 }
 
 /// What the rule gains on the machine with a faster half.
@@ -141,7 +113,7 @@ fn cells(trials: &Trials, machine: usize, group: &[usize], policy: usize) -> Vec
         of_linux(|o| o.makespan_s),
         mean(|t| t.outcome.stp),
         mean(|t| t.outcome.unfairness),
-        mean(|t| causes::cpi(&t.outcome)),
+        mean(|t| t.outcome.cpi()),
         mean(cpi_memory),
         mean(|t| 100.0 * t.outcome.away),
         mean(|t| t.outcome.migration_hz),

@@ -103,9 +103,10 @@ pub(super) fn suites() -> ArgValueCandidates {
 pub(super) fn study_ids() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let titled = |info: &consort_lab::StudyInfo| {
-            CompletionCandidate::new(info.id).help(Some(info.title.into()))
+            CompletionCandidate::new(&info.id).help(Some(info.title.clone().into()))
         };
-        let ids = studies::REGISTRY.list().map(titled);
+        let known = studies::registry();
+        let ids = known.iter().flat_map(|known| known.list().map(titled));
         both(plain(["list", "all"]), ids.collect())
     })
 }

@@ -4,9 +4,9 @@
 //! no cost, is time that the exchanges took. The other thread is a copy of the same program. Alone
 //! a thread would find the caches of either core as it left them.
 
-use super::chips::Kind;
-use super::failed;
 use crate::experiment::{Quiet, machine};
+use crate::simulate::chips::Kind;
+use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_core::Machine;
 use consort_sim::SimMachine;
@@ -16,7 +16,7 @@ use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
 /// The hardware's quantum, ns.
-pub(in crate::studies) const QUANTUM_NS: u64 = 1_000_000;
+pub(crate) const QUANTUM_NS: u64 = 1_000_000;
 /// Cycles to save and restore registers at an exchange (the source's section 4.2).
 const REGISTERS_CYCLES: f64 = 1000.0;
 /// More work than any run does.
@@ -149,9 +149,9 @@ impl Path {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chips::chip;
-    use super::super::programs::find;
     use super::*;
+    use crate::simulate::chips::chip;
+    use crate::simulate::programs::find;
 
     fn cost(name: &str, shared: bool) -> Cost {
         let chip = chip("acmp-2+6").unwrap();

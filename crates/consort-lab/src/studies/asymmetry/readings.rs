@@ -1,48 +1,59 @@
 //! The two readings of the long-term sum of tcs against each other.
 
-use super::compared::STP;
-use super::grid::Grid;
-use crate::report::{Cell, Column, Table};
-use crate::studies::symbiosis::cells::ratios;
-use crate::study::StudyError;
+use crate::frame::{Frame, Over, What, ratios};
+use crate::report::{Cell, Table};
+use crate::study::file::{CellSpec, TableSpec};
+use crate::study::{Frames, StudyError};
 
 /// The lowest long-term sum gets the large core, as in the source's worked example.
-pub(in crate::studies) const LAGGING: &str = "tcs:long-term=lagging";
+const LAGGING: &str = "tcs:long-term=lagging";
 /// The highest long-term sum gets it, as in the source's rule.
-pub(in crate::studies) const CRITICAL: &str = "tcs:long-term=critical";
+const CRITICAL: &str = "tcs:long-term=critical";
+/// The studies whose runs are compared.
+const STUDIES: [&str; 3] = ["A12", "A13", "A14"];
 
 /// Table `readings`: rows are the studies, and `all`; columns `lagging_over_critical` (geometric
 /// mean over workloads, intervals over workloads), `lagging_better` and `critical_better` (in how
-/// many workloads), `workloads`. And what comes of it.
-pub(in crate::studies) fn table(grids: &[(&str, &Grid)]) -> Result<(Table, String), StudyError> {
-    let columns = vec![
-        Column::plain("lagging_over_critical", "Speed, lagging over critical"),
-        Column::plain("lagging_better", "Workloads in which lagging is faster"),
-        Column::plain("critical_better", "Workloads in which critical is faster"),
-        Column::plain("workloads", "Workloads"),
-    ];
-    let title = "The two readings of the long-term sum of tcs";
-    let mut table = Table::new("readings", title, columns)?;
-    let mut all = Vec::new();
-    for (study, grid) in grids {
-        let of_study = over(grid);
-        table.push(study, cells(&of_study))?;
-        all.extend(of_study);
+/// many workloads), `workloads`.
+pub(in crate::studies) fn readings(spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
+    let columns = spec.columns.iter().map(CellSpec::column).collect();
+    let mut table = Table::new(&spec.key, &spec.title, columns)?;
+    for study in STUDIES {
+        table.push(study, cells(&over(frames, study)))?;
     }
-    let whole = cells(&all);
-    let verdict = verdict(&whole[0], all.len());
-    table.push("all", whole)?;
-    Ok((table, verdict))
+    table.push("all", cells(&all(frames)))?;
+    Ok(table)
 }
 
-/// Speed of lagging over critical in each workload: geometric means over runs.
-fn over(grid: &Grid) -> Vec<f64> {
-    let both = grid.policy(LAGGING).zip(grid.policy(CRITICAL));
-    let ratio = |case: usize| {
-        let (lagging, critical) = both?;
-        grid.ratio(case, lagging, critical, STP).value()
+/// What comes of the readings in all workloads.
+pub(in crate::studies) fn verdict(frames: &Frames) -> Vec<String> {
+    let all = all(frames);
+    vec![told(&cells(&all)[0], all.len())]
+}
+
+fn all(frames: &Frames) -> Vec<f64> {
+    STUDIES
+        .iter()
+        .flat_map(|study| over(frames, study))
+        .collect()
+}
+
+/// Speed of lagging over critical in each workload of a study: geometric means over runs.
+fn over(frames: &Frames, study: &str) -> Vec<f64> {
+    let what = What {
+        measure: "stp",
+        policy: LAGGING,
+        over: Some(CRITICAL),
+        ..What::default()
     };
-    (0..grid.keys.len()).filter_map(ratio).collect()
+    let of = |frame: &Frame| -> Vec<f64> {
+        let cases = frame.by("case", Over::Cases, |_| true);
+        cases
+            .iter()
+            .filter_map(|case| frame.cell(&what, case).value())
+            .collect()
+    };
+    frames.get(study).map_or_else(Vec::new, |frame| of(frame))
 }
 
 fn cells(values: &[f64]) -> Vec<Cell> {
@@ -55,7 +66,7 @@ fn cells(values: &[f64]) -> Vec<Cell> {
     ]
 }
 
-fn verdict(whole: &Cell, workloads: usize) -> String {
+fn told(whole: &Cell, workloads: usize) -> String {
     let (value, half) = (whole.value().unwrap_or(1.0), whole.ci95().unwrap_or(0.0));
     let better = if value > 1.0 { "lagging" } else { "critical" };
     let beyond = if (value - 1.0).abs() > half {
@@ -78,10 +89,10 @@ mod tests {
     fn the_better_reading_is_named_with_its_interval() {
         let clear = cells(&[1.10, 1.11, 1.12]);
         assert_eq!((clear[1].value(), clear[2].value()), (Some(3.0), Some(0.0)));
-        assert!(verdict(&clear[0], 3).ends_with("lagging does better, beyond the interval."));
+        assert!(told(&clear[0], 3).ends_with("lagging does better, beyond the interval."));
         let open = cells(&[0.9, 1.05, 1.0]);
         assert_eq!((open[1].value(), open[2].value()), (Some(1.0), Some(1.0)));
-        let text = verdict(&open[0], 3);
+        let text = told(&open[0], 3);
         assert!(
             text.contains("critical does better, within the interval"),
             "{text}"

@@ -1,7 +1,7 @@
 //! One program on one core.
 
-use super::failed;
 use crate::experiment::{Counters, Quiet, machine};
+use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_core::Machine;
 use consort_sim::chip::Chip;
@@ -14,7 +14,7 @@ const LOOK_NS: u64 = 1_000_000_000;
 
 /// What a thread did.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::studies) struct Single {
+pub(crate) struct Single {
     /// Time that it took, s.
     pub time_s: f64,
     /// What it did.
@@ -68,15 +68,15 @@ impl Single {
 }
 
 /// Instructions of one pass through a program's phases.
-pub(in crate::studies) fn pass_instr(program: &ProgramSpec) -> f64 {
+pub(crate) fn pass_instr(program: &ProgramSpec) -> f64 {
     1e9 * program.phases.iter().map(|p| p.length_ginstr).sum::<f64>()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::chips::{Kind, chip, single};
-    use super::super::programs::find;
     use super::*;
+    use crate::simulate::chips::{Kind, chip, single};
+    use crate::simulate::programs::find;
 
     #[test]
     fn a_large_core_is_faster_and_both_do_the_work() {

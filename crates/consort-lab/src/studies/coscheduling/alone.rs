@@ -3,7 +3,6 @@
 use super::{failed, quantum, runs, suite};
 use crate::context::Context;
 use crate::experiment::slots::{Suite, Trials};
-use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, Profile, Slot, Trial};
@@ -19,12 +18,10 @@ pub(in crate::studies) struct Alone {
     pub runs: Vec<Table>,
 }
 
-static MADE: Memo<Alone> = Memo::new();
-
 impl Alone {
     /// The runs of this context, made once.
     pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
-        MADE.get(context, || Self::make(context))
+        context.made("programs alone, co-scheduling", || Self::make(context))
     }
 
     fn make(context: &Context<'_>) -> Result<Self, StudyError> {

@@ -3,8 +3,8 @@
 use super::entrants::{ENTRANTS, MAIN};
 use super::grid::Grid;
 use crate::report::{Axis, BarSeries, Bars, Cell, Figure, Plot};
-use crate::studies::symbiosis::cells::bar;
 use crate::study::StudyError;
+use crate::study::bar;
 use consort_core::ProgramId;
 
 /// What a chart is called and what its values are.

@@ -7,7 +7,6 @@ use super::{failed, quantum};
 use crate::context::Context;
 use crate::experiment::ExperimentError;
 use crate::experiment::slots::{BestRound, Quest, Suite, Trials, best_rounds};
-use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, Objective, Slot, Trial};
@@ -50,12 +49,10 @@ pub(in crate::studies) struct Grid {
     gang: Vec<BTreeMap<ProgramId, Measure>>,
 }
 
-static MADE: Memo<Grid> = Memo::new();
-
 impl Grid {
     /// The runs of this context, made once.
     pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
-        MADE.get(context, || Self::make(context))
+        context.made("rounds of co-schedules", || Self::make(context))
     }
 
     fn make(context: &Context<'_>) -> Result<Self, StudyError> {
@@ -213,13 +210,13 @@ mod tests {
     use super::super::entrants::{BOUND, FAIR, ORACLE};
     use super::*;
     use crate::study::Scale;
-    use crate::testing::workers;
+    use crate::testing::{made, workers};
 
     /// What was found by trying all was found with other seeds than it is measured with, so that
     /// others may come near it; they do not pass it by more than that.
     #[test]
     fn no_scheduler_beats_the_search_by_its_own_objective_but_by_chance() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ());
+        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
         let grid = Grid::of(&context).unwrap();
         for run in 0..grid.runs() {
             let overall = |entrant: usize| grid.outcome(run, entrant).overall;
@@ -234,7 +231,7 @@ mod tests {
     /// But for what seeds differ by.
     #[test]
     fn nobody_loses_by_the_oracle() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ());
+        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
         let grid = Grid::of(&context).unwrap();
         for id in grid.suite().ids() {
             let place = grid.place(0, ORACLE, id).unwrap();
@@ -246,7 +243,7 @@ mod tests {
 
     #[test]
     fn every_program_has_a_place_and_a_fair_round_is_no_worse_than_the_gang() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ());
+        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
         let grid = Grid::of(&context).unwrap();
         for run in 0..grid.runs() {
             for (entrant, _) in ENTRANTS.iter().enumerate() {

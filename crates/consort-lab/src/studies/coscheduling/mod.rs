@@ -2,7 +2,7 @@
 //! that each finds and what comes of them.
 //!
 //! H1 stands on every program alone with every number of cores ([`alone`]), H2 to H6 on one
-//! [`grid`] of rounds; both are made once per process. A scheduler is run as it is live: it asks
+//! [`grid`] of rounds; both are made once for all studies that share them. A scheduler is run as it is live: it asks
 //! for trials of a quantum and is told what came of them ([`choose`]); the round that it ends with
 //! is then measured with another seed ([`grid`]).
 //!
@@ -26,22 +26,8 @@ use consort_sim::program::presets;
 use consort_sim::workload::{Instance, Workload};
 use std::sync::Arc;
 
-/// The published work.
-pub(super) const SOURCE: &str = "Bhadauria and McKee, \"An Approach to Resource-Aware \
-    Co-Scheduling for CMPs\", ICS 2010";
-
-/// What all studies do otherwise.
-pub(super) const DIFFERS: &str = "Machine and programs are simulated. A profile says what share of \
-    a program is serial, not how often; here serial sections come once per frame of 0.1 billion \
-    instructions of a thread, so that a quantum of 1 s shows a program's mean. Each quantum begins \
-    with 0.3 s that are not measured, and a program in it is as it is in its middle, without \
-    beginning and end of input. Every scheduler is told exact counts. Which cores a program has is not said in \
-    the source: neighbours, whole pairs under an L2 first. Energy that is no program's own, that of \
-    the uncore and of idle cores, is shared out by the time of threads on cores. A round that a \
-    scheduler ends with is measured with another seed than its trials. The quick scale has quanta \
-    of 0.4 s and two runs.";
-
-/// The same seed for all that share their runs.
+/// The seed of the studies.
+#[cfg(test)]
 pub(super) const SEED: u64 = 2010;
 
 /// The machine: eight cores, the last-level cache shared by two.

@@ -2,8 +2,8 @@
 
 use super::entrants::ENTRANTS;
 use super::grid::{Grid, Place};
+use crate::frame::{interval, ratios};
 use crate::report::Cell;
-use crate::studies::symbiosis::cells::{interval, ratios};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{fairness, speedup, thread_throughput_gain};
 

@@ -8,8 +8,8 @@
 use super::plan::Pair;
 use super::sweep::Runs;
 use super::views::{Draft, bars};
+use crate::frame::interval;
 use crate::report::{Axis, Cell, Column, Figure, Table};
-use crate::studies::symbiosis::cells::interval;
 use crate::study::StudyError;
 use consort_core::mapping::analysis::{Attribution, Resource, attribute};
 

@@ -1,8 +1,8 @@
 //! Gains over `os` as cells, in percent.
 
 use super::plan::Pair;
+use crate::frame::interval;
 use crate::report::Cell;
-use crate::studies::symbiosis::cells::interval;
 use consort_core::stats::{Interval, RatioInterval, geometric_mean};
 
 /// Geometric mean of gains, factors by seed, with its interval.

@@ -26,10 +26,3 @@ pub(in crate::studies) fn stopped(runs: &Runs) -> Option<String> {
         )
     })
 }
-
-/// What turns and moves cost.
-pub(in crate::studies) const TURNS: &str = "Where strangers share a core in turns (spr, and os for the \
-    most part), a thread that waits for siblings gives its core to a stranger, and takes it back when \
-    it wakes if the stranger has run longer by a granularity of 3 ms, as in Linux before 6.6. A \
-    program whose barriers or serial sections come more often than that waits for some of them. os \
-    also moves threads that wake to cores that are idle, where caches have to be filled again.";

@@ -7,11 +7,11 @@ use super::pair::PairView;
 use super::plan::Pair;
 use super::{notes, sweep};
 use crate::context::Context;
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 
 /// What a study of a pair looks at.
 pub(in crate::studies) struct PairStudy {
-    pub info: StudyInfo,
     pub pair: Pair,
     pub mappings: &'static [&'static str],
     pub measures: &'static [Measure],
@@ -21,19 +21,11 @@ pub(in crate::studies) struct PairStudy {
     pub change: Option<[&'static str; 2]>,
     /// Measures that have a figure, with its title.
     pub figures: &'static [(Measure, &'static str)],
-    pub mechanism: &'static [&'static str],
 }
 
-impl Study for PairStudy {
-    fn info(&self) -> &StudyInfo {
-        &self.info
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        self.mechanism
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+impl PairStudy {
+    /// Runs the study.
+    pub fn run(&self, context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let view = PairView {
             runs: &runs,
@@ -61,9 +53,7 @@ impl Study for PairStudy {
             output.figures.push(change.figure()?);
         }
         output.notes.extend(notes::stopped(&runs));
-        output
-            .notes
-            .extend(self.mechanism.iter().map(ToString::to_string));
+        output.notes.extend(file.mechanism.clone());
         Ok(output)
     }
 }

@@ -12,30 +12,22 @@ use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
 use super::views::{Draft, bars};
 use crate::context::Context;
+use crate::frame::interval;
 use crate::report::{Cell, Column, Figure, Headline, Table};
-use crate::studies::symbiosis::cells::interval;
-use crate::study::{Study, StudyError, StudyInfo, StudyOutput};
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
 
 /// A study of one measure. One differs from another by what it looks at, and by nothing else.
 pub(in crate::studies) struct PerProgramStudy {
-    pub info: StudyInfo,
     pub measure: Measure,
     /// What the measure is called in titles.
     pub title: &'static str,
-    pub mechanism: &'static [&'static str],
 }
 
-impl Study for PerProgramStudy {
-    fn info(&self) -> &StudyInfo {
-        &self.info
-    }
-
-    fn mechanism(&self) -> &'static [&'static str] {
-        self.mechanism
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+impl PerProgramStudy {
+    /// Runs the study.
+    pub fn run(&self, context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
         let runs = sweep::runs(context)?;
         let view = PerProgram {
             runs: &runs,

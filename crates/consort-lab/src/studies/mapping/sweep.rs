@@ -1,11 +1,10 @@
-//! The runs on which all studies of thread mappings stand, made once per process.
+//! The runs on which all studies of thread mappings stand, made once for all that share them.
 
 use super::plan::{ALONE_S, MAPPINGS, Pair, SEEDS, chip, held, instances, pairs, workload};
 use super::{failed, plan};
 use crate::context::Context;
 use crate::experiment::{Experiment, ExperimentError, Repeated, Work, measure_alone};
 use crate::mapping::{Characterised, Held, RUNS_OF_LONGEST, characterised, usage};
-use crate::studies::symbiosis::memo::Memo;
 use crate::study::StudyError;
 use consort_core::mapping::analysis::{Row, Table, Usage};
 use consort_sim::chip::Chip;
@@ -95,11 +94,9 @@ impl Field {
     }
 }
 
-static MADE: Memo<Runs> = Memo::new();
-
 /// The runs, made once.
 pub(in crate::studies) fn runs(context: &Context<'_>) -> Result<Arc<Runs>, StudyError> {
-    MADE.get(context, || Runs::new(context))
+    context.made("mapping sweep", || Runs::new(context))
 }
 
 impl Runs {

@@ -1,9 +1,10 @@
 //! One machine with one kind of load, in the setups in which it is run.
 
 use super::helpers;
-use super::{LENGTHS, Length, POLICIES, Policy};
+use super::{LENGTHS, Length};
 use crate::context::Context;
 use crate::experiment::{Experiment, Sequence, Work, measure_whole};
+use crate::simulate::CaseSpec;
 use crate::study::StudyError;
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
@@ -13,35 +14,40 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Time that each program of a pair takes alone for equal work at the quick scale, s.
-const QUICK_ALONE_S: f64 = 10.0;
 /// Time that each kernel of a thread takes alone, s, at the quick and the full scale: several
 /// quanta.
 const KERNEL_S: [f64; 2] = [3.0, 10.0];
 
 /// A machine and what runs on it.
-pub(in crate::studies) struct Case {
+pub(super) struct Case {
     /// Beginning of its row keys.
-    pub key: &'static str,
+    pub(super) key: String,
     /// The machine, for example `power7:smt=2`.
-    pub machine: &'static str,
+    pub(super) machine: String,
     /// What runs on it.
-    pub load: Load,
+    pub(super) load: Load,
 }
 
 /// What runs: as many threads as the machine has PUs.
-pub(in crate::studies) enum Load {
+pub(super) enum Load {
     /// Copies of an integer program on half of the PUs, of a floating-point one on the others.
-    Pair {
-        /// The integer program.
-        int: &'static str,
-        /// The floating-point program.
-        fp: &'static str,
-        /// Time that each takes alone at the full scale, s.
-        alone_s: f64,
-    },
+    Pair([String; 2]),
     /// Threads that each run all of these kernels, in an order of their own.
-    Kernels(&'static [&'static str]),
+    Kernels(Vec<String>),
+}
+
+impl Load {
+    /// The programs of a case's workload: a pair, or kernels where its label `load` says so.
+    pub(super) fn of(case: &CaseSpec) -> Self {
+        let names = case.workload.as_deref().unwrap_or_default().split('+');
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let is_pair = case.labels.get("load").is_none_or(|load| load != "kernels");
+        match <[String; 2]>::try_from(names) {
+            Ok(pair) if is_pair => Self::Pair(pair),
+            Ok(pair) => Self::Kernels(pair.into()),
+            Err(names) => Self::Kernels(names),
+        }
+    }
 }
 
 /// How long programs run.
@@ -59,7 +65,7 @@ type Setup = (Experiment, Vec<Work>);
 
 /// A case with its machine and the work of its programs.
 pub(super) struct Prepared {
-    pub(super) key: &'static str,
+    pub(super) key: String,
     pub(super) chip: Arc<Chip>,
     load: Ready,
 }
@@ -73,12 +79,15 @@ enum Ready {
 
 impl Case {
     /// Finds machine and programs, and measures how much they do alone.
-    pub(super) fn prepare(&self, context: &Context<'_>) -> Result<Prepared, StudyError> {
+    pub(super) fn prepare(
+        &self,
+        context: &Context<'_>,
+        alone_s: f64,
+    ) -> Result<Prepared, StudyError> {
         let chip = self.chip()?;
-        let load = match self.load {
-            Load::Pair { int, fp, alone_s } => {
+        let load = match &self.load {
+            Load::Pair([int, fp]) => {
                 let programs = [self.program(int)?, self.program(fp)?];
-                let alone_s = context.by_scale(QUICK_ALONE_S, alone_s);
                 Ready::Pair {
                     equal: self.equal(&chip, &programs, alone_s, context.seed())?,
                     whole: self.whole(&chip, &programs, context)?,
@@ -90,7 +99,7 @@ impl Case {
             }
         };
         Ok(Prepared {
-            key: self.key,
+            key: self.key.clone(),
             chip,
             load,
         })
@@ -143,7 +152,7 @@ impl Case {
     fn kernels(
         &self,
         chip: &Arc<Chip>,
-        names: &[&str],
+        names: &[String],
         part_s: f64,
         seed: u64,
     ) -> Result<Ready, StudyError> {
@@ -159,8 +168,8 @@ impl Case {
     }
 
     fn failed<E: std::error::Error + Send + Sync + 'static>(&self) -> impl Fn(E) -> StudyError {
-        let key = self.key;
-        move |error| StudyError::part(key, error)
+        let key = self.key.clone();
+        move |error| StudyError::part(key.as_str(), error)
     }
 }
 
@@ -183,32 +192,19 @@ impl Prepared {
             let order = sequence.order(seed, n as u64);
             let program = known
                 .entry(order.clone())
-                .or_insert_with(|| Arc::new(sequence.program(self.key, &order)));
+                .or_insert_with(|| Arc::new(sequence.program(&self.key, &order)));
             instance(format!("thread#{}", n + 1), program)
         };
         let mut entries: Vec<Instance> = (0..threads).map(thread).collect();
         entries.extend((1..=helpers::COUNT).map(|n| instance(format!("helper#{n}"), helper)));
         let workload = Workload {
-            text: self.key.to_owned(),
+            text: self.key.clone(),
             entries,
         };
         let mut work = vec![sequence.work(); threads];
         work.extend([helpers::WORK; helpers::COUNT]);
         let alone_s = sequence.work().alone_s;
         (experiment(&self.chip, workload, alone_s), work)
-    }
-
-    /// The policies that the source has for it.
-    pub(super) fn policies(&self) -> &'static [Policy] {
-        match self.load {
-            Ready::Pair { .. } => &POLICIES,
-            Ready::Kernels(..) => &POLICIES[..2],
-        }
-    }
-
-    /// Whether there are two classes of programs, each with a length of its own.
-    pub(super) fn is_pair(&self) -> bool {
-        matches!(self.load, Ready::Pair { .. })
     }
 
     /// Its programs, without the runtime's threads.

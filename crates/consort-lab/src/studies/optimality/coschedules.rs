@@ -15,7 +15,7 @@ use super::gaps::{Row, missing_percent};
 use super::slots::{Slots, all};
 use crate::context::Context;
 use crate::experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
-use crate::studies::asymmetry::mixes::draw_all;
+use crate::simulate::mixes::draw_all;
 use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, How, MAIN};
 use crate::studies::coscheduling::published::PUBLISHED;
 use crate::studies::coscheduling::{failed, quantum, suite_of};

@@ -3,12 +3,12 @@
 //! The costs are the simulation's own: slowdowns of the contender `oracle`, of each program in its
 //! first phase, on one core of a POWER8 in SMT4.
 
-use super::super::asymmetry::failed;
-use super::super::asymmetry::mixes::mixes;
-use super::super::asymmetry::programs::SPEC;
 use super::gaps::Row;
 use crate::context::Context;
 use crate::experiment::Slowdowns;
+use crate::simulate::failed;
+use crate::simulate::mixes::mixes;
+use crate::simulate::programs::suite;
 use crate::study::StudyError;
 use consort_core::matching::{self, MatchingError, Shape};
 use consort_core::stats::mean;
@@ -41,7 +41,12 @@ pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
     let draws = context.by_scale(DRAWS[0], DRAWS[1]);
     let mut rows = Vec::new();
     for cores in CORES {
-        let drawn = mixes(context.seed(), SPEC, cores * WAYS, 1, draws)?;
+        let drawn = mixes(
+            context.seed(),
+            &suite("spec2006", usize::MAX)?,
+            (cores * WAYS, 1),
+            draws,
+        );
         let gaps = context.map(&drawn, |workload| gaps(&chip, workload, cores))?;
         let gaps: Vec<[f64; 2]> = gaps
             .into_iter()

@@ -1,7 +1,7 @@
 //! How far policies are from the best, workload by workload.
 
+use crate::frame::interval;
 use crate::report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
-use crate::studies::symbiosis::cells::interval;
 use crate::study::StudyError;
 
 /// Gaps within this count as none, percent.

@@ -4,12 +4,12 @@
 //! run; the named ones are among them, so none of these can be better than the best. Pitfall: a
 //! policy that moves threads can be.
 
-use super::super::asymmetry::case::Case;
-use super::super::asymmetry::failed;
 use super::super::mapping::plan::{LINUX, all_pairs, chip, instances, workload};
 use super::gaps::{Row, missing_percent};
 use crate::context::Context;
 use crate::experiment::Contender;
+use crate::simulate::case::Case;
+use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_core::mapping::{Exhaustive, Mapping, Scheme};
 use consort_core::stats::mean;
@@ -83,14 +83,14 @@ fn cases(context: &Context<'_>) -> Result<Vec<Case>, StudyError> {
     let cases = context.map(&pairs, |pair| {
         let workload = workload(pair, &instances);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-        Case::new(&pair.join("+"), &chip, workload, alone_s, context.seed())
+        Case::of_key(&pair.join("+"), &chip, workload, alone_s, context.seed())
     })?;
     cases.into_iter().collect()
 }
 
 /// Mean system throughput over runs.
 fn stp(case: &Case, contender: &Contender, seeds: &[u64]) -> Result<f64, StudyError> {
-    let part = format!("{} under {}", case.key, contender.name());
+    let part = format!("{} under {}", case.of.key, contender.name());
     let run = |&seed: &u64| {
         let run = case.experiment.run(contender, &case.work, seed, None);
         Ok(run.map_err(failed(&part))?.stp)

@@ -102,8 +102,8 @@ fn seated(groups: &[Vec<usize>], threads: &[Vec<usize>]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::asymmetry::chips::chip;
     use super::*;
+    use crate::simulate::chips::chip;
 
     fn check(machine: &str, meeting: Meeting, kinds: &[&str], expect: usize) {
         let chip = chip(machine).unwrap();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_first_core_of_an_asymmetric_chip_is_the_large_one() {
-        use super::super::super::asymmetry::chips::Kind;
+        use crate::simulate::chips::Kind;
         let chip = chip("acmp-1+3").unwrap();
         let kinds = [0, 1, 2, 3].map(|pu| Kind::of(&chip, pu));
         assert_eq!(kinds[0], Kind::Large);

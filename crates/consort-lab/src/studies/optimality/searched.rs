@@ -1,11 +1,12 @@
 //! A ground with all its placements and policies run.
 
-use super::super::asymmetry::case::{Case, Outcome};
 use super::gaps::{Row, missing_percent};
 use super::ground::Ground;
 use super::share::level;
 use super::statics::{Placed, average, cases, placements, run};
 use crate::context::Context;
+use crate::simulate::Outcome;
+use crate::simulate::case::Case;
 use crate::study::StudyError;
 
 /// The row of what all placements give on average: choosing one blindly.

@@ -1,12 +1,13 @@
 //! Each placement, run: what exact search finds, and what policies are set against.
 
-use super::super::asymmetry::case::{Case, Outcome};
-use super::super::asymmetry::failed;
-use super::super::asymmetry::mixes::mixes;
-use super::super::asymmetry::programs::SPEC;
 use super::ground::Ground;
 use super::placements;
 use crate::context::Context;
+use crate::simulate::Outcome;
+use crate::simulate::case::Case;
+use crate::simulate::failed;
+use crate::simulate::mixes::mixes;
+use crate::simulate::programs::suite;
 use crate::study::StudyError;
 use consort_core::stats::mean;
 use consort_sim::chip::Chip;
@@ -32,11 +33,16 @@ pub(super) fn cases(ground: &Ground, context: &Context<'_>) -> Result<Vec<Case>,
     let chip = Arc::new(chip);
     let scale = context.by_scale(0, 1);
     let threads = chip.places().len();
-    let drawn = mixes(context.seed(), SPEC, threads, 1, ground.mixes[scale])?;
+    let drawn = mixes(
+        context.seed(),
+        &suite("spec2006", usize::MAX)?,
+        (threads, 1),
+        ground.mixes[scale],
+    );
     let cases = context.map(&drawn, |workload| {
         let key = workload.text.clone();
         let alone_s = ground.alone_s[scale];
-        Case::new(&key, &chip, workload.clone(), alone_s, context.seed())
+        Case::of_key(&key, &chip, workload.clone(), alone_s, context.seed())
     })?;
     cases.into_iter().collect()
 }

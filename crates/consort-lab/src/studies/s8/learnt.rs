@@ -1,10 +1,11 @@
 //! What was learnt of each core, beside what the machine is.
 
 use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, Trials};
-use super::super::symbiosis::cells::{bar, interval};
 use super::super::symbiosis::chip_with_memory;
+use crate::frame::interval;
 use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use crate::study::StudyError;
+use crate::study::bar;
 use consort_core::stats::mean;
 use std::collections::BTreeSet;
 

@@ -3,9 +3,8 @@
 use super::super::symbiosis::asymmetry::{
     FIRST_HALF, IN_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
-use super::super::symbiosis::causes;
 use super::super::symbiosis::cells::ratio;
-use super::super::symbiosis::grid::Value;
+use super::super::symbiosis::outcome::Value;
 use super::cpi_memory;
 use super::learnt::Core;
 use consort_core::stats::mean;
@@ -86,7 +85,7 @@ fn mechanism(trials: &Trials, machine: usize, name: &str) -> String {
             "{} {:.3} cycles per instruction, of them {:.3} for memory, {:.0} % away from its \
              memory, {:.2} moves of a thread per second, {:.1} % measured alone",
             POLICIES[policy],
-            of(policy, |t| causes::cpi(&t.outcome)),
+            of(policy, |t| t.outcome.cpi()),
             of(policy, cpi_memory),
             of(policy, |t| 100.0 * t.outcome.away),
             of(policy, |t| t.outcome.migration_hz),

@@ -2,8 +2,8 @@
 //! on such ground, chosen before their outcome was known or in spite of it; what does not hold to
 //! begin with stays, and is said. To add one takes an entry in [`HEADLINES`].
 
-use super::super::asymmetry::case::Outcome;
 use super::super::load::Programs;
+use crate::simulate::Outcome;
 
 /// What of two policies' runs is compared, as a ratio that is above 1 where ours is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The descriptions behind a conclusion, as values that can be varied.
 
-use super::super::asymmetry::failed;
 use super::super::load::Programs;
 use super::headlines::Headline;
 use super::parameters::{self, Keys};
 use super::scale::scaled;
+use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_sim::describe::Problems;
 use consort_sim::machine::{self, MachineRef, MachineSpec};

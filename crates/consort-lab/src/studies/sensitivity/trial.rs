@@ -1,11 +1,12 @@
 //! Both policies of a conclusion on its machine with its programs, varied or not.
 
-use super::super::asymmetry::case::{Case, Outcome};
-use super::super::asymmetry::failed;
 use super::super::load::workload;
 use super::headlines::Headline;
 use super::subject::Subject;
 use crate::experiment::Contender;
+use crate::simulate::Outcome;
+use crate::simulate::case::Case;
+use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ fn case(headline: &Headline, subject: &Subject, repeats: Repeats) -> Result<Case
     let chip = Chip::with_cores(&subject.machine()?, subject.smt, &used);
     let chip = Arc::new(chip.map_err(failed(headline.key))?);
     let load = workload(headline.load, |name| subject.program(name))?;
-    Case::new(headline.key, &chip, load, repeats.alone_s, repeats.seed)
+    Case::of_key(headline.key, &chip, load, repeats.alone_s, repeats.seed)
 }
 
 fn outcomes(

@@ -1,13 +1,13 @@
 //! The runs of S8: each workload under each policy on two machines that differ in where memory is.
 
 use super::away::Away;
-use super::cells::{interval, ratios};
 use super::chips::{NEAR_FIRST_HALF, chip_with_memory};
-use super::grid::{Outcome, Value};
 use super::heard::Heard;
 use super::mixes::Mix;
+use super::outcome::{Outcome, Value};
 use super::prepare::Prepared;
 use crate::context::Context;
+use crate::frame::{interval, ratios};
 use crate::report::Cell;
 use crate::study::StudyError;
 use consort_core::stats::{RatioInterval, mean};

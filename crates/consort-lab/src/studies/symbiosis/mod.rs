@@ -14,41 +14,32 @@ pub(super) mod asymmetry;
 mod away;
 pub(super) mod beside;
 mod bins;
-pub(super) mod causes;
+mod causes;
 pub(super) mod cells;
 mod chips;
 pub(super) mod errors;
-pub(super) mod grid;
-pub(super) mod headline;
+mod frames;
 mod heard;
-pub(super) mod longer;
-pub(super) mod memo;
+mod longer;
 pub(super) mod mixes;
+pub(super) mod outcome;
 pub(super) mod phases;
 mod prepare;
 mod programs;
 pub(super) mod training;
 
+pub(super) use causes::changes;
 pub(super) use chips::{NEAR_FIRST_HALF, chip_with_memory};
 use chips::{chip, chip_with_causes};
+pub(super) use frames::{even, near};
+pub(super) use longer::table as time_alone;
 pub(super) use prepare::Prepared;
-pub(super) use programs::PROGRAMS;
 
 use crate::study::StudyError;
 use std::time::Duration;
 
-/// The published work.
-pub(super) const SOURCE: &str = "Feliu, Eyerman, Sahuquillo, Petit, \"Symbiotic Job Scheduling on \
-    the IBM POWER8\", HPCA 2016";
-
-/// What the studies of the model do otherwise.
-pub(super) const DIFFERS_MODEL: &str = "The machine, its programs and its counters (five events in \
-    turns of four counters, 0.5 percent read noise) are simulated. All 29 programs of SPEC CPU2006 \
-    train the model: each alone in 2 slots and all 435 pairs, those of a program with itself \
-    included, 10 s each in quanta of 100 ms (8 programs and 3 s at the quick scale). The stack is \
-    the top level of the chip's, five events. Held out means whole programs, in five folds.";
-
-/// The same seed for all that share their runs.
+/// The seed of the studies.
+#[cfg(test)]
 pub(super) const SEED: u64 = 8;
 
 /// Length of a quantum (section 4.2 of the paper).

@@ -11,7 +11,7 @@ const SUITE: &str = "spec2006";
 /// The 21 programs of workloads. The paper says how many there are; which, this rule says, made
 /// without a look at any result: all twelve of CINT2006, and of the seventeen of CFP2006 every
 /// other one in the order of the alphabet, from the first.
-pub(in crate::studies) const PROGRAMS: [&str; 21] = [
+pub(super) const PROGRAMS: [&str; 21] = [
     "perlbench",
     "bzip2",
     "gcc",

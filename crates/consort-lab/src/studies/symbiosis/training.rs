@@ -1,6 +1,5 @@
 //! The training of the model, on which S1 to S3 stand.
 
-use super::memo::Memo;
 use super::{QUANTUM, chip, chip_with_causes, failed, programs};
 use crate::context::Context;
 use crate::study::StudyError;
@@ -32,19 +31,20 @@ pub(in crate::studies) struct Lesson {
     pub runs: usize,
 }
 
-static TOP_LEVEL: Memo<Lesson> = Memo::new();
-static CAUSES: Memo<Lesson> = Memo::new();
-
 /// The training of this context on the top level of the chip's stack, made once.
 pub(in crate::studies) fn lesson(context: &Context<'_>) -> Result<Arc<Lesson>, StudyError> {
-    TOP_LEVEL.get(context, || make(chip(CORES)?, context))
+    context.made("training of the symbiosis model", || {
+        make(chip(CORES)?, context)
+    })
 }
 
 /// The same on the stack by causes.
 pub(in crate::studies) fn lesson_by_cause(
     context: &Context<'_>,
 ) -> Result<Arc<Lesson>, StudyError> {
-    CAUSES.get(context, || make(chip_with_causes()?, context))
+    context.made("training of the symbiosis model by causes", || {
+        make(chip_with_causes()?, context)
+    })
 }
 
 fn make(chip: Arc<Chip>, context: &Context<'_>) -> Result<Lesson, StudyError> {

@@ -1,7 +1,6 @@
 //! The grounds on which single-purpose policies were proposed. To add one takes an entry in
 //! [`GROUNDS`].
 
-use super::super::asymmetry::case::Value;
 use super::super::load::Programs;
 
 /// A machine, a workload, and the policies that were proposed for such.
@@ -36,11 +35,11 @@ pub(super) enum Aim {
 }
 
 impl Aim {
-    /// The value that is larger where a run is better.
-    pub fn value(self) -> Value {
+    /// The measure that is larger where a run is better.
+    pub fn measure(self) -> &'static str {
         match self {
-            Self::Throughput => |outcome| outcome.stp,
-            Self::Makespan => |outcome| 1.0 / outcome.makespan_s,
+            Self::Throughput => "stp",
+            Self::Makespan => "speed_hz",
         }
     }
 

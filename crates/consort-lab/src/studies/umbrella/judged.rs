@@ -1,31 +1,43 @@
 //! The runs on one ground, and who was best.
 
-use super::super::asymmetry::grid::Grid;
 use super::ground::Ground;
+use crate::frame::{Frame, Over, What};
 use crate::report::Cell;
 
 /// A ground with its runs; the umbrella policy is the last.
 pub(super) struct Judged {
     pub ground: &'static Ground,
-    pub grid: Grid,
+    pub frame: Frame,
 }
 
 impl Judged {
+    /// A measure of a policy, or that over another policy's.
+    pub fn cell(&self, policy: usize, over: Option<usize>, measure: &str) -> Cell {
+        let what = What {
+            measure,
+            policy: self.policy(policy),
+            over: over.map(|over| self.policy(over)),
+            ..What::default()
+        };
+        self.frame
+            .cell(&what, &self.frame.all("", Over::Cases, |_| true))
+    }
+
     /// Position of the umbrella policy.
     pub fn umbrella(&self) -> usize {
-        self.grid.policies.len() - 1
+        self.frame.policies.len() - 1
     }
 
     /// Name of a policy.
     pub fn policy(&self, policy: usize) -> &str {
-        &self.grid.policies[policy]
+        &self.frame.policies[policy]
     }
 
     /// Position of the single-purpose policy with the largest mean; the system's own scheduler is
     /// none.
     pub fn best(&self) -> usize {
         let mean = |&policy: &usize| {
-            let cell = self.grid.mean(0, policy, self.ground.aim.value());
+            let cell = self.cell(policy, None, self.ground.aim.measure());
             cell.value().unwrap_or(f64::NEG_INFINITY)
         };
         let own = 1..self.umbrella();
@@ -34,13 +46,12 @@ impl Judged {
 
     /// A policy's value over that of the system's scheduler.
     pub fn over_system(&self, policy: usize) -> Cell {
-        self.grid.ratio(0, policy, 0, self.ground.aim.value())
+        self.cell(policy, Some(0), self.ground.aim.measure())
     }
 
     /// The umbrella's value over a policy's.
     pub fn umbrella_over(&self, policy: usize) -> Cell {
-        let value = self.ground.aim.value();
-        self.grid.ratio(0, self.umbrella(), policy, value)
+        self.cell(self.umbrella(), Some(policy), self.ground.aim.measure())
     }
 
     /// 1 where the umbrella is better than the best beyond the interval, −1 where it is worse.
@@ -69,9 +80,9 @@ impl Judged {
     pub fn sentence(&self) -> String {
         let best = self.best();
         let means =
-            |value| [best, self.umbrella()].map(|policy| self.grid.mean(0, policy, value).text());
-        let [their_moves, our_moves] = means(|o| o.migration_hz);
-        let [theirs, ours] = means(|o| o.unfairness);
+            |what| [best, self.umbrella()].map(|policy| self.cell(policy, None, what).text());
+        let [their_moves, our_moves] = means("moves_hz");
+        let [theirs, ours] = means("unfairness");
         format!(
             "{}: {} of holistic over {} {}; unfairness {ours} against {theirs}, moves {our_moves} \
              against {their_moves} per s.",

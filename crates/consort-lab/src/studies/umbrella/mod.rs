@@ -11,13 +11,12 @@
 mod ground;
 mod judged;
 
-use super::asymmetry::case::Case;
-use super::asymmetry::failed;
-use super::asymmetry::grid::Grid;
 use super::load::workload;
 use crate::context::Context;
 use crate::experiment::slots::framed;
 use crate::report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
+use crate::simulate::case::Case;
+use crate::simulate::{self, failed};
 use crate::study::{StudyError, StudyOutput};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
@@ -39,7 +38,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         tables: vec![headline(&judged)?, best(&judged)?, policies(&judged)?],
         figures: vec![figure(&judged)?],
         notes: notes(&judged),
-        runs: judged.iter().map(|j| j.grid.runs).max().unwrap_or(0),
+        runs: judged.iter().map(|j| j.frame.runs).max().unwrap_or(0),
     })
 }
 
@@ -48,11 +47,14 @@ fn judge(
     runs: usize,
     context: &Context<'_>,
 ) -> Result<Judged, StudyError> {
-    let policies: Vec<&str> = { ground.policies.iter().copied() }
-        .chain([ground.aim.umbrella()])
-        .collect();
-    let grid = Grid::run(context, &[case(ground, context)?], &policies, runs)?;
-    Ok(Judged { ground, grid })
+    let policies = ground
+        .policies
+        .iter()
+        .copied()
+        .chain([ground.aim.umbrella()]);
+    let policies: Vec<String> = policies.map(str::to_owned).collect();
+    let frame = simulate::run(context, &[case(ground, context)?], &policies, runs)?;
+    Ok(Judged { ground, frame })
 }
 
 fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
@@ -64,7 +66,7 @@ fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
         Ok(if ground.framed { framed(&whole) } else { whole })
     })?;
     let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
-    Case::new(
+    Case::of_key(
         ground.key,
         &Arc::new(chip),
         workload,
@@ -121,15 +123,15 @@ fn policies(judged: &[Judged]) -> Result<Table, StudyError> {
     let title = "Every policy on every ground: means over runs";
     let mut table = Table::new("policies", title, columns)?;
     for one in judged {
-        for policy in 0..one.grid.policies.len() {
-            let mean = |value| one.grid.mean(0, policy, value);
+        for policy in 0..one.frame.policies.len() {
+            let mean = |measure| one.cell(policy, None, measure);
             let cells = vec![
                 one.over_system(policy),
-                mean(|o| o.stp),
-                mean(|o| o.makespan_s),
-                mean(|o| o.unfairness),
-                mean(|o| o.antt),
-                mean(|o| o.migration_hz),
+                mean("stp"),
+                mean("makespan_s"),
+                mean("unfairness"),
+                mean("antt"),
+                mean("moves_hz"),
             ];
             let key = format!("{}/{}", one.ground.key, one.policy(policy));
             table.push(&key, cells)?;
@@ -142,7 +144,7 @@ fn figure(judged: &[Judged]) -> Result<Figure, StudyError> {
     let series = |name: &str, of: &dyn Fn(&Judged) -> usize| BarSeries {
         name: name.to_owned(),
         bars: { judged.iter() }
-            .map(|one| super::symbiosis::cells::bar(&one.over_system(of(one))))
+            .map(|one| crate::study::bar(&one.over_system(of(one))))
             .collect(),
     };
     let bars = Bars {
@@ -159,7 +161,7 @@ fn figure(judged: &[Judged]) -> Result<Figure, StudyError> {
     };
     let title = "holistic and the best policy of each ground";
     let text = "Throughput, or speed until all are done, whichever the ground's source is after.";
-    let runs = judged.iter().map(|one| one.grid.runs).max().unwrap_or(0);
+    let runs = judged.iter().map(|one| one.frame.runs).max().unwrap_or(0);
     Ok(Figure::new("best", title, text, runs, Plot::Bars(bars))?)
 }
 
@@ -218,7 +220,7 @@ mod tests {
         let best = one.best();
         assert!(best > 0 && best < one.umbrella());
         assert_eq!(one.policy(one.umbrella()), one.ground.aim.umbrella());
-        let same = one.grid.ratio(0, best, best, one.ground.aim.value());
+        let same = one.cell(best, Some(best), one.ground.aim.measure());
         assert_eq!(same.value(), Some(1.0));
         assert!(one.umbrella_over(best).ci95().is_some());
     }

@@ -6,9 +6,9 @@
 //! is the refill.
 
 use super::NAME;
-use crate::studies::asymmetry::chips::Kind;
+use crate::simulate::chips::Kind;
+use crate::simulate::programs::copies;
 use crate::studies::asymmetry::migration::Path;
-use crate::studies::asymmetry::programs::copies;
 use crate::validate::check::{Check, Published, Tolerance, Topic};
 use crate::validate::data::broken;
 use crate::validate::error::ValidateError;

@@ -6,15 +6,15 @@ use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use anyhow::Result;
 use consort_lab::StudyInfo;
-use consort_lab::studies::REGISTRY;
+use consort_lab::studies;
 use std::process::ExitCode;
 
 /// About how long takes longer than this many seconds is told in minutes.
 const MINUTES_FROM_S: u32 = 120;
 
 const COLUMNS: &[Column<StudyInfo>] = &[
-    text("id", |s| s.id.to_owned()),
-    text("title", |s| s.title.to_owned()),
+    text("id", |s| s.id.clone()),
+    text("title", |s| s.title.clone()),
     number("about", |s| about(s.full_seconds_hint)),
     text("source", |s| format!("{}, {}", s.source, s.section)),
 ];
@@ -29,7 +29,8 @@ pub(super) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
             "'{LIST}' stands alone, without '{other}'; leave out one of them"
         )));
     }
-    let studies: Vec<StudyInfo> = REGISTRY.list().cloned().collect();
+    let known = studies::registry().map_err(bad_input)?;
+    let studies: Vec<StudyInfo> = known.list().cloned().collect();
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &studies, &studies)?;
     Ok(ExitCode::SUCCESS)

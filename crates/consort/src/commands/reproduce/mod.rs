@@ -1,6 +1,7 @@
 //! `consort reproduce`: published experiments, run again.
 
 mod list;
+mod own;
 mod print;
 mod reference;
 mod rows;
@@ -11,12 +12,12 @@ use crate::progress;
 use anyhow::Result;
 use consort_lab::report;
 use consort_lab::runner::{self, Outcome, Settings};
-use consort_lab::studies::REGISTRY;
-use consort_lab::{Progress, Scale, Store, Study, StudyReport, VERSION};
+use consort_lab::{Made, Progress, Registry, Scale, Store, Study, StudyReport, VERSION};
 use print::Printer;
 pub(crate) use print::{grid, heads};
 use reference::Reference;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// The word that asks for the list instead of a run.
 const LIST: &str = "list";
@@ -25,13 +26,15 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     if args.studies.iter().any(|id| id.eq_ignore_ascii_case(LIST)) {
         return list::execute(args);
     }
-    let studies = REGISTRY.select(&args.studies).map_err(bad_input)?;
+    let known = consort_lab::studies::registry().map_err(bad_input)?;
+    let studies = own::select(&known, &args.studies)?;
     let reference = Reference::read(args.reference.as_deref())?;
     let store = Store::open(&args.out).map_err(bad_input)?;
     let batch = Batch {
         settings: settings(args),
         store,
         reference,
+        known: own::with(&known, &studies),
     };
     batch.run(&studies, args.format)?;
     Ok(ExitCode::SUCCESS)
@@ -47,6 +50,7 @@ fn settings(args: &ReproduceArgs) -> Settings {
         },
         workers: args.jobs.workers(),
         version: VERSION.to_owned(),
+        made: Made::default(),
     }
 }
 
@@ -55,16 +59,18 @@ struct Batch {
     settings: Settings,
     store: Store,
     reference: Reference,
+    /// What the folder can hold: the studies that come with Consort, and those of this run.
+    known: Registry,
 }
 
 impl Batch {
     /// Runs the studies one after the other. What a study gave is kept, written and shown before
     /// the next begins, so that an interruption costs the one under way.
-    fn run(&self, studies: &[&dyn Study], format: Format) -> Result<()> {
+    fn run(&self, studies: &[Arc<dyn Study>], format: Format) -> Result<()> {
         let mut printer = Printer::begin(format)?;
         for (index, study) in studies.iter().enumerate() {
             let place = format!("{} ({} of {})", study.info().id, index + 1, studies.len());
-            let outcome = self.run_one(*study, place)?;
+            let outcome = self.run_one(&**study, place)?;
             let resumed = matches!(outcome, Outcome::Loaded(_));
             let report = outcome.into_report();
             let compared = self.reference.compare(&[&report])?;
@@ -95,10 +101,8 @@ impl Batch {
 
     /// A file of another study that cannot be read is none of this run's business.
     fn finished(&self) -> Result<Vec<StudyReport>> {
-        let infos = REGISTRY.list().map(|info| REGISTRY.find(info.id));
-        let studies: Vec<&dyn Study> = infos.collect::<Result<_, _>>()?;
-        let kept = studies.iter().filter_map(|study| {
-            runner::kept(*study, &self.settings, &self.store)
+        let kept = self.known.studies().iter().filter_map(|study| {
+            runner::kept(&**study, &self.settings, &self.store)
                 .ok()
                 .flatten()
         });

@@ -1,0 +1,233 @@
+//! A workload on a machine, ready to be run.
+
+use super::chips::{Kind, single};
+use super::entrant::Entrant;
+use super::failed;
+use super::observers::Observers;
+use super::outcome::Outcome;
+use super::spec::{Again, Alone};
+use crate::experiment::{Experiment, Work, measure_alone};
+use crate::frame;
+use crate::study::StudyError;
+use consort_sim::chip::Chip;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// The operating system beneath policies on other grounds than a source's.
+const OS: &str = "linux";
+/// Threads dealt to cores in turn and left there.
+const PINNED: &str = "pinned";
+/// By so much the others begin after the one that is to be dealt to the first core, which is large,
+/// ms.
+const LATER_MS: f64 = 1e-3;
+
+/// A workload, its machine, and the work of its programs.
+#[derive(Clone)]
+pub(crate) struct Case {
+    /// Its key, labels and programs.
+    pub of: frame::Case,
+    /// Workload and machine.
+    pub experiment: Experiment,
+    /// Work of each program.
+    pub work: Vec<Work>,
+    /// The operating system beneath policies that name none.
+    beneath: String,
+    /// Who starts again.
+    again: Again,
+    /// Whether `pinned` is the mean over all programs that it may give the large core.
+    all_assignments: bool,
+}
+
+impl Case {
+    /// Measures what each program does alone in the time. The operating system is `linux`.
+    ///
+    /// # Errors
+    /// Programs that make no progress.
+    pub fn new(
+        of: frame::Case,
+        chip: &Arc<Chip>,
+        workload: Workload,
+        (alone, alone_s): (Alone, f64),
+        seed: u64,
+    ) -> Result<Self, StudyError> {
+        let large = match alone {
+            Alone::LargeCore => single(chip, Kind::Large)?,
+            Alone::Machine => Arc::clone(chip),
+        };
+        let mut work: Vec<Work> = Vec::with_capacity(workload.entries.len());
+        for (n, entry) in workload.entries.iter().enumerate() {
+            let like = |other: &Instance| {
+                Arc::ptr_eq(&other.program, &entry.program) && other.threads == entry.threads
+            };
+            let one = match workload.entries[..n].iter().position(like) {
+                Some(same) => work[same],
+                None => {
+                    let place = if entry.threads == 1 { &large } else { chip };
+                    measure_alone(place, entry, alone_s, seed).map_err(failed(&of.key))?
+                }
+            };
+            work.push(one);
+        }
+        let experiment = Experiment {
+            chip: Arc::clone(chip),
+            workload,
+            alone_s,
+            quantum: None,
+            free_migration: false,
+        };
+        Ok(Self {
+            of: frame::Case {
+                programs: names(&experiment.workload),
+                ..of
+            },
+            experiment,
+            work,
+            beneath: OS.to_owned(),
+            again: Again::Programs,
+            all_assignments: false,
+        })
+    }
+
+    /// A case of that key, on `linux`, whose programs of one thread are measured alone on a large
+    /// core.
+    ///
+    /// # Errors
+    /// As [`Case::new`].
+    pub fn of_key(
+        key: &str,
+        chip: &Arc<Chip>,
+        workload: Workload,
+        alone_s: f64,
+        seed: u64,
+    ) -> Result<Self, StudyError> {
+        let of = frame::Case {
+            key: key.to_owned(),
+            ..frame::Case::default()
+        };
+        Self::new(of, chip, workload, (Alone::LargeCore, alone_s), seed)
+    }
+
+    /// The same on another operating system, with others that start again.
+    pub fn on(mut self, system: &str, again: Again) -> Self {
+        system.clone_into(&mut self.beneath);
+        self.again = again;
+        self
+    }
+
+    /// The same with [`PINNED`] as the mean over all programs that it may give the large core.
+    pub fn with_all_assignments(mut self) -> Self {
+        self.all_assignments = true;
+        self
+    }
+
+    /// The same with moves that cost nothing.
+    pub fn with_free_migration(mut self) -> Self {
+        self.experiment.free_migration = true;
+        self
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// Policies that are unknown or of no use here, runs that do not end.
+    pub fn run(&self, policy: &str, seed: u64) -> Result<Outcome, StudyError> {
+        if policy != PINNED || !self.all_assignments {
+            return self.run_once(policy, seed, None);
+        }
+        let programs = 0..self.work.len();
+        let all: Result<Vec<_>, _> = programs
+            .map(|first| self.run_once(policy, seed, Some(first)))
+            .collect();
+        Ok(Outcome::mean(&all?))
+    }
+
+    /// One run, in which a program may begin before all others.
+    fn run_once(
+        &self,
+        policy: &str,
+        seed: u64,
+        first: Option<usize>,
+    ) -> Result<Outcome, StudyError> {
+        let part = format!("{} under {policy}", self.of.key);
+        let entrant = Entrant::new(policy, &self.beneath).map_err(failed(&part))?;
+        let mut experiment = Experiment {
+            quantum: entrant.quantum.or(self.experiment.quantum),
+            ..self.experiment.clone()
+        };
+        if let Some(first) = first {
+            let entries = experiment.workload.entries.iter_mut().enumerate();
+            let others = entries.filter(|(n, _)| *n != first);
+            others.for_each(|(_, entry)| entry.start_ms += LATER_MS);
+        }
+        let seen = Observers::new(&experiment.chip);
+        let told = Some(Box::new(seen.clone()) as _);
+        let run = match self.again {
+            Again::Threads => experiment.run_constant(&entrant.contender, &self.work, seed, told),
+            Again::Programs => experiment.run(&entrant.contender, &self.work, seed, told),
+        };
+        Ok(Outcome::new(&run.map_err(failed(&part))?, &seen))
+    }
+}
+
+/// Names of the programs, without the numbers of instances.
+fn names(workload: &Workload) -> Vec<String> {
+    let entries = workload.entries.iter();
+    entries.map(|entry| entry.program.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chips::chip;
+    use super::super::mixes::mixes;
+    use super::super::programs::{copies, find, parallel, suite};
+    use super::*;
+
+    #[test]
+    fn a_program_alone_on_the_large_core_is_not_slowed_down() {
+        let chip = chip("acmp-1+1").unwrap();
+        let workload = copies(&find("hmmer").unwrap(), 1);
+        let case = Case::of_key("x", &chip, workload, 0.05, 1).unwrap();
+        let run = case.run("tcs", 1).unwrap();
+        // Wherever it starts, the large core takes it over at the first quantum.
+        assert!(run.slowdowns[0] < 1.05, "{:?}", run.slowdowns);
+        assert!(run.large_instructions > 0.95 && run.large_accesses > 0.9);
+        assert!(run.energy_j > 0.0 && run.turnaround_s == run.makespan_s);
+    }
+
+    #[test]
+    fn several_threads_have_the_whole_machine_alone() {
+        let chip = chip("acmp-1+3").unwrap();
+        let workload = parallel(&find("lu.cont").unwrap(), 4);
+        let case = Case::of_key("x", &chip, workload, 0.05, 1).unwrap();
+        let run = case.run("linux", 1).unwrap();
+        assert!((run.slowdowns[0] - 1.0).abs() < 0.01, "{:?}", run.slowdowns);
+    }
+
+    #[test]
+    fn pinned_is_the_mean_over_all_programs_on_the_large_core() {
+        let chip = chip("acmp-1+1").unwrap();
+        let suite = suite("spec2006", usize::MAX).unwrap();
+        let workload = mixes(3, &suite, (2, 1), 1).remove(0);
+        let case = Case::of_key("x", &chip, workload, 0.02, 1).unwrap();
+        let each = [0, 1].map(|first| case.run_once(PINNED, 1, Some(first)).unwrap());
+        // Whoever begins first has the large core to itself.
+        for first in [0, 1] {
+            let [there, elsewhere] = [first, 1 - first].map(|run| each[run].slowdowns[first]);
+            assert!(there < 1.2 && elsewhere > 1.2, "{there} {elsewhere}");
+        }
+        let mean = case.with_all_assignments().run(PINNED, 1).unwrap();
+        assert_eq!(mean.stp, (each[0].stp + each[1].stp) / 2.0);
+    }
+
+    #[test]
+    fn what_fails_is_named_with_case_and_policy() {
+        let chip = chip("acmp-1+1").unwrap();
+        let workload = copies(&find("hmmer").unwrap(), 1);
+        let case = Case::of_key("hmmer/1", &chip, workload, 0.01, 1).unwrap();
+        let error = case.run("hrs", 1).unwrap_err().to_string();
+        assert!(
+            error.starts_with("hmmer/1 under hrs: unknown policy"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! The asymmetric machines, whole and reduced to one core.
+
+use super::failed;
+use crate::study::StudyError;
+use consort_sim::chip::Chip;
+use consort_sim::machine::{MachineSpec, Pipeline, presets};
+use std::sync::Arc;
+
+/// A kind of core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Out of order.
+    Large,
+    /// In order.
+    Small,
+}
+
+impl Kind {
+    /// The kind of a PU's core.
+    pub fn of(chip: &Chip, pu: usize) -> Self {
+        match chip.core_spec(chip.places()[pu]).pipeline {
+            Pipeline::OutOfOrder => Self::Large,
+            Pipeline::InOrder => Self::Small,
+        }
+    }
+}
+
+/// The description of a machine that comes with Consort.
+pub(crate) fn spec(machine: &str) -> Result<MachineSpec, StudyError> {
+    presets::find(machine).map_err(failed(machine))
+}
+
+/// A machine that comes with Consort.
+pub(crate) fn chip(machine: &str) -> Result<Arc<Chip>, StudyError> {
+    whole(&spec(machine)?)
+}
+
+/// The machine of a description.
+pub(crate) fn whole(spec: &MachineSpec) -> Result<Arc<Chip>, StudyError> {
+    let chip = Chip::new(spec, None).map_err(failed(&spec.name))?;
+    Ok(Arc::new(chip))
+}
+
+/// The machine with its first core of a kind alone in use; LLC and memory are as they were.
+pub(crate) fn single(chip: &Chip, kind: Kind) -> Result<Arc<Chip>, StudyError> {
+    let pus = 0..chip.places().len();
+    let first = pus.into_iter().find(|&pu| Kind::of(chip, pu) == kind);
+    let core = first.map(|pu| chip.places()[pu].core);
+    let one = Chip::with_cores(chip.spec(), None, &|number| Some(number) == core);
+    Ok(Arc::new(one.map_err(failed(&chip.spec().name))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_core_keeps_the_caches_of_the_machine() {
+        let group = chip("acmp-1+3").unwrap();
+        for kind in [Kind::Large, Kind::Small] {
+            let one = single(&group, kind).unwrap();
+            assert_eq!(one.places().len(), 1);
+            assert_eq!(Kind::of(&one, 0), kind);
+            assert_eq!(one.spec(), group.spec());
+        }
+    }
+
+    #[test]
+    fn a_machine_that_is_not_there_is_named() {
+        let error = chip("acmp-1+2").unwrap_err().to_string();
+        assert!(error.starts_with("acmp-1+2: "), "{error}");
+    }
+}

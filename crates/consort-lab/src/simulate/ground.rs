@@ -1,0 +1,58 @@
+//! Where studies find machines and programs.
+
+use super::programs;
+use consort_sim::chip::Chip;
+use consort_sim::machine::MachineRef;
+use consort_sim::program::{ProgramSpec, presets};
+use consort_sim::workload::{Described, LoadError, ProgramSource};
+use std::sync::Arc;
+
+/// What knows machines and programs: what comes with Consort, or a user's folders as well.
+pub trait Ground: ProgramSource + Sync {
+    /// The machine that a text names, laid out.
+    ///
+    /// # Errors
+    /// Machines that are unknown or cannot be read, in one line.
+    fn chip(&self, text: &str) -> Result<Arc<Chip>, LoadError>;
+}
+
+/// The machines and programs that come with Consort.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Presets;
+
+impl Ground for Presets {
+    fn chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
+        let told = |error: &dyn std::error::Error| LoadError(error.to_string());
+        let reference: MachineRef = text.parse().map_err(|e| told(&e))?;
+        let loaded = reference.load(&[]).map_err(|e| told(&e))?;
+        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|e| told(&e))?;
+        Ok(Arc::new(chip))
+    }
+}
+
+impl ProgramSource for Presets {
+    fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
+        if !presets::names().any(|known| known == name) {
+            return Ok(None);
+        }
+        let found = programs::find(name).map_err(|error| LoadError(error.to_string()))?;
+        Ok(Some(found))
+    }
+
+    fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError> {
+        programs::suite(name, usize::MAX).map_err(|error| LoadError(error.to_string()))
+    }
+
+    fn load(&self, path: &str) -> Result<Described, LoadError> {
+        Err(LoadError(format!("{path}: give the name of a preset")))
+    }
+
+    fn programs(&self) -> Vec<String> {
+        presets::names().map(str::to_owned).collect()
+    }
+
+    fn suites(&self) -> Vec<String> {
+        let suites = presets::suites().unwrap_or_default();
+        suites.keys().map(ToString::to_string).collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! Drawn workloads: programs of one thread, and pairs of programs of several threads.
+
+use consort_sim::program::ProgramSpec;
+use consort_sim::workload::{Instance, Workload};
+use rand::SeedableRng;
+use rand::seq::index;
+use rand_pcg::Pcg64;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Streams of workloads are this far apart.
+const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// So many different ones of `members`, in an order by lot; the draw of this number follows from the
+/// seed, whatever else is drawn.
+fn draw(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
+    let stream = STRIDE.wrapping_mul((size * 1000 + number) as u64);
+    let mut random = Pcg64::seed_from_u64(seed ^ stream);
+    index::sample(&mut random, members, size.min(members)).into_vec()
+}
+
+/// So many draws of different sets of `size` of so many members; fewer where there are not so many.
+pub(crate) fn draw_all(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
+    let mut known = BTreeSet::new();
+    // Draws that are known are passed over; with this many the few that there are have come.
+    let numbers = 0..20 * count;
+    let fresh = numbers.map(|number| draw(seed, members, size, number));
+    let is_new = |drawn: &Vec<usize>| known.insert(drawn.iter().copied().collect::<BTreeSet<_>>());
+    fresh.filter(is_new).take(count).collect()
+}
+
+/// Drawn workloads of `size` different programs of a suite, each with so many threads.
+pub(crate) fn mixes(
+    seed: u64,
+    suite: &[Arc<ProgramSpec>],
+    (size, threads): (usize, u32),
+    count: usize,
+) -> Vec<Workload> {
+    let mix = |drawn: Vec<usize>| {
+        let chosen: Vec<_> = drawn.into_iter().map(|p| Arc::clone(&suite[p])).collect();
+        together(&chosen, threads)
+    };
+    let drawn = draw_all(seed, suite.len(), size, count);
+    drawn.into_iter().map(mix).collect()
+}
+
+/// Different programs side by side.
+fn together(programs: &[Arc<ProgramSpec>], threads: u32) -> Workload {
+    let entry = |program: &Arc<ProgramSpec>| Instance {
+        name: program.name.clone(),
+        program: Arc::clone(program),
+        threads,
+        start_ms: 0.0,
+    };
+    let names: Vec<&str> = programs.iter().map(|p| p.name.as_str()).collect();
+    Workload {
+        text: names.join("+"),
+        entries: programs.iter().map(entry).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::programs::suite;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn draws_follow_from_their_seed_and_hold_different_programs(
+            seed: u64, members in 2usize..30, size in 1usize..5,
+        ) {
+            let all = draw_all(seed, members, size, 12);
+            prop_assert_eq!(&all[..1], &draw_all(seed, members, size, 1)[..]);
+            let different: BTreeSet<_> = all.iter().collect();
+            prop_assert_eq!(different.len(), all.len());
+            for one in &all {
+                prop_assert_eq!(one.len(), size.min(members));
+                let set: BTreeSet<_> = one.iter().collect();
+                prop_assert_eq!(set.len(), one.len());
+                prop_assert!(one.iter().all(|&p| p < members));
+            }
+        }
+    }
+
+    #[test]
+    fn a_hundred_pairs_of_spec_are_different_and_use_every_program() {
+        let suite = suite("spec2006", usize::MAX).unwrap();
+        let pairs = mixes(15, &suite, (2, 1), 100);
+        let texts: BTreeSet<&str> = pairs.iter().map(|w| w.text.as_str()).collect();
+        assert_eq!(texts.len(), 100);
+        let used = pairs.iter().flat_map(|w| &w.entries);
+        let used: BTreeSet<&str> = used.map(|e| e.name.as_str()).collect();
+        assert_eq!(used.len(), 29);
+    }
+
+    #[test]
+    fn threads_are_those_asked_for() {
+        let suite = suite("splash2", usize::MAX).unwrap();
+        let pairs = mixes(1, &suite, (2, 4), 3);
+        assert!(
+            pairs
+                .iter()
+                .flat_map(|w| &w.entries)
+                .all(|e| e.threads == 4)
+        );
+    }
+}

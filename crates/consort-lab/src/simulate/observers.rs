@@ -1,0 +1,34 @@
+//! Everything that a run is watched by.
+
+use super::returns::Returns;
+use super::watch::Watch;
+use consort_core::ThreadId;
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Observer, Segment};
+
+/// Watches a run; its clones see the same.
+#[derive(Clone)]
+pub(crate) struct Observers {
+    pub(crate) watch: Watch,
+    pub(crate) returns: Returns,
+}
+
+impl Observers {
+    pub(crate) fn new(chip: &Chip) -> Self {
+        Self {
+            watch: Watch::new(chip),
+            returns: Returns::new(chip),
+        }
+    }
+}
+
+impl Observer for Observers {
+    fn segment(&mut self, segment: &Segment<'_>) {
+        self.watch.segment(segment);
+        self.returns.segment(segment);
+    }
+
+    fn returns(&mut self, thread: ThreadId, so_far: u64) {
+        self.returns.returns(thread, so_far);
+    }
+}

@@ -1,0 +1,114 @@
+//! What a run is watched for: the large cores' share of it, and moves between cores.
+
+use super::chips::Kind;
+use consort_core::ThreadId;
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Doing, Observer, Segment};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Watches a run; its clones see the same.
+#[derive(Clone)]
+pub(crate) struct Watch(Rc<RefCell<Meter>>);
+
+struct Meter {
+    is_large: Vec<bool>,
+    /// Accesses by large cores and by all.
+    accesses: [f64; 2],
+    /// Instructions on large cores and on all.
+    instructions: [f64; 2],
+    /// Where each thread was last.
+    last: BTreeMap<ThreadId, usize>,
+    moves: u64,
+}
+
+impl Watch {
+    pub(crate) fn new(chip: &Chip) -> Self {
+        let pus = 0..chip.places().len();
+        Self(Rc::new(RefCell::new(Meter {
+            is_large: pus.map(|pu| Kind::of(chip, pu) == Kind::Large).collect(),
+            accesses: [0.0; 2],
+            instructions: [0.0; 2],
+            last: BTreeMap::new(),
+            moves: 0,
+        })))
+    }
+
+    /// Times that a thread came onto another PU of the chip, whoever brought it there.
+    pub(crate) fn moves(&self) -> u64 {
+        self.0.borrow().moves
+    }
+
+    /// Share of the accesses to LLCs that large cores make, 0 to 1; not a number without any.
+    pub(crate) fn of_accesses(&self) -> f64 {
+        let [large, all] = self.0.borrow().accesses;
+        large / all
+    }
+
+    /// Share of the instructions that large cores execute, 0 to 1.
+    pub(crate) fn of_instructions(&self) -> f64 {
+        let [large, all] = self.0.borrow().instructions;
+        large / all
+    }
+}
+
+impl Observer for Watch {
+    fn segment(&mut self, segment: &Segment<'_>) {
+        let mut meter = self.0.borrow_mut();
+        let before = meter.last.insert(segment.thread, segment.pu);
+        meter.moves += u64::from(before.is_some_and(|pu| pu != segment.pu));
+        if segment.doing != Doing::Work {
+            return;
+        }
+        let time_s = (segment.to_ps - segment.from_ps) as f64 * 1e-12;
+        let instructions = segment.rates.ips * time_s;
+        let accesses = instructions * segment.rates.flow.llc_accesses;
+        let sides = if meter.is_large[segment.pu] { 0 } else { 1 };
+        for side in sides..2 {
+            meter.accesses[side] += accesses;
+            meter.instructions[side] += instructions;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chips::chip;
+    use super::*;
+    use consort_sim::contention::ThreadRates;
+
+    #[test]
+    fn what_large_cores_do_is_a_share_of_all() {
+        let mut watch = Watch::new(&chip("acmp-1+3").unwrap());
+        let mut rates = ThreadRates {
+            ips: 1e9,
+            ..ThreadRates::default()
+        };
+        for (pu, llc_accesses, doing) in [
+            (0, 0.02, Doing::Work),
+            (1, 0.01, Doing::Work),
+            (3, 0.01, Doing::Work),
+            (2, 0.5, Doing::Spin),
+        ] {
+            rates.flow.llc_accesses = llc_accesses;
+            watch.segment(&Segment {
+                thread: ThreadId {
+                    pid: 1,
+                    tid: 1,
+                    start_ticks: 0,
+                },
+                name: "x",
+                pu,
+                from_ps: 0,
+                to_ps: 1000,
+                doing,
+                kernel_share: 0.0,
+                rates: &rates,
+            });
+        }
+        assert!((watch.of_accesses() - 0.5).abs() < 1e-12);
+        assert!((watch.of_instructions() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(watch.moves(), 3);
+    }
+}

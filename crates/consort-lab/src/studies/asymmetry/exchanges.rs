@@ -1,0 +1,156 @@
+//! What exchanges every millisecond cost programs, inside an LLC domain and between two.
+
+use super::alone::{named, programs};
+use super::migration::{Cost, Path};
+use crate::context::Context;
+use crate::frame::{Case, Frame};
+use crate::simulate::ExperimentSpec;
+use crate::simulate::chips::{Kind, chip, spec, whole};
+use crate::simulate::programs::{copies, find};
+use crate::study::StudyError;
+use consort_sim::chip::Chip;
+use consort_sim::program::{CURVE_KIB, ProgramSpec};
+use std::sync::Arc;
+
+/// Exchanges from each place.
+const MOVES: [u32; 2] = [20, 400];
+/// Places in a program's phases.
+const PLACES: usize = 4;
+/// The made-up program is this one but for its misses.
+const LOADS: &str = "random-loads";
+/// Its misses per 1000 instructions while its data does not fit.
+const MPKI: f64 = 20.0;
+
+/// Costs from every place with a shared LLC, then with private ones.
+type Costs = [Vec<Cost>; 2];
+
+/// Exchanges between a large and a small core, the program with the dearest first. The policies
+/// are `shared` and `private`.
+pub(in crate::studies) fn with_small(
+    context: &Context<'_>,
+    of: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    let programs = programs(context, of)?;
+    ranked(context, &chip(&of.machine)?, Kind::Small, &programs)
+}
+
+/// The same between two large cores, the second of each group's.
+pub(in crate::studies) fn with_large(
+    context: &Context<'_>,
+    of: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    let programs = programs(context, of)?;
+    ranked(context, &two_large(&of.machine)?, Kind::Large, &programs)
+}
+
+/// The same between a large and a small core of made-up programs, by the size of their data.
+pub(in crate::studies) fn of_working_sets(
+    context: &Context<'_>,
+    of: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    let costs = costs(context, &chip(&of.machine)?, Kind::Small, &working_sets()?)?;
+    let case = |kib: f64| Case::labelled(&kib.to_string(), "kib", &kib.to_string());
+    Ok(frame(CURVE_KIB.map(case).to_vec(), &costs))
+}
+
+/// The machine with a second large core in each group.
+fn two_large(machine: &str) -> Result<Arc<Chip>, StudyError> {
+    let mut spec = spec(machine)?;
+    let large = whole(&spec)?
+        .core_types()
+        .iter()
+        .position(|core| core.rob_entries.is_some());
+    let large = large.and_then(|n| spec.core_types.keys().nth(n).cloned());
+    for group in &mut spec.layout.cluster {
+        if Some(&group.core_type) == large.as_ref() {
+            group.l2_domains = 2;
+        }
+    }
+    whole(&spec)
+}
+
+fn ranked(
+    context: &Context<'_>,
+    chip: &Arc<Chip>,
+    to: Kind,
+    programs: &[Arc<ProgramSpec>],
+) -> Result<Frame, StudyError> {
+    let costs = costs(context, chip, to, programs)?;
+    let mut rows: Vec<(&Arc<ProgramSpec>, Costs)> = programs.iter().zip(costs).collect();
+    let dear = |row: &(_, Costs)| {
+        let shared = row.1[0].iter();
+        shared.map(|cost| cost.refill_cycles).sum::<f64>() / PLACES as f64
+    };
+    rows.sort_by(|a, b| dear(b).total_cmp(&dear(a)));
+    let cases = rows
+        .iter()
+        .map(|(p, _)| Case::labelled(&p.name, "program", &p.name));
+    let cases = cases.collect();
+    let costs: Vec<Costs> = rows.into_iter().map(|(_, costs)| costs).collect();
+    Ok(frame(cases, &costs))
+}
+
+fn frame(cases: Vec<Case>, costs: &[Costs]) -> Frame {
+    let mut frame = Frame::new(cases, named(&["shared", "private"]), PLACES);
+    let all = || costs.iter().flat_map(|costs| costs.iter().flatten());
+    frame.set(
+        "refill_cycles",
+        all().map(|cost| cost.refill_cycles).collect(),
+    );
+    let percent = all().map(|cost| 100.0 * cost.quantum_share);
+    frame.set("quantum_percent", percent.collect());
+    frame
+}
+
+fn costs(
+    context: &Context<'_>,
+    chip: &Arc<Chip>,
+    to: Kind,
+    programs: &[Arc<ProgramSpec>],
+) -> Result<Vec<Costs>, StudyError> {
+    let name = &chip.spec().name;
+    let no_path = || StudyError::part(name, "there are no two cores to go between");
+    let path = |shared| Path::of(chip, to, shared).ok_or_else(no_path);
+    let paths = [path(true)?, path(false)?];
+    let moves = context.by_scale(MOVES[0], MOVES[1]);
+    let costs = context.map(programs, |program| {
+        let places = copies(program, PLACES).entries;
+        let side = |path: &Path| -> Result<Vec<Cost>, StudyError> {
+            let from = places.iter().zip(context.seed()..);
+            from.map(|(place, seed)| path.cost(chip, &place.program, moves, seed))
+                .collect()
+        };
+        Ok([side(&paths[0])?, side(&paths[1])?])
+    })?;
+    costs.into_iter().collect()
+}
+
+/// A program for each capacity of the miss curves, whose data just fits there.
+fn working_sets() -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
+    let loads = find(LOADS)?;
+    let of = |kib: f64| {
+        let mut program = ProgramSpec::clone(&loads);
+        program.name = format!("{LOADS}-{kib}-kib");
+        let misses = |capacity: &f64| if *capacity < kib { MPKI } else { 0.0 };
+        for phase in &mut program.phases {
+            phase.data_mpki = CURVE_KIB.iter().map(misses).collect();
+        }
+        Arc::new(program)
+    };
+    Ok(CURVE_KIB.into_iter().map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_programs_miss_until_their_data_fits() {
+        let sets = working_sets().unwrap();
+        assert_eq!(sets.len(), CURVE_KIB.len());
+        let kib64 = &sets[3].phases[0].data_mpki;
+        assert_eq!((kib64[2], kib64[3]), (MPKI, 0.0));
+        let text = toml::to_string(sets[5].as_ref()).unwrap();
+        assert!(consort_sim::program::parse("x.toml", &text).is_ok());
+    }
+}

@@ -1,0 +1,196 @@
+//! The runs of the cases as frames. Labels of cases: `title`, for people, `load`, which is the key
+//! without the length, and `length`. Their programs are the classes, `int` and `fp` of a pair, or
+//! `all`.
+
+use super::case::{Method, Prepared};
+use super::fpu::FpuWatch;
+use super::runs::{Outcome, outcome};
+use super::{LENGTHS, Length, prepared};
+use crate::context::Context;
+use crate::experiment::Counters;
+use crate::frame::{Case, Frame};
+use crate::simulate::ExperimentSpec;
+use crate::study::StudyError;
+use consort_sim::contention::Stack;
+use std::ops::Range;
+
+/// Each program once, all started together.
+pub(in crate::studies) fn once(
+    context: &Context<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    frame(context, spec, &[Method::Once(0)])
+}
+
+/// The same at the other lengths.
+pub(in crate::studies) fn lengths(
+    context: &Context<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    let all: Vec<Method> = (1..LENGTHS.len()).map(Method::Once).collect();
+    frame(context, spec, &all)
+}
+
+/// Equal work, again and again until the last has done its own.
+pub(in crate::studies) fn equal(
+    context: &Context<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    frame(context, spec, &[Method::Equal])
+}
+
+/// A run of a case by a method.
+struct Job<'a> {
+    case: &'a Prepared,
+    method: Method,
+    policy: &'a str,
+    seed: u64,
+}
+
+fn frame(
+    context: &Context<'_>,
+    spec: &ExperimentSpec,
+    methods: &[Method],
+) -> Result<Frame, StudyError> {
+    let cases = prepared(context, spec)?;
+    let runs = spec.runs(context);
+    let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
+    let mut jobs = Vec::new();
+    for &method in methods {
+        for case in cases.iter() {
+            for policy in &spec.policies {
+                jobs.extend(seeds.clone().map(|seed| Job {
+                    case,
+                    method,
+                    policy,
+                    seed,
+                }));
+            }
+        }
+    }
+    let outcomes = context.map(&jobs, |job| {
+        let watch = FpuWatch::new(&job.case.chip);
+        outcome(job.case, job.method, (job.policy, job.seed), &watch)
+    })?;
+    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    let of = methods
+        .iter()
+        .flat_map(|&m| cases.iter().map(move |c| case(c, m)));
+    let mut frame = Frame::new(of.collect(), spec.policies.clone(), runs);
+    let shares = jobs
+        .iter()
+        .map(|job| 100.0 * length(job.method).share(context));
+    frame.set("length_percent", shares.collect());
+    fill(&mut frame, &outcomes);
+    let of: Vec<&Prepared> = jobs.iter().map(|job| job.case).collect();
+    fill_classes(&mut frame, &outcomes, &of);
+    Ok(frame)
+}
+
+fn length(method: Method) -> Length {
+    match method {
+        Method::Once(length) => LENGTHS[length],
+        Method::Equal => LENGTHS[0],
+    }
+}
+
+fn case(of: &Prepared, method: Method) -> Case {
+    let length = length(method).name;
+    let labels = [
+        ("title", of.key.replace('/', " ")),
+        ("load", of.key.clone()),
+        ("length", length.to_owned()),
+    ];
+    let classes = of.classes().into_iter().map(|(name, _)| name.to_owned());
+    Case {
+        key: match method {
+            Method::Once(0) | Method::Equal => of.key.clone(),
+            Method::Once(_) => format!("{}/{length}", of.key),
+        },
+        labels: labels
+            .map(|(label, value)| (label.to_owned(), value))
+            .into(),
+        programs: classes.collect(),
+    }
+}
+
+/// A value of a run.
+type Value = fn(&Outcome) -> f64;
+
+/// What is measured of every run, by the key of the measure.
+const VALUES: &[(&str, Value)] = &[
+    ("makespan_s", |o| o.result.makespan_s),
+    ("stp", |o| o.result.stp),
+    ("antt", |o| o.result.antt),
+    ("unfairness", |o| o.result.unfairness),
+    ("migrations", |o| o.result.migrations as f64),
+    ("fpu_mean_percent", |o| 100.0 * o.fpu.mean),
+    ("fpu_busiest_percent", |o| 100.0 * o.fpu.busiest),
+    ("fpu_idlest_percent", |o| 100.0 * o.fpu.idlest),
+];
+
+fn fill(frame: &mut Frame, outcomes: &[Outcome]) {
+    for (measure, value) in VALUES {
+        frame.set(measure, outcomes.iter().map(value).collect());
+    }
+}
+
+/// The programs of a class in a run.
+type Class<'a> = (&'a Outcome, Range<usize>);
+
+/// A value of a class in a run.
+type ClassValue = fn(&Class<'_>) -> f64;
+
+/// What is measured of every class, by the key of the measure.
+const OF_CLASSES: &[(&str, ClassValue)] = &[
+    ("slowdown", |class| {
+        let programs = &class.0.result.programs[class.1.clone()];
+        programs.iter().map(|p| p.slowdown).sum::<f64>() / programs.len() as f64
+    }),
+    ("end_s", |class| {
+        let programs = class.0.result.programs[class.1.clone()].iter();
+        programs.map(|p| p.together_s).fold(0.0, f64::max)
+    }),
+    ("l2_mpki", |class| sum(class).l2_mpki()),
+    ("fpu_busy_percent", |class| 100.0 * sum(class).fpu_busy()),
+    ("cpi", |class| {
+        let sum = sum(class);
+        sum.cycles / sum.instructions
+    }),
+];
+
+fn sum((outcome, programs): &Class<'_>) -> Counters {
+    let mut sum = Counters::default();
+    for program in &outcome.result.programs[programs.clone()] {
+        sum.add(&program.counters);
+    }
+    sum
+}
+
+/// Measures of the classes, and of all programs of a case, without those of the runtime.
+fn fill_classes(frame: &mut Frame, outcomes: &[Outcome], of: &[&Prepared]) {
+    let both = || outcomes.iter().zip(of);
+    let all = |value: &dyn Fn(&Class<'_>) -> f64| {
+        both()
+            .map(|(outcome, case)| value(&(outcome, case.programs())))
+            .collect()
+    };
+    frame.set("all_l2_mpki", all(&|class| sum(class).l2_mpki()));
+    frame.set("l2_misses_g", all(&|class| sum(class).l2_misses / 1e9));
+    let classes = |value: &dyn Fn(&Class<'_>) -> f64| {
+        let of_run = |(outcome, case): (&Outcome, &&Prepared)| {
+            let classes = case.classes().into_iter();
+            classes
+                .map(|(_, programs)| value(&(outcome, programs)))
+                .collect()
+        };
+        both().map(of_run).collect()
+    };
+    for (measure, value) in OF_CLASSES {
+        frame.set_of_programs(measure, classes(value));
+    }
+    for (cause, name) in Stack::NAMES.iter().enumerate() {
+        let cpi = classes(&|class| sum(class).stack()[cause]);
+        frame.set_of_programs(&format!("cpi_{name}"), cpi);
+    }
+}

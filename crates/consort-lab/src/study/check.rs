@@ -1,0 +1,317 @@
+//! What is wrong with a study file, key by key.
+
+use super::file::{CellSpec, Loop, PhraseSpec, StudyFile};
+use super::run::{SIMULATE, named};
+use crate::frame;
+use crate::simulate::{CaseSpec, Entrant, ExperimentSpec, Ground};
+use crate::studies::{self, ANALYSES};
+use consort_core::hint;
+use consort_sim::describe::{DescribeError, Problems};
+use consort_sim::workload::Workload;
+
+/// Notes everything that cannot be, but for machines and programs.
+pub(super) fn study(file: &StudyFile, problems: &mut Problems) {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    let usable = !file.id.is_empty() && file.id.bytes().all(plain);
+    problems.require(usable, "id", "is no id; use letters, digits, '-' and '_'");
+    for (name, of) in &file.shared {
+        let known = studies::experiment_names();
+        known_as(
+            problems,
+            &format!("shared.{name}"),
+            "shared experiment",
+            of,
+            known,
+        );
+    }
+    for (name, spec) in &file.experiments {
+        experiment(problems, &format!("experiments.{name}"), spec);
+    }
+    if let Some(name) = &file.analysis {
+        analysis(problems, "analysis", name, ANALYSES.studies);
+        return;
+    }
+    let empty = file.shared.is_empty() && file.experiments.is_empty();
+    problems.require(
+        !empty,
+        "experiments",
+        "is missing; a study needs an experiment",
+    );
+    problems.require(
+        !file.headline.is_empty(),
+        "headline",
+        "is missing; expected rows",
+    );
+    views(file, problems);
+}
+
+fn known_as<'a>(
+    problems: &mut Problems,
+    key: &str,
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) {
+    if known.clone().any(|one| one == name) {
+        return;
+    }
+    let hint = hint(name, known);
+    problems.add(key, format!("unknown {what} '{name}'; {hint}"));
+}
+
+fn analysis<T: Copy>(problems: &mut Problems, key: &str, name: &str, all: &[(&str, T)]) {
+    if named(all, name).is_none() {
+        let hint = hint(name, all.iter().map(|(known, _)| *known));
+        problems.add(key, format!("unknown analysis '{name}'; {hint}"));
+    }
+}
+
+fn experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
+    let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
+    if kind != SIMULATE {
+        analysis(problems, &format!("{key}.kind"), kind, ANALYSES.experiments);
+        return;
+    }
+    let system = spec.system.as_deref().unwrap_or("linux");
+    if let Err(error) = consort_sim::os::find(system) {
+        problems.add(format!("{key}.system"), error.to_string());
+    }
+    for (n, policy) in spec.policies.iter().enumerate() {
+        if let Err(error) = Entrant::new(policy, "linux") {
+            problems.add(format!("{key}.policies[{n}]"), error.to_string());
+        }
+    }
+    problems.require(
+        !spec.policies.is_empty(),
+        format!("{key}.policies"),
+        "has no policy",
+    );
+    problems.require(
+        !spec.cases.is_empty(),
+        format!("{key}.cases"),
+        "has no case",
+    );
+    let runs = spec.runs.is_none_or(|runs| runs.quick.min(runs.full) > 0);
+    problems.require(runs, format!("{key}.runs"), "is 0; expected at least 1");
+    let seconds = spec.alone_s.is_none_or(|s| s.quick.min(s.full) > 0.0);
+    problems.require(seconds, format!("{key}.alone_s"), "is not above 0 s");
+    for (n, case) in spec.cases.iter().enumerate() {
+        one_case(problems, &format!("{key}.cases[{n}]"), case);
+    }
+}
+
+fn one_case(problems: &mut Problems, key: &str, case: &CaseSpec) {
+    let either = case.workload.is_some() != case.suite.is_some();
+    problems.require(either, key, "needs either a workload or a suite");
+    let threads = case.suite.is_none() || case.drawn.is_some() || !case.threads.is_empty();
+    problems.require(
+        threads,
+        format!("{key}.threads"),
+        "is missing; a suite needs threads",
+    );
+    let size = case.drawn.is_none() || case.size > 0;
+    problems.require(
+        size,
+        format!("{key}.size"),
+        "is 0; drawn workloads need programs",
+    );
+}
+
+/// Every view of the file with its key.
+fn views(file: &StudyFile, problems: &mut Problems) {
+    let mut check = Check {
+        file,
+        policies: policies(file),
+        problems,
+    };
+    for (n, block) in file.headline.iter().enumerate() {
+        let key = format!("headline[{n}]");
+        check.looped(&key, block.looped());
+        check.cells(&format!("{key}.rows"), &block.rows, block.looped());
+    }
+    for (n, table) in file.tables.iter().enumerate() {
+        let key = format!("tables[{n}]");
+        if let Some(name) = &table.analysis {
+            analysis(
+                check.problems,
+                &format!("{key}.analysis"),
+                name,
+                ANALYSES.tables,
+            );
+            continue;
+        }
+        check.looped(&key, table.looped());
+        check.cells(&format!("{key}.columns"), &table.columns, table.looped());
+    }
+    for (n, figure) in file.figures.iter().enumerate() {
+        let key = format!("figures[{n}]");
+        check.looped(&key, figure.looped());
+        check.cells(&format!("{key}.series"), &figure.series, figure.looped());
+    }
+    for (n, note) in file.notes.iter().enumerate() {
+        let key = format!("notes[{n}]");
+        if let Some(name) = &note.analysis {
+            analysis(
+                check.problems,
+                &format!("{key}.analysis"),
+                name,
+                ANALYSES.notes,
+            );
+        }
+        check.looped(&key, note.looped());
+        for (name, phrase) in &note.phrases {
+            check.phrase(&format!("{key}.phrases.{name}"), phrase);
+        }
+    }
+}
+
+/// Views of a file under check.
+struct Check<'a, 'b> {
+    file: &'a StudyFile,
+    /// The policies of all experiments; none where an experiment has policies of its own.
+    policies: Option<Vec<String>>,
+    problems: &'b mut Problems,
+}
+
+/// The policies of all experiments of a file; of others than simulated ones it does not say.
+fn policies(file: &StudyFile) -> Option<Vec<String>> {
+    let shared = file
+        .shared
+        .values()
+        .filter_map(|name| studies::experiment(name));
+    let all: Vec<ExperimentSpec> = file.experiments.values().cloned().chain(shared).collect();
+    let simulated = all.iter().all(|spec| spec.kind.is_none());
+    simulated.then(|| all.into_iter().flat_map(|spec| spec.policies).collect())
+}
+
+impl Check<'_, '_> {
+    fn from(&mut self, key: &str, from: Option<&str>) {
+        if let Some(from) = from {
+            let names = self.file.experiments.keys().chain(self.file.shared.keys());
+            let known = names.map(String::as_str);
+            known_as(
+                self.problems,
+                &format!("{key}.from"),
+                "experiment",
+                from,
+                known,
+            );
+        }
+    }
+
+    fn looped(&mut self, key: &str, over: Loop<'_>) {
+        self.from(key, over.from);
+        for (n, policy) in over.policies.iter().enumerate() {
+            self.policy(&format!("{key}.policies[{n}]"), policy);
+        }
+    }
+
+    fn phrase(&mut self, key: &str, phrase: &PhraseSpec) {
+        self.looped(key, phrase.looped());
+        for (name, cell) in &phrase.cells {
+            self.cell(&format!("{key}.cells.{name}"), cell, phrase.looped());
+        }
+        for (name, inner) in &phrase.phrases {
+            self.phrase(&format!("{key}.phrases.{name}"), inner);
+        }
+    }
+
+    fn cells(&mut self, key: &str, cells: &[CellSpec], over: Loop<'_>) {
+        self.problems.require(!cells.is_empty(), key, "is empty");
+        for (n, cell) in cells.iter().enumerate() {
+            self.cell(&format!("{key}[{n}]"), cell, over);
+        }
+    }
+
+    fn cell(&mut self, key: &str, cell: &CellSpec, over: Loop<'_>) {
+        self.from(key, cell.from.as_deref());
+        let measures = [
+            ("measure", Some(&cell.measure)),
+            ("of", cell.of.as_ref()),
+            ("over_measure", cell.over_measure.as_ref()),
+        ];
+        for (part, measure) in measures {
+            let known = frame::MEASURES.iter().map(|measure| measure.key);
+            if let Some(measure) = measure {
+                known_as(
+                    self.problems,
+                    &format!("{key}.{part}"),
+                    "measure",
+                    measure,
+                    known,
+                );
+            }
+        }
+        for (part, policy) in [("policy", &cell.policy), ("over", &cell.over)] {
+            if let Some(policy) = policy {
+                self.policy(&format!("{key}.{part}"), policy);
+            }
+        }
+        let named = cell.policy.is_some() || !over.policies.is_empty() || !over.each.is_empty();
+        let inside = key.contains(".phrases.");
+        let right = "is missing; name one here, or policies above";
+        self.problems
+            .require(named || inside, format!("{key}.policy"), right);
+    }
+
+    /// Policies of views are among those of some experiment, or words.
+    fn policy(&mut self, key: &str, policy: &str) {
+        if let Some(all) = self.policies.as_ref().filter(|_| !policy.contains('{')) {
+            let known = all.iter().map(String::as_str);
+            known_as(self.problems, key, "policy of this study", policy, known);
+        }
+    }
+}
+
+/// Whether machines, workloads and suites are there.
+///
+/// # Errors
+/// The first that is not, with the line where the text has it first.
+pub(super) fn ground(
+    name: &str,
+    text: &str,
+    file: &StudyFile,
+    ground: &dyn Ground,
+) -> Result<(), DescribeError> {
+    for (experiment, spec) in &file.experiments {
+        let wrong = |key: &str, value: &str, message: String| DescribeError {
+            file: name.to_owned(),
+            line: line_of(text, value),
+            key: format!("experiments.{experiment}.{key}"),
+            message,
+            more: 0,
+        };
+        let others = spec.cases.iter().filter_map(|case| case.machine.as_ref());
+        for machine in std::iter::once(&spec.machine).chain(others) {
+            let chip = ground.chip(machine);
+            chip.map_err(|error| wrong("machine", machine, error.to_string()))?;
+        }
+        for (n, case) in spec.cases.iter().enumerate() {
+            let key = |part| format!("cases[{n}].{part}");
+            if let Some(workload) = &case.workload {
+                let found = Workload::resolve(workload, ground);
+                found.map_err(|e| wrong(&key("workload"), workload, e.to_string()))?;
+            }
+            if let Some(suite) = &case.suite {
+                let suites = ground.suites();
+                let hint = hint(suite, suites.iter().map(String::as_str));
+                let unknown = || {
+                    wrong(
+                        &key("suite"),
+                        suite,
+                        format!("unknown suite '{suite}'; {hint}"),
+                    )
+                };
+                suites.contains(suite).then_some(()).ok_or_else(unknown)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The line, from 1, of the first string of this value.
+fn line_of(text: &str, value: &str) -> usize {
+    let quotes = ['"', '\''].map(|quote| format!("{quote}{value}{quote}"));
+    let has = |line: &str| quotes.iter().any(|quoted| line.contains(quoted));
+    text.lines().position(has).map_or(1, |n| n + 1)
+}

@@ -1,0 +1,264 @@
+//! The frames of a study, and the loops of its views over them.
+
+use super::file::{CellSpec, GroupSpec, Loop, OverSpec};
+use super::template::fill;
+use crate::frame::{self, Case, Frame, Group, Over, What};
+use crate::report::{Cell, Column, percent_above_one};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Words that stand for `{WORD}`.
+pub(crate) type Words = BTreeMap<String, String>;
+
+/// The frames of a study by the names of their experiments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frames {
+    pub(super) frames: BTreeMap<String, Arc<Frame>>,
+    /// Names of policies in rows and legends.
+    pub(super) names: BTreeMap<String, String>,
+}
+
+/// One turn of a loop: a group and words.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) from: String,
+    pub(super) group: Group,
+    /// How the group was made, so that it can be made of another frame.
+    spec: GroupSpec,
+    value: String,
+    pub(super) words: Words,
+}
+
+/// All cases together, where a view names no groups.
+const ALL: &str = "all";
+
+impl Frames {
+    /// The frame of an experiment; the only one, or the first, where none is named.
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Frame>> {
+        self.frames.get(name)
+    }
+
+    /// The name of the experiment that a view is of.
+    fn name(&self, from: Option<&str>) -> String {
+        let first = self.frames.keys().next().map(String::as_str);
+        from.or(first).unwrap_or_default().to_owned()
+    }
+
+    /// Runs of each case and policy, in the experiment that has most.
+    pub(super) fn runs(&self) -> usize {
+        let runs = self.frames.values().map(|frame| frame.runs);
+        runs.max().unwrap_or(0)
+    }
+
+    pub(super) fn runs_of(&self, from: Option<&str>) -> usize {
+        self.get(&self.name(from)).map_or(0, |frame| frame.runs)
+    }
+
+    /// The groups of a loop, each with all of the loop's words.
+    pub(super) fn turns(&self, over: Loop<'_>) -> Vec<Vec<Turn>> {
+        let each = self.each(over);
+        let words = |group: &Turn| each.iter().map(|words| group.with(words)).collect();
+        self.groups(over).iter().map(words).collect()
+    }
+
+    /// The loop's words; once none, where it has none.
+    pub(super) fn each(&self, over: Loop<'_>) -> Vec<Words> {
+        let policy = |policy: &String| {
+            let name = self.names.get(policy).unwrap_or(policy);
+            let words = [("policy", policy), ("name", name)];
+            words
+                .map(|(word, value)| (word.to_owned(), value.clone()))
+                .into()
+        };
+        match (over.policies, over.each) {
+            ([], []) => vec![Words::new()],
+            (policies, []) => policies.iter().map(policy).collect(),
+            (_, each) => each.to_vec(),
+        }
+    }
+
+    /// The groups of a loop; those without cases are left out.
+    pub(super) fn groups(&self, over: Loop<'_>) -> Vec<Turn> {
+        let all = [GroupSpec {
+            all: Some(ALL.to_owned()),
+            ..GroupSpec::default()
+        }];
+        let specs = if over.groups.is_empty() {
+            &all[..]
+        } else {
+            over.groups
+        };
+        let of = |spec: &GroupSpec| {
+            let from = self.name(spec.from.as_deref().or(over.from));
+            let frame = self.get(&from);
+            frame.map_or_else(Vec::new, |frame| spec.turns(frame, &from))
+        };
+        let turns = specs.iter().flat_map(of);
+        let shown = |turn: &Turn| !turn.group.cases.is_empty() || !turn.spec.names.is_empty();
+        turns.filter(shown).collect()
+    }
+
+    /// What a cell shows at a turn of a loop.
+    pub(super) fn cell(&self, spec: &CellSpec, turn: &Turn) -> Cell {
+        let words = |text: &str| fill(text, &turn.words);
+        let from = spec.from.as_ref().unwrap_or(&turn.from);
+        let Some(frame) = self.get(from) else {
+            return Cell::missing("not run");
+        };
+        let other = (*from != turn.from).then(|| turn.spec.again(frame, &turn.value));
+        let policy = words(spec.policy.as_deref().unwrap_or("{policy}"));
+        let over = spec.over.as_deref().map(words);
+        let what = What {
+            measure: &spec.measure,
+            policy: &policy,
+            over: over.as_deref(),
+            inverted: spec.inverted,
+            over_measure: spec.over_measure.as_deref(),
+            of: spec.of.as_deref(),
+            view: spec.view,
+        };
+        let mut group = other.unwrap_or_else(|| turn.group.clone());
+        group.program = spec.program.as_deref().map(words).or(group.program);
+        let cell = frame.cell(&what, &group);
+        let cell = if spec.percent {
+            percent_above_one(cell)
+        } else {
+            cell
+        };
+        match (&cell, &spec.missing) {
+            (Cell::Missing { .. }, Some(why)) => Cell::missing(why),
+            _ => cell,
+        }
+    }
+
+    /// The runs of a turn's first case.
+    pub(super) fn runs_at(&self, spec: &CellSpec, turn: &Turn) -> Vec<f64> {
+        let policy = fill(spec.policy.as_deref().unwrap_or("{policy}"), &turn.words);
+        let first = turn.group.cases.first().copied();
+        let frame = self.get(&turn.from);
+        let runs = frame.and_then(|f| Some(f.runs_of(first?, f.policy(&policy)?, &spec.measure)));
+        runs.unwrap_or_default().to_vec()
+    }
+
+    /// In how many cases of a turn a cell's policy and what it is set against are the same.
+    pub(super) fn same(&self, spec: &CellSpec, turn: &Turn) -> usize {
+        let words = |text: &str| fill(text, &turn.words);
+        let policy = words(spec.policy.as_deref().unwrap_or("{policy}"));
+        let over = words(spec.over.as_deref().unwrap_or_default());
+        let frame = self.get(spec.from.as_ref().unwrap_or(&turn.from));
+        frame.map_or(0, |frame| {
+            frame.same(&spec.measure, [&policy, &over], &turn.group)
+        })
+    }
+}
+
+impl Turn {
+    pub(super) fn with(&self, words: &Words) -> Self {
+        let mut turn = self.clone();
+        turn.words.extend(words.clone());
+        turn
+    }
+}
+
+impl GroupSpec {
+    /// The groups of a frame.
+    fn turns(&self, frame: &Frame, from: &str) -> Vec<Turn> {
+        let turn = |group: Group| {
+            let value = group.key.clone();
+            // Labels of a case by itself are words, too.
+            let labels = match group.cases[..] {
+                [case] => frame.cases[case].labels.clone(),
+                _ => Words::new(),
+            };
+            let mut words = labels.clone();
+            words.insert("group".to_owned(), value.clone());
+            let key = self
+                .key
+                .as_ref()
+                .map_or_else(|| value.clone(), |key| fill(key, &words));
+            Turn {
+                from: from.to_owned(),
+                group: Group {
+                    key: key.clone(),
+                    program: self.program.clone().or(group.program),
+                    ..group
+                },
+                spec: self.clone(),
+                value,
+                words: labels
+                    .into_iter()
+                    .chain([("group".to_owned(), key)])
+                    .collect(),
+            }
+        };
+        let mut turns: Vec<Turn> = self.made(frame).into_iter().map(turn).collect();
+        if self.reverse {
+            turns.reverse();
+        }
+        turns
+    }
+
+    fn holds(&self, case: &Case) -> bool {
+        let mut labels = self.holds.iter();
+        labels.all(|(label, value)| case.value(label) == value)
+    }
+
+    fn over(&self) -> Over {
+        match self.over {
+            OverSpec::Cases => Over::Cases,
+            OverSpec::Runs => Over::Runs,
+        }
+    }
+
+    fn made(&self, frame: &Frame) -> Vec<Group> {
+        let last = frame.cases.last();
+        let is_last = |case: &Case, last: &Case| {
+            let label = self.last.as_ref();
+            label.is_none_or(|label| case.value(label) == last.value(label))
+        };
+        let holds = |case: &Case| self.holds(case) && last.is_none_or(|last| is_last(case, last));
+        match (&self.by, &self.all) {
+            _ if !self.names.is_empty() => frame.of_programs(&self.names, holds),
+            _ if self.programs => frame.by_program(holds),
+            (Some(label), _) => frame.by(label, self.over(), holds),
+            (None, all) => {
+                let key = all.as_deref().unwrap_or(ALL);
+                vec![frame.all(key, self.over(), holds)]
+            }
+        }
+    }
+
+    /// The group of the same cases in another frame; a program by itself is found by its name.
+    fn again(&self, frame: &Frame, value: &str) -> Group {
+        let label = match (&self.by, self.programs || !self.names.is_empty()) {
+            (_, true) => Some("program"),
+            (by, false) => by.as_deref(),
+        };
+        let is_it = |case: &Case| label.is_none_or(|label| case.value(label) == value);
+        frame.all(value, self.over(), |case| is_it(case) && self.holds(case))
+    }
+}
+
+impl CellSpec {
+    /// The column: title and unit are the measure's where the file names none.
+    pub(crate) fn column(&self) -> Column {
+        let measure = frame::measure(&self.measure);
+        let title = measure.map_or(self.measure.as_str(), |measure| measure.title);
+        let ratio = self.over.is_some() || self.of.is_some();
+        let title = match &self.over {
+            Some(over) => format!("{title} over {over}"),
+            None => title.to_owned(),
+        };
+        let unit = measure.and_then(|m| m.unit).filter(|_| !ratio);
+        let unit = self
+            .unit
+            .as_deref()
+            .or(unit)
+            .filter(|unit| !unit.is_empty());
+        Column {
+            key: self.key.clone().unwrap_or_else(|| self.measure.clone()),
+            title: self.title.clone().unwrap_or(title),
+            unit: unit.map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The notes of a study, from its frames.
+
+use super::file::{Loop, NoteSpec, PhraseKind, PhraseSpec};
+use super::frames::{Frames, Turn, Words};
+use super::template::fill;
+use crate::report::Cell;
+use std::collections::BTreeMap;
+
+/// The notes of one entry of the file: one for each turn of its loop.
+pub(super) fn notes(frames: &Frames, spec: &NoteSpec) -> Vec<String> {
+    let turns = frames.turns(spec.looped());
+    let one = |turn: &Turn| {
+        let mut words = turn.words.clone();
+        for (name, phrase) in &spec.phrases {
+            words.insert(name.clone(), told(frames, spec, phrase, turn));
+        }
+        fill(&spec.text, &words)
+    };
+    turns.iter().flatten().map(one).collect()
+}
+
+/// An item of a phrase: its words, and its cells by their names.
+struct Item {
+    turn: Turn,
+    cells: BTreeMap<String, Cell>,
+}
+
+/// The loop of a phrase: of the note's experiment where it names none.
+fn looped<'a>(note: &'a NoteSpec, phrase: &'a PhraseSpec) -> Loop<'a> {
+    let own = phrase.looped();
+    Loop {
+        from: own.from.or(note.from.as_deref()),
+        ..own
+    }
+}
+
+fn told(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Turn) -> String {
+    let items = items(frames, note, phrase, turn);
+    let by = phrase.by.as_deref().unwrap_or_default();
+    let value = |item: &&Item| item.cells.get(by).and_then(Cell::value);
+    let text = |some: &[&Item]| {
+        let texts = some.iter().map(|item| {
+            let mut words = text_words(phrase, item);
+            for (name, inner) in &phrase.phrases {
+                words.insert(name.clone(), told(frames, note, inner, &item.turn));
+            }
+            fill(&phrase.item, &words)
+        });
+        texts.collect::<Vec<_>>().join(&phrase.join)
+    };
+    let all: Vec<&Item> = items.iter().collect();
+    let mut ranked: Vec<&Item> = { items.iter() }
+        .filter(|item| value(item).is_some())
+        .collect();
+    ranked.sort_by(|a, b| {
+        value(b)
+            .partial_cmp(&value(a))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let few = phrase.few.min(ranked.len());
+    match phrase.kind {
+        PhraseKind::List => text(&all),
+        PhraseKind::Top => text(&ranked[..few]),
+        PhraseKind::Bottom => text(&ranked[ranked.len() - few..]),
+        PhraseKind::Ends => text(&ends(&all, by)),
+        PhraseKind::Above => beyond(&all, by, 1.0).to_string(),
+        PhraseKind::Below => beyond(&all, by, -1.0).to_string(),
+        PhraseKind::Count => all.len().to_string(),
+        PhraseKind::Correlation => correlated(phrase, &all),
+        PhraseKind::Same => same(frames, phrase, &all).to_string(),
+    }
+}
+
+/// The items of a phrase: of its own groups, or of the note's group where it has none.
+fn items(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Turn) -> Vec<Item> {
+    let over = looped(note, phrase);
+    let turns = match phrase.groups.is_empty() && phrase.from.is_none() {
+        true => frames
+            .each(over)
+            .iter()
+            .map(|words| turn.with(words))
+            .collect(),
+        false => frames.turns(over).concat(),
+    };
+    let item = |mut own: Turn| {
+        let mut words = turn.words.clone();
+        words.extend(own.words);
+        own.words = words;
+        let cells = phrase.cells.iter();
+        let cells = cells.map(|(name, cell)| (name.clone(), frames.cell(cell, &own)));
+        Item {
+            cells: cells.collect(),
+            turn: own,
+        }
+    };
+    turns.into_iter().map(item).collect()
+}
+
+/// The words of an item, its cells among them.
+fn text_words(phrase: &PhraseSpec, item: &Item) -> Words {
+    let mut words: Words = item.turn.words.clone();
+    for (name, cell) in &item.cells {
+        let digits = phrase.cells.get(name).and_then(|spec| spec.digits);
+        let text = match (digits, cell.value()) {
+            (Some(digits), Some(value)) => format!("{value:.digits$}"),
+            (Some(_), None) => "?".to_owned(),
+            (None, _) => cell.text(),
+        };
+        words.insert(name.clone(), text);
+    }
+    words
+}
+
+/// The item with the largest value and the one with the smallest.
+fn ends<'a>(items: &[&'a Item], by: &str) -> Vec<&'a Item> {
+    let value = |item: &Item| item.cells.get(by).and_then(Cell::value).unwrap_or(1.0);
+    let order = |a: &&&Item, b: &&&Item| value(a).total_cmp(&value(b));
+    let both = [items.iter().max_by(order), items.iter().min_by(order)];
+    both.into_iter().flatten().copied().collect()
+}
+
+/// How many values are above 1, or below with the sign -1, beyond their intervals.
+fn beyond(items: &[&Item], by: &str, sign: f64) -> usize {
+    let is = |item: &&&Item| {
+        let cell = item.cells.get(by);
+        let value = cell.and_then(Cell::value).unwrap_or(1.0);
+        let half = cell.and_then(Cell::ci95).unwrap_or(0.0);
+        sign * (value - 1.0) > half
+    };
+    items.iter().filter(is).count()
+}
+
+fn same(frames: &Frames, phrase: &PhraseSpec, items: &[&Item]) -> usize {
+    let cell = phrase.by.as_ref().and_then(|by| phrase.cells.get(by));
+    let of = |item: &&Item| cell.map_or(0, |cell| frames.same(cell, &item.turn));
+    items.iter().map(of).sum()
+}
+
+fn correlated(phrase: &PhraseSpec, items: &[&Item]) -> String {
+    let value = |item: &Item, name: &Option<String>| {
+        let cell = name.as_ref().and_then(|name| item.cells.get(name));
+        cell.and_then(Cell::value)
+    };
+    let pair = |item: &&Item| Some((value(item, &phrase.with)?, value(item, &phrase.by)?));
+    let pairs: Vec<(f64, f64)> = items.iter().filter_map(pair).collect();
+    let cell = correlation(&pairs).map(Cell::from);
+    cell.unwrap_or_else(|| Cell::missing("one program")).text()
+}
+
+/// Pearson's correlation; none without variation.
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let n = pairs.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        pairs.iter().map(|(x, y)| of(x - mx, y - my)).sum()
+    };
+    let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
+    (spread > 0.0).then(|| sum(&|x, y| x * y) / spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn correlations_are_pearson_s() {
+        let line = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)];
+        assert!((correlation(&line).unwrap() - 1.0).abs() < 1e-12);
+        let falling = line.map(|(x, y)| (x, -y));
+        assert!((correlation(&falling).unwrap() + 1.0).abs() < 1e-12);
+        // By hand: covariance 1, spreads 2 and 2.
+        let some = [(0.0, 0.0), (1.0, 1.0), (2.0, 0.0), (1.0, 1.0)];
+        assert_eq!(correlation(&some), Some(0.0));
+        assert_eq!(correlation(&[(1.0, 1.0)]), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! A study file at work: experiments give frames, and the views of the file are taken of them.
+
+use super::file::{NoteSpec, StudyFile, TableSpec};
+use super::frames::Frames;
+use super::{Scale, Study, StudyError, StudyInfo, StudyOutput, figures, notes, tables};
+use crate::context::Context;
+use crate::frame::Frame;
+use crate::report::Table;
+use crate::simulate::{self, ExperimentSpec, Ground, failed};
+use crate::studies;
+use consort_sim::describe::DescribeError;
+use std::sync::Arc;
+
+/// What makes the frame of an experiment that is more than its cases under its policies.
+pub(crate) type Experimenter = fn(&Context<'_>, &ExperimentSpec) -> Result<Frame, StudyError>;
+/// What makes a table that is more than a view.
+pub(crate) type TableMaker = fn(&TableSpec, &Frames) -> Result<Table, StudyError>;
+/// What writes notes that are more than texts with phrases.
+pub(crate) type NoteMaker = fn(&Frames) -> Vec<String>;
+/// A study that is analysis as a whole.
+pub(crate) type Whole = fn(&Context<'_>, &StudyFile) -> Result<StudyOutput, StudyError>;
+
+/// Analysis that comes with Consort, by the names that study files have for it.
+pub(crate) struct Analyses {
+    pub(crate) experiments: &'static [(&'static str, Experimenter)],
+    pub(crate) tables: &'static [(&'static str, TableMaker)],
+    pub(crate) notes: &'static [(&'static str, NoteMaker)],
+    pub(crate) studies: &'static [(&'static str, Whole)],
+}
+
+/// What has a name, by that name.
+pub(crate) fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
+    all.iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, what)| *what)
+}
+
+/// The experiment that an entry of the file names as its kind.
+pub(crate) const SIMULATE: &str = "simulate";
+
+/// A study that a file describes.
+pub struct FileStudy {
+    info: StudyInfo,
+    file: StudyFile,
+    ground: Arc<dyn Ground + Send>,
+    /// What its experiments are made under: machines of a user may have the names of presets.
+    owner: String,
+}
+
+impl FileStudy {
+    /// Reads a study; `name` is the file's in messages, machines and programs are the ground's.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with file, line and key; of machines and workloads the line
+    /// is that of the first place where the text has them.
+    pub fn parse(
+        name: &str,
+        text: &str,
+        ground: Arc<dyn Ground + Send>,
+    ) -> Result<Self, DescribeError> {
+        let mut study = Self::built_in(name, text, ground)?;
+        study.owner = name.to_owned();
+        super::check::ground(name, text, &study.file, &*study.ground)?;
+        Ok(study)
+    }
+
+    /// The same without a look at machines and programs, of which a test makes sure.
+    pub(crate) fn built_in(
+        name: &str,
+        text: &str,
+        ground: Arc<dyn Ground + Send>,
+    ) -> Result<Self, DescribeError> {
+        let file = StudyFile::parse(name, text)?;
+        let info = StudyInfo {
+            id: file.id.clone(),
+            title: file.title.clone(),
+            source: file.source.clone(),
+            section: file.section.clone(),
+            original: file.original.clone(),
+            differs: file.differs.clone(),
+            default_seed: file.seed,
+            full_seconds_hint: file.full_seconds,
+        };
+        Ok(Self {
+            info,
+            file,
+            ground,
+            owner: String::new(),
+        })
+    }
+
+    /// Runs the file's experiments, or takes what another study has made of the same.
+    fn frames(&self, context: &Context<'_>) -> Result<Frames, StudyError> {
+        let mut frames = Frames {
+            names: self.file.names.clone(),
+            ..Frames::default()
+        };
+        let shared = self.file.shared.iter().map(|(name, of)| {
+            let known = studies::experiment(of);
+            let unknown = || StudyError::part(of.as_str(), "there is no such shared experiment");
+            Ok((name, known.ok_or_else(unknown)?))
+        });
+        let shared: Vec<(&String, ExperimentSpec)> = shared.collect::<Result<_, StudyError>>()?;
+        let own = self.file.experiments.iter();
+        let own = own.map(|(name, spec)| (name, spec.clone()));
+        for (name, spec) in shared.into_iter().chain(own) {
+            // Experiments that are described alike are one.
+            let what = serde_json::to_string(&spec).map_err(failed(name))?;
+            let what = format!("{}: {what}", self.owner);
+            let frame = context.made(&what, || self.frame(context, &spec))?;
+            frames.frames.insert(name.clone(), frame);
+        }
+        Ok(frames)
+    }
+
+    fn frame(&self, context: &Context<'_>, spec: &ExperimentSpec) -> Result<Frame, StudyError> {
+        let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
+        match named(studies::ANALYSES.experiments, kind) {
+            Some(experiment) => experiment(context, spec),
+            None => simulate::frame(context, spec, &*self.ground),
+        }
+    }
+
+    fn table(&self, spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
+        let analysis = spec.analysis.as_deref().unwrap_or_default();
+        match named(studies::ANALYSES.tables, analysis) {
+            Some(table) => table(spec, frames),
+            None => tables::table(frames, spec),
+        }
+    }
+
+    fn notes(&self, frames: &Frames, scale: Scale) -> Vec<String> {
+        let of = |spec: &NoteSpec| {
+            let analysis = spec.analysis.as_deref().unwrap_or_default();
+            match named(studies::ANALYSES.notes, analysis) {
+                Some(notes) => notes(frames),
+                None => notes::notes(frames, spec),
+            }
+        };
+        let said = |spec: &&NoteSpec| !spec.quick_only || scale == Scale::Quick;
+        self.file.notes.iter().filter(said).flat_map(of).collect()
+    }
+
+    fn viewed(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let frames = self.frames(context)?;
+        let mut shown = vec![tables::headline(&frames, &self.file.headline)?];
+        for spec in &self.file.tables {
+            shown.push(self.table(spec, &frames)?);
+        }
+        let mut drawn = Vec::new();
+        for spec in &self.file.figures {
+            // At the quick scale there may be none of the cases that a figure shows.
+            let some = !spec.optional || figures::has_values(&frames, spec);
+            if some && !frames.groups(spec.looped()).is_empty() {
+                drawn.push(figures::figure(&frames, spec)?);
+            }
+        }
+        Ok(StudyOutput {
+            tables: shown,
+            figures: drawn,
+            notes: self.notes(&frames, context.scale()),
+            runs: frames.runs(),
+        })
+    }
+}
+
+impl Study for FileStudy {
+    fn info(&self) -> &StudyInfo {
+        &self.info
+    }
+
+    fn mechanism(&self) -> &[String] {
+        &self.file.mechanism
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        let whole = self.file.analysis.as_deref();
+        match whole.and_then(|name| named(studies::ANALYSES.studies, name)) {
+            Some(analysis) => analysis(context, &self.file),
+            None => self.viewed(context),
+        }
+    }
+}
