@@ -1,6 +1,6 @@
 //! Simulated experiments that study files declare: cases under policies, and the frame they give.
 //!
-//! Usage: [`frame`] runs an [`ExperimentSpec`] on what a [`Ground`] describes. A [`case::Case`] is
+//! Usage: `frame` runs an [`ExperimentSpec`] on what a [`Ground`] describes. A `Case` is
 //! a workload on a machine with its work measured.
 //!
 //! Pitfall: where work is measured on a large core, slowdowns are against the best that there is;

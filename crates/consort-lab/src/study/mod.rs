@@ -1,6 +1,6 @@
 //! What a study is: its file, and what is made of it.
 //!
-//! [`file`] is a study as data; [`FileStudy`] runs one: experiments give frames, and headline,
+//! [`mod@file`] is a study as data; [`FileStudy`] runs one: experiments give frames, and headline,
 //! tables, figures and notes are views of them.
 
 mod check;

@@ -1,8 +1,8 @@
 //! What the studies of symbiotic scheduling share: the model's training, the drawn workloads, their
 //! runs under each policy, tables and figures.
 //!
-//! S1 to S3 stand on one [`training`], S4 to S6 on one [`grid`] of runs; each is made once per
-//! process and kept for the studies that come after (see [`memo`]). S7 runs workloads of the same
+//! S1 to S3 stand on one [`training`], S4 to S6 on one experiment; each is made once for a set of
+//! studies. S7 runs workloads of the same
 //! drawing with a watch on the cores, S8 on two machines ([`asymmetry`]).
 //!
 //! Pitfalls: the policy predicts with the model that comes with the program, not with what S1 to S3
