@@ -1,4 +1,4 @@
-//! What is wrong with a study file, key by key.
+//! Checks of a study file, key by key.
 
 use super::file::{CellSpec, Loop, PhraseSpec, StudyFile};
 use super::run::{SIMULATE, named};
@@ -263,7 +263,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether machines, workloads and suites are there.
+/// Checks that machines, workloads and suites are there.
 ///
 /// # Errors
 /// The first that is not, with the line where the text has it first.

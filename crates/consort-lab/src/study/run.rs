@@ -11,11 +11,11 @@ use crate::studies;
 use consort_sim::describe::DescribeError;
 use std::sync::Arc;
 
-/// What makes the frame of an experiment that is more than its cases under its policies.
+/// Maker of the frame of an experiment that is more than its cases under its policies.
 pub(crate) type Experimenter = fn(&Context<'_>, &ExperimentSpec) -> Result<Frame, StudyError>;
-/// What makes a table that is more than a view.
+/// Maker of a table that is more than a view.
 pub(crate) type TableMaker = fn(&TableSpec, &Frames) -> Result<Table, StudyError>;
-/// What writes notes that are more than texts with phrases.
+/// Writer of notes that are more than texts with phrases.
 pub(crate) type NoteMaker = fn(&Frames) -> Vec<String>;
 /// A study that is analysis as a whole.
 pub(crate) type Whole = fn(&Context<'_>, &StudyFile) -> Result<StudyOutput, StudyError>;
@@ -28,7 +28,7 @@ pub(crate) struct Analyses {
     pub(crate) studies: &'static [(&'static str, Whole)],
 }
 
-/// What has a name, by that name.
+/// Entry of a list, by its name.
 pub(crate) fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
     all.iter()
         .find(|(known, _)| *known == name)
@@ -43,7 +43,7 @@ pub struct FileStudy {
     info: StudyInfo,
     file: StudyFile,
     ground: Arc<dyn Ground + Send>,
-    /// What its experiments are made under: machines of a user may have the names of presets.
+    /// Prefix of its experiments' names: machines of a user may have the names of presets.
     owner: String,
 }
 
