@@ -37,6 +37,12 @@ pub trait Study: Send + Sync {
     /// When the study cannot be carried out; the text says which part.
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError>;
 
+    /// Text that changes with the study, where it does not come with Consort: a result of another
+    /// version is computed again.
+    fn version(&self) -> &str {
+        ""
+    }
+
     /// Explanations of the numbers, written by people who looked at the full scale with the
     /// study's own seed. Nothing works this out from the runs at hand, and reports say so.
     fn mechanism(&self) -> &[String] {

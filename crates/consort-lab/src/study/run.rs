@@ -9,6 +9,7 @@ use crate::report::Table;
 use crate::simulate::{self, ExperimentSpec, Ground, failed};
 use crate::studies;
 use consort_sim::describe::DescribeError;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Maker of the frame of an experiment that is more than its cases under its policies.
@@ -45,6 +46,9 @@ pub struct FileStudy {
     ground: Arc<dyn Ground + Send>,
     /// Prefix of its experiments' names: machines of a user may have the names of presets.
     owner: String,
+    /// Hash of a user's file and of the machines and programs that it names; empty for files that
+    /// come with Consort.
+    version: String,
 }
 
 impl FileStudy {
@@ -60,7 +64,10 @@ impl FileStudy {
     ) -> Result<Self, DescribeError> {
         let mut study = Self::built_in(name, text, ground)?;
         study.owner = name.to_owned();
-        super::check::ground(name, text, &study.file, &*study.ground)?;
+        let described = super::check::ground(name, text, &study.file, &*study.ground)?;
+        let mut hash = DefaultHasher::new();
+        (text, described).hash(&mut hash);
+        study.version = format!("{:016x}", hash.finish());
         Ok(study)
     }
 
@@ -86,6 +93,7 @@ impl FileStudy {
             file,
             ground,
             owner: String::new(),
+            version: String::new(),
         })
     }
 
@@ -167,6 +175,10 @@ impl FileStudy {
 impl Study for FileStudy {
     fn info(&self) -> &StudyInfo {
         &self.info
+    }
+
+    fn version(&self) -> &str {
+        &self.version
     }
 
     fn mechanism(&self) -> &[String] {
