@@ -1,4 +1,4 @@
-//! What a study gets to run with.
+//! Seed, scale and workers that a study runs with.
 
 use crate::study::{Scale, StudyError};
 use rayon::prelude::*;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How far a stage of a study is.
+/// Progress of a stage of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Jobs done.
@@ -74,7 +74,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// What was made before under this name, with this seed and scale, or what `make` makes now;
+    /// Takes what was made before under this name, with this seed and scale, or makes it now;
     /// a failure is not kept. A name always stands for one type.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
         self.seed
     }
 
-    /// How much to run.
+    /// Amount of work.
     pub fn scale(&self) -> Scale {
         self.scale
     }

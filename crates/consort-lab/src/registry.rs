@@ -32,7 +32,7 @@ impl Registry {
         &self.0
     }
 
-    /// What each study is about.
+    /// Descriptions of the studies.
     pub fn list(&self) -> impl Iterator<Item = &StudyInfo> + Clone {
         self.0.iter().map(|study| study.info())
     }

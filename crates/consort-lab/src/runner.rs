@@ -101,7 +101,7 @@ fn key(study: &dyn Study, settings: &Settings) -> StoreKey {
         study: info.id.clone(),
         seed: settings.seed.unwrap_or(info.default_seed),
         scale: settings.scale,
-        version: settings.version.clone(),
+        version: settings.version.clone() + study.version(),
     }
 }
 

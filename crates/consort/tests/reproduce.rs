@@ -311,7 +311,8 @@ fn a_study_of_one_s_own_runs_from_its_file_and_is_resumed() {
     let file = folder.path().join("own.toml");
     std::fs::write(&file, OWN).unwrap();
     let (file, out) = (file.to_str().unwrap(), folder.path().join("out"));
-    let document = document(&out, &[file]);
+    let study = |more: &[&str]| document(&out, &[&[file], more].concat());
+    let document = study(&[]);
     assert_eq!(document["study"], "mine");
     assert_eq!(
         (&document["runs"], &document["seed"]),
@@ -329,8 +330,15 @@ fn a_study_of_one_s_own_runs_from_its_file_and_is_resumed() {
     }
     let index = std::fs::read_to_string(out.join("index.html")).unwrap();
     assert!(index.contains("mine.html"));
-    let again = reproduce(&out, &[file]);
-    assert!(String::from_utf8(again.stdout).unwrap().contains("mine"));
+    // Host time tells: a study that ran again would have another one.
+    assert_eq!(study(&[]), document);
+    // Another file is another study, whatever its id.
+    std::fs::write(
+        file,
+        OWN.replace("runs = { quick = 2", "runs = { quick = 3"),
+    )
+    .unwrap();
+    assert_eq!(study(&[])["runs"], 3);
 }
 
 /// The study with one text in place of another is refused at this line and key.

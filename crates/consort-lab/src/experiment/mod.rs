@@ -1,11 +1,9 @@
 //! Experiments: a workload on a simulated machine under a policy, once or many times.
 //!
-//! The method is that of spec chapter "Metrics and method": a program's work is
-//! what it does alone in a set time; together, a program that has done its work
-//! is noted and starts again, until the last has finished; or, where a source does so, each runs
-//! once from beginning to end ([`Experiment::run_once`]). Repetitions differ
-//! in their seed alone, and the same seeds serve every contender, so ratios are
-//! taken run by run.
+//! The method: a program's work is what it does alone in a set time; together, a program that has
+//! done its work is noted and starts again, until the last has finished; or, where a source does so,
+//! each runs once from beginning to end ([`Experiment::run_once`]). Repetitions differ in their seed
+//! alone, and the same seeds serve every contender, so ratios are taken run by run.
 
 mod alone;
 mod compare;

@@ -2,7 +2,7 @@
 
 use super::{Case, Frame};
 
-/// What the interval of a group is over.
+/// Kind of a group's interval: over its cases or over its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Over {
     /// Cases, each the mean of its runs; the runs where there is one case.
@@ -19,7 +19,7 @@ pub struct Group {
     pub key: String,
     /// Positions of its cases.
     pub cases: Vec<usize>,
-    /// What intervals are over.
+    /// Kind of its intervals.
     pub over: Over,
     /// The program whose values are meant, where measures are of programs.
     pub program: Option<String>,

@@ -1,6 +1,6 @@
-//! What is measured: each measure once, with its unit and with what is better.
+//! Measures, each defined once with its unit and the direction in which it is better.
 
-/// Which way a measure is better.
+/// Direction in which a measure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// More is better.
@@ -20,7 +20,7 @@ pub struct Measure {
     pub title: &'static str,
     /// Unit; none for plain ratios and counts.
     pub unit: Option<&'static str>,
-    /// Which way it is better.
+    /// Direction in which it is better.
     pub better: Better,
 }
 

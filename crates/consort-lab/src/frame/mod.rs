@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 pub struct Case {
     /// Key of its rows.
     pub key: String,
-    /// What groups of cases are made by, for example `program` and `threads`.
+    /// Names and values by which cases are grouped, for example `program` and `threads`.
     pub labels: BTreeMap<String, String>,
     /// Names of its programs, in the order of the workload.
     pub programs: Vec<String>,
@@ -100,7 +100,7 @@ impl Frame {
         self.cases.len() * self.policies.len() * self.runs
     }
 
-    /// Whether it has a measure, of runs or of programs.
+    /// True if it has a measure, of runs or of programs.
     pub fn has(&self, measure: &str) -> bool {
         self.values.contains_key(measure) || self.of_programs.contains_key(measure)
     }

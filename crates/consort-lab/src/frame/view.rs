@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// How the values of a group become a cell.
+/// Way in which the values of a group become a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
@@ -41,7 +41,7 @@ pub enum View {
     Programs,
 }
 
-/// What a cell shows of a group.
+/// Choice of the values of a cell: measure, policy, baseline and view.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct What<'a> {
     /// Key of the measure.
@@ -52,11 +52,11 @@ pub struct What<'a> {
     pub over: Option<&'a str>,
     /// The measure of the policy that is divided by, where it is another one.
     pub over_measure: Option<&'a str>,
-    /// Whether the ratio is the other way round.
+    /// True if the ratio is the other way round.
     pub inverted: bool,
     /// The measure whose sum over cases is divided by, run by run.
     pub of: Option<&'a str>,
-    /// How values become a cell.
+    /// Way in which values become a cell.
     pub view: View,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn ratios(values: &[f64]) -> Cell {
     RatioInterval::of(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
-/// What there is to say of how runs differ.
+/// Cell of a view of how runs differ.
 fn extent(view: View, values: &[f64]) -> Cell {
     let deviation = || sample_standard_deviation(values);
     let value = match view {
@@ -83,7 +83,7 @@ fn extent(view: View, values: &[f64]) -> Cell {
 }
 
 impl Frame {
-    /// What is shown of a group; missing where a policy was not run.
+    /// Cell of a group; missing where a policy was not run.
     pub fn cell(&self, what: &What<'_>, group: &Group) -> Cell {
         let Some(policy) = self.policy(what.policy) else {
             return Cell::missing("not run");

@@ -119,9 +119,12 @@ fn entry(report: &StudyReport) -> String {
 fn study(report: &StudyReport, comparison: Option<&Table>) -> Result<String, SvgError> {
     let output = &report.output;
     let figures: Result<String, SvgError> = output.figures.iter().map(figure).collect();
-    let tables: String = output.tables.iter().chain(comparison).map(table).collect();
+    let mut tables = output.tables.iter();
+    let headline: String = tables.by_ref().take(1).map(table).collect();
+    let compared = comparison.map_or_else(String::new, table);
+    let others: String = tables.map(folded).collect();
     Ok(format!(
-        "{}{tables}{}{}{}",
+        "{}{headline}{compared}{}{others}{}{}",
         about(report),
         figures?,
         list("Notes", &output.notes),
@@ -165,6 +168,13 @@ fn list(title: &str, notes: &[String]) -> String {
 
 fn figure(figure: &Figure) -> Result<String, SvgError> {
     Ok(format!("<figure>\n{}</figure>\n", draw(figure)?))
+}
+
+/// A table of which the title alone is shown until a reader opens it.
+fn folded(of: &Table) -> String {
+    let title = escape(of.title());
+    let table = table(of);
+    format!("<details>\n<summary>{title}</summary>\n{table}</details>\n")
 }
 
 fn table(table: &Table) -> String {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 const OS: &str = "linux";
 /// Threads dealt to cores in turn and left there.
 const PINNED: &str = "pinned";
-/// By so much the others begin after the one that is to be dealt to the first core, which is large,
-/// ms.
+/// Time by which the others begin after the program that is to be dealt to the first core, which
+/// is large, ms.
 const LATER_MS: f64 = 1e-3;
 
 /// A workload, its machine, and the work of its programs.
@@ -32,9 +32,9 @@ pub(crate) struct Case {
     pub work: Vec<Work>,
     /// The operating system beneath policies that name none.
     beneath: String,
-    /// Who starts again.
+    /// Programs or threads that start again when they are done.
     again: Again,
-    /// Whether `pinned` is the mean over all programs that it may give the large core.
+    /// True if `pinned` is the mean over all programs that it may give the large core.
     all_assignments: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What runs under the name that rows have: `POLICY`, `POLICY on OS`, `POLICY every N ms`.
+//! Contenders by the names that rows have: `POLICY`, `POLICY on OS`, `POLICY every N ms`.
 
 use crate::experiment::{Contender, ExperimentError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where studies find machines and programs.
+//! Sources of the machines and programs of studies.
 
 use super::programs;
 use consort_sim::chip::Chip;
@@ -7,7 +7,7 @@ use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{Described, LoadError, ProgramSource};
 use std::sync::Arc;
 
-/// What knows machines and programs: what comes with Consort, or a user's folders as well.
+/// Source of machines and programs: the presets, or a user's folders as well.
 pub trait Ground: ProgramSource + Sync {
     /// The machine that a text names, laid out.
     ///

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Streams of workloads are this far apart.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// So many different ones of `members`, in an order by lot; the draw of this number follows from the
+/// Draws different ones of `members`, in an order by lot; the draw of this number follows from the
 /// seed, whatever else is drawn.
 fn draw(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
     let stream = STRIDE.wrapping_mul((size * 1000 + number) as u64);
@@ -19,7 +19,7 @@ fn draw(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
     index::sample(&mut random, members, size.min(members)).into_vec()
 }
 
-/// So many draws of different sets of `size` of so many members; fewer where there are not so many.
+/// Draws different sets of `size` of so many members; fewer where there are not so many.
 pub(crate) fn draw_all(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
     let mut known = BTreeSet::new();
     // Draws that are known are passed over; with this many the few that there are have come.

@@ -1,4 +1,4 @@
-//! What of a run goes into the frame.
+//! Measurements of a run that go into the frame.
 
 use super::observers::Observers;
 use super::returns::Tally;
@@ -6,7 +6,7 @@ use crate::experiment::{ProgramResult, RunResult};
 use crate::frame::{self, Frame};
 use consort_core::stats::mean;
 
-/// What of a run is kept.
+/// Measurements of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// System throughput against the programs alone.
@@ -41,7 +41,7 @@ pub(crate) struct Outcome {
 /// A value of a run.
 type Value = fn(&Outcome) -> f64;
 
-/// What is measured of every run, by the key of the measure. PDP is the average power of the
+/// Values of a run by the key of the measure. PDP is the average power of the
 /// machine times the mean time in which programs do their work.
 const VALUES: &[(&str, Value)] = &[
     ("stp", |o| o.stp),

@@ -11,14 +11,14 @@ pub(crate) fn find(name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
     Ok(Arc::new(presets::find(name).map_err(failed(name))?))
 }
 
-/// At most so many programs of a suite, evenly over its alphabet.
+/// Picks at most so many programs of a suite, evenly over its alphabet.
 pub(crate) fn suite(name: &str, most: usize) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     let suites = presets::suites().map_err(failed(name))?;
     let names = suites.get(name).map_or(&[][..], Vec::as_slice);
     evenly(names, most).into_iter().map(find).collect()
 }
 
-/// At most so many of some things, evenly over them.
+/// Picks at most so many of some things, evenly over them.
 pub(crate) fn evenly<T: Clone>(all: &[T], most: usize) -> Vec<T> {
     let count = most.min(all.len());
     (0..count)

@@ -1,4 +1,4 @@
-//! Where threads go on after they return from the kernel, and what their time goes to.
+//! Cores on which threads go on after they return from the kernel, and the split of their time.
 //!
 //! Usage: watch a run with [`Returns`], then read [`Returns::tally`]. A return is one from a futex
 //! call, a wait or one that wakes others, or from blocking input and output. Pitfall: returns
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// quantum of 1 ms, at the end of which a scheduler acts at the latest.
 const SOON_PS: u64 = 1_000_000_000;
 
-/// What was seen in a run.
+/// Counts and times of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
     /// Returns of all threads.
@@ -106,7 +106,7 @@ impl Returns {
         })))
     }
 
-    /// What was seen until now.
+    /// Counts and times until now.
     pub fn tally(&self) -> Tally {
         let meter = self.0.borrow();
         Tally {

@@ -22,7 +22,7 @@ impl<T: Copy> Scaled<T> {
     }
 }
 
-/// At most so many, at the quick and at the full scale; all where no number is given.
+/// Largest numbers, at the quick and at the full scale; all where no number is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Most {
@@ -43,7 +43,7 @@ impl Most {
     }
 }
 
-/// Where a program's work is measured alone.
+/// Place in which a program's work is measured alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alone {
@@ -54,7 +54,7 @@ pub enum Alone {
     LargeCore,
 }
 
-/// Who starts again until the last program has done its work.
+/// Kind of load: programs or threads that start again until the last program has done its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Again {
@@ -69,7 +69,7 @@ pub enum Again {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentSpec {
-    /// What is done: `simulate`, or an experiment that comes with Consort.
+    /// Kind of experiment: `simulate`, or one that comes with Consort.
     #[serde(default)]
     pub kind: Option<String>,
     /// The machine: a preset, with its options, or a file.
@@ -80,13 +80,13 @@ pub struct ExperimentSpec {
     /// The operating system beneath policies that name none; `linux` where none is named.
     #[serde(default)]
     pub system: Option<String>,
-    /// Where a program's work is measured alone.
+    /// Place in which a program's work is measured alone.
     #[serde(default)]
     pub alone: Alone,
-    /// Who starts again.
+    /// Programs or threads that start again.
     #[serde(default)]
     pub again: Again,
-    /// Whether `pinned` is the mean over all programs that it may give the large core.
+    /// True if `pinned` is the mean over all programs that it may give the large core.
     #[serde(default)]
     pub all_assignments: bool,
     /// Time that a program's work takes alone, s.
@@ -110,17 +110,17 @@ pub struct CaseSpec {
     /// A suite of programs, each of which makes a case for each number of threads.
     #[serde(default)]
     pub suite: Option<String>,
-    /// At most so many programs of the suite, evenly over its alphabet.
+    /// Largest number of programs of the suite, taken evenly over its alphabet.
     #[serde(default)]
     pub most: Most,
     /// Threads of each program; of drawn programs the first number.
     #[serde(default)]
     pub threads: Vec<u32>,
-    /// Whether, in place of threads, there are so many instances of a program, each from another
+    /// True if, in place of threads, there are so many instances of a program, each from another
     /// place in its phases.
     #[serde(default)]
     pub instances: bool,
-    /// So many workloads of different programs of the suite, drawn by the seed.
+    /// Number of workloads of different programs of the suite, drawn by the seed.
     #[serde(default)]
     pub drawn: Option<Scaled<usize>>,
     /// Programs of a drawn workload.
@@ -135,7 +135,7 @@ pub struct CaseSpec {
     /// Labels for groups.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// Whether the quick scale leaves it out.
+    /// True if the quick scale leaves it out.
     #[serde(default)]
     pub full_only: bool,
 }

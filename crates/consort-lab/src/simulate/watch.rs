@@ -1,4 +1,4 @@
-//! What a run is watched for: the large cores' share of it, and moves between cores.
+//! The large cores' share of a run, and moves between cores.
 
 use super::chips::Kind;
 use consort_core::ThreadId;
@@ -18,7 +18,7 @@ struct Meter {
     accesses: [f64; 2],
     /// Instructions on large cores and on all.
     instructions: [f64; 2],
-    /// Where each thread was last.
+    /// Last PU of each thread.
     last: BTreeMap<ThreadId, usize>,
     moves: u64,
 }

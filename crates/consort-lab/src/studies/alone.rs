@@ -37,7 +37,7 @@ const GIGA: f64 = 1e9;
 /// The work of a quick run of a program, 10⁹ instructions: its first seconds.
 const QUICK_GINSTR: f64 = 20.0;
 
-/// What is run.
+/// Copies of a program, and their machine.
 #[derive(Clone, Debug)]
 pub(super) struct Alone {
     /// Name of a machine that comes with Consort.
@@ -121,7 +121,7 @@ fn frame(
 /// A value of a run.
 type Value = fn(&Told) -> f64;
 
-/// What is told of every run, by the key of the measure.
+/// Values of a run by the key of the measure.
 const VALUES: &[(&str, Value)] = &[
     ("fpu_usage", |t| t.fpu_usage),
     ("l2_per_100_cycles", |t| t.l2_misses),

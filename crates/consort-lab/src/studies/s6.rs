@@ -21,7 +21,7 @@ fn quantum_us() -> f64 {
     QUANTUM.as_nanos() as f64 / 1e3
 }
 
-/// What is left of a throughput when deciding takes this long in every quantum.
+/// Rest of a throughput when deciding takes this long in every quantum.
 pub(super) fn charged(stp: f64, decision_us: f64) -> f64 {
     stp * (1.0 - decision_us / quantum_us()).max(0.0)
 }
@@ -80,7 +80,7 @@ fn cells(frame: &Frame, group: &Group, policy: &str) -> Vec<Cell> {
     vec![excluded, limit, at(CHARGED_US[0]), at(CHARGED_US[1])]
 }
 
-/// What deciding may cost over all workloads.
+/// Note on the time that deciding may take, over all workloads.
 pub(super) fn note(frames: &Frames) -> Vec<String> {
     let Ok(frame) = near(frames) else {
         return Vec::new();

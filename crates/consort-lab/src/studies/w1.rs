@@ -16,7 +16,7 @@ fn mean(frame: &Frame, case: &str, measure: &str) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What copies on a module of Bulldozer and on a core of POWER7 share.
+/// Notes on what copies on a module of Bulldozer and on a core of POWER7 share.
 pub(super) fn sharing(frames: &Frames) -> Vec<String> {
     let frame = frames.get("places");
     frame.map_or_else(Vec::new, |frame| {

@@ -1,4 +1,4 @@
-//! What is wrong with a study file, key by key.
+//! Checks of a study file, key by key.
 
 use super::file::{CellSpec, Loop, PhraseSpec, StudyFile};
 use super::run::{SIMULATE, named};
@@ -263,7 +263,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether machines, workloads and suites are there.
+/// Checks that machines, workloads and suites are there; gives their descriptions as text.
 ///
 /// # Errors
 /// The first that is not, with the line where the text has it first.
@@ -272,7 +272,8 @@ pub(super) fn ground(
     text: &str,
     file: &StudyFile,
     ground: &dyn Ground,
-) -> Result<(), DescribeError> {
+) -> Result<String, DescribeError> {
+    let mut described = String::new();
     for (experiment, spec) in &file.experiments {
         let wrong = |key: &str, value: &str, message: String| DescribeError {
             file: name.to_owned(),
@@ -284,13 +285,15 @@ pub(super) fn ground(
         let others = spec.cases.iter().filter_map(|case| case.machine.as_ref());
         for machine in std::iter::once(&spec.machine).chain(others) {
             let chip = ground.chip(machine);
-            chip.map_err(|error| wrong("machine", machine, error.to_string()))?;
+            let chip = chip.map_err(|error| wrong("machine", machine, error.to_string()))?;
+            described += &format!("{:?}", chip.spec());
         }
         for (n, case) in spec.cases.iter().enumerate() {
             let key = |part| format!("cases[{n}].{part}");
             if let Some(workload) = &case.workload {
                 let found = Workload::resolve(workload, ground);
-                found.map_err(|e| wrong(&key("workload"), workload, e.to_string()))?;
+                let found = found.map_err(|e| wrong(&key("workload"), workload, e.to_string()))?;
+                described += &format!("{found:?}");
             }
             if let Some(suite) = &case.suite {
                 let suites = ground.suites();
@@ -303,10 +306,11 @@ pub(super) fn ground(
                     )
                 };
                 suites.contains(suite).then_some(()).ok_or_else(unknown)?;
+                described += &format!("{:?}", ground.suite(suite));
             }
         }
     }
-    Ok(())
+    Ok(described)
 }
 
 /// The line, from 1, of the first string of this value.

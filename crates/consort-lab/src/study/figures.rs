@@ -247,7 +247,7 @@ fn run_by_run(frames: &Frames, spec: &FigureSpec) -> Scatter {
     }
 }
 
-/// Whether a figure that may be left out has a value.
+/// True if a figure that may be left out has a value.
 pub(super) fn has_values(frames: &Frames, spec: &FigureSpec) -> bool {
     let all = series(frames, spec);
     all.iter()

@@ -23,15 +23,15 @@ pub struct StudyFile {
     pub source: String,
     /// Section, figure or table of the source.
     pub section: String,
-    /// What the source did: machine, workloads, policies, repetitions.
+    /// Setup of the source: machine, workloads, policies, repetitions.
     pub original: String,
-    /// What is done instead where it must differ.
+    /// Differences from the source.
     pub differs: String,
     /// Seed unless another is asked for.
     pub seed: u64,
     /// About how long the full scale takes on two cores, in seconds.
     pub full_seconds: u32,
-    /// Why the numbers are as they are, read by people off the full scale.
+    /// Explanations of the numbers, written by people who looked at the full scale.
     #[serde(default)]
     pub mechanism: Vec<String>,
     /// Analysis that comes with Consort and does the whole study; none where the file says all.
@@ -55,7 +55,7 @@ pub struct StudyFile {
     /// Figures.
     #[serde(default)]
     pub figures: Vec<FigureSpec>,
-    /// What a reader must know.
+    /// Findings and limits that a reader must know.
     #[serde(default)]
     pub notes: Vec<NoteSpec>,
 }
@@ -89,10 +89,10 @@ pub struct GroupSpec {
     /// Experiment, where it is not that of the view.
     #[serde(default)]
     pub from: Option<String>,
-    /// What intervals are over.
+    /// Kind of the groups' intervals.
     #[serde(default)]
     pub over: OverSpec,
-    /// Whether the groups come in the opposite order.
+    /// True if the groups come in the opposite order.
     #[serde(default)]
     pub reverse: bool,
     /// Keys of groups, with `{group}` for the value of the label, and labels of a case by itself.
@@ -100,7 +100,7 @@ pub struct GroupSpec {
     pub key: Option<String>,
 }
 
-/// What intervals are over.
+/// Kind of a group's intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverSpec {
@@ -124,7 +124,7 @@ pub struct Loop<'a> {
     pub each: &'a [BTreeMap<String, String>],
 }
 
-/// What a column, a row of the headline, a series or a number in a note shows.
+/// Number of a column, a row of the headline, a series or a note.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
@@ -154,7 +154,7 @@ pub struct CellSpec {
     /// The policy whose value is divided by, run by run.
     #[serde(default)]
     pub over: Option<String>,
-    /// Whether the ratio is the other way round, as for times that are to be speeds.
+    /// True if the ratio is the other way round, as for times that are to be speeds.
     #[serde(default)]
     pub inverted: bool,
     /// The program, or class of programs, whose values are meant.
@@ -166,13 +166,13 @@ pub struct CellSpec {
     /// The measure whose sum is divided by, run by run.
     #[serde(default)]
     pub of: Option<String>,
-    /// How values become a number.
+    /// Way in which values become a number.
     #[serde(default)]
     pub view: View,
-    /// Why there is no number, where there is none.
+    /// Reason that is given where there is no number.
     #[serde(default)]
     pub missing: Option<String>,
-    /// Whether a ratio is shown as percent above 1.
+    /// True if a ratio is shown as percent above 1.
     #[serde(default)]
     pub percent: bool,
     /// Decimals in notes; four digits with the interval where none are named.
@@ -259,10 +259,10 @@ pub struct FigureSpec {
     pub key: String,
     /// Title for people.
     pub title: String,
-    /// What to see in it.
+    /// Caption: the point of the figure.
     #[serde(default)]
     pub text: String,
-    /// What is drawn.
+    /// Kind of plot.
     #[serde(default)]
     pub kind: FigureKind,
     /// Title of the axis of groups, or of the horizontal axis.
@@ -275,13 +275,13 @@ pub struct FigureSpec {
     /// Unit of the values.
     #[serde(default)]
     pub unit: Option<String>,
-    /// Where bars begin: 1 for ratios whose gain or loss is the point.
+    /// Value at which bars begin: 1 for ratios whose gain or loss is the point.
     #[serde(default)]
     pub baseline: f64,
-    /// Whether equal factors, not equal differences, have equal lengths on both axes.
+    /// True if equal factors, not equal differences, have equal lengths on both axes.
     #[serde(default)]
     pub log: bool,
-    /// Whether intervals and values that are not above 0 are left out.
+    /// True if intervals and values that are not above 0 are left out.
     #[serde(default)]
     pub exact: bool,
     /// Decimals of a matrix's cells.
@@ -290,13 +290,13 @@ pub struct FigureSpec {
     /// Label of cases whose number is the horizontal position of lines.
     #[serde(default)]
     pub x: Option<String>,
-    /// What the horizontal position of points is.
+    /// Horizontal position of the points.
     #[serde(default)]
     pub across: Option<CellSpec>,
-    /// Whether it is left out where nothing has a value.
+    /// True if it is left out where nothing has a value.
     #[serde(default)]
     pub optional: bool,
-    /// Whether words make groups of bars, and groups of cases the series.
+    /// True if words make groups of bars, and groups of cases the series.
     #[serde(default)]
     pub swap: bool,
     /// Title of the vertical axis of a matrix.
@@ -317,7 +317,7 @@ pub struct FigureSpec {
     /// See [`Loop::each`].
     #[serde(default)]
     pub each: Vec<BTreeMap<String, String>>,
-    /// What is drawn, for each of the words.
+    /// Series, once for each of the words.
     pub series: Vec<CellSpec>,
 }
 
@@ -334,15 +334,15 @@ pub enum PhraseKind {
     Bottom,
     /// The item with the largest value and the one with the smallest.
     Ends,
-    /// How many values of `by` are above 1 beyond their interval.
+    /// Number of values of `by` that are above 1 beyond their interval.
     Above,
-    /// How many are below 1 beyond their interval.
+    /// Number of values of `by` that are below 1 beyond their interval.
     Below,
-    /// How many items there are.
+    /// Number of items.
     Count,
     /// Pearson's correlation of `by` and `with` over the items.
     Correlation,
-    /// In how many cases all runs of `by` are the same as those of what it is set against.
+    /// Number of cases in which all runs of `by` are the same as those of what it is set against.
     Same,
 }
 
@@ -350,13 +350,13 @@ pub enum PhraseKind {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhraseSpec {
-    /// What is told.
+    /// Kind of phrase.
     #[serde(default)]
     pub kind: PhraseKind,
     /// An item, with `{group}`, words and cells in braces.
     #[serde(default)]
     pub item: String,
-    /// What stands between items.
+    /// Text between two items.
     #[serde(default = "comma")]
     pub join: String,
     /// The cell that items are ordered or counted by.
@@ -368,7 +368,7 @@ pub struct PhraseSpec {
     /// Phrases within items, by their names there.
     #[serde(default)]
     pub phrases: BTreeMap<String, PhraseSpec>,
-    /// How many items of `top` and `bottom`.
+    /// Number of items of `top` and `bottom`.
     #[serde(default = "few")]
     pub few: usize,
     /// Cells by their names in items.
@@ -406,7 +406,7 @@ pub struct NoteSpec {
     /// Analysis that comes with Consort and writes the notes.
     #[serde(default)]
     pub analysis: Option<String>,
-    /// Whether it is said of the quick scale alone.
+    /// True if the note is about the quick scale alone.
     #[serde(default)]
     pub quick_only: bool,
     /// Phrases by their names in the text.
@@ -445,6 +445,13 @@ macro_rules! loops {
 loops!(HeadlineSpec, TableSpec, FigureSpec, PhraseSpec, NoteSpec);
 
 impl StudyFile {
+    /// JSON Schema (2020-12) of study files.
+    pub fn schema() -> serde_json::Value {
+        let mut schema = schemars::schema_for!(Self);
+        schema.insert("title".to_owned(), "Consort study".into());
+        schema.to_value()
+    }
+
     /// Reads and checks a study; `file` is its name in messages.
     ///
     /// # Errors

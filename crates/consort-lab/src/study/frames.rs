@@ -23,7 +23,7 @@ pub(crate) struct Frames {
 pub(super) struct Turn {
     pub(super) from: String,
     pub(super) group: Group,
-    /// How the group was made, so that it can be made of another frame.
+    /// Description of the group, by which it is found in another frame.
     spec: GroupSpec,
     value: String,
     pub(super) words: Words,
@@ -98,7 +98,7 @@ impl Frames {
         turns.filter(shown).collect()
     }
 
-    /// What a cell shows at a turn of a loop.
+    /// Cell at a turn of a loop.
     pub(super) fn cell(&self, spec: &CellSpec, turn: &Turn) -> Cell {
         let words = |text: &str| fill(text, &turn.words);
         let from = spec.from.as_ref().unwrap_or(&turn.from);
@@ -140,7 +140,7 @@ impl Frames {
         runs.unwrap_or_default().to_vec()
     }
 
-    /// In how many cases of a turn a cell's policy and what it is set against are the same.
+    /// Number of cases of a turn in which a cell's policy and its baseline have the same values.
     pub(super) fn same(&self, spec: &CellSpec, turn: &Turn) -> usize {
         let words = |text: &str| fill(text, &turn.words);
         let policy = words(spec.policy.as_deref().unwrap_or("{policy}"));

@@ -1,4 +1,4 @@
-//! What a study is: its file, and what is made of it.
+//! Studies: their files, and the reports that are made of them.
 //!
 //! [`mod@file`] is a study as data; [`FileStudy`] runs one: experiments give frames, and headline,
 //! tables, figures and notes are views of them.
@@ -28,7 +28,7 @@ use thiserror::Error;
 /// A study may use nothing but its [`Context`]: same seed and scale, same
 /// output, whatever the number of workers.
 pub trait Study: Send + Sync {
-    /// What it is about.
+    /// Description of the study.
     fn info(&self) -> &StudyInfo;
 
     /// Runs it.
@@ -37,14 +37,20 @@ pub trait Study: Send + Sync {
     /// When the study cannot be carried out; the text says which part.
     fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError>;
 
-    /// Why the numbers are as they are, written by people who looked at the full scale with the
+    /// Text that changes with the study, where it does not come with Consort: a result of another
+    /// version is computed again.
+    fn version(&self) -> &str {
+        ""
+    }
+
+    /// Explanations of the numbers, written by people who looked at the full scale with the
     /// study's own seed. Nothing works this out from the runs at hand, and reports say so.
     fn mechanism(&self) -> &[String] {
         &[]
     }
 }
 
-/// What a study is about.
+/// Description of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StudyInfo {
     /// Stable id: letters, digits, `-`, `_`; for example `W3`.
@@ -55,9 +61,9 @@ pub struct StudyInfo {
     pub source: String,
     /// Section, figure or table of the source.
     pub section: String,
-    /// What the source did: machine, workloads, policies, repetitions.
+    /// Setup of the source: machine, workloads, policies, repetitions.
     pub original: String,
-    /// What is done instead where it must differ.
+    /// Differences from the source.
     pub differs: String,
     /// Seed unless another is asked for.
     pub default_seed: u64,
@@ -65,7 +71,7 @@ pub struct StudyInfo {
     pub full_seconds_hint: u32,
 }
 
-/// How much of a study to run.
+/// Amount of work of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -84,14 +90,14 @@ impl fmt::Display for Scale {
     }
 }
 
-/// What a study gives.
+/// Results of a study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StudyOutput {
     /// Tables, the main one first. Keys are unique.
     pub tables: Vec<Table>,
     /// Figures, shaped like the source's. Keys are unique.
     pub figures: Vec<Figure>,
-    /// What a reader must know: findings, mechanisms, limits.
+    /// Findings, mechanisms and limits that a reader must know.
     pub notes: Vec<String>,
     /// Runs of each workload and policy that the numbers stand on.
     pub runs: usize,
@@ -109,31 +115,31 @@ pub struct StudyReport {
     pub source: String,
     /// Section, figure or table of the source.
     pub section: String,
-    /// What the source did.
+    /// Setup of the source.
     pub original: String,
-    /// What is done instead where it must differ.
+    /// Differences from the source.
     pub differs: String,
     /// The seed.
     pub seed: u64,
-    /// How much of it was run.
+    /// Amount of work that was done.
     pub scale: Scale,
     /// Host time that it took, in seconds. This, and tables that a study marks as measured on the
     /// host, are not the same on every host.
     pub seconds: f64,
-    /// Why the numbers are as they are; see [`Study::mechanism`].
+    /// Explanations of the numbers; see [`Study::mechanism`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanism: Vec<String>,
-    /// What it gave.
+    /// Results.
     #[serde(flatten)]
     pub output: StudyOutput,
 }
 
 impl StudyReport {
-    /// What is to be said above a report's mechanism.
+    /// Sentence above a report's mechanism.
     pub const BY_HAND: &str = "Read by people off the full scale with the study's own seed, not \
         worked out from these runs.";
 
-    /// What a study gave, under what it is about.
+    /// Report of a study's results.
     pub(crate) fn new(study: &dyn Study, context: &Context<'_>, output: StudyOutput) -> Self {
         let info = study.info();
         Self {
@@ -152,7 +158,7 @@ impl StudyReport {
     }
 }
 
-/// Why a study could not be carried out.
+/// Reason why a study could not be carried out.
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// A table is not one.
@@ -175,12 +181,12 @@ pub enum StudyError {
     /// The threads to run on could not be started.
     #[error("cannot start worker threads: {0}")]
     Workers(String),
-    /// What the study runs on failed.
+    /// Something that the study runs on failed.
     #[error("{part}: {cause}")]
     Part {
-        /// Which part of the study.
+        /// Part of the study.
         part: String,
-        /// What happened.
+        /// Error of that part.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }

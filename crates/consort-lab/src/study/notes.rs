@@ -119,7 +119,7 @@ fn ends<'a>(items: &[&'a Item], by: &str) -> Vec<&'a Item> {
     both.into_iter().flatten().copied().collect()
 }
 
-/// How many values are above 1, or below with the sign -1, beyond their intervals.
+/// Number of values above 1, or below with the sign -1, beyond their intervals.
 fn beyond(items: &[&Item], by: &str, sign: f64) -> usize {
     let is = |item: &&&Item| {
         let cell = item.cells.get(by);

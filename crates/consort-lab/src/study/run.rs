@@ -9,13 +9,14 @@ use crate::report::Table;
 use crate::simulate::{self, ExperimentSpec, Ground, failed};
 use crate::studies;
 use consort_sim::describe::DescribeError;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What makes the frame of an experiment that is more than its cases under its policies.
+/// Maker of the frame of an experiment that is more than its cases under its policies.
 pub(crate) type Experimenter = fn(&Context<'_>, &ExperimentSpec) -> Result<Frame, StudyError>;
-/// What makes a table that is more than a view.
+/// Maker of a table that is more than a view.
 pub(crate) type TableMaker = fn(&TableSpec, &Frames) -> Result<Table, StudyError>;
-/// What writes notes that are more than texts with phrases.
+/// Writer of notes that are more than texts with phrases.
 pub(crate) type NoteMaker = fn(&Frames) -> Vec<String>;
 /// A study that is analysis as a whole.
 pub(crate) type Whole = fn(&Context<'_>, &StudyFile) -> Result<StudyOutput, StudyError>;
@@ -28,7 +29,7 @@ pub(crate) struct Analyses {
     pub(crate) studies: &'static [(&'static str, Whole)],
 }
 
-/// What has a name, by that name.
+/// Entry of a list, by its name.
 pub(crate) fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
     all.iter()
         .find(|(known, _)| *known == name)
@@ -43,8 +44,11 @@ pub struct FileStudy {
     info: StudyInfo,
     file: StudyFile,
     ground: Arc<dyn Ground + Send>,
-    /// What its experiments are made under: machines of a user may have the names of presets.
+    /// Prefix of its experiments' names: machines of a user may have the names of presets.
     owner: String,
+    /// Hash of a user's file and of the machines and programs that it names; empty for files that
+    /// come with Consort.
+    version: String,
 }
 
 impl FileStudy {
@@ -60,7 +64,10 @@ impl FileStudy {
     ) -> Result<Self, DescribeError> {
         let mut study = Self::built_in(name, text, ground)?;
         study.owner = name.to_owned();
-        super::check::ground(name, text, &study.file, &*study.ground)?;
+        let described = super::check::ground(name, text, &study.file, &*study.ground)?;
+        let mut hash = DefaultHasher::new();
+        (text, described).hash(&mut hash);
+        study.version = format!("{:016x}", hash.finish());
         Ok(study)
     }
 
@@ -86,6 +93,7 @@ impl FileStudy {
             file,
             ground,
             owner: String::new(),
+            version: String::new(),
         })
     }
 
@@ -167,6 +175,10 @@ impl FileStudy {
 impl Study for FileStudy {
     fn info(&self) -> &StudyInfo {
         &self.info
+    }
+
+    fn version(&self) -> &str {
+        &self.version
     }
 
     fn mechanism(&self) -> &[String] {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// Studies by id, `all` of them, or `list` to list them
+    /// Studies by id or by file (FILE.toml), `all` that come with Consort, or `list` to list them
     #[arg(required = true, value_name = "ID", add = values::study_ids())]
     pub(crate) studies: Vec<String>,
     /// The shape of the results in seconds, from fewer and shorter runs

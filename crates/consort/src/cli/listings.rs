@@ -82,4 +82,6 @@ pub(crate) enum SchemaKind {
     Machine,
     /// A program.
     Program,
+    /// A study.
+    Study,
 }

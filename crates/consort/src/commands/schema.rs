@@ -3,6 +3,7 @@
 use crate::cli::{SchemaArgs, SchemaKind};
 use crate::output;
 use anyhow::Result;
+use consort_lab::study::file::StudyFile;
 use consort_sim::describe::{machine_schema, program_schema};
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ pub(crate) fn execute(args: &SchemaArgs) -> Result<ExitCode> {
     let schema = match args.kind {
         SchemaKind::Machine => machine_schema(),
         SchemaKind::Program => program_schema(),
+        SchemaKind::Study => StudyFile::schema(),
     };
     output::json(&mut output::stdout(), &schema)?;
     Ok(ExitCode::SUCCESS)

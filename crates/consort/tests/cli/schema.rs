@@ -5,7 +5,12 @@ use crate::common::{consort, json, run, stderr};
 
 #[test]
 fn schemas_are_json_and_describe_the_keys_of_the_files() {
-    for (kind, key) in [("machine", "core_type"), ("program", "phase")] {
+    let kinds = [
+        ("machine", "core_type"),
+        ("program", "phase"),
+        ("study", "experiments"),
+    ];
+    for (kind, key) in kinds {
         let output = run(consort().args(["schema", kind]));
         assert!(output.status.success(), "{}", stderr(&output));
         let schema = json(&output);

@@ -24,7 +24,7 @@ use consort_sim::workload::Instance;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// At most so many instructions of a program, for cycles by cause.
+/// Largest number of instructions of a program, for cycles by cause.
 const MOST_INSTR: [f64; 2] = [50e9, f64::INFINITY];
 /// Work with which speeds are measured for the closed form, instructions.
 const SPEED_INSTR: [f64; 2] = [1e8, 2e9];
@@ -64,8 +64,8 @@ pub(super) fn named(policies: &[&str]) -> Vec<String> {
     policies.iter().map(ToString::to_string).collect()
 }
 
-/// How much faster one thread of each program is on the large core, and what the closed form says
-/// of it. The policy is `closed`.
+/// Measures how much faster one thread of each program is on the large core, and what the closed
+/// form says of it. The policy is `closed`.
 pub(in crate::studies) fn closed_form(
     context: &Context<'_>,
     spec: &ExperimentSpec,
@@ -109,7 +109,7 @@ impl Row {
     }
 }
 
-/// Whole passes through each program on either core, the program with the highest ratio of
+/// Runs whole passes through each program on either core, the program with the highest ratio of
 /// instructions per cycle first. The policies are `large` and `small`.
 pub(in crate::studies) fn cores_alone(
     context: &Context<'_>,
@@ -211,8 +211,8 @@ pub(in crate::studies) fn programs_alone(
     Ok(frame)
 }
 
-/// What the large core saves of the cycles of the programs with the highest and the lowest ratio,
-/// by the largest causes.
+/// Notes on the cycles that the large core saves the programs with the highest and the lowest
+/// ratio, by the largest causes.
 pub(in crate::studies) fn saved(frames: &Frames) -> Vec<String> {
     let Some(frame) = frames.get("programs") else {
         return Vec::new();

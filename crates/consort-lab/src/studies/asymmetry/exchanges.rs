@@ -1,4 +1,4 @@
-//! What exchanges every millisecond cost programs, inside an LLC domain and between two.
+//! Costs of exchanges every millisecond, inside an LLC domain and between two.
 
 use super::alone::{named, programs};
 use super::migration::{Cost, Path};

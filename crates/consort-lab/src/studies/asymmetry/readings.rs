@@ -25,7 +25,7 @@ pub(in crate::studies) fn readings(spec: &TableSpec, frames: &Frames) -> Result<
     Ok(table)
 }
 
-/// What comes of the readings in all workloads.
+/// Note on the better reading over all workloads.
 pub(in crate::studies) fn verdict(frames: &Frames) -> Vec<String> {
     let all = all(frames);
     vec![told(&cells(&all)[0], all.len())]

@@ -20,6 +20,7 @@ pub(super) mod whole;
 
 use crate::context::Context;
 use crate::experiment::slots::{Quantum, Suite};
+pub(super) use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_sim::chip::Chip;
 use consort_sim::program::presets;
@@ -73,13 +74,4 @@ pub(super) fn suite_of(text: &str, names: &[&str]) -> Result<Suite, StudyError> 
         entries: entries.collect::<Result<_, _>>()?,
     };
     Ok(Suite::new(&chip, &workload))
-}
-
-/// Names what part of a study failed.
-pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let part = part.to_owned();
-    move |error| StudyError::part(part.as_str(), error)
 }

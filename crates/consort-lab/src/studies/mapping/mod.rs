@@ -19,13 +19,4 @@ pub(super) mod subset;
 pub(super) mod sweep;
 pub(super) mod views;
 
-use crate::study::StudyError;
-
-/// Names what part of a study failed.
-pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let part = part.to_owned();
-    move |error| StudyError::part(part.as_str(), error)
-}
+pub(super) use crate::simulate::failed;

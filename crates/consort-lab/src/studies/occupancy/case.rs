@@ -24,11 +24,11 @@ pub(super) struct Case {
     pub(super) key: String,
     /// The machine, for example `power7:smt=2`.
     pub(super) machine: String,
-    /// What runs on it.
+    /// Programs that run on it.
     pub(super) load: Load,
 }
 
-/// What runs: as many threads as the machine has PUs.
+/// Programs of a case: as many threads as the machine has PUs.
 pub(super) enum Load {
     /// Copies of an integer program on half of the PUs, of a floating-point one on the others.
     Pair([String; 2]),
@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-/// How long programs run.
+/// Method by which programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     /// As in the source: all start together and each runs once. How long the programs of a pair are
@@ -174,7 +174,7 @@ impl Case {
 }
 
 impl Prepared {
-    /// What runs under a seed: orders of kernels are drawn anew for each.
+    /// Workload and work under a seed: orders of kernels are drawn anew for each.
     pub(super) fn setup(&self, method: Method, seed: u64) -> Setup {
         match (&self.load, method) {
             (Ready::Pair { whole, .. }, Method::Once(length)) => whole[length].clone(),

@@ -117,7 +117,7 @@ fn case(of: &Prepared, method: Method) -> Case {
 /// A value of a run.
 type Value = fn(&Outcome) -> f64;
 
-/// What is measured of every run, by the key of the measure.
+/// Values of a run by the key of the measure.
 const VALUES: &[(&str, Value)] = &[
     ("makespan_s", |o| o.result.makespan_s),
     ("stp", |o| o.result.stp),
@@ -141,7 +141,7 @@ type Class<'a> = (&'a Outcome, Range<usize>);
 /// A value of a class in a run.
 type ClassValue = fn(&Class<'_>) -> f64;
 
-/// What is measured of every class, by the key of the measure.
+/// Values of a class by the key of the measure.
 const OF_CLASSES: &[(&str, ClassValue)] = &[
     ("slowdown", |class| {
         let programs = &class.0.result.programs[class.1.clone()];

@@ -1,4 +1,4 @@
-//! What the studies of execution-unit occupancy share: cases, runs, tables, figures, notes.
+//! Experiments of the studies of execution-unit occupancy: cases, runs, notes.
 //!
 //! Every case is run in two ways. As in the source, all programs start together and each runs once
 //! ([`once`]); what counts is the time until all have finished. Beside it, all have equal work and
@@ -24,7 +24,7 @@ use crate::study::StudyError;
 use case::{Load, Prepared};
 use std::sync::Arc;
 
-/// How long the programs of a pair are, in proportion to what their descriptions say.
+/// Length of the programs of a pair, in proportion to what their descriptions say.
 #[derive(Clone, Copy, Debug)]
 struct Length {
     /// The end of its rows' keys.

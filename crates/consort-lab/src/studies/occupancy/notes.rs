@@ -1,4 +1,4 @@
-//! What came out and by which mechanism, put into words from what was measured.
+//! Results and their mechanism in words, from what was measured.
 
 use crate::frame::Frame;
 use crate::report::Cell;
@@ -148,7 +148,7 @@ impl<'a> Told<'a> {
         )
     }
 
-    /// How a class's cycles change from one extreme of placement to the other.
+    /// Change of a class's cycles from one extreme of placement to the other.
     fn cycles(self, class: usize, name: &str) -> Option<String> {
         let from = self.worst();
         let cpi = |policy, measure: &str| mean(&self.of_class(policy, measure, class));

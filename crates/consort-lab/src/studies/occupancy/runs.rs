@@ -5,7 +5,7 @@ use super::fpu::{FpuUse, FpuWatch};
 use crate::experiment::{Contender, ExperimentError, RunResult};
 use crate::study::StudyError;
 
-/// What one run gave.
+/// Results of one run.
 pub(super) struct Outcome {
     pub(super) result: RunResult,
     pub(super) fpu: FpuUse,

@@ -1,4 +1,4 @@
-//! How cycles change from policy to policy, over all programs of all runs.
+//! Changes of cycles from policy to policy, over all programs of all runs.
 
 use crate::frame::Frame;
 use crate::study::Frames;

@@ -12,7 +12,7 @@ use crate::simulate::{CaseSpec, ExperimentSpec};
 use crate::study::StudyError;
 use consort_sim::contention::Stack;
 
-/// What is measured of every run, by the key of the measure.
+/// Values of a run by the key of the measure.
 const VALUES: &[(&str, Value)] = &[
     ("stp", |o| o.stp),
     ("antt", |o| o.antt),

@@ -1,5 +1,5 @@
-//! Whether a program's work may take less time alone than in the paper: the same workloads with as
-//! much as the paper has (experiment `long`), beside what the others have (`short`).
+//! The same workloads with as much work as in the paper (experiment `long`), beside the shorter
+//! work of the other experiments (`short`).
 
 use crate::frame::{Frame, Over, What};
 use crate::report::{Cell, Column, Table};

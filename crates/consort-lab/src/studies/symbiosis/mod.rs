@@ -35,7 +35,7 @@ pub(super) use frames::{even, near};
 pub(super) use longer::table as time_alone;
 pub(super) use prepare::Prepared;
 
-use crate::study::StudyError;
+pub(super) use crate::simulate::failed;
 use std::time::Duration;
 
 /// The seed of the studies.
@@ -44,12 +44,3 @@ pub(super) const SEED: u64 = 8;
 
 /// Length of a quantum (section 4.2 of the paper).
 pub(super) const QUANTUM: Duration = Duration::from_millis(100);
-
-/// Names what part of a study failed.
-pub(super) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let part = part.to_owned();
-    move |error| StudyError::part(part.as_str(), error)
-}

@@ -1,8 +1,8 @@
-//! What of a run is kept.
+//! Measurements of a run.
 
 use crate::experiment::{Counters, RunResult};
 
-/// What of a run is kept.
+/// Measurements of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::studies) struct Outcome {
     pub stp: f64,

@@ -12,6 +12,8 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
+/// Tables that are printed: the headline and the main view.
+const SHOWN: usize = 2;
 /// Rows of a table that are printed at most; some studies have thousands.
 const ROWS: usize = 40;
 /// So few rows more are printed as well, rather than told of.
@@ -91,9 +93,10 @@ fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> Strin
         &format!("{}, {}", report.source, report.section),
     );
     text += &wrap("Differs: ", &report.differs);
-    for table in &report.output.tables {
+    for table in report.output.tables.iter().take(SHOWN) {
         text += &format!("\n{}\n{}", table.title(), beginning(report, table));
     }
+    text += &others(report);
     if let Some(table) = compared.table() {
         text += &format!("\n{}\n{}", table.title(), grid(table));
     }
@@ -108,6 +111,21 @@ fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> Strin
         text += &wrap("- ", note);
     }
     text + &stands_on(report, resumed)
+}
+
+/// Files of the tables that are not printed.
+fn others(report: &StudyReport) -> String {
+    let tables = report.output.tables.iter().skip(SHOWN);
+    let files: Vec<String> = tables.map(|table| file(report, table)).collect();
+    if files.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", wrap("More tables: ", &files.join(", ")))
+}
+
+/// Name of a table's file.
+fn file(report: &StudyReport, table: &Table) -> String {
+    format!("{}-{}.csv", report.study, table.key())
 }
 
 fn stands_on(report: &StudyReport, resumed: bool) -> String {
@@ -131,7 +149,7 @@ fn beginning(report: &StudyReport, table: &Table) -> String {
     if left <= SPARE {
         return grid(table);
     }
-    let file = format!("{}-{}.csv", report.study, table.key());
+    let file = file(report, table);
     let text = first_rows(table, ROWS);
     format!("{text}... and {left} rows more in {file}\n")
 }
