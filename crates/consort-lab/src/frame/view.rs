@@ -305,6 +305,66 @@ mod tests {
     }
 
     #[test]
+    fn how_runs_differ_is_ends_and_deviation() {
+        let values = [9.0, 11.0, 10.0];
+        let of = |view| extent(view, &values).value();
+        let all = [View::Smallest, View::Largest, View::Deviation, View::Spread].map(of);
+        assert_eq!(all, [Some(9.0), Some(11.0), Some(1.0), Some(10.0)]);
+        let single = extent(View::Deviation, &[1.0]);
+        assert_eq!(single, Cell::missing("too few runs"));
+    }
+
+    #[test]
+    fn a_ratio_may_be_the_other_way_round_or_over_another_measure() {
+        let mut frame = frame();
+        frame.set("antt", vec![2.0; 8]);
+        let first = Group {
+            cases: vec![0],
+            ..Group::default()
+        };
+        let inverted = What {
+            inverted: true,
+            ..what("other", Some("base"))
+        };
+        assert_eq!(frame.cell(&inverted, &first), ratios(&[1.0 / 3.0, 0.5]));
+        let other = What {
+            over_measure: Some("antt"),
+            ..what("other", Some("base"))
+        };
+        assert_eq!(frame.cell(&other, &first), ratios(&[1.5, 2.0]));
+    }
+
+    #[test]
+    fn means_and_ratios_of_a_program_are_of_its_values() {
+        let frame = frame();
+        let one = Group {
+            cases: vec![1],
+            program: Some("one".to_owned()),
+            ..Group::default()
+        };
+        let slowdown = |over| What {
+            measure: "slowdown",
+            ..what("other", over)
+        };
+        assert_eq!(frame.cell(&slowdown(None), &one), interval(&[7.0, 8.0]));
+        let over = frame.cell(&slowdown(Some("base")), &one);
+        assert_eq!(over, ratios(&[7.0 / 5.0, 8.0 / 6.0]));
+    }
+
+    #[test]
+    fn a_share_is_of_all_cases_together_and_needs_a_whole() {
+        let mut frame = frame();
+        frame.set("returns", vec![2.0, 0.0, 4.0, 4.0, 6.0, 0.0, 4.0, 4.0]);
+        let share = What {
+            of: Some("returns"),
+            ..what("base", None)
+        };
+        let all = frame.all("all", Over::Cases, |_| true);
+        // The second run has no whole: 1 + 5 of 2 + 6.
+        assert_eq!(frame.cell(&share, &all), interval(&[0.75]));
+    }
+
+    #[test]
     fn a_policy_that_was_not_run_has_no_value() {
         let frame = frame();
         let all = frame.all("all", Over::Cases, |_| true);

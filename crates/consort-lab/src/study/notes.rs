@@ -161,7 +161,59 @@ fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::file::StudyFile;
     use super::*;
+    use crate::frame::{Case, Frame};
+    use std::sync::Arc;
+
+    /// Three programs under two policies, one run each.
+    fn frames() -> Frames {
+        let case = |name: &str| Case::labelled(name, "program", name);
+        let policies = ["linux", "random"].map(str::to_owned).to_vec();
+        let mut frame = Frame::new(["a", "b", "c"].map(case).to_vec(), policies, 1);
+        frame.set("stp", vec![1.0, 1.5, 2.0, 1.0, 4.0, 8.0]);
+        Frames {
+            frames: [("only".to_owned(), Arc::new(frame))].into(),
+            ..Frames::default()
+        }
+    }
+
+    fn check(note: &str, expect: &[&str]) {
+        let texts = "id = 'x'\ntitle = ''\nsource = ''\nsection = ''\noriginal = ''\ndiffers = ''";
+        let text = format!(
+            "{texts}\nseed = 1\nfull_seconds = 1\n[experiments.only]\nmachine = 'power7'\n\
+             policies = ['linux', 'random']\ncases = [{{ workload = 'mcf' }}]\n\
+             [[headline]]\nrows = [{{ measure = 'stp', policy = 'linux' }}]\n[[notes]]\n{note}"
+        );
+        let file = StudyFile::parse("x.toml", &text).unwrap();
+        assert_eq!(notes(&frames(), &file.notes[0]), expect);
+    }
+
+    #[test]
+    fn phrases_list_rank_and_count() {
+        let cell = "cells = { r = { measure = 'stp', over = 'linux', digits = 1 } }";
+        let over = "groups = [{ by = 'program' }]\npolicies = ['random']\nby = 'r'";
+        let phrase = |kind: &str| {
+            format!(
+                "text = '{{p}}'\n[notes.phrases.p]\nkind = '{kind}'\nitem = '{{group}} {{r}}'\n\
+                 few = 2\n{over}\n{cell}"
+            )
+        };
+        check(&phrase("list"), &["a 1.5, b 0.5, c 2.0"]);
+        check(&phrase("top"), &["c 2.0, a 1.5"]);
+        check(&phrase("bottom"), &["a 1.5, b 0.5"]);
+        check(&phrase("ends"), &["c 2.0, b 0.5"]);
+        check(&phrase("above"), &["2"]);
+        check(&phrase("below"), &["1"]);
+        check(&phrase("count"), &["3"]);
+    }
+
+    #[test]
+    fn a_note_is_said_of_each_word_of_each_group() {
+        let note = "groups = [{ by = 'program', where = { program = 'b' } }]\n\
+                    policies = ['linux', 'random']\ntext = '{group} under {policy}'";
+        check(note, &["b under linux", "b under random"]);
+    }
 
     #[test]
     fn correlations_are_pearson_s() {
