@@ -2,17 +2,15 @@
 
 use std::fmt::Write;
 
-use consort_ops::Kind;
 use consort_ops::trace::Sampling;
 
-use crate::measure::{CAPACITIES, PREDICTOR_KIB, PowerLaw, SCHEMES, WINDOWS, power_law};
+use crate::figures::{REFERENCE_PREDICTOR, Shares, law};
+use crate::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
 use crate::profile::{Figures, Profile};
 use crate::threads::Threads;
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
-/// The predictor, in KiB, for which it gives mispredictions, as an index of [`PREDICTOR_KIB`].
-const REFERENCE_PREDICTOR: usize = 3;
 /// Long misses per kilo-instruction below which what is told per miss says nothing.
 const FEW_MPKI: f64 = 0.05;
 /// The most that a program file takes of lines prefetched in vain per line.
@@ -37,79 +35,7 @@ pub struct Told<'a> {
     pub sampling: Option<Sampling>,
 }
 
-/// Shares of instructions as a program file has them. An instruction that loads and computes on
-/// general registers counts as the load.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shares {
-    /// Floating point.
-    pub fp: f64,
-    /// Vectors of integers, and moves between vector registers.
-    pub vector: f64,
-    /// Everything else.
-    pub int: f64,
-    /// Loads.
-    pub load: f64,
-    /// Stores.
-    pub store: f64,
-    /// Branches.
-    pub branch: f64,
-}
-
 impl Figures {
-    /// Shares of the mix; they sum to 1.
-    #[must_use]
-    pub fn shares(&self) -> Shares {
-        let mix = &self.mix;
-        let of = |is: fn(Kind) -> bool| {
-            mix.share(is) * mix.all() as f64 / mix.instructions.max(1) as f64
-        };
-        let raw = [
-            of(Kind::is_floating),
-            of(|kind| matches!(kind, Kind::Vector | Kind::VectorMove)),
-            of(|kind| kind == Kind::Load),
-            of(|kind| kind == Kind::Store),
-            of(|kind| kind == Kind::Branch),
-        ];
-        // Strings have many accesses per instruction.
-        let sum = raw.iter().sum::<f64>().max(1.0);
-        let [fp, vector, load, store, branch] = raw.map(|share| rounded(share / sum));
-        let int = (1.0 - fp - vector - load - store - branch).max(0.0);
-        Shares {
-            fp,
-            vector,
-            int,
-            load,
-            store,
-            branch,
-        }
-    }
-
-    /// The law of ILP against the window.
-    #[must_use]
-    pub fn ilp_law(&self) -> PowerLaw {
-        law(&WINDOWS.map(|window| window as f64), &self.ilp)
-    }
-
-    /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by
-    /// [`SCHEMES`].
-    #[must_use]
-    pub fn branch_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
-        let per_kilo = |missed| self.per_kilo(missed);
-        self.mispredictions.map(|scheme| scheme.map(per_kilo))
-    }
-
-    /// Mispredictions per kilo-instruction of a tagged predictor of 32 KiB.
-    #[must_use]
-    pub fn mispredicted(&self) -> f64 {
-        self.branch_mpki()[0][REFERENCE_PREDICTOR]
-    }
-
-    /// A count per thousand instructions.
-    #[must_use]
-    pub fn per_kilo(&self, count: u64) -> f64 {
-        1000.0 * count as f64 / self.mix.instructions.max(1) as f64
-    }
-
     fn write_phase(&self, out: &mut String, length_instr: f64) -> std::fmt::Result {
         let length = (length_instr / 1e9).clamp(1e-6, 1e6);
         let Shares {
@@ -419,27 +345,12 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// The power law of measured values; constant and 0 where nothing was measured.
-fn law(x: &[f64], y: &[f64]) -> PowerLaw {
-    let points: Vec<_> = x.iter().copied().zip(y.iter().copied()).collect();
-    power_law(&points).unwrap_or(PowerLaw {
-        factor: 0.0,
-        exponent: 0.0,
-        error: 0.0,
-    })
-}
-
-/// Four decimals, as files have them.
-fn rounded(share: f64) -> f64 {
-    (share * 1e4).round() / 1e4
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile::Profiler;
     use crate::recorder::{Extent, Sink};
-    use consort_ops::{Access, Op, Register};
+    use consort_ops::{Access, Kind, Op, Register};
 
     /// A loop that adds up an array of `bytes` bytes again and again.
     fn sums(bytes: u64) -> Profile {

@@ -5,6 +5,7 @@
 //! ([`consort_ops::Op`]), which the meters of [`measure`] take; a [`Profiler`] has all of them, and
 //! its [`Profile`] becomes a program file that the simulator takes. docs/profiling.md is the tour.
 
+mod figures;
 mod file;
 mod interval;
 pub mod measure;
@@ -15,6 +16,7 @@ pub mod recorder;
 mod spread;
 mod threads;
 
-pub use file::{Shares, Told, plain};
+pub use figures::Shares;
+pub use file::{Told, plain};
 pub use profile::{Figures, Profile, Profiler};
 pub use threads::{Barriers, Locks, Role, Shared, Threads};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Role, Shared, Threads};
-use crate::file::Shares;
+use crate::figures::Shares;
 
 /// Least shares and lengths that a program file takes.
 const LEAST: f64 = 1e-3;
