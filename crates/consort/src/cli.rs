@@ -7,6 +7,7 @@ mod map;
 mod probe;
 mod profile;
 mod run;
+mod service;
 mod simulated;
 mod time;
 mod train;
@@ -20,7 +21,11 @@ pub(crate) use listings::{
 pub(crate) use map::MapArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
-pub(crate) use run::RunArgs;
+pub(crate) use run::{ManageArgs, RunArgs};
+pub(crate) use service::{
+    AttachArgs, ConfigArgs, ConfigTask, DaemonArgs, DaemonAt, DetachArgs, ExplainArgs, StatusArgs,
+    Targets,
+};
 pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
@@ -59,6 +64,28 @@ pub(crate) enum Verb {
         after_help = "Example: consort run --policy workover --interval 500ms -- ./solver input"
     )]
     Run(RunArgs),
+    /// Place the threads of processes and control groups that run already
+    #[command(after_help = "Example: consort attach 4711 --policy workover\n\
+                      Example: consort attach --unit postgresql.service --foreground --report r.json\n\
+                      Where a daemon runs, it manages them from now on, with the policy of their own \
+                      if one is named; else this command does, until nothing is left of them or Ctrl-C.")]
+    Attach(AttachArgs),
+    /// Put threads that a daemon manages back, and let them alone
+    #[command(after_help = "Example: consort detach 4711")]
+    Detach(DetachArgs),
+    /// Manage what a configuration names and what is attached, until told to stop
+    #[command(after_help = "Example: consort daemon --policy auto\n\
+                            Its configuration, requests and limits: docs/daemon.md")]
+    Daemon(DaemonArgs),
+    /// Tell what a daemon manages, how, and since when
+    #[command(after_help = "Example: consort status --format json")]
+    Status(StatusArgs),
+    /// Tell why a thread is where it is: the numbers that decided
+    #[command(after_help = "Example: consort explain 4711")]
+    Explain(ExplainArgs),
+    /// Check the configuration, or have a daemon read it again
+    #[command(after_help = "Example: consort config check /etc/consort/config.toml")]
+    Config(ConfigArgs),
     /// Show the processor, what can be seen of threads here, and what cannot and why
     #[command(after_help = "Example: consort machine --machine power7:smt=2 --format json")]
     Machine(MachineArgs),

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     if arguments
         .next()
-        .is_some_and(|first| first == commands::run::GUARDIAN)
+        .is_some_and(|first| first == commands::manage::GUARDIAN)
     {
         return consort_linux::enact::guardian_main(arguments);
     }
@@ -51,6 +51,12 @@ fn main() -> ExitCode {
     }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
+        Verb::Attach(args) => commands::attach::execute(args),
+        Verb::Detach(args) => commands::ask::detach(args),
+        Verb::Daemon(args) => commands::daemon::execute(args),
+        Verb::Status(args) => commands::ask::status(args),
+        Verb::Explain(args) => commands::ask::explain(args),
+        Verb::Config(args) => commands::config::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
         Verb::Policies(args) => commands::policies::execute(args),
         Verb::Simulate(args) => commands::simulate::execute(args),

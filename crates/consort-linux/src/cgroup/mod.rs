@@ -8,7 +8,10 @@ mod cpuset;
 mod directory;
 mod membership;
 mod mountinfo;
+mod rules;
 
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{Hierarchies, Place, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
+pub(crate) use rules::Found;
+pub use rules::{CgroupPattern, CgroupPatternError, Rule, Rules};

@@ -75,7 +75,7 @@ impl Follower {
             }
         };
         let running = Running {
-            child: self.child,
+            child: Some(self.child),
             name: self.command,
             signals: self.signals,
             enactor,

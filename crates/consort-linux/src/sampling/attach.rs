@@ -93,6 +93,17 @@ impl Sampler {
         Ok(sampler)
     }
 
+    /// A sampler that samples nothing until a tree [joins](Sampler::join_tree).
+    ///
+    /// # Errors
+    /// [`SamplerError::NoPus`].
+    pub fn idle(pus: &PuSet, config: SamplerConfig) -> Result<Self, SamplerError> {
+        match pus.is_empty() {
+            true => Err(SamplerError::NoPus),
+            false => Ok(Self::empty(config, pus)),
+        }
+    }
+
     /// Samples one more tree of processes. Of what starts between the look at `/proc` and the
     /// opening of events, processes may be missed; they are found by scans, and not sampled.
     ///

@@ -1,11 +1,16 @@
 //! The verbs, one file each.
 
+pub(crate) mod ask;
+pub(crate) mod attach;
 pub(crate) mod bench;
 mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod daemon;
 pub(crate) mod machine;
 pub(crate) mod man;
+pub(crate) mod manage;
 pub(crate) mod map;
 pub(crate) mod policies;
 pub(crate) mod profile;

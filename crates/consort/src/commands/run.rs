@@ -1,49 +1,41 @@
 //! `consort run`: a command under management.
 
-mod live;
-mod models;
-mod settle;
-mod setup;
-
+use super::manage::{self, AUTO, NONE, Session, Setup};
 use crate::cli::{Format, RunArgs};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::output;
+use crate::progress::Line;
 use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::hint;
-use consort_linux::enact::{EnactConfig, LaunchError, runtime_dirs};
+use consort_linux::enact::LaunchError;
 use consort_linux::enforce::EnactChoice;
-use consort_linux::group::GroupError;
-use consort_linux::live::{Host, LaunchSpec, LiveError, Recorded, program_name};
+use consort_linux::group::{Demands, GroupError, GroupName};
+use consort_linux::live::{
+    Begun, GroupSpec, Host, LaunchSpec, Live, LiveError, Recorded, program_name,
+};
 use consort_linux::pause::PauseKind;
-use setup::Setup;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-
-/// Hidden first argument of the process that becomes a guardian.
-pub(crate) const GUARDIAN: &str = "__guardian";
-
-/// The policy that changes nothing.
-const NONE: &str = "none";
+use std::time::Duration;
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
-    let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let host = look(args, &config.run)?;
-    let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
+    let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
+    let host = manage::look(&args.manage, &config.run)?;
     let mut offers = host.offers();
     let recorded = args.profile.as_deref().map(|path| recorded(path, args));
     let recorded = recorded.transpose()?;
     if let Some(recorded) = &recorded {
         recorded.offer(&mut offers);
     }
-    let enact = enactors(args, &config.run, &host)?;
-    let setup = Setup::new(args, &config.run, &host.discovery.topology, &offers)?;
+    let enact = manage::enactors(&args.manage, &config.run, &host)?;
+    let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = live::run(args, &config.run, setup, host, (recorded, enact))?;
+    let report = begin(args, &config.run, setup, host, (recorded, enact))?;
     // The command has ended and its status stands, whatever becomes of what is told about it.
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
     for told in [written, show(args, &report)] {
@@ -52,17 +44,6 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
-}
-
-/// This machine, with what its PUs share from the file that was named, if one was.
-fn look(args: &RunArgs, config: &RunConfig) -> Result<Host> {
-    match (&args.topology, &config.topology) {
-        (None, Some(path)) => {
-            let host = crate::host::look(Some(path));
-            host.map_err(|error| config.blame("topology", &error))
-        }
-        (named, _) => crate::host::look(named.as_deref()),
-    }
 }
 
 /// The parser takes whatever it does not know for the command; no command begins with a dash.
@@ -76,20 +57,6 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     let known: Vec<String> = longs.map(|long| format!("--{long}")).collect();
     let hint = hint(given, known.iter().map(String::as_str));
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
-}
-
-/// The enactors to use; one that is not there is refused before anything is started.
-fn enactors(args: &RunArgs, config: &RunConfig, host: &Host) -> Result<EnactChoice> {
-    let choice = args.enact.or(config.enact).unwrap_or_default();
-    let first = choice.first();
-    let statuses = host.enactors.iter();
-    match statuses.clone().find(|status| status.name == first) {
-        Some(status) if !status.available => Err(bad_input(format!(
-            "--enact {first}: {}; `consort machine` lists what there is",
-            status.reason
-        ))),
-        _ => Ok(choice),
-    }
 }
 
 /// Measures from a file; all groups know it by its whole path.
@@ -111,6 +78,65 @@ fn command(args: &RunArgs) -> Result<Command> {
     Ok(command)
 }
 
+/// Runs the command to its end.
+fn begin(
+    args: &RunArgs,
+    config: &RunConfig,
+    setup: Setup,
+    host: Host,
+    (recorded, enact): (Option<Recorded>, EnactChoice),
+) -> Result<RunReport> {
+    let run = Session {
+        args: &args.manage,
+        config,
+        line: line(args),
+        stdout_taken: args.format != Format::Table,
+    };
+    let group = args.group.as_ref();
+    let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
+    let spec = launch_spec(args, &setup, recorded, enact)?;
+    let Some(group) = group else {
+        let machine = Live::launch(host, spec).map_err(refused)?;
+        return run.manage(setup.with_what_is_left(&machine)?, machine);
+    };
+    match Live::join(host, spec, group).map_err(refused)? {
+        Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
+        Begun::Follows(follower) => run.follow(*follower),
+    }
+}
+
+/// What is asked for on the command line must hold in the group; the rest is the leader's.
+fn group_spec(
+    args: &RunArgs,
+    setup: &Setup,
+    name: &GroupName,
+    recorded: Option<&Recorded>,
+) -> GroupSpec {
+    GroupSpec {
+        name: name.clone(),
+        demands: Demands {
+            // Which policy is best is for whoever leads to find out.
+            policy: args.manage.policy.clone().filter(|policy| policy != AUTO),
+            interval_ms: args.manage.interval.map(millis),
+            dry_run: args.manage.dry_run,
+            profile: recorded.map(|recorded| recorded.origin().to_owned()),
+        },
+        policy: setup.requested.clone(),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn line(args: &RunArgs) -> Line {
+    match (args.quiet, args.progress) {
+        (true, _) => Line::Never,
+        (_, true) => Line::Asked,
+        (false, false) => Line::Unshared,
+    }
+}
+
 fn launch_spec(
     args: &RunArgs,
     setup: &Setup,
@@ -124,20 +150,16 @@ fn launch_spec(
         command.stdout(stderr);
     }
     // A group may yet settle another policy.
-    let changes_nothing = args.dry_run || (setup.spec.name == NONE && args.group.is_none());
+    let changes_nothing = args.manage.dry_run || (setup.spec.name == NONE && args.group.is_none());
     Ok(LaunchSpec {
         command,
         interval: setup.interval,
-        dry_run: args.dry_run,
-        override_affinity: args.override_affinity,
+        dry_run: args.manage.dry_run,
+        override_affinity: args.manage.override_affinity,
         enactors,
         pausing: PauseKind::ALL.to_vec(),
         recorded,
-        enact: EnactConfig {
-            guardian_args: vec![GUARDIAN.into()],
-            runtime_dirs: runtime_dirs(),
-            changes_nothing,
-        },
+        enact: manage::enact_config(changes_nothing),
     })
 }
 
