@@ -13,6 +13,7 @@ use crate::control::{Asked, Desk, Peer, Request};
 use crate::discovery::Unmanageable;
 use crate::enact::{EnactConfig, Enactor, Signals};
 use crate::enforce::EnactChoice;
+use crate::group::{Demands, GroupError, GroupName, Leader, Open, Place, Terms, enter};
 use crate::pause::PauseKind;
 use crate::proc::{children_of, name_of};
 use nix::sys::signal::Signal;
@@ -36,6 +37,8 @@ pub struct ResideSpec {
     pub enact: EnactConfig,
     /// When the run is over.
     pub until: Until,
+    /// The policy, as it was asked for, of a run that leads the group of daemons; none for others.
+    pub leads: Option<String>,
 }
 
 /// When a run without a command is over.
@@ -99,6 +102,29 @@ pub enum Order {
     Policy(String, u64),
 }
 
+/// Leads the group of daemons: `consort run` hands its commands over to it.
+fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, GroupError> {
+    let name = GroupName::of_daemon();
+    let demands = Demands::default();
+    let candidate = match enter(&spec.enact.runtime_dirs, &name, &demands)? {
+        Place::Leads(candidate) => candidate,
+        Place::Follows(member) => {
+            let why = format!("process {} leads it", member.terms().leader);
+            let group = name.to_string();
+            return Err(GroupError::Refused { group, why });
+        }
+    };
+    candidate.lead(Terms {
+        leader: std::process::id(),
+        run: enactor.run_id().to_owned(),
+        policy: policy.to_owned(),
+        interval_ms: super::join::millis(spec.interval),
+        dry_run: spec.dry_run,
+        profile: None,
+        open: Open::default(),
+    })
+}
+
 impl Live {
     /// Manages this host without starting anything.
     ///
@@ -108,12 +134,22 @@ impl Live {
         let warnings = recovered(&spec.enact);
         let signals = Signals::take().map_err(LiveError::Wait)?;
         let enactor = Enactor::start(&spec.enact)?;
+        let group = match &spec.leads {
+            None => None,
+            Some(policy) => match lead(&enactor, &spec, policy) {
+                Ok(leader) => Some(leader),
+                Err(error) => {
+                    enactor.close();
+                    return Err(error.into());
+                }
+            },
+        };
         let running = Running {
             child: None,
             name: String::new(),
             signals,
             enactor,
-            group: None,
+            group,
             start: Instant::now(),
             warnings,
         };

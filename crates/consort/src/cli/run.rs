@@ -82,6 +82,9 @@ pub(crate) struct RunArgs {
     /// No progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Manage the command here, even where a daemon of this user runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
     /// The command and its arguments
     #[arg(
         required = true,

@@ -42,6 +42,7 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
         enactors: manage::enactors(&args.manage, &config.run, &host)?,
         enact: manage::enact_config(args.manage.dry_run),
         until: Until::Empty,
+        leads: None,
     };
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let mut live = Live::reside(host, spec)?;

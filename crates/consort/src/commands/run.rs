@@ -10,7 +10,8 @@ use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::hint;
-use consort_linux::enact::LaunchError;
+use consort_linux::control::{call, socket_of};
+use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
@@ -92,8 +93,8 @@ fn begin(
         line: line(args),
         stdout_taken: args.format != Format::Table,
     };
-    let group = args.group.as_ref();
-    let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
+    let group = args.group.clone().or_else(|| group_of_daemon(args));
+    let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
     let spec = launch_spec(args, &setup, recorded, enact)?;
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
@@ -103,6 +104,27 @@ fn begin(
         Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
         Begun::Follows(follower) => run.follow(*follower),
     }
+}
+
+/// The group of this user's daemon, if one runs and nothing is asked for that it may not do: its
+/// policy and quantum hold, and it tells what it sees by `consort status`.
+fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
+    let manage = &args.manage;
+    let asks = manage.policy.is_some()
+        || manage.interval.is_some()
+        || manage.emulate_asymmetry.is_some()
+        || manage.enact.is_some()
+        || manage.dry_run
+        || manage.override_affinity
+        || manage.topology.is_some()
+        || manage.model.is_some()
+        || args.profile.is_some()
+        || args.report.is_some()
+        || args.format != Format::Table;
+    let own = socket_of(&runtime_dirs()).filter(|_| !args.no_daemon && !asks)?;
+    // Without a socket there is nobody to call.
+    let there = own.exists() && call(Some(&own)).is_ok();
+    there.then(GroupName::of_daemon)
 }
 
 /// What is asked for on the command line must hold in the group; the rest is the leader's.

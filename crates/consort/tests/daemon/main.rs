@@ -190,6 +190,47 @@ fn what_is_attached_is_placed_told_and_put_back_when_detached_and_at_the_end() {
 }
 
 #[test]
+fn commands_are_handed_over_to_the_daemon_and_outlive_it() {
+    if !has_choice() {
+        return;
+    }
+    let own = own_mask();
+    let mut daemon = Daemon::with("", &["--policy", "spread"]);
+    // Its usual place, so that `run` finds it.
+    let usual = daemon.folder.path().join("consort");
+    std::fs::create_dir_all(&usual).unwrap();
+    std::os::unix::fs::symlink(daemon.socket(), usual.join("control.sock")).unwrap();
+    let mut command = consort()
+        .args([
+            "run",
+            "--",
+            "sh",
+            "-c",
+            "i=0; while [ ! -e done ]; do :; done; exit 7",
+        ])
+        .current_dir(daemon.folder.path())
+        .env("XDG_RUNTIME_DIR", daemon.folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let program = wait_for("the program", || {
+        let status = daemon.status();
+        let pid = status["programs"][0]["pid"].as_u64();
+        pid.map(|pid| pid as u32)
+    });
+    wait_for_mask(program, |mask| mask != own);
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    wait_for_mask(program, |mask| mask == own);
+    std::fs::write(daemon.folder.path().join("done"), "").unwrap();
+    let output = command.wait().unwrap();
+    assert_eq!(output.code(), Some(7));
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut command.stderr.take().unwrap(), &mut told).unwrap();
+    assert!(told.contains("managed by the daemon"), "{told}");
+}
+
+#[test]
 fn what_was_detached_can_be_attached_again() {
     if !has_choice() {
         return;

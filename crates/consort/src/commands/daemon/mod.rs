@@ -48,6 +48,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         enactors,
         enact: manage::enact_config(args.manage.dry_run),
         until: Until::Told,
+        leads: Some(setup.requested.clone()),
     };
     let mut live = Live::reside(host, spec)?;
     live.open_desk(desk);
