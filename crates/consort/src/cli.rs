@@ -24,7 +24,7 @@ pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use run::{ManageArgs, RunArgs};
 pub(crate) use service::{
     AttachArgs, ConfigArgs, ConfigTask, DaemonArgs, DaemonAt, DetachArgs, ExplainArgs, StatusArgs,
-    Targets,
+    Targets, TopArgs,
 };
 pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
 pub(crate) use time::parse_interval;
@@ -80,6 +80,10 @@ pub(crate) enum Verb {
     /// Tell what a daemon manages, how, and since when
     #[command(after_help = "Example: consort status --format json")]
     Status(StatusArgs),
+    /// Watch what a daemon does: who runs where, what it does there, and why
+    #[command(after_help = "Example: consort top\n\
+                            Example: consort top --once | head -20")]
+    Top(TopArgs),
     /// Tell why a thread is where it is: the numbers that decided
     #[command(after_help = "Example: consort explain 4711")]
     Explain(ExplainArgs),

@@ -19,6 +19,9 @@
 //!
 //! [[exclude]]                       # wins over everything
 //! unit = "sshd.service"
+//!
+//! [metrics]
+//! listen = "127.0.0.1:9464"
 //! ```
 //!
 //! Later layers win key by key, and add their entries: `/usr/lib/consort`, `/etc/consort`, then the
@@ -30,6 +33,7 @@ use anyhow::{Context, Result};
 use consort_linux::cgroup::{CgroupPattern, Rule, Rules};
 use consort_linux::enforce::EnactChoice;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,9 +54,20 @@ pub(crate) struct Config {
     /// Control groups that no daemon manages.
     #[serde(default)]
     pub(crate) exclude: Vec<GroupName>,
+    /// What a daemon tells of itself.
+    #[serde(default)]
+    pub(crate) metrics: MetricsConfig,
     /// Files that all this is from, in the order in which they were read.
     #[serde(skip_deserializing)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Metrics of a daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MetricsConfig {
+    /// Loopback address at which `/metrics` is served; nowhere if missing.
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 /// A control group, or a unit that has one.
@@ -158,6 +173,9 @@ impl Config {
             daemon: self.daemon.under(later.daemon),
             manage: self.manage.into_iter().chain(later.manage).collect(),
             exclude: self.exclude.into_iter().chain(later.exclude).collect(),
+            metrics: MetricsConfig {
+                listen: later.metrics.listen.or(self.metrics.listen),
+            },
             files: join(self.files, later.files),
         }
     }

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Detach(args) => commands::ask::detach(args),
         Verb::Daemon(args) => commands::daemon::execute(args),
         Verb::Status(args) => commands::ask::status(args),
+        Verb::Top(args) => commands::top::execute(args),
         Verb::Explain(args) => commands::ask::explain(args),
         Verb::Config(args) => commands::config::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),

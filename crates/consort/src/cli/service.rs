@@ -1,8 +1,9 @@
 //! Arguments of what stays: the daemon, and the verbs that speak with it.
 
-use super::{Format, ManageArgs};
+use super::{Format, ManageArgs, parse_interval};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Arguments of `daemon`.
 #[derive(Clone, Debug, Args)]
@@ -75,6 +76,20 @@ pub(crate) struct DetachArgs {
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) at: DaemonAt,
+}
+
+/// Arguments of `top`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Socket of the daemon, instead of this user's or the host's
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Between two looks
+    #[arg(long, value_name = "TIME", value_parser = parse_interval, default_value = "1s")]
+    pub(crate) every: Duration,
+    /// Print one view and end, as where stdout is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 /// Arguments of `explain`.

@@ -10,11 +10,12 @@ use consort_core::visible;
 use consort_linux::control::{Attachment, Call, CallError, Request, call};
 use serde_json::Value;
 use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What is managed, as a daemon tells it.
 pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
-    let told = reach(&args.at)?.ask(&Request::Status)?;
+    let told = reach(args.at.socket.as_deref())?.ask(&Request::Status)?;
     let mut out = output::stdout();
     if args.at.format == Format::Json {
         output::json(&mut out, &told)?;
@@ -30,7 +31,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
 
 /// Why a thread is where it is.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
-    let told = reach(&args.at)?.ask(&Request::Explain { tid: args.tid });
+    let told = reach(args.at.socket.as_deref())?.ask(&Request::Explain { tid: args.tid });
     let told = told.map_err(refused)?;
     let mut out = output::stdout();
     match args.at.format {
@@ -46,13 +47,15 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
 /// Puts threads back that a daemon manages.
 pub(crate) fn detach(args: &DetachArgs) -> Result<ExitCode> {
     let request = Request::Detach(attachment(&args.targets, None)?);
-    let told = reach(&args.at)?.ask(&request).map_err(refused)?;
+    let told = reach(args.at.socket.as_deref())?
+        .ask(&request)
+        .map_err(refused)?;
     show_done(&args.at, "let alone", &told)
 }
 
 /// A daemon that is there.
-pub(crate) fn reach(at: &DaemonAt) -> Result<Call> {
-    Ok(call(at.socket.as_deref())?)
+pub(crate) fn reach(socket: Option<&Path>) -> Result<Call> {
+    Ok(call(socket)?)
 }
 
 /// A refusal is bad input: the daemon says what would be right.
@@ -140,7 +143,7 @@ const COLUMNS: &[Column<ThreadLine>] = &[
     output::text("why", |t| t.chosen.clone()),
 ];
 
-fn explanation(why: &Explanation) -> String {
+pub(crate) fn explanation(why: &Explanation) -> String {
     let mut text = String::new();
     let name = visible(&why.name);
     let _ = writeln!(

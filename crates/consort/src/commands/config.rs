@@ -19,7 +19,9 @@ pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
             show(&config, *format)?;
         }
         ConfigTask::Reload { at } => {
-            reach(at)?.ask(&Request::Reload).map_err(refused)?;
+            reach(at.socket.as_deref())?
+                .ask(&Request::Reload)
+                .map_err(refused)?;
             output::people(
                 &mut output::stdout(),
                 "the daemon has read its configuration again\n",

@@ -1,9 +1,10 @@
 //! `consort daemon`: manages what its configuration names and what is attached, until told to stop.
 
+mod metrics;
 mod service;
 mod snapshot;
 
-pub(crate) use snapshot::{Explanation, Status, ThreadLine};
+pub(crate) use snapshot::{CoreLine, Explanation, Status, ThreadLine};
 
 use super::config::check_policies;
 use super::manage::{self, Setup};
@@ -16,6 +17,7 @@ use consort_core::{ByProgram, ControlLoop, Machine, Offers, Topology, Turn};
 use consort_linux::control::{Clerk, Desk, Peer, Request, socket_of};
 use consort_linux::enact::runtime_dirs;
 use consort_linux::live::{Live, Order, ResideSpec, Until};
+use metrics::Metrics;
 use service::Service;
 use snapshot::Snapshot;
 use std::cell::RefCell;
@@ -54,7 +56,16 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     live.open_desk(desk);
     live.set_rules(config.rules()?);
     let setup = setup.with_what_is_left(&live)?;
-    Daemon::begin(args, setup, live, shared).run()
+    // After signals were taken over: threads inherit which are blocked.
+    let metrics = config.metrics.listen.map(Metrics::serve).transpose();
+    let metrics = match metrics {
+        Ok(metrics) => metrics,
+        Err(error) => {
+            live.finish();
+            return Err(as_bad_input(&error));
+        }
+    };
+    Daemon::begin(args, setup, live, (shared, metrics)).run()
 }
 
 fn load(args: &DaemonArgs) -> Result<Config> {
@@ -119,6 +130,7 @@ struct Daemon<'a> {
     wheel: ControlLoop<Live>,
     shared: Rc<RefCell<Snapshot>>,
     service: Service,
+    metrics: Option<Metrics>,
 }
 
 impl<'a> Daemon<'a> {
@@ -126,7 +138,7 @@ impl<'a> Daemon<'a> {
         args: &'a DaemonArgs,
         setup: Setup,
         live: Live,
-        shared: Rc<RefCell<Snapshot>>,
+        (shared, metrics): (Rc<RefCell<Snapshot>>, Option<Metrics>),
     ) -> Self {
         let policy = by_program(args, setup.policy, &live);
         let wheel = ControlLoop::new(live, policy, setup.backoff, setup.seed);
@@ -135,6 +147,7 @@ impl<'a> Daemon<'a> {
             wheel,
             shared,
             service: Service::ready(),
+            metrics,
         }
     }
 
@@ -168,9 +181,12 @@ impl<'a> Daemon<'a> {
         }
         let (undone, guardian) = (self.wheel.undone(), machine.guardian_pid());
         let programs = machine.programs_managed();
-        let tier = machine.tier();
+        let seen = (machine.tier(), machine.topology());
         let mut shared = self.shared.borrow_mut();
-        shared.take(turn, programs, tier, (undone, guardian));
+        shared.take(turn, programs, seen, (undone, guardian));
+        if let Some(metrics) = &self.metrics {
+            metrics.show(&shared.totals());
+        }
     }
 
     fn carry_out(&mut self, order: Order) {

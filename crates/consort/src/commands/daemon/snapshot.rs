@@ -3,7 +3,9 @@
 use crate::commands::manage::Setup;
 use crate::own_cost::Cost;
 use consort_core::plan::Fact;
-use consort_core::{Placement, PuId, ThreadId, ThreadObservation, Tier, Turn};
+use consort_core::{
+    Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Tier, Topology, Turn,
+};
 use consort_linux::control::Peer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,7 +31,31 @@ pub(crate) struct Snapshot {
     quantum_ms: f64,
     turn: Option<Turn>,
     programs: Vec<(u32, String)>,
+    cores: Vec<CoreLine>,
     warnings: Vec<String>,
+}
+
+/// Numbers of the whole daemon.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    /// The policy for what was given none of its own.
+    pub(super) policy: String,
+    /// Plans that were made.
+    pub(super) plans: u64,
+    /// How often threads were sent to another place.
+    pub(super) moves: u64,
+    /// Nudges.
+    pub(super) nudges: u64,
+    /// Plans that were undone because progress fell.
+    pub(super) undone: u64,
+    /// CPU time of the daemon and its guardian, s.
+    pub(super) own_cpu_s: f64,
+    /// Programs that are managed.
+    pub(super) programs: u64,
+    /// Their threads.
+    pub(super) threads: u64,
+    /// Share of the running time of threads with a place that they spent there, 0 to 1.
+    pub(super) adherence: Option<f64>,
 }
 
 /// The JSON document of `consort status`. Keys are a contract: add, never rename.
@@ -63,12 +89,23 @@ pub(crate) struct Status {
     pub(crate) own_cpu_s: f64,
     /// The same as a share of one PU since the start.
     pub(crate) own_cpu_share: f64,
+    /// Cores, by package.
+    pub(crate) cores: Vec<CoreLine>,
     /// Programs that are managed.
     pub(crate) programs: Vec<ProgramLine>,
     /// Their threads.
     pub(crate) threads: Vec<ThreadLine>,
     /// What went not as planned, the latest last.
     pub(crate) warnings: Vec<String>,
+}
+
+/// One core.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CoreLine {
+    /// Its package.
+    pub(crate) package: u32,
+    /// Its PUs.
+    pub(crate) pus: Vec<u32>,
 }
 
 /// One program.
@@ -99,6 +136,12 @@ pub(crate) struct ThreadLine {
     pub(crate) cpu_share: f64,
     /// What it does to the processor.
     pub(crate) class: String,
+    /// Share of floating point in what it executes, 0 to 1; estimated where sampled.
+    pub(crate) fp_usage: Option<f64>,
+    /// Share of its CPU time behind loads, 0 to 1; estimated where sampled.
+    pub(crate) memory_stall: Option<f64>,
+    /// Its cycles by component, as shares; empty where nothing tells.
+    pub(crate) stack: BTreeMap<String, f64>,
     /// Where it was seen last.
     pub(crate) last_pu: Option<u32>,
     /// Whether it is managed.
@@ -149,6 +192,7 @@ impl Snapshot {
             quantum_ms: 1e3 * setup.interval.as_secs_f64(),
             turn: None,
             programs: Vec::new(),
+            cores: Vec::new(),
             warnings: Vec::new(),
         };
         snapshot.adopt(setup);
@@ -171,9 +215,10 @@ impl Snapshot {
         &mut self,
         turn: Turn,
         programs: Vec<(u32, String)>,
-        tier: Tier,
+        (tier, topology): (Tier, &Topology),
         (undone, guardian): (u64, u32),
     ) {
+        self.cores = core_lines(topology);
         self.plans += 1;
         self.moves += turn.enacted.moved.len() as u64;
         self.nudges += turn.enacted.nudged.len() as u64;
@@ -190,9 +235,29 @@ impl Snapshot {
         self.turn = Some(turn);
     }
 
+    /// Numbers of the whole daemon.
+    pub(super) fn totals(&self) -> Totals {
+        let seen = self.turn.as_ref().map(|turn| &turn.observation);
+        Totals {
+            policy: self.policy.clone(),
+            plans: self.plans,
+            moves: self.moves,
+            nudges: self.nudges,
+            undone: self.undone,
+            own_cpu_s: self.own_cost().cpu_s,
+            programs: self.programs.len() as u64,
+            threads: seen.map_or(0, |seen| seen.threads.len() as u64),
+            adherence: seen.and_then(Observation::adherence),
+        }
+    }
+
+    fn own_cost(&self) -> Cost {
+        Cost::so_far(Some(self.guardian).filter(|&pid| pid > 0))
+    }
+
     /// What a peer may see of all this.
     pub(crate) fn status(&self, peer: Peer) -> Result<Value, String> {
-        let cost = Cost::so_far(Some(self.guardian).filter(|&pid| pid > 0));
+        let cost = self.own_cost();
         let uptime_s = self.begun.elapsed().as_secs_f64();
         let threads = self.threads(peer);
         let status = Status {
@@ -210,6 +275,7 @@ impl Snapshot {
             undone: self.undone,
             own_cpu_s: cost.cpu_s,
             own_cpu_share: cost.cpu_s / uptime_s.max(1e-9),
+            cores: self.cores.clone(),
             programs: self.program_lines(peer, &threads),
             threads,
             // They name threads of anybody.
@@ -297,11 +363,30 @@ fn line(turn: &Turn, thread: &ThreadObservation) -> ThreadLine {
         name: thread.name.to_string(),
         cpu_share: turn.observation.cpu_share(thread),
         class: turn.observation.class_of(thread).to_string(),
+        fp_usage: thread.sample.get(Signal::FpUsage),
+        memory_stall: thread.sample.get(Signal::MemoryStall),
+        stack: stack(thread),
         last_pu: thread.last_pu.map(|PuId(pu)| pu),
         managed: thread.managed,
         cpus: placement(turn, thread),
         chosen: reason.map_or_else(String::new, |reason| reason.chosen.clone()),
     }
+}
+
+fn stack(thread: &ThreadObservation) -> BTreeMap<String, f64> {
+    let stacks = thread.sample.stack.iter();
+    let components = stacks.flat_map(|(stack, _)| stack.components());
+    components
+        .map(|component| (component.name.to_string(), component.share))
+        .collect()
+}
+
+fn core_lines(topology: &Topology) -> Vec<CoreLine> {
+    let cores = topology.cores().iter().map(|core| CoreLine {
+        package: topology.packages()[core.package].key,
+        pus: core.pus.iter().map(|pu| pu.0).collect(),
+    });
+    cores.collect()
 }
 
 fn placement(turn: &Turn, thread: &ThreadObservation) -> String {
