@@ -101,7 +101,9 @@ impl Live {
 
     /// The pid that stands for a group: that of a process that was in it first.
     fn root_of_group(&mut self, group: &Found, members: &BTreeSet<u32>) -> Option<u32> {
-        if let Some(&root) = self.residence.groups.programs.get(&group.path) {
+        // One that was empty for a while begins anew.
+        let known = self.residence.groups.programs.get(&group.path).copied();
+        if let Some(root) = known.filter(|&root| self.trees.is_managed(root)) {
             return Some(root);
         }
         let free = |pid: &&u32| !self.is_managed(**pid) && self.is_manageable(**pid);
@@ -109,7 +111,7 @@ impl Live {
         let (path, policy) = (group.path.clone(), group.policy.clone());
         self.trees.plant_with(root, path.clone(), policy);
         self.residence.groups.programs.insert(path, root);
-        self.watch_process(root);
+        self.watch_process(root, false);
         Some(root)
     }
 
@@ -121,8 +123,9 @@ impl Live {
         if now == Some(root) || elsewhere || !self.is_manageable(pid) {
             return;
         }
+        let was_managed = now.is_some_and(|root| self.trees.is_managed(root));
         self.trees.graft(pid, root);
-        self.watch_process(pid);
+        self.watch_process(pid, was_managed);
     }
 
     /// Lets a process alone that has left its group.

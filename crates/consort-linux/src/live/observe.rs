@@ -72,6 +72,7 @@ impl Live {
         self.follow_groups();
         self.scan_if_due();
         self.end_if_empty();
+        self.leave_ended();
         let now = Instant::now();
         let interval = now - self.clock.quantum;
         // A quantum that the policy chose, or that the end of the command cut, was not asked for.

@@ -87,6 +87,8 @@ pub(super) struct Residence {
     pub(super) until: Until,
     pub(super) desk: Option<Desk>,
     pub(super) groups: Groups,
+    /// Processes whose trees are sampled, by the process that was attached.
+    sampled: BTreeSet<u32>,
     /// Whether anything was attached so far.
     pub(super) attached: bool,
     /// What only the caller can do.
@@ -188,6 +190,7 @@ impl Live {
             return Err(AttachError::Managed(pid));
         }
         let name = name_of(&self.root, pid).ok_or(AttachError::Gone(pid))?;
+        let was_managed = self.is_managed(pid);
         let below = children_of(&self.root, &BTreeSet::from([pid])).unwrap_or_default();
         self.trees.plant_with(pid, name, policy);
         for other in below {
@@ -196,7 +199,7 @@ impl Live {
                 self.trees.graft(other, pid);
             }
         }
-        self.watch_process(pid);
+        self.watch_process(pid, was_managed);
         Ok(())
     }
 
@@ -234,10 +237,10 @@ impl Live {
         root.is_some_and(|root| self.trees.is_managed(root))
     }
 
-    /// Looks for the threads of a process, and samples them unless they are sampled already.
-    pub(super) fn watch_process(&mut self, pid: u32) {
+    /// Looks for the threads of a process, and samples them unless they were sampled with the
+    /// program that they have belonged to.
+    pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
         self.residence.attached = true;
-        let was_known = self.discovery.knows(pid);
         let (trees, threads) = (&self.trees, &self.threads);
         let root = trees.root_of(pid);
         let lost = |known| {
@@ -247,9 +250,10 @@ impl Live {
         self.discovery.find_again(lost);
         self.discovery.watch(pid);
         self.clock.next_scan = Instant::now();
-        let Some(sampling) = self.sampling.as_mut().filter(|_| !was_known) else {
+        let Some(sampling) = self.sampling.as_mut().filter(|_| !was_managed) else {
             return;
         };
+        self.residence.sampled.insert(pid);
         let joined = sampling
             .sampler
             .join_tree(&self.root, pid, self.topology.pus());
@@ -289,6 +293,29 @@ impl Live {
             Signal::SIGINT | Signal::SIGTERM | Signal::SIGQUIT => self.end(),
             Signal::SIGHUP => self.residence.orders.push(Order::Reload(None)),
             _ => {}
+        }
+    }
+
+    /// Samples no longer what has ended, or was let alone: each event costs a descriptor.
+    pub(super) fn leave_ended(&mut self) {
+        let there: BTreeSet<Option<u32>> = { self.threads.keys() }
+            .map(|id| self.trees.root_of(id.pid))
+            .collect();
+        let ended = self.residence.sampled.iter().copied();
+        let ended: Vec<u32> = ended
+            .filter(|&pid| !there.contains(&self.trees.root_of(pid)))
+            .filter(|&pid| !self.discovery.knows(pid) || !self.is_managed(pid))
+            .collect();
+        for pid in ended {
+            self.residence.sampled.remove(&pid);
+            self.discovery.unwatch(pid);
+            if let Some(sampling) = &mut self.sampling {
+                sampling.sampler.leave_tree(pid);
+            }
+            // A report names all programs that were there; a daemon makes none.
+            if self.residence.until == Until::Told {
+                self.trees.uproot(pid);
+            }
         }
     }
 

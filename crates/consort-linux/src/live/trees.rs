@@ -104,6 +104,12 @@ impl Trees {
         self.within.remove(&pid);
     }
 
+    /// Forgets a program of which nothing is left.
+    pub(super) fn uproot(&mut self, root: u32) {
+        self.roots.remove(&root);
+        self.within.retain(|_, of| *of != root);
+    }
+
     /// Whether the program of this root is managed.
     pub(super) fn is_managed(&self, root: u32) -> bool {
         self.roots.get(&root).is_some_and(|tree| tree.managed)

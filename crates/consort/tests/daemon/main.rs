@@ -8,6 +8,7 @@ mod common;
 mod cgroups;
 mod clients;
 mod foreground;
+mod soak;
 mod views;
 
 use common::{consort, folder, json, masks_of, own_mask, pus, run, skipped, stderr, wait_for};
