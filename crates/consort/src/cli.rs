@@ -6,6 +6,7 @@ mod listings;
 mod map;
 mod probe;
 mod profile;
+mod recording;
 mod run;
 mod service;
 mod simulated;
@@ -21,6 +22,7 @@ pub(crate) use listings::{
 pub(crate) use map::MapArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
+pub(crate) use recording::{RecordArgs, ReplayArgs, WhatIfArgs};
 pub(crate) use run::{ManageArgs, RunArgs};
 pub(crate) use service::{
     AttachArgs, ConfigArgs, ConfigTask, DaemonArgs, DaemonAt, DetachArgs, ExplainArgs, StatusArgs,
@@ -64,6 +66,17 @@ pub(crate) enum Verb {
         after_help = "Example: consort run --policy workover --interval 500ms -- ./solver input"
     )]
     Run(RunArgs),
+    /// Run a command like `run`, and record what is seen, planned and done
+    #[command(after_help = "Example: consort record -o monday.parquet -- ./solver input")]
+    Record(RecordArgs),
+    /// Tell what a policy would have planned for what was recorded
+    #[command(after_help = "Example: consort replay monday.parquet --policy workover")]
+    Replay(ReplayArgs),
+    /// Simulate what was recorded on another machine, under several policies
+    #[command(
+        after_help = "Example: consort what-if monday.parquet --machine power8:smt=2 --policies linux,workover"
+    )]
+    WhatIf(WhatIfArgs),
     /// Place the threads of processes and control groups that run already
     #[command(after_help = "Example: consort attach 4711 --policy workover\n\
                       Example: consort attach --unit postgresql.service --foreground --report r.json\n\

@@ -51,6 +51,9 @@ fn main() -> ExitCode {
     }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
+        Verb::Record(args) => commands::run::record(args),
+        Verb::Replay(args) => commands::replay::execute(args),
+        Verb::WhatIf(args) => commands::what_if::execute(args),
         Verb::Attach(args) => commands::attach::execute(args),
         Verb::Detach(args) => commands::ask::detach(args),
         Verb::Daemon(args) => commands::daemon::execute(args),

@@ -48,6 +48,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-ops",
             "consort-profile",
             "consort-sim",
+            "consort-trace",
         ],
     ),
     ("consort-ops", &[]),
@@ -57,6 +58,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &["consort-core", "consort-ops", "consort-sim"],
     ),
     ("consort-sim", &["consort-core", "consort-input"]),
+    ("consort-trace", &["consort-core"]),
     ("consort-vmtest", &["consort-core"]),
 ];
 

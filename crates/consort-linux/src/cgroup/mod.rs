@@ -1,7 +1,7 @@
 //! Which PUs a cgroup's cpuset allows, and where a cgroup's files are.
 //!
-//! Usage: [`cpuset()`] for this process, [`Hierarchies::cpuset_of`] for any thread
-//! whose `cgroup` file the caller has read, [`Hierarchy`] for the directory of a
+//! Usage: `cpuset()` for this process, `Hierarchies::cpuset_of` for any thread
+//! whose `cgroup` file the caller has read, `Hierarchy` for the directory of a
 //! cgroup that is to be written.
 
 mod cpuset;

@@ -82,6 +82,9 @@ pub(crate) struct RunArgs {
     /// No progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Record what is seen, planned and done to FILE, as Parquet (docs/recording.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// Manage the command here, even where a daemon of this user runs
     #[arg(long)]
     pub(crate) no_daemon: bool,

@@ -12,6 +12,7 @@ use anyhow::Result;
 use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{Attachment, CallError, Request, call};
 use consort_linux::live::{AttachError, Live, ResideSpec, Until};
+use std::cell::RefCell;
 use std::process::ExitCode;
 
 pub(crate) fn execute(args: &AttachArgs) -> Result<ExitCode> {
@@ -68,6 +69,7 @@ fn session<'a>(args: &'a AttachArgs, config: &'a RunConfig) -> Session<'a> {
         config,
         line: if args.quiet { Line::Never } else { Line::Asked },
         stdout_taken: args.at.format != Format::Table,
+        recorder: RefCell::default(),
     }
 }
 

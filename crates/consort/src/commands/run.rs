@@ -1,7 +1,7 @@
 //! `consort run`: a command under management.
 
 use super::manage::{self, AUTO, NONE, Session, Setup};
-use crate::cli::{Format, RunArgs};
+use crate::cli::{Format, RecordArgs, RunArgs};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::output;
@@ -9,7 +9,7 @@ use crate::progress::Line;
 use crate::report::{self, COLUMNS, ReportFile, RunReport};
 use anyhow::{Context, Result};
 use clap::Args;
-use consort_core::hint;
+use consort_core::{Offers, hint};
 use consort_linux::control::{call, socket_of};
 use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
@@ -18,10 +18,12 @@ use consort_linux::live::{
     Begun, GroupSpec, Host, LaunchSpec, Live, LiveError, Recorded, program_name,
 };
 use consort_linux::pause::PauseKind;
+use consort_trace::{About, Recorder};
+use std::cell::RefCell;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
@@ -36,7 +38,13 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let enact = manage::enactors(&args.manage, &config.run, &host)?;
     let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let report = begin(args, &config.run, setup, host, (recorded, enact))?;
+    let recorder = recorder(args, &setup, &host, &offers)?;
+    let means = Means {
+        recorded,
+        enact,
+        recorder,
+    };
+    let report = begin(args, &config.run, setup, host, means)?;
     // The command has ended and its status stands, whatever becomes of what is told about it.
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
     for told in [written, show(args, &report)] {
@@ -45,6 +53,15 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+/// `consort record`: the same, with a recording.
+pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
+    let record = args.run.record.clone().or(Some(args.output.clone()));
+    execute(&RunArgs {
+        record,
+        ..args.run.clone()
+    })
 }
 
 /// The parser takes whatever it does not know for the command; no command begins with a dash.
@@ -79,19 +96,61 @@ fn command(args: &RunArgs) -> Result<Command> {
     Ok(command)
 }
 
+/// What a run works with beside its policy.
+struct Means {
+    /// Measures from a file.
+    recorded: Option<Recorded>,
+    /// What keeps threads in their places.
+    enact: EnactChoice,
+    /// Where it is recorded.
+    recorder: Option<Recorder>,
+}
+
+/// The recording that was asked for; refused before anything is started.
+fn recorder(
+    args: &RunArgs,
+    setup: &Setup,
+    host: &Host,
+    offers: &Offers,
+) -> Result<Option<Recorder>> {
+    let Some(path) = &args.record else {
+        return Ok(None);
+    };
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_s: since_1970.map_or(0, |time| time.as_secs()),
+        command: words.collect::<Vec<_>>().join(" "),
+        policy: setup.spec.name.clone(),
+        interval_ms: 1e3 * setup.interval.as_secs_f64(),
+        topology: host.discovery.topology.clone(),
+        machine: offers.machine().to_owned(),
+        stack: offers.stack().to_vec(),
+        offers: offers.clone(),
+    };
+    let recorder = Recorder::create(path, &about).map_err(bad_input)?;
+    Ok(Some(recorder))
+}
+
 /// Runs the command to its end.
 fn begin(
     args: &RunArgs,
     config: &RunConfig,
     setup: Setup,
     host: Host,
-    (recorded, enact): (Option<Recorded>, EnactChoice),
+    Means {
+        recorded,
+        enact,
+        recorder,
+    }: Means,
 ) -> Result<RunReport> {
     let run = Session {
         args: &args.manage,
         config,
         line: line(args),
         stdout_taken: args.format != Format::Table,
+        recorder: RefCell::new(recorder),
     };
     let group = args.group.clone().or_else(|| group_of_daemon(args));
     let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
@@ -120,6 +179,7 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || manage.model.is_some()
         || args.profile.is_some()
         || args.report.is_some()
+        || args.record.is_some()
         || args.format != Format::Table;
     let own = socket_of(&runtime_dirs()).filter(|_| !args.no_daemon && !asks)?;
     // Without a socket there is nobody to call.

@@ -7,9 +7,11 @@ use crate::own_cost::Cost;
 use crate::progress::{Line, Progress};
 use crate::report::{Asymmetry, Ending, Group, Ledger, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
-use consort_core::{ControlLoop, Machine};
+use consort_core::{ControlLoop, Machine, Turn};
 use consort_linux::group::Terms;
 use consort_linux::live::{Finished, Followed, Follower, Live};
+use consort_trace::Recorder;
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// What holds for the whole run.
@@ -22,6 +24,8 @@ pub(crate) struct Session<'a> {
     pub(crate) line: Line,
     /// Whether the managed command writes to stderr instead of stdout.
     pub(crate) stdout_taken: bool,
+    /// What is seen and done is recorded there.
+    pub(crate) recorder: RefCell<Option<Recorder>>,
 }
 
 impl Session<'_> {
@@ -55,6 +59,7 @@ impl Session<'_> {
         let mut progress = self.progress(&chosen.policy);
         while let Some(turn) = wheel.turn()? {
             ledger.add(&turn);
+            self.record(&turn, &mut ledger);
             progress.show(&turn);
             if let Some(other) = self.settle_terms(&mut wheel, &chosen) {
                 progress.of_policy(&other.policy);
@@ -62,6 +67,7 @@ impl Session<'_> {
             }
         }
         progress.end();
+        self.end_recording(&mut ledger);
         let (undone, not_held) = (wheel.undone(), wheel.not_held());
         let own = Cost::so_far(Some(wheel.machine().guardian_pid()));
         let asymmetry = self.asymmetry(wheel.machine());
@@ -75,6 +81,23 @@ impl Session<'_> {
             not_held,
             ..self.ending(finished, chosen.interval, &own)
         }))
+    }
+
+    /// A recording that cannot go on does not disturb what is managed.
+    fn record(&self, turn: &Turn, ledger: &mut Ledger) {
+        if let Some(recorder) = self.recorder.borrow_mut().as_mut()
+            && let Err(error) = recorder.add(turn)
+        {
+            ledger.warn(format!("{error}; what was recorded before can be replayed"));
+        }
+    }
+
+    fn end_recording(&self, ledger: &mut Ledger) {
+        match self.recorder.take().map(Recorder::finish) {
+            None | Some(Ok(Some(_))) => {}
+            Some(Ok(None)) => ledger.warn("nothing was recorded: no quantum was over".to_owned()),
+            Some(Err(error)) => ledger.warn(error.to_string()),
+        }
     }
 
     /// The report of a run that has managed nothing itself.
