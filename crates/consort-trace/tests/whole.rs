@@ -57,7 +57,7 @@ fn turn(number: u64, threads: u32) -> Turn {
         .collect();
     let mut plan = Plan {
         generation: number,
-        quantum_ns: (number % 2 == 0).then_some(5),
+        quantum_ns: number.is_multiple_of(2).then_some(5),
         ..Plan::default()
     };
     for thread in threads.iter().skip(1) {
