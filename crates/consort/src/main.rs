@@ -38,6 +38,12 @@ fn main() -> ExitCode {
     {
         return commands::map::work();
     }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == commands::bench::LOAD)
+    {
+        return commands::bench::work();
+    }
     CompleteEnv::with_factory(Cli::command)
         .var(cli::COMPLETE)
         .complete();

@@ -40,9 +40,9 @@ impl Effort {
 }
 
 /// One repetition: the figure in the case's unit.
-pub(crate) type Measure = Box<dyn FnMut() -> Result<f64, BenchError>>;
+pub type Measure = Box<dyn FnMut() -> Result<f64, BenchError>>;
 /// A figure from those of the bench's earlier cases in the same round.
-pub(crate) type Derive = Box<dyn Fn(&[f64]) -> f64>;
+pub type Derive = Box<dyn Fn(&[f64]) -> f64>;
 
 /// Where a case's figure comes from.
 pub(crate) enum Figure {
@@ -61,7 +61,8 @@ pub struct Case {
 }
 
 impl Case {
-    pub(crate) fn measured(name: String, unit: &'static str, measure: Measure) -> Self {
+    /// A figure that is measured once in each round.
+    pub fn measured(name: String, unit: &'static str, measure: Measure) -> Self {
         Self {
             name,
             unit,
@@ -70,7 +71,8 @@ impl Case {
         }
     }
 
-    pub(crate) fn derived(name: String, unit: &'static str, derive: Derive) -> Self {
+    /// A figure that follows from the bench's earlier ones.
+    pub fn derived(name: String, unit: &'static str, derive: Derive) -> Self {
         Self {
             name,
             unit,
@@ -79,7 +81,9 @@ impl Case {
         }
     }
 
-    pub(crate) fn with_target(mut self, target: f64) -> Self {
+    /// The same with what is aimed at, in its unit.
+    #[must_use]
+    pub fn with_target(mut self, target: f64) -> Self {
         self.target = Some(target);
         self
     }

@@ -25,6 +25,9 @@ pub enum BenchError {
     /// The machine's layout.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// What a bench on the live machine starts.
+    #[error("{0}")]
+    Live(String),
     /// The run or the policy.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),

@@ -25,7 +25,7 @@ mod simulate;
 mod solve;
 mod synthetic;
 
-pub use case::{Case, Effort};
+pub use case::{Case, Derive, Effort, Measure};
 pub use error::BenchError;
 pub use row::Row;
 pub use run::run;
@@ -65,12 +65,14 @@ pub fn all() -> Vec<Box<dyn Bench>> {
     benches
 }
 
-/// The benches of these names, in the order of [`all`]; every bench when there is no name.
+/// Those of these names, in the order in which they were given; every one when there is no name.
 ///
 /// # Errors
 /// [`BenchError::Unknown`] with the nearest name; nothing is chosen then.
-pub fn select<S: AsRef<str>>(names: &[S]) -> Result<Vec<Box<dyn Bench>>, BenchError> {
-    let mut benches = all();
+pub fn select<S: AsRef<str>>(
+    mut benches: Vec<Box<dyn Bench>>,
+    names: &[S],
+) -> Result<Vec<Box<dyn Bench>>, BenchError> {
     let known: Vec<String> = benches.iter().map(|bench| bench.name()).collect();
     for name in names.iter().map(AsRef::as_ref) {
         if !known.iter().any(|k| k == name) {
@@ -101,15 +103,15 @@ mod tests {
 
     #[test]
     fn benches_are_chosen_by_name() {
-        let chosen = select(&["solve", "decide-random", "solve"]).unwrap();
+        let chosen = select(all(), &["solve", "decide-random", "solve"]).unwrap();
         let names: Vec<String> = chosen.iter().map(|bench| bench.name()).collect();
         assert_eq!(names, ["solve", "decide-random"]);
-        assert_eq!(select::<&str>(&[]).unwrap().len(), all().len());
+        assert_eq!(select::<&str>(all(), &[]).unwrap().len(), all().len());
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest() {
-        let error = select(&["solv"]).err().unwrap().to_string();
+        let error = select(all(), &["solv"]).err().unwrap().to_string();
         assert_eq!(error, "unknown bench 'solv'; did you mean 'solve'?");
     }
 }

@@ -7,7 +7,7 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use consort_core::mapping::Scheme;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
-use consort_lab::{bench, studies, validate};
+use consort_lab::{studies, validate};
 use consort_sim::workload::ProgramSource;
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsStr;
@@ -113,7 +113,13 @@ pub(super) fn study_ids() -> ArgValueCandidates {
 
 /// Benches.
 pub(super) fn benches() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| plain(bench::all().iter().map(|bench| bench.name())))
+    ArgValueCandidates::new(|| {
+        plain(
+            crate::commands::bench::all()
+                .iter()
+                .map(|bench| bench.name()),
+        )
+    })
 }
 
 /// Groups of checks.

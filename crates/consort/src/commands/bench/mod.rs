@@ -1,5 +1,11 @@
 //! `consort bench`: how fast Consort itself is here.
 
+mod load;
+mod process;
+mod resident;
+
+pub(crate) use load::{LOAD, work};
+
 use crate::cli::{BenchArgs, Format};
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
@@ -31,7 +37,7 @@ const LIST: &[Column<Listed>] = &[
 ];
 
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
-    let benches = bench::select(&args.names).map_err(refusal)?;
+    let benches = bench::select(all(), &args.names).map_err(refusal)?;
     if args.list {
         list(&benches, args.format)?;
         return Ok(ExitCode::SUCCESS);
@@ -51,6 +57,13 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         output::people(&mut out, &footer(effort))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every bench: those of the simulator and the policies, then those of the live side.
+pub(crate) fn all() -> Vec<Box<dyn Bench>> {
+    let mut all = bench::all();
+    all.push(Box::new(resident::Resident));
+    all
 }
 
 fn list(benches: &[Box<dyn Bench>], format: Format) -> Result<()> {
@@ -85,7 +98,7 @@ fn footer(effort: Effort) -> String {
     let method = "\nMedians of n rounds, each case once per round, after one round of warm-up; \
                   spread is half the distance between the quartiles.\n\
                   Times are processor time of one thread on this host, as it was while they were \
-                  measured.\n";
+                  measured; daemon: of the process with its guardian.\n";
     match effort {
         Effort::Full => method.to_owned(),
         Effort::Quick => format!("{method}Quick: too few and too short to be told to others.\n"),

@@ -1,0 +1,201 @@
+//! Processes that a bench starts, and what they take.
+
+use consort_lab::bench::BenchError;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long something may take to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A process that is ended when this is dropped.
+pub(super) struct Process {
+    child: Child,
+    errors: File,
+}
+
+impl Process {
+    /// This program with other arguments, with a folder of its own at run time.
+    pub(super) fn own<S: AsRef<OsStr>>(folder: &Path, args: &[S]) -> Result<Command, BenchError> {
+        let this = std::env::current_exe().map_err(|error| failed("consort", &error))?;
+        let mut command = Command::new(this);
+        command.args(args).env("XDG_RUNTIME_DIR", folder);
+        Ok(command)
+    }
+
+    /// Starts it; what it says on stderr is kept.
+    pub(super) fn start(mut command: Command) -> Result<Self, BenchError> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let failed = |error| failed(&name, &error);
+        let errors = tempfile::tempfile().map_err(failed)?;
+        let shared = errors.try_clone().map_err(failed)?;
+        command.stdin(Stdio::piped()).stderr(shared);
+        let child = command.spawn().map_err(failed)?;
+        Ok(Self { child, errors })
+    }
+
+    /// Starts it and waits for its first line.
+    pub(super) fn start_and_hear(mut command: Command) -> Result<Self, BenchError> {
+        command.stdout(Stdio::piped());
+        let mut process = Self::start(command)?;
+        let out = process.child.stdout.take();
+        let heard = out.map(|out| BufReader::new(out).read_line(&mut String::new()));
+        match heard {
+            Some(Ok(1..)) => Ok(process),
+            _ => Err(BenchError::Live("a load did not start".to_owned())),
+        }
+    }
+
+    /// Waits until a question to it succeeds.
+    pub(super) fn answers(
+        &mut self,
+        question: impl Fn() -> Result<Command, BenchError>,
+    ) -> Result<(), BenchError> {
+        let end = Instant::now() + PATIENCE;
+        while !succeeds(&mut question()?) {
+            let ended = !matches!(self.child.try_wait(), Ok(None));
+            if ended || Instant::now() > end {
+                return Err(BenchError::Live(self.complaint()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// The last line that it wrote to stderr.
+    fn complaint(&mut self) -> String {
+        let mut said = String::new();
+        let read = self.errors.rewind();
+        let read = read.and_then(|()| self.errors.read_to_string(&mut said));
+        match (read, said.lines().last()) {
+            (Ok(_), Some(line)) => format!("what was started says: {line}"),
+            _ => "what was started does not answer, and says nothing".to_owned(),
+        }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// CPU time so far with that of the processes that it has started, s.
+    pub(super) fn cpu_s(&self) -> f64 {
+        let family = family(self.id());
+        family.into_iter().map(cpu_s).sum()
+    }
+
+    /// Resident memory of it and of the processes that it has started, MB.
+    pub(super) fn resident_mb(&self) -> f64 {
+        let family = family(self.id());
+        family.into_iter().map(resident_mb).sum()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+        drop(self.child.stdin.take());
+        let end = Instant::now() + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a command to its end with nothing printed.
+fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn failed(name: &str, error: &std::io::Error) -> BenchError {
+    BenchError::Live(format!("cannot start {name}: {error}"))
+}
+
+/// A process and all that descend from it.
+fn family(pid: u32) -> Vec<u32> {
+    let mut all = vec![pid];
+    let mut next = 0;
+    while let Some(&pid) = all.get(next) {
+        all.extend(children(pid));
+        next += 1;
+    }
+    all
+}
+
+fn tasks(pid: u32) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"));
+    { entries.into_iter().flatten().flatten() }
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let texts = tasks(pid).into_iter();
+    let texts = texts.filter_map(|task| std::fs::read_to_string(task.join("children")).ok());
+    let of = |text: String| -> Vec<u32> {
+        text.split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect()
+    };
+    texts.flat_map(of).collect()
+}
+
+/// CPU time of the threads that a process has now, s.
+fn cpu_s(pid: u32) -> f64 {
+    let of = |task: std::path::PathBuf| -> Option<f64> {
+        let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    };
+    tasks(pid).into_iter().filter_map(of).sum::<f64>() / 1e9
+}
+
+fn resident_mb(pid: u32) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
+    kib.unwrap_or(0.0) * 1024.0 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_without_an_answer_is_quoted() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo no socket >&2"]);
+        let mut process = Process::start(command).unwrap();
+        let never = || Ok(Command::new("false"));
+        let error = process.answers(never).unwrap_err().to_string();
+        assert_eq!(error, "what was started says: no socket");
+    }
+
+    #[test]
+    fn a_process_is_measured_with_its_children_and_ended() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sh -c 'echo up; while :; do :; done'; true"]);
+        let process = Process::start_and_hear(command).unwrap();
+        let pid = process.id();
+        assert!(family(pid).len() > 1);
+        assert!(process.resident_mb() > 0.0);
+        let first = process.cpu_s();
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(process.cpu_s() > first);
+        for child in family(pid).into_iter().skip(1) {
+            let child = nix::unistd::Pid::from_raw(child.cast_signed());
+            nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+        drop(process);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+}

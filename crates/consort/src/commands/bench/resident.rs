@@ -1,0 +1,244 @@
+//! What the daemon takes while it manages a load, beside programs that look at the same load.
+//!
+//! The load is a process of some threads that each work a part of the time, so that all of them
+//! together want half of the PUs, or, for policies of short quanta, all the time.
+
+use super::load::LOAD;
+use super::process::Process;
+use consort_core::policies;
+use consort_lab::bench::{Bench, BenchError, Case, Effort, Measure};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The bench.
+pub(super) struct Resident;
+
+/// Threads, and what looks at them.
+#[derive(Clone, Copy)]
+struct Scene {
+    threads: u32,
+    /// Each works all the time, not a part of it.
+    busy: bool,
+    watcher: Watcher,
+}
+
+/// What looks at the threads.
+#[derive(Clone, Copy)]
+enum Watcher {
+    /// The daemon under a policy, with an interval in ms.
+    Daemon(&'static str, u32),
+    /// Another program: its arguments before the process id, and after it.
+    Peer(
+        &'static str,
+        &'static [&'static str],
+        &'static [&'static str],
+    ),
+}
+
+const HUNDRED: Scene = Scene {
+    threads: 100,
+    busy: false,
+    watcher: Watcher::Daemon("auto", 1000),
+};
+const QUICKLY: Scene = Scene {
+    watcher: Watcher::Daemon("auto", 100),
+    ..HUNDRED
+};
+const THOUSAND: Scene = Scene {
+    threads: 1000,
+    ..HUNDRED
+};
+const HRRS: Scene = Scene {
+    threads: 4,
+    busy: true,
+    watcher: Watcher::Daemon("hrrs", 4),
+};
+const KUTHS: Scene = Scene {
+    watcher: Watcher::Daemon("kuths", 4),
+    ..HRRS
+};
+const PERF: Scene = Scene {
+    watcher: Watcher::Peer(
+        "perf",
+        &["stat", "-e", "task-clock", "-I", "100", "-p"],
+        &[],
+    ),
+    ..HUNDRED
+};
+const PIDSTAT: Scene = Scene {
+    watcher: Watcher::Peer("pidstat", &["-u", "-w", "-t", "-p"], &["1"]),
+    ..HUNDRED
+};
+
+impl Bench for Resident {
+    fn name(&self) -> String {
+        "daemon".to_owned()
+    }
+
+    fn summary(&self) -> String {
+        "CPU time and memory of the daemon here, beside perf stat and pidstat where they are \
+         installed (minutes)"
+            .to_owned()
+    }
+
+    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+        let of = |name: &str, scene: Scene| {
+            Case::measured(name.to_owned(), "% of a PU", share_of_pu(scene, effort))
+        };
+        let mut cases = vec![
+            of("daemon-100-threads-1s", HUNDRED).with_target(0.5),
+            of("daemon-100-threads-100ms", QUICKLY).with_target(1.0),
+            Case::measured(
+                "daemon-100-threads-1s-of-managed".to_owned(),
+                "% of managed CPU time",
+                share_of_managed(HUNDRED, effort),
+            )
+            .with_target(1.0),
+            of("daemon-4-threads-hrrs-4ms", HRRS),
+            Case::measured(
+                "daemon-1000-threads-memory".to_owned(),
+                "MB",
+                memory(THOUSAND, effort),
+            )
+            .with_target(30.0),
+        ];
+        let optional = [
+            ("daemon-4-threads-kuths-4ms", KUTHS),
+            ("perf-stat-100-threads-100ms", PERF),
+            ("pidstat-100-threads-1s", PIDSTAT),
+        ];
+        for (name, scene) in optional {
+            if scene.watcher.is_there() {
+                cases.push(of(name, scene));
+            }
+        }
+        Ok(cases)
+    }
+}
+
+/// A load with something that looks at it.
+struct Running {
+    load: Process,
+    watcher: Process,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn start(self) -> Result<Running, BenchError> {
+        let folder = tempfile::tempdir().map_err(|error| BenchError::Live(error.to_string()))?;
+        let pus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+        let share = if self.busy {
+            1.0
+        } else {
+            0.5 * pus / f64::from(self.threads)
+        };
+        let words = [LOAD.to_owned(), self.threads.to_string(), share.to_string()];
+        let load = Process::start_and_hear(Process::own(folder.path(), &words)?)?;
+        let watcher = self.watcher.start(load.id(), folder.path())?;
+        Ok(Running {
+            load,
+            watcher,
+            _folder: folder,
+        })
+    }
+}
+
+impl Watcher {
+    fn is_there(self) -> bool {
+        match self {
+            Self::Daemon(policy, _) => can_feed(policy),
+            Self::Peer(program, ..) => Command::new(program)
+                .arg("--version")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .is_ok(),
+        }
+    }
+
+    fn start(self, pid: u32, folder: &Path) -> Result<Process, BenchError> {
+        match self {
+            Self::Daemon(policy, interval_ms) => daemon(policy, interval_ms, pid, folder),
+            Self::Peer(program, before, after) => {
+                let mut command = Command::new(program);
+                command.args(before).arg(pid.to_string()).args(after);
+                command.stdout(Stdio::null());
+                Process::start(command)
+            }
+        }
+    }
+}
+
+/// Whether this host offers what the policy needs.
+fn can_feed(policy: &str) -> bool {
+    let info = policies::REGISTRY.iter().find(|info| info.name == policy);
+    let host = crate::host::look(None);
+    info.zip(host.ok())
+        .is_some_and(|(info, host)| host.offers().missing(info.needs).is_empty())
+}
+
+/// A daemon of its own that manages this process.
+fn daemon(policy: &str, interval_ms: u32, pid: u32, folder: &Path) -> Result<Process, BenchError> {
+    let config = folder.join("config.toml");
+    std::fs::write(&config, "").map_err(|error| BenchError::Live(error.to_string()))?;
+    let interval = format!("{interval_ms}ms");
+    let path = |path: &Path| path.display().to_string();
+    let (config, socket) = (path(&config), path(&folder.join("control.sock")));
+    let mut words = vec!["daemon", "--policy", policy, "--interval", &interval];
+    // Quanta of milliseconds are for unlike cores, which most hosts lack.
+    if interval_ms < 100 {
+        words.extend(["--emulate-asymmetry", "0"]);
+    }
+    words.extend(["--config", &config, "--socket", &socket]);
+    let mut process = Process::start(Process::own(folder, &words)?)?;
+    let pid = pid.to_string();
+    process.answers(|| Process::own(folder, &["status", "--socket", &socket]))?;
+    process.answers(|| Process::own(folder, &["attach", &pid, "--socket", &socket]))?;
+    Ok(process)
+}
+
+/// Until what is done once at the start is over.
+fn warm_up(effort: Effort) {
+    std::thread::sleep(match effort {
+        Effort::Quick => Duration::from_millis(200),
+        Effort::Full => Duration::from_millis(1500),
+    });
+}
+
+/// How long CPU time is measured.
+fn window(effort: Effort) -> Duration {
+    match effort {
+        Effort::Quick => Duration::from_millis(300),
+        Effort::Full => Duration::from_secs(4),
+    }
+}
+
+/// CPU time of the watcher and of the load, s, and the time that passed, s.
+fn measure(scene: Scene, effort: Effort) -> Result<[f64; 3], BenchError> {
+    let running = scene.start()?;
+    warm_up(effort);
+    let begin = Instant::now();
+    let before = [running.watcher.cpu_s(), running.load.cpu_s()];
+    std::thread::sleep(window(effort));
+    let after = [running.watcher.cpu_s(), running.load.cpu_s()];
+    let passed = begin.elapsed().as_secs_f64();
+    Ok([after[0] - before[0], after[1] - before[1], passed])
+}
+
+fn share_of_pu(scene: Scene, effort: Effort) -> Measure {
+    Box::new(move || measure(scene, effort).map(|[own, _, passed]| 100.0 * own / passed))
+}
+
+fn share_of_managed(scene: Scene, effort: Effort) -> Measure {
+    Box::new(move || measure(scene, effort).map(|[own, managed, _]| 100.0 * own / managed))
+}
+
+fn memory(scene: Scene, effort: Effort) -> Measure {
+    Box::new(move || {
+        let running = scene.start()?;
+        warm_up(effort);
+        Ok(running.watcher.resident_mb())
+    })
+}
