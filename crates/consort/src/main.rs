@@ -10,6 +10,7 @@ mod out_file;
 mod output;
 mod own_cost;
 mod own_thread;
+mod page;
 mod progress;
 mod report;
 

@@ -84,6 +84,55 @@ fn python_with_tables() -> Option<PathBuf> {
 }
 
 #[test]
+fn pages_and_timelines_are_whole_and_need_no_other_file() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let (recording, run_page) = (at("r.parquet"), at("run.html"));
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let recorded = run(consort()
+        .args(["record", "--interval", "50ms", "-o"])
+        .arg(&recording)
+        .arg("--report-html")
+        .arg(&run_page)
+        .args(["--", "sh", "-c", script]));
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    let replayed = run(consort()
+        .arg("replay")
+        .arg(&recording)
+        .args(["--policy", "spread", "--report-html"])
+        .arg(at("replay.html"))
+        .arg("--timeline")
+        .arg(at("timeline.json")));
+    assert!(replayed.status.success(), "{}", stderr(&replayed));
+    let simulated = run(consort()
+        .arg("what-if")
+        .arg(&recording)
+        .args(["--machine", "power8", "--policies", "linux,random"])
+        .args(["--runs", "2", "--report-html"])
+        .arg(at("if.html")));
+    assert!(simulated.status.success(), "{}", stderr(&simulated));
+    for (page, holds) in [("run", "Run of sh"), ("replay", "spread on"), ("if", "STP")] {
+        let page = std::fs::read_to_string(at(&format!("{page}.html"))).unwrap();
+        assert!(
+            page.contains(holds) && page.ends_with("</html>\n"),
+            "{holds}"
+        );
+        assert!(!page.contains("<link") && !page.contains("src="), "{holds}");
+    }
+    let text = std::fs::read_to_string(at("timeline.json")).unwrap();
+    let timeline: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let slices: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
+    assert!(slices.len() > 3, "{text}");
+    assert!(slices.iter().all(|e| e["dur"].as_f64().unwrap() > 0.0));
+    let refused = run(consort()
+        .arg("replay")
+        .arg(&recording)
+        .args(["--timeline", "/nowhere/t.json"]));
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn others_read_it_as_parquet() {
     let Some(python) = python_with_tables() else {
         return skipped("no pandas and DuckDB here (.ci/install-tables)");

@@ -1,7 +1,8 @@
 //! Studies as HTML pages that open from disk: an index, and a page per study.
 //!
-//! Everything is inside: style, figures as SVG, no script, nothing from a
-//! network. Light or dark follows the reader's setting, in figures as well.
+//! Everything is inside: style, figures as SVG, a script that sorts tables, nothing
+//! from a network. Light or dark follows the reader's setting, in figures as well;
+//! without scripts, and on paper, nothing but the sorting is missing.
 
 use super::cell::Cell;
 use super::figure::Figure;
@@ -11,6 +12,7 @@ use crate::study::StudyReport;
 use consort_core::visible;
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 /// The index's file name.
 pub const INDEX: &str = "index.html";
 
@@ -77,7 +79,7 @@ fn document(title: &str, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
-         </body>\n</html>\n"
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     )
 }
 
@@ -243,7 +245,8 @@ mod tests {
             index("Studies", &[&report], None),
         ];
         for page in pages {
-            for outside in ["<script", "<link", "src=", "url(", "@import", "https:"] {
+            assert_eq!(page.matches("<script").count(), 1);
+            for outside in ["<link", "src=", "url(", "@import", "https:"] {
                 assert!(!page.contains(outside), "{outside}");
             }
             let namespace = "xmlns=\"http://www.w3.org/2000/svg\"";

@@ -26,6 +26,12 @@ pub(crate) struct ReplayArgs {
     /// Seed of all randomness in the policy
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write what ran when, and where it was and would have been placed, to FILE, for Perfetto
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Write the result as a page for browsers to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -53,6 +59,9 @@ pub(crate) struct WhatIfArgs {
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write the result as a page for browsers to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -68,6 +68,9 @@ pub(crate) struct RunArgs {
     /// Write the report as JSON to FILE as well
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the report as a page for browsers to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
     /// How to print the report; json and csv take stdout for themselves and send the command's
     /// output to stderr
     #[arg(long, value_enum, default_value_t)]

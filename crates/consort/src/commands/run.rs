@@ -38,6 +38,8 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let enact = manage::enactors(&args.manage, &config.run, &host)?;
     let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
+    let page_file = args.report_html.as_deref().map(ReportFile::create);
+    let page_file = page_file.transpose()?;
     let recorder = recorder(args, &setup, &host, &offers)?;
     let means = Means {
         recorded,
@@ -47,12 +49,24 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let report = begin(args, &config.run, setup, host, means)?;
     // The command has ended and its status stands, whatever becomes of what is told about it.
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
-    for told in [written, show(args, &report)] {
+    let page = page_file.map_or(Ok(()), |file| write_page(args, &report, file));
+    for told in [written, page, show(args, &report)] {
         if let Err(error) = told {
             warn(&error);
         }
     }
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+fn write_page(args: &RunArgs, report: &RunReport, file: ReportFile) -> Result<()> {
+    let page = report::html(report, &words(args))?;
+    file.write_text(page.as_bytes())
+}
+
+/// The command as one line.
+fn words(args: &RunArgs) -> String {
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// `consort record`: the same, with a recording.
@@ -116,12 +130,11 @@ fn recorder(
     let Some(path) = &args.record else {
         return Ok(None);
     };
-    let words = args.command.iter().map(|word| word.to_string_lossy());
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let about = About {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_s: since_1970.map_or(0, |time| time.as_secs()),
-        command: words.collect::<Vec<_>>().join(" "),
+        command: words(args),
         policy: setup.spec.name.clone(),
         interval_ms: 1e3 * setup.interval.as_secs_f64(),
         topology: host.discovery.topology.clone(),
@@ -179,6 +192,7 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || manage.model.is_some()
         || args.profile.is_some()
         || args.report.is_some()
+        || args.report_html.is_some()
         || args.record.is_some()
         || args.format != Format::Table;
     let own = socket_of(&runtime_dirs()).filter(|_| !args.no_daemon && !asks)?;

@@ -39,12 +39,18 @@ impl ReportFile {
         Ok(Self { sink, name })
     }
 
+    /// Writes the report as JSON.
     pub(crate) fn write(self, report: &RunReport) -> Result<()> {
-        let name = self.name;
         let mut text = Vec::new();
         output::json(&mut text, report)?;
+        self.write_text(&text)
+    }
+
+    /// Writes what was made of a report.
+    pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
+        let name = self.name;
         self.sink
-            .write(&text)
+            .write(text)
             .with_context(|| format!("cannot write report {}", name.display()))
     }
 }

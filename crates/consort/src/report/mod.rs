@@ -5,6 +5,7 @@ mod asymmetry;
 mod file;
 mod group;
 mod ledger;
+mod page;
 mod programs;
 mod render;
 
@@ -12,6 +13,7 @@ pub(crate) use asymmetry::Asymmetry;
 pub(crate) use file::ReportFile;
 pub(crate) use group::Group;
 pub(crate) use ledger::{Ending, Ledger};
+pub(crate) use page::html;
 pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 

@@ -62,7 +62,7 @@ pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
 
 // Writing to a String cannot fail, so the results of `writeln!` below are dropped.
 
-fn head(out: &mut String, report: &RunReport) {
+pub(super) fn head(out: &mut String, report: &RunReport) {
     let mode = if report.dry_run {
         ", dry run: nothing was changed"
     } else {
@@ -96,13 +96,18 @@ fn hidden(out: &mut String, report: &RunReport) {
     let unshown = report.threads.iter().skip(SHOWN);
     let cpu_s: f64 = unshown.map(|t| t.cpu_s).sum::<f64>() + report.others.cpu_s;
     let count = report.threads.len().saturating_sub(SHOWN) as u64 + report.others.count;
+    hidden_count(out, count, cpu_s);
+    out.push('\n');
+}
+
+/// Threads that are not shown one by one, with their CPU time, s.
+pub(super) fn hidden_count(out: &mut String, count: u64, cpu_s: f64) {
     if count > 0 {
         let _ = writeln!(
             out,
             "and {count} more threads with {cpu_s:.2} s of CPU time"
         );
     }
-    out.push('\n');
 }
 
 /// From this share on of the time that a thread could run, waiting for a PU is starving.
@@ -160,7 +165,7 @@ fn held(enactor: EnactorKind, report: &RunReport) -> String {
     )
 }
 
-fn foot(out: &mut String, report: &RunReport) {
+pub(super) fn foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
         returns(out, report);
     }

@@ -1,12 +1,14 @@
 //! `consort what-if`: what was recorded, on another machine and under other policies.
 
 mod guess;
+mod page;
 
 use super::compare;
 use crate::cli::{Format, SetupArgs, WhatIfArgs};
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use crate::progress;
+use crate::report::ReportFile;
 use anyhow::Result;
 use consort_lab::experiment::Comparison;
 use consort_lab::{Context, Progress, Scale};
@@ -37,6 +39,8 @@ struct WhatIf {
 }
 
 pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
+    let page_file = args.report_html.as_deref().map(ReportFile::create);
+    let page_file = page_file.transpose()?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let stands = guess::stands(&recording, &profiles(&args.profile)?)?;
     if stands.is_empty() {
@@ -56,6 +60,9 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
         stands,
         workload,
     };
+    if let Some(file) = page_file {
+        file.write_text(page::html(&what_if)?.as_bytes())?;
+    }
     show(args.format, &what_if)
 }
 
@@ -132,16 +139,27 @@ fn show(format: Format, what_if: &WhatIf) -> Result<ExitCode> {
     output::people(&mut out, &output::table(COLUMNS, &what_if.stands))?;
     output::people(&mut out, "\n")?;
     output::people(&mut out, &output::table(compare::COLUMNS, results))?;
-    let text = format!(
-        "\n{} on {}: mean of {} runs each, ± half a 95 % interval (Student's t); speedup over {}.\n\
-         {:.0} % of the recorded CPU time is simulated by guessed programs (estimated): \
-         `consort profile` measures them, and --profile NAME=FILE takes the result.\n",
-        what_if.workload,
-        what_if.comparison.machine,
-        what_if.comparison.runs,
-        what_if.comparison.baseline,
+    output::people(&mut out, &format!("\n{}\n", sentences(what_if).join("\n")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the numbers stand on.
+fn sentences(what_if: &WhatIf) -> [String; 2] {
+    let Comparison {
+        machine,
+        runs,
+        baseline,
+        ..
+    } = &what_if.comparison;
+    let method = format!(
+        "{} on {machine}: mean of {runs} runs each, ± half a 95 % interval (Student's t); \
+         speedup over {baseline}.",
+        what_if.workload
+    );
+    let guessed = format!(
+        "{:.0} % of the recorded CPU time is simulated by guessed programs (estimated): \
+         `consort profile` measures them, and --profile NAME=FILE takes the result.",
         100.0 * what_if.guessed_share
     );
-    output::people(&mut out, &text)?;
-    Ok(ExitCode::SUCCESS)
+    [method, guessed]
 }

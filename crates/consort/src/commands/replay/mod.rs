@@ -1,8 +1,12 @@
 //! `consort replay`: what a policy would have planned for what was recorded.
 
+mod timeline;
+
 use crate::cli::{Format, ReplayArgs};
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
+use crate::page::{self, Page};
+use crate::report::ReportFile;
 use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{
@@ -13,6 +17,7 @@ use consort_trace::{Quanta, Quantum, Recording, TraceError};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use timeline::Timeline;
 
 /// The JSON document. Keys are a contract: add, never rename.
 #[derive(Debug, Serialize)]
@@ -92,6 +97,10 @@ impl Machine for Playback {
 }
 
 pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
+    let page_file = args.report_html.as_deref().map(ReportFile::create);
+    let page_file = page_file.transpose()?;
+    let timeline_file = args.timeline.as_deref().map(ReportFile::create);
+    let timeline_file = timeline_file.transpose()?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let about = recording.about();
     let playback = Playback {
@@ -104,10 +113,20 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     let policy = policy(name, &playback)?;
     let mut wheel = ControlLoop::new(playback, policy, Backoff::off(), args.seed);
     let mut sums = Sums::default();
+    let mut timeline = timeline_file.map(|file| (file, Timeline::default()));
     while let Some(turn) = wheel.turn().map_err(bad_input)? {
         sums.add(&turn, &wheel.machine().plan);
+        if let Some((_, timeline)) = &mut timeline {
+            timeline.add(&turn, &wheel.machine().plan);
+        }
     }
     let replayed = sums.into_document(&recording, name);
+    if let Some((file, timeline)) = timeline {
+        file.write_text(timeline.into_text().as_bytes())?;
+    }
+    if let Some(file) = page_file {
+        file.write_text(html(&replayed)?.as_bytes())?;
+    }
     show(args.format, &replayed)
 }
 
@@ -199,20 +218,40 @@ fn show(format: Format, replayed: &Replayed) -> Result<ExitCode> {
     let mut out = output::stdout();
     output::print(&mut out, format, COLUMNS, &replayed.threads, replayed)?;
     if format == Format::Table {
-        let agreement = replayed
-            .agreement
-            .map_or("nothing was placed".to_owned(), |share| {
-                format!("{:.0} % of placements are as they were", 100.0 * share)
-            });
-        let text = format!(
-            "\n{} on what {} decided for {:.1} s ({} quanta): {} changes; {agreement}\n",
-            replayed.policy,
-            replayed.recorded_policy,
-            replayed.duration_s,
-            replayed.quanta,
-            replayed.changes
-        );
-        output::people(&mut out, &text)?;
+        output::people(&mut out, &format!("\n{}\n", sentence(replayed)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn html(replayed: &Replayed) -> Result<String> {
+    let threads = page::table(
+        "threads",
+        "Threads, by CPU time",
+        COLUMNS,
+        &replayed.threads,
+    )?;
+    let page = Page {
+        title: format!("{} on a recording of {}", replayed.policy, replayed.command),
+        facts: vec![sentence(replayed)],
+        figures: Vec::new(),
+        tables: vec![threads],
+    };
+    page.html()
+}
+
+/// The replay in a sentence.
+fn sentence(replayed: &Replayed) -> String {
+    let agreement = replayed
+        .agreement
+        .map_or("nothing was placed".to_owned(), |share| {
+            format!("{:.0} % of placements are as they were", 100.0 * share)
+        });
+    format!(
+        "{} on what {} decided for {:.1} s ({} quanta): {} changes; {agreement}",
+        replayed.policy,
+        replayed.recorded_policy,
+        replayed.duration_s,
+        replayed.quanta,
+        replayed.changes
+    )
 }

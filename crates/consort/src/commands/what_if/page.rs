@@ -1,0 +1,90 @@
+//! What if, as a page for a browser.
+
+use super::{COLUMNS, WhatIf, sentences};
+use crate::page::{self, Page};
+use anyhow::Result;
+use consort_core::stats::Interval;
+use consort_lab::experiment::{Measure, Row};
+use consort_lab::report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+
+/// A measure of a policy: its key, its heading, its unit and where it is.
+type Figures = (
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    fn(&Row) -> Measure,
+);
+
+const MEASURES: [Figures; 6] = [
+    ("stp", "STP", None, |r| r.stp),
+    ("speedup", "Speedup", None, |r| r.speedup),
+    ("antt", "ANTT", None, |r| r.antt),
+    ("unfairness", "Unfairness", None, |r| r.unfairness),
+    ("makespan", "Makespan", Some("s"), |r| r.makespan_s),
+    ("energy", "Energy", Some("J"), |r| r.energy_j),
+];
+
+pub(super) fn html(what_if: &WhatIf) -> Result<String> {
+    let page = Page {
+        title: format!("{} on {}", what_if.command, what_if.comparison.machine),
+        facts: sentences(what_if).into(),
+        figures: vec![throughput(what_if)?],
+        tables: vec![
+            results(what_if)?,
+            page::table(
+                "stands",
+                "What stands for the recorded threads",
+                COLUMNS,
+                &what_if.stands,
+            )?,
+        ],
+    };
+    page.html()
+}
+
+fn results(what_if: &WhatIf) -> Result<Table> {
+    let columns = MEASURES.map(|(key, title, unit, _)| match unit {
+        Some(unit) => Column::with_unit(key, title, unit),
+        None => Column::plain(key, title),
+    });
+    let mut table = Table::new("policies", "Policies", columns.into())?;
+    let n = what_if.comparison.runs;
+    for row in &what_if.comparison.results {
+        let cells = MEASURES.map(|(_, _, _, of)| interval(of(row), n));
+        table.push(&row.policy, cells.into())?;
+    }
+    Ok(table)
+}
+
+fn interval(measure: Measure, n: usize) -> Cell {
+    let Measure { mean, ci95 } = measure;
+    Interval { mean, ci95, n }.into()
+}
+
+fn throughput(what_if: &WhatIf) -> Result<Figure> {
+    let rows = &what_if.comparison.results;
+    let bar = |row: &Row| {
+        Some(Bar {
+            value: row.stp.mean,
+            ci95: row.stp.ci95,
+        })
+    };
+    let plot = Plot::Bars(Bars {
+        category: "policy".to_owned(),
+        value: Axis::linear("STP", None),
+        baseline: 0.0,
+        groups: rows.iter().map(|row| row.policy.clone()).collect(),
+        series: vec![BarSeries {
+            name: "STP".to_owned(),
+            bars: rows.iter().map(bar).collect(),
+        }],
+    });
+    let runs = what_if.comparison.runs;
+    Ok(Figure::new(
+        "stp",
+        "System throughput by policy",
+        "",
+        runs,
+        plot,
+    )?)
+}
