@@ -32,6 +32,8 @@ pub enum CgroupVersion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cpuset {
     pub(crate) pus: PuSet,
+    /// Directory of the cgroup that says so: the cgroup itself or an ancestor.
+    pub(crate) by: PathBuf,
     pub(crate) version: CgroupVersion,
     pub(crate) place: Place,
 }
@@ -55,9 +57,16 @@ const NAMES_2: &[&str] = &["cpuset.cpus.effective"];
 impl Place {
     /// The cpuset of the cgroup, or of its nearest ancestor within the mount that has one.
     pub(crate) fn read(&self) -> Option<PuSet> {
-        let dirs = self.below.ancestors().map(|dir| self.point.join(dir));
-        let mut files = dirs.flat_map(|dir| self.names.iter().map(move |name| dir.join(name)));
-        files.find_map(|file| read::pus(&file))
+        self.find().map(|(_, pus)| pus)
+    }
+
+    /// The same with the directory that has it.
+    fn find(&self) -> Option<(PathBuf, PuSet)> {
+        let mut dirs = self.below.ancestors().map(|dir| self.point.join(dir));
+        dirs.find_map(|dir| {
+            let pus = { self.names.iter() }.find_map(|name| read::pus(&dir.join(name)))?;
+            Some((dir, pus))
+        })
     }
 }
 
@@ -120,8 +129,10 @@ fn of_mount(root: &Path, mount: &Mount, cgroup: &str, version: CgroupVersion) ->
             CgroupVersion::V2 => NAMES_2,
         },
     };
+    let (by, pus) = place.find()?;
     Some(Cpuset {
-        pus: place.read()?,
+        pus,
+        by,
         version,
         place,
     })

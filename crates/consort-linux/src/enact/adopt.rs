@@ -4,7 +4,7 @@ use super::affinity;
 use super::checked_write::{Outcome, write};
 use super::elsewhere;
 use super::enactor::{Enactor, Left, Managed, ThreadState};
-use super::host::AllowedPus;
+use super::host::{Allowed, AllowedPus};
 use super::journal::JournalError;
 use super::original::Original;
 use super::record::{Program, Record};
@@ -61,7 +61,7 @@ pub enum ChildStatus {
 /// What is read of a thread before it is judged.
 struct Sight {
     now: PuSet,
-    allowed: PuSet,
+    allowed: Allowed,
     stat: Stat,
 }
 
@@ -81,7 +81,7 @@ impl Enactor {
             return Err(AdoptError::Released(thread));
         }
         let sight = self.look_at(thread)?;
-        let original = Original::new(original, &sight.allowed);
+        let original = Original::new(original, &sight.allowed.pus);
         self.ensure_program(thread, thread.pid, &original)?;
         if self.left.contains_key(&thread) {
             self.record(&[Record::Thread(thread, original.clone())])?;
@@ -113,13 +113,13 @@ impl Enactor {
         self.ensure_program(child, root, of_program)?;
         let same = originals
             .iter()
-            .find(|o| o.target(&sight.allowed) == sight.now);
+            .find(|o| o.target(&sight.allowed.pus) == sight.now);
         if let Some(original) = same {
             self.take_in(child, original.clone(), sight);
             return Ok(ChildStatus::Adopted);
         }
         let (born, now) = (child.start_ticks, now_ticks());
-        if (self.narrowings).covers(root, &sight.now, &sight.allowed, born) {
+        if (self.narrowings).covers(root, &sight.now, &sight.allowed.pus, born) {
             // What it has started in turn may have inherited the same.
             self.narrowings.had(root, &sight.now, born, now);
             return self.reset(child, of_parent.clone(), sight);
@@ -173,7 +173,7 @@ impl Enactor {
             Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
             Ok(now) => now,
         };
-        let allowed = AllowedPus::new(&self.host).of(thread.pid, thread.tid);
+        let allowed = AllowedPus::new(&self.host).told(thread.pid, thread.tid);
         let stat = self.host.same(thread).ok_or_else(gone)?;
         Ok(Sight { now, allowed, stat })
     }

@@ -243,9 +243,10 @@ fn goal(managed: &Managed, wanted: &Wanted) -> Goal {
         Wanted::Only(pus) => (pus, Goal::Pin),
     };
     let within = managed.original.within(pus);
-    if within.intersection(&managed.allowed).is_empty() {
+    let allowed = &managed.allowed.pus;
+    if within.intersection(allowed).is_empty() {
         Goal::NoPuLeft
-    } else if managed.original.target(&managed.allowed).is_subset(&within) {
+    } else if managed.original.target(allowed).is_subset(&within) {
         Goal::Free
     } else {
         goal(within)
@@ -254,6 +255,7 @@ fn goal(managed: &Managed, wanted: &Wanted) -> Goal {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::host::Allowed;
     use super::super::original::Original;
     use super::*;
     use consort_core::PuId;
@@ -274,7 +276,10 @@ pub(super) mod tests {
             seen: original.target(&allowed),
             original,
             wanted: wanted.map(set),
-            allowed,
+            allowed: Allowed {
+                pus: allowed,
+                by: None,
+            },
             start_stack: 0,
         }
     }
@@ -308,9 +313,9 @@ pub(super) mod tests {
                 None,
             );
             if let Goal::Pin(pus) = goal(&thread, &Wanted::Only(pus(wanted))) {
-                let mask = pus.intersection(&thread.allowed);
+                let mask = pus.intersection(&thread.allowed.pus);
                 prop_assert!(!mask.is_empty());
-                prop_assert!(mask.is_subset(&thread.original.target(&thread.allowed)));
+                prop_assert!(mask.is_subset(&thread.original.target(&thread.allowed.pus)));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::affinity;
 use super::guardian::{Guardian, GuardianError, GuardianSpec, Health};
-use super::host::Host;
+use super::host::{Allowed, AllowedPus, Host};
 use super::journal::{Journal, JournalError};
 use super::ledger::Ledger;
 use super::narrowings::Narrowings;
@@ -76,8 +76,8 @@ pub(crate) struct Managed {
     pub wanted: Option<PuSet>,
     /// The mask that was read back then.
     pub seen: PuSet,
-    /// PUs that the cpuset allowed when it was last looked at.
-    pub allowed: PuSet,
+    /// What the cpuset allowed when it was last looked at.
+    pub allowed: Allowed,
     /// Changes when the thread becomes another program by exec.
     pub start_stack: u64,
 }
@@ -167,6 +167,26 @@ impl Enactor {
     /// The PUs that a managed thread could run on before Consort; none for others.
     pub fn original(&self, thread: ThreadId) -> Option<PuSet> {
         Some(self.threads.get(&thread)?.original.pus.clone())
+    }
+
+    /// Reads again what the cpusets of these threads allow: the PUs that each managed one may run on
+    /// now without Consort. A mask that a change has touched is left to the next plan.
+    pub fn recheck(&mut self, threads: &[ThreadId]) -> Vec<(ThreadId, PuSet)> {
+        let mut cpusets = AllowedPus::new(&self.host);
+        let mut allowed = Vec::with_capacity(threads.len());
+        for &thread in threads {
+            let Some(managed) = self.threads.get_mut(&thread) else {
+                continue;
+            };
+            let told = cpusets.told(thread.pid, thread.tid);
+            allowed.push((thread, managed.original.target(&told.pus)));
+            let is_new = told != managed.allowed;
+            // Otherwise the kernel has changed it, which the next look must be able to tell.
+            if is_new && affinity::get(thread.tid).is_ok_and(|now| now == managed.seen) {
+                managed.allowed = told;
+            }
+        }
+        allowed
     }
 
     /// Forgets a thread that is known to have exited.

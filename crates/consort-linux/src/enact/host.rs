@@ -147,11 +147,19 @@ pub fn current_mask(thread: ThreadId) -> Result<PuSet, Errno> {
     affinity::get(thread.tid)
 }
 
+/// PUs that a thread's cpuset and the online PUs allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    pub(crate) pus: PuSet,
+    /// Directory of the cgroup that says so; none where no cpuset can be read.
+    pub(crate) by: Option<PathBuf>,
+}
+
 /// Allowed PUs by cgroup, read once per cgroup: thousands of threads share few.
 pub(crate) struct AllowedPus<'a> {
     host: &'a Host,
     online: PuSet,
-    by_cgroup: BTreeMap<Vec<u8>, PuSet>,
+    by_cgroup: BTreeMap<Vec<u8>, Allowed>,
 }
 
 impl<'a> AllowedPus<'a> {
@@ -166,15 +174,28 @@ impl<'a> AllowedPus<'a> {
     /// What a thread's cpuset and the online PUs allow; all online PUs where the
     /// cpuset cannot be read.
     pub(crate) fn of(&mut self, pid: u32, tid: u32) -> PuSet {
+        self.told(pid, tid).pus
+    }
+
+    /// The same, and who says so.
+    pub(crate) fn told(&mut self, pid: u32, tid: u32) -> Allowed {
         let path = thread_dir(&self.host.root, pid, tid).join("cgroup");
         let cgroup = std::fs::read(path).unwrap_or_default();
         let (host, online) = (self.host, &self.online);
-        let pus = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
+        let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
             let text = String::from_utf8_lossy(cgroup);
-            let cpuset = host.hierarchies.cpuset_of(&text);
-            cpuset.map_or_else(|| online.clone(), |cpuset| cpuset.pus.intersection(online))
+            match host.hierarchies.cpuset_of(&text) {
+                Some(cpuset) => Allowed {
+                    pus: cpuset.pus.intersection(online),
+                    by: Some(cpuset.by),
+                },
+                None => Allowed {
+                    pus: online.clone(),
+                    by: None,
+                },
+            }
         });
-        pus.clone()
+        allowed.clone()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::affinity;
 use super::enactor::{Enactor, Managed};
-use super::host::AllowedPus;
+use super::host::{Allowed, AllowedPus};
 use super::original::effective;
 use consort_core::{PuSet, ThreadId};
 
@@ -19,8 +19,8 @@ pub(super) enum Look {
     Shifted {
         /// The mask that it has now.
         now: PuSet,
-        /// PUs that the cpuset allows now.
-        allowed: PuSet,
+        /// What the cpuset allows now.
+        allowed: Allowed,
     },
     /// Somebody else wrote this mask.
     Changed(PuSet),
@@ -42,7 +42,7 @@ impl Enactor {
         let (now, allowed) = self.settled(thread, now);
         let executed = stat.start_stack != managed.start_stack;
         let by_nobody = is_shift(managed, &now, &allowed)
-            || (executed && self.came_by_exec(thread, &now, &allowed));
+            || (executed && self.came_by_exec(thread, &now, &allowed.pus));
         if by_nobody {
             Look::Shifted { now, allowed }
         } else {
@@ -52,8 +52,8 @@ impl Enactor {
 
     /// A mask and the cpuset that it goes with: read until two readings agree, as a cpuset may
     /// change between them.
-    fn settled(&self, thread: ThreadId, mut now: PuSet) -> (PuSet, PuSet) {
-        let allowed = || AllowedPus::new(&self.host).of(thread.pid, thread.tid);
+    fn settled(&self, thread: ThreadId, mut now: PuSet) -> (PuSet, Allowed) {
+        let allowed = || AllowedPus::new(&self.host).told(thread.pid, thread.tid);
         let mut cpuset = allowed();
         for _ in 0..MOST_READINGS {
             let again = (affinity::get(thread.tid).unwrap_or_default(), allowed());
@@ -81,13 +81,15 @@ impl Enactor {
 
 /// Whether the kernel alone can have made this mask of the one left behind:
 /// it intersects with a new cpuset what was asked for (since Linux 6.2), or
-/// gives the whole cpuset (before, and where nothing is common).
-fn is_shift(managed: &Managed, now: &PuSet, allowed: &PuSet) -> bool {
+/// gives the whole cpuset (before, and where nothing is common). Before 6.2 it does so as well
+/// where a cgroup gets a cpuset of its own although that allows the same PUs, as all siblings of a
+/// cgroup do when the first of them is limited.
+fn is_shift(managed: &Managed, now: &PuSet, allowed: &Allowed) -> bool {
     let kept = match &managed.wanted {
-        Some(wanted) => effective(wanted, allowed),
-        None => managed.original.target(allowed),
+        Some(wanted) => effective(wanted, &allowed.pus),
+        None => managed.original.target(&allowed.pus),
     };
-    *now == kept || (*allowed != managed.allowed && now == allowed)
+    *now == kept || (*allowed != managed.allowed && *now == allowed.pus)
 }
 
 #[cfg(test)]
@@ -98,11 +100,18 @@ mod tests {
     #[test]
     fn the_kernels_own_changes_are_told_from_others() {
         let thread = managed("0-3", "0-3", Some("0-1"));
-        assert!(is_shift(&thread, &set("0"), &set("0,2")));
-        assert!(is_shift(&thread, &set("0,2"), &set("0,2")));
-        assert!(!is_shift(&thread, &set("2"), &set("0,2")));
+        let allowed = |pus: &str, by: Option<&str>| Allowed {
+            pus: set(pus),
+            by: by.map(Into::into),
+        };
+        assert!(is_shift(&thread, &set("0"), &allowed("0,2", None)));
+        assert!(is_shift(&thread, &set("0,2"), &allowed("0,2", None)));
+        assert!(!is_shift(&thread, &set("2"), &allowed("0,2", None)));
+        assert!(!is_shift(&thread, &set("0-3"), &allowed("0-3", None)));
+        assert!(is_shift(&thread, &set("0-3"), &allowed("0-3", Some("/b"))));
+        assert!(!is_shift(&thread, &set("2"), &allowed("0-3", Some("/b"))));
         let free = managed("0-1", "0-3", None);
-        assert!(is_shift(&free, &set("1"), &set("1-3")));
-        assert!(!is_shift(&free, &set("2"), &set("1-3")));
+        assert!(is_shift(&free, &set("1"), &allowed("1-3", None)));
+        assert!(!is_shift(&free, &set("2"), &allowed("1-3", None)));
     }
 }

@@ -37,6 +37,9 @@ impl Live {
         for (id, mask) in report.released {
             self.release(id, &mask, &mut enacted);
         }
+        let refused = report.refused.iter().map(|(id, _)| *id);
+        let astray: Vec<ThreadId> = refused.chain(report.shifted.iter().copied()).collect();
+        self.recheck(&astray);
         for (id, refusal) in report.refused {
             enacted.warnings.push(self.refusal(id, &refusal));
         }

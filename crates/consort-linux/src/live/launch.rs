@@ -1,6 +1,7 @@
 //! Starting a command under management.
 
 use super::counting::Counting;
+use super::cpusets::{NOBODY, RECHECK_EVERY};
 use super::descriptors::Descriptors;
 use super::energy::Energy;
 use super::in_kernel::InKernel;
@@ -241,6 +242,8 @@ impl Live {
                 next: None,
                 next_scan: now,
                 next_watch: now,
+                next_recheck: now + RECHECK_EVERY,
+                rechecked: NOBODY,
                 own_cpu_ns: own_cpu_ns(),
             },
             enactor: running.enactor,

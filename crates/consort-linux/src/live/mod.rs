@@ -12,6 +12,7 @@
 mod carry_out;
 mod cgroups;
 mod counting;
+mod cpusets;
 mod descriptors;
 mod energy;
 mod follower;
@@ -53,7 +54,7 @@ use crate::group::Leader;
 use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
 use consort_core::sharing::SharingMap;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, Tier, Topology};
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, ThreadId, Tier, Topology};
 use counting::Counting;
 use energy::Energy;
 use in_kernel::InKernel;
@@ -147,6 +148,10 @@ struct Clock {
     next: Option<Duration>,
     /// When `/proc` is compared with what records have told.
     next_scan: Instant,
+    /// When cpusets of threads are read again.
+    next_recheck: Instant,
+    /// Thread after which they are.
+    rechecked: ThreadId,
     /// When limits of the usable PUs are read again.
     next_watch: Instant,
     /// CPU time of Consort's own when the last turn began, ns.
@@ -302,6 +307,7 @@ impl Live {
             return;
         }
         self.clock.next_watch = now + WATCH_EVERY;
+        self.follow_cpusets(now);
         if self.watch.poll().is_none() {
             return;
         }

@@ -95,7 +95,10 @@ fn shrink_and_grow() -> Result<(), Failed> {
     assert_eq!(report.refused, [(thread, Refusal::NoPuLeft)]);
     assert_eq!(enactor.state(thread), ThreadState::Free);
 
+    assert_eq!(enactor.recheck(&[thread]), [(thread, only(a))]);
+
     set.allow(&own_pus().to_string()).ok_or("cannot grow")?;
+    assert_eq!(enactor.recheck(&[thread]), [(thread, own_pus())]);
     let report = enactor.apply(&plan);
     assert_eq!(report.written, [(thread, only(b))], "{report:?}");
     assert!(enactor.close().complete);
