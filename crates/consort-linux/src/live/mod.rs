@@ -120,8 +120,17 @@ struct Sampling {
     cost_ns: u64,
     profiler: Profiler,
     counts: SampleCounts,
-    /// Own CPU time for samples since the account was last settled, ns, and their number.
-    unsettled: (u64, u64),
+    unsettled: Unsettled,
+}
+
+/// What samples have cost since the account was last settled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unsettled {
+    /// Own CPU time, ns.
+    own_ns: u64,
+    samples: u64,
+    /// Length of the intervals, ns.
+    interval_ns: u64,
 }
 
 /// Samples of instruction addresses over a run.

@@ -1,7 +1,7 @@
 //! From records and `/proc` to an observation.
 
-use super::Live;
 use super::threads::{Parted, Thread};
+use super::{Live, Sampling};
 use crate::counters::Sleeps;
 use crate::discovery::RunState;
 use crate::enforce::Enforcement;
@@ -18,6 +18,8 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_PER_SCAN: u32 = 1000;
 /// The same where nothing else tells of new threads.
 const PAUSE_PER_ONLY_SCAN: u32 = 20;
+/// What samples cost is settled no more often.
+const SETTLE_EVERY_NS: u64 = 1_000_000_000;
 
 impl Live {
     /// Reads all rings: threads that came, went or were renamed, and samples.
@@ -34,8 +36,8 @@ impl Live {
         sampling.counts.lost += batch.lost;
         sampling.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
         sampling.profiler.apply(&batch);
-        sampling.unsettled.0 += own_cpu_ns().saturating_sub(before_ns);
-        sampling.unsettled.1 += batch.samples() as u64;
+        sampling.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
+        sampling.unsettled.samples += batch.samples() as u64;
         let events = self.discovery.apply(&batch);
         sampling.sampler.follow(&events);
         self.follow(events);
@@ -115,9 +117,8 @@ impl Live {
         };
         let before_ns = own_cpu_ns();
         let profiled = sampling.profiler.interval();
-        let (own_ns, samples) = std::mem::take(&mut sampling.unsettled);
-        let own_ns = own_ns + own_cpu_ns().saturating_sub(before_ns);
-        sampling.sampler.settle(own_ns, samples, interval_ns);
+        sampling.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
+        sampling.settle_if_due(interval_ns);
         let discovery = &self.discovery;
         sampling.profiler.keep(|tid| discovery.id_of(tid).is_some());
         for thread in &profiled {
@@ -226,6 +227,19 @@ impl Live {
             observed(id, &thread, sample, None)
         });
         last.collect()
+    }
+}
+
+impl Sampling {
+    /// Settles what samples have cost; not in every quantum, as it reads a counter per thread.
+    fn settle_if_due(&mut self, interval_ns: u64) {
+        self.unsettled.interval_ns += interval_ns;
+        if self.unsettled.interval_ns < SETTLE_EVERY_NS {
+            return;
+        }
+        let due = std::mem::take(&mut self.unsettled);
+        self.sampler
+            .settle(due.own_ns, due.samples, due.interval_ns);
     }
 }
 

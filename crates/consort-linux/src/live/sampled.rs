@@ -1,7 +1,7 @@
 //! Setting up the sampling tier, as far as the host has it.
 
 use super::warnings::Warnings;
-use super::{Host, SampleCounts, Sampling};
+use super::{Host, SampleCounts, Sampling, Unsettled};
 use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
 use consort_core::Tier;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(super) fn accept(
             cost_ns,
             profiler: Profiler::new(root),
             counts: SampleCounts::default(),
-            unsettled: (0, 0),
+            unsettled: Unsettled::default(),
         }),
         Err(error) => {
             warnings.insert(format!("no sampling, so no instruction mix: {error}"));
