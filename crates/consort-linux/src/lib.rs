@@ -18,6 +18,7 @@ pub mod enforce;
 pub mod events;
 pub mod group;
 pub mod live;
+pub mod owners;
 pub mod pause;
 pub mod perf;
 mod proc;

@@ -38,6 +38,23 @@ pub(crate) struct Cpuset {
     pub(crate) place: Place,
 }
 
+impl Cpuset {
+    /// Whether nobody else may use these PUs: a partition of version 2, an exclusive cpuset of
+    /// version 1. At the top of a hierarchy this says nothing.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        if self.by == self.place.point {
+            return false;
+        }
+        let text = |name: &str| read::text(&self.by.join(name)).unwrap_or_default();
+        match self.version {
+            CgroupVersion::V1 => text("cpuset.cpu_exclusive").trim() == "1",
+            CgroupVersion::V2 => {
+                matches!(text("cpuset.cpus.partition").trim(), "root" | "isolated")
+            }
+        }
+    }
+}
+
 /// A cgroup's directory in one mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {

@@ -278,7 +278,7 @@ pub(super) mod tests {
             wanted: wanted.map(set),
             allowed: Allowed {
                 pus: allowed,
-                by: None,
+                ..Allowed::default()
             },
             start_stack: 0,
         }

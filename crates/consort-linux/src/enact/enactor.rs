@@ -169,6 +169,19 @@ impl Enactor {
         Some(self.threads.get(&thread)?.original.pus.clone())
     }
 
+    /// The cgroup whose cpuset gives a thread PUs that nobody else may use, unless Consort itself
+    /// runs in it.
+    pub fn exclusive(&self, thread: ThreadId) -> Option<PathBuf> {
+        let mut cpusets = AllowedPus::new(&self.host);
+        let told = cpusets.told(thread.pid, thread.tid);
+        if !told.exclusive {
+            return None;
+        }
+        let own = std::process::id();
+        told.by
+            .filter(|by| cpusets.told(own, own).by.as_ref() != Some(by))
+    }
+
     /// Reads again what the cpusets of these threads allow: the PUs that each managed one may run on
     /// now without Consort. A mask that a change has touched is left to the next plan.
     pub fn recheck(&mut self, threads: &[ThreadId]) -> Vec<(ThreadId, PuSet)> {

@@ -153,6 +153,8 @@ pub(crate) struct Allowed {
     pub(crate) pus: PuSet,
     /// Directory of the cgroup that says so; none where no cpuset can be read.
     pub(crate) by: Option<PathBuf>,
+    /// Whether nobody else may use these PUs.
+    pub(crate) exclusive: bool,
 }
 
 /// Allowed PUs by cgroup, read once per cgroup: thousands of threads share few.
@@ -187,11 +189,13 @@ impl<'a> AllowedPus<'a> {
             match host.hierarchies.cpuset_of(&text) {
                 Some(cpuset) => Allowed {
                     pus: cpuset.pus.intersection(online),
+                    exclusive: cpuset.is_exclusive(),
                     by: Some(cpuset.by),
                 },
                 None => Allowed {
                     pus: online.clone(),
                     by: None,
+                    exclusive: false,
                 },
             }
         });

@@ -103,6 +103,7 @@ mod tests {
         let allowed = |pus: &str, by: Option<&str>| Allowed {
             pus: set(pus),
             by: by.map(Into::into),
+            exclusive: false,
         };
         assert!(is_shift(&thread, &set("0"), &allowed("0,2", None)));
         assert!(is_shift(&thread, &set("0,2"), &allowed("0,2", None)));

@@ -5,6 +5,7 @@ use crate::counters::{TierStatus, probe};
 use crate::energy::{self, EnergyStatus};
 use crate::enforce::{EnactorStatus, enactors};
 use crate::events::{EventFile, event_file_for};
+use crate::owners::{Owner, owners};
 use crate::pause::{Availability, mechanisms};
 use crate::sampling::ESTIMATED_STACK;
 use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
@@ -29,6 +30,8 @@ pub struct Host {
     pub enactors: Vec<EnactorStatus>,
     /// How programs can be paused, best first.
     pub pausing: Vec<Availability>,
+    /// Who else gives processors to threads.
+    pub owners: Vec<Owner>,
     /// What a file tells of sharing instead of the kernel.
     pub(crate) sharing: Option<SharingMap>,
     /// PUs that count as large by decree; none where core types are as found.
@@ -61,6 +64,7 @@ impl Host {
             energy: energy::probe(root),
             enactors: enactors(root),
             pausing: mechanisms(root),
+            owners: owners(root),
             sharing: None,
             large: None,
         })

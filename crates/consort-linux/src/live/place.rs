@@ -87,6 +87,9 @@ impl Live {
     /// Takes a thread in. One that a managed thread has started may have inherited a mask that
     /// Consort wrote; the enactor knows.
     fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
+        if let Some(owned) = self.owned(id) {
+            return self.let_alone(id, name, &owned);
+        }
         let adopted = match self.parent_of(id, parent) {
             Some(parent) => self.enactor.adopt_child(id, parent),
             None => self.adopt_root(id),
@@ -102,6 +105,19 @@ impl Live {
             Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
             Err(error) => self.let_alone(id, name, &error.to_string()),
         }
+    }
+
+    /// Why a thread's PUs are somebody else's affair.
+    fn owned(&self, id: ThreadId) -> Option<String> {
+        if self.override_affinity {
+            return None;
+        }
+        let by = self.enactor.exclusive(id)?;
+        Some(format!(
+            "its cpuset {} is exclusive, so that whoever made it gives out these PUs \
+             (--override manages it all the same)",
+            by.display()
+        ))
     }
 
     /// Whether a thread belongs to a program that is managed; notes which one.

@@ -16,11 +16,11 @@ pub fn trials() -> Vec<Trial> {
             "cpusets::a_mask_is_asserted_again_after_a_change",
             shrink_and_grow,
         ),
+        Trial::test("cpusets::an_exclusive_one_is_told", exclusive),
         Trial::test(
             "cpusets::restoration_follows_the_cpuset",
             restore_in_smaller,
         ),
-        // Not mended yet: what a look finds is kept only if something is written after it.
         Trial::test(
             "cpusets::a_free_thread_in_a_smaller_one_was_changed_by_nobody",
             free_in_smaller,
@@ -72,6 +72,27 @@ fn cpuset(name: &str) -> Option<Cpuset> {
         ));
     }
     set
+}
+
+fn exclusive() -> Result<(), Failed> {
+    let Some(set) = cpuset("consort-exclusive") else {
+        return Ok(());
+    };
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    set.write("tasks", &program.pid().to_string())
+        .ok_or("cannot join")?;
+    let (enactor, thread) = (start(dir.path()), program.thread());
+    assert_eq!(enactor.exclusive(thread), None);
+    if set.write("cpuset.cpu_exclusive", "1").is_none() {
+        skipped("no exclusive cpuset can be made beside others");
+        return Ok(());
+    }
+    assert_eq!(enactor.exclusive(thread), Some(set.0.clone()));
+    // The same cpuset as Consort's own is nobody else's.
+    let own = std::process::id().to_string();
+    set.write("tasks", &own).ok_or("cannot join")?;
+    assert_eq!(enactor.exclusive(thread), None);
+    Ok(())
 }
 
 fn shrink_and_grow() -> Result<(), Failed> {

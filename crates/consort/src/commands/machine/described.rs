@@ -99,6 +99,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
             available: true,
             reason: "simulated: threads stay where they are put".to_owned(),
         }],
+        owners: Vec::new(),
         pausing: vec![Availability {
             kind: PauseKind::FreezerV2,
             available: true,

@@ -1,8 +1,8 @@
 //! The machine that this runs on.
 
 use super::report::{
-    DomainRow, FACILITY_COLUMNS, FacilityRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow,
-    core_types,
+    DomainRow, FACILITY_COLUMNS, FacilityRow, MachineReport, OWNER_COLUMNS, PU_COLUMNS,
+    TIER_COLUMNS, TierRow, core_types,
 };
 use crate::cli::{Format, MachineArgs};
 use crate::output;
@@ -46,7 +46,11 @@ fn describe(host: &Host) -> String {
     let tiers: Vec<TierRow> = tiers.iter().map(tier_row).collect();
     let tiers = output::table(TIER_COLUMNS, &tiers);
     let facilities = output::table(FACILITY_COLUMNS, &facilities(host));
-    format!("{drawn}\n{tiers}\n{facilities}")
+    let owners = match &host.owners[..] {
+        [] => String::new(),
+        owners => format!("\n{}", output::table(OWNER_COLUMNS, owners)),
+    };
+    format!("{drawn}\n{tiers}\n{facilities}{owners}")
 }
 
 /// What there is beside what tells of threads.
@@ -100,6 +104,7 @@ fn report(host: &Host) -> MachineReport {
         energy: host.energy.clone(),
         enactors: host.enactors.clone(),
         pausing: host.pausing.clone(),
+        owners: host.owners.clone(),
     }
 }
 

@@ -5,6 +5,7 @@ use consort_core::topology::PuFacts;
 use consort_core::{PuSet, Topology};
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::EnactorStatus;
+use consort_linux::owners::Owner;
 use consort_linux::pause::Availability;
 use consort_linux::topology::core_type_members;
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub(super) struct MachineReport {
     pub(super) enactors: Vec<EnactorStatus>,
     /// How programs can be paused, best first.
     pub(super) pausing: Vec<Availability>,
+    /// Who else gives processors to threads.
+    pub(super) owners: Vec<Owner>,
 }
 
 /// A facility, or why it is missing.
@@ -87,6 +90,11 @@ pub(super) const FACILITY_COLUMNS: &[Column<FacilityRow>] = &[
         if f.available { "yes" } else { "no" }.to_owned()
     }),
     text("why", |f| f.reason.clone()),
+];
+
+pub(super) const OWNER_COLUMNS: &[Column<Owner>] = &[
+    text("also places threads", |o| o.name.clone()),
+    text("effect", |o| o.effect.clone()),
 ];
 
 pub(super) fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {
