@@ -8,6 +8,7 @@ mod probe;
 mod profile;
 mod run;
 mod simulated;
+mod sweep;
 mod time;
 mod train;
 mod values;
@@ -22,6 +23,9 @@ pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use run::RunArgs;
 pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
+pub(crate) use sweep::{
+    MergeArgs, PlanArgs, ShardArgs, StatusArgs, SubmitArgs, SweepArgs, SweepFolder, SweepTask,
+};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
 pub(crate) use values::COMPLETE;
@@ -97,6 +101,11 @@ pub(crate) enum Verb {
     /// Run published experiments again: tables, figures, a report that opens from disk
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
+    /// Spread many runs over a cluster: plan, run, submit, status, merge
+    #[command(
+        after_help = "Example: consort sweep plan caches.toml && consort sweep run all && consort sweep merge --out caches.csv"
+    )]
+    Sweep(SweepArgs),
     /// Measure how fast the simulator and the policies are on this host
     #[command(after_help = "Example: consort bench simulate-acmp-1ms solve\n\
                             Example: consort bench --list")]

@@ -13,6 +13,7 @@
 use crate::cli::parse_interval;
 use crate::failure::{bad_input, told};
 use anyhow::{Context, Result};
+pub(crate) use consort_lab::descriptions::folders;
 use consort_linux::enforce::EnactChoice;
 use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
@@ -87,17 +88,6 @@ pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
 fn usual_places() -> Vec<PathBuf> {
     let folders = folders().into_iter();
     folders.map(|folder| folder.join("config.toml")).collect()
-}
-
-/// Folders that hold configuration and descriptions, the user's before the system's.
-pub(crate) fn folders() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-    let user = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or(home);
-    let system = Some(PathBuf::from("/etc"));
-    let roots = [user, system].into_iter().flatten();
-    roots.map(|root| root.join("consort")).collect()
 }
 
 fn read(path: &Path) -> Result<Config> {

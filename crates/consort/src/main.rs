@@ -6,6 +6,7 @@ mod config;
 mod descriptions;
 mod failure;
 mod host;
+mod long_file;
 mod out_file;
 mod output;
 mod own_cost;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => commands::compare::execute(args),
         Verb::Map(args) => commands::map::execute(args),
         Verb::Reproduce(args) => commands::reproduce::execute(args),
+        Verb::Sweep(args) => commands::sweep::execute(args),
         Verb::Profile(args) => commands::profile::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Bench(args) => commands::bench::execute(args),

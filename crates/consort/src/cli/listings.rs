@@ -84,4 +84,6 @@ pub(crate) enum SchemaKind {
     Program,
     /// A study.
     Study,
+    /// A sweep.
+    Sweep,
 }

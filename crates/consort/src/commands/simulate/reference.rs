@@ -71,6 +71,7 @@ fn check(args: &SimulateArgs) -> Result<()> {
         (args.timeline.is_some(), "--timeline"),
         (args.explain.is_some(), "--explain"),
         (args.setup.interval.is_some(), "--interval"),
+        (args.setup.out.is_some(), "--out"),
     ];
     match asked.iter().find(|(is_asked, _)| *is_asked) {
         Some((_, option)) => Err(bad_input(format!(
