@@ -7,6 +7,7 @@
 
 mod backoff;
 mod bottleneck;
+mod by_program;
 mod choose;
 mod class;
 mod control;
@@ -36,6 +37,7 @@ mod visible;
 
 pub use backoff::{Backoff, Verdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};
+pub use by_program::{ByProgram, Maker};
 pub use choose::{Choice, choose, requested};
 pub use class::{
     BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, Traits, classify,

@@ -4,7 +4,7 @@ mod readings;
 
 use self::readings::Readings;
 use crate::bottleneck::Bottleneck;
-use crate::class::MemoryLimit;
+use crate::class::{Class, MemoryLimit, Traits, classify};
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
@@ -157,6 +157,9 @@ pub struct Observation {
     /// not touch affinity.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub self_placed: BTreeSet<ThreadId>,
+    /// Policies that single programs were given, as text; all others have the machine's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub assigned: BTreeMap<ProgramId, Arc<str>>,
 }
 
 impl Observation {
@@ -187,6 +190,15 @@ impl Observation {
         let pairs = self.threads.iter().filter_map(planned);
         let (planned_ns, cpu_ns) = pairs.fold((0.0, 0.0), |sum, t| (sum.0 + t.0, sum.1 + t.1));
         (cpu_ns > 0.0).then(|| planned_ns / cpu_ns)
+    }
+
+    /// What a thread mainly did over the interval.
+    pub fn class_of(&self, thread: &ThreadObservation) -> Class {
+        classify(Traits {
+            cpu_share: self.cpu_share(thread),
+            mix: thread.sample.mix,
+            memory_stall: thread.sample.get(Signal::MemoryStall),
+        })
     }
 
     /// A thread's share of one PU over the interval: 1 when it never left it.

@@ -6,7 +6,9 @@ mod listings;
 mod map;
 mod probe;
 mod profile;
+mod recording;
 mod run;
+mod service;
 mod simulated;
 mod sweep;
 mod time;
@@ -21,10 +23,15 @@ pub(crate) use listings::{
 pub(crate) use map::MapArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
-pub(crate) use run::RunArgs;
+pub(crate) use recording::{RecordArgs, ReplayArgs, WhatIfArgs};
+pub(crate) use run::{ManageArgs, RunArgs};
+pub(crate) use service::{
+    AttachArgs, ConfigArgs, ConfigTask, DaemonArgs, DaemonAt, DetachArgs, ExplainArgs, StatusArgs,
+    Targets, TopArgs,
+};
 pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
 pub(crate) use sweep::{
-    MergeArgs, PlanArgs, ShardArgs, StatusArgs, SubmitArgs, SweepArgs, SweepFolder, SweepTask,
+    MergeArgs, PlanArgs, ShardArgs, SubmitArgs, SweepArgs, SweepFolder, SweepStatusArgs, SweepTask,
 };
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
@@ -63,6 +70,43 @@ pub(crate) enum Verb {
         after_help = "Example: consort run --policy workover --interval 500ms -- ./solver input"
     )]
     Run(RunArgs),
+    /// Run a command like `run`, and record what is seen, planned and done
+    #[command(after_help = "Example: consort record -o monday.parquet -- ./solver input")]
+    Record(RecordArgs),
+    /// Tell what a policy would have planned for what was recorded
+    #[command(after_help = "Example: consort replay monday.parquet --policy workover")]
+    Replay(ReplayArgs),
+    /// Simulate what was recorded on another machine, under several policies
+    #[command(
+        after_help = "Example: consort what-if monday.parquet --machine power8:smt=2 --policies linux,workover"
+    )]
+    WhatIf(WhatIfArgs),
+    /// Place the threads of processes and control groups that run already
+    #[command(after_help = "Example: consort attach 4711 --policy workover\n\
+                      Example: consort attach --unit postgresql.service --foreground --report r.json\n\
+                      Where a daemon runs, it manages them from now on, with the policy of their own \
+                      if one is named; else this command does, until nothing is left of them or Ctrl-C.")]
+    Attach(AttachArgs),
+    /// Put threads that a daemon manages back, and let them alone
+    #[command(after_help = "Example: consort detach 4711")]
+    Detach(DetachArgs),
+    /// Manage what a configuration names and what is attached, until told to stop
+    #[command(after_help = "Example: consort daemon --policy auto\n\
+                            Its configuration, requests and limits: docs/daemon.md")]
+    Daemon(DaemonArgs),
+    /// Tell what a daemon manages, how, and since when
+    #[command(after_help = "Example: consort status --format json")]
+    Status(StatusArgs),
+    /// Watch what a daemon does: who runs where, what it does there, and why
+    #[command(after_help = "Example: consort top\n\
+                            Example: consort top --once | head -20")]
+    Top(TopArgs),
+    /// Tell why a thread is where it is: the numbers that decided
+    #[command(after_help = "Example: consort explain 4711")]
+    Explain(ExplainArgs),
+    /// Check the configuration, or have a daemon read it again
+    #[command(after_help = "Example: consort config check /etc/consort/config.toml")]
+    Config(ConfigArgs),
     /// Show the processor, what can be seen of threads here, and what cannot and why
     #[command(after_help = "Example: consort machine --machine power7:smt=2 --format json")]
     Machine(MachineArgs),

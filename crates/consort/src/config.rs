@@ -1,4 +1,4 @@
-//! The configuration file: defaults for `consort run`.
+//! The configuration: defaults for `consort run` and `consort daemon`, and what a daemon manages.
 //!
 //! ```toml
 //! [run]
@@ -8,63 +8,222 @@
 //! topology = "/etc/consort/cores.toml"
 //! enact = "nudge"
 //! back-off = true
+//!
+//! [daemon]                          # the same keys
+//! policy = "auto"
+//!
+//! [[manage]]
+//! cgroup = "batch.slice/**"         # or: unit = "postgresql.service"
+//! policy = "spread"
+//! priority = 10
+//!
+//! [[exclude]]                       # wins over everything
+//! unit = "sshd.service"
+//!
+//! [metrics]
+//! listen = "127.0.0.1:9464"
 //! ```
+//!
+//! Later layers win key by key, and add their entries: `/usr/lib/consort`, `/etc/consort`, then the
+//! user's `~/.config/consort`; in each `config.toml`, then `config.d/*.toml` by name.
 
 use crate::cli::parse_interval;
 use crate::failure::{bad_input, told};
 use anyhow::{Context, Result};
 pub(crate) use consort_lab::descriptions::folders;
+use consort_linux::cgroup::{CgroupPattern, Rule, Rules};
 use consort_linux::enforce::EnactChoice;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything that a configuration file can say.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     /// Defaults for `consort run`.
     #[serde(default)]
     pub(crate) run: RunConfig,
+    /// Defaults for `consort daemon`.
+    #[serde(default)]
+    pub(crate) daemon: RunConfig,
+    /// Control groups that a daemon manages.
+    #[serde(default)]
+    pub(crate) manage: Vec<ManageEntry>,
+    /// Control groups that no daemon manages.
+    #[serde(default)]
+    pub(crate) exclude: Vec<GroupName>,
+    /// What a daemon tells of itself.
+    #[serde(default)]
+    pub(crate) metrics: MetricsConfig,
+    /// Files that all this is from, in the order in which they were read.
+    #[serde(skip_deserializing)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
-/// Defaults for `consort run`; the command line wins.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// Metrics of a daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MetricsConfig {
+    /// Loopback address at which `/metrics` is served; nowhere if missing.
+    pub(crate) listen: Option<SocketAddr>,
+}
+
+/// A control group, or a unit that has one.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GroupName {
+    /// Path or pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<String>,
+    /// Name of a systemd unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unit: Option<String>,
+}
+
+/// Control groups to manage.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ManageEntry {
+    /// Path or pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<String>,
+    /// Name of a systemd unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unit: Option<String>,
+    /// Policy with options; the daemon's where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) policy: Option<String>,
+    /// Of several entries that match, the highest counts.
+    #[serde(default)]
+    pub(crate) priority: i64,
+}
+
+/// Defaults for managing; the command line wins.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RunConfig {
     /// Policy with options.
     pub(crate) policy: Option<String>,
     /// Quantum.
-    #[serde(default, deserialize_with = "interval")]
+    #[serde(
+        default,
+        deserialize_with = "interval",
+        serialize_with = "interval_text"
+    )]
     pub(crate) interval: Option<Duration>,
     /// Seed of the policy's randomness.
     pub(crate) seed: Option<u64>,
     /// File that tells what PUs share instead of the kernel.
     pub(crate) topology: Option<PathBuf>,
     /// What keeps threads in their places.
-    #[serde(default, deserialize_with = "enact")]
+    #[serde(default, deserialize_with = "enact", serialize_with = "enact_text")]
     pub(crate) enact: Option<EnactChoice>,
     /// Whether plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
-    /// The file that all this is from.
+    /// The last file that said something of it, and the table there.
     #[serde(skip)]
-    origin: PathBuf,
+    origin: Origin,
+}
+
+/// Where a table of a configuration is from.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Origin {
+    file: PathBuf,
+    table: &'static str,
 }
 
 impl RunConfig {
     /// The error with the file and the key that brought it about.
     pub(crate) fn blame(&self, key: &str, error: &anyhow::Error) -> anyhow::Error {
-        let origin = self.origin.display();
+        let Origin { file, table } = &self.origin;
+        let file = file.display();
         bad_input(format!(
-            "configuration {origin}, run.{key}: {}",
+            "configuration {file}, {table}.{key}: {}",
             told(error)
         ))
+    }
+
+    /// This one with what a later layer says instead.
+    fn under(self, later: Self) -> Self {
+        let says = later
+            != Self {
+                origin: later.origin.clone(),
+                ..Self::default()
+            };
+        Self {
+            policy: later.policy.or(self.policy),
+            interval: later.interval.or(self.interval),
+            seed: later.seed.or(self.seed),
+            topology: later.topology.or(self.topology),
+            enact: later.enact.or(self.enact),
+            back_off: later.back_off.or(self.back_off),
+            origin: if says { later.origin } else { self.origin },
+        }
+    }
+}
+
+impl Config {
+    /// This one with what a later layer says instead or as well.
+    fn under(self, later: Self) -> Self {
+        let join = |a: Vec<_>, b| a.into_iter().chain(b).collect();
+        Self {
+            run: self.run.under(later.run),
+            daemon: self.daemon.under(later.daemon),
+            manage: self.manage.into_iter().chain(later.manage).collect(),
+            exclude: self.exclude.into_iter().chain(later.exclude).collect(),
+            metrics: MetricsConfig {
+                listen: later.metrics.listen.or(self.metrics.listen),
+            },
+            files: join(self.files, later.files),
+        }
+    }
+
+    /// Which control groups a daemon manages, and which never.
+    pub(crate) fn rules(&self) -> Result<Rules> {
+        let manage = self.manage.iter().map(|entry| {
+            let cgroup = pattern(entry.cgroup.as_deref(), entry.unit.as_deref());
+            Ok(Rule {
+                cgroup: cgroup.context("[[manage]]")?,
+                policy: entry.policy.as_deref().map(Arc::from),
+                priority: entry.priority,
+            })
+        });
+        let exclude = self.exclude.iter().map(|entry| {
+            let cgroup = pattern(entry.cgroup.as_deref(), entry.unit.as_deref());
+            cgroup.context("[[exclude]]")
+        });
+        Ok(Rules {
+            manage: manage.collect::<Result<_>>()?,
+            exclude: exclude.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// The control groups of a path, or of a unit.
+pub(crate) fn pattern(cgroup: Option<&str>, unit: Option<&str>) -> Result<CgroupPattern> {
+    match (cgroup, unit) {
+        (Some(cgroup), None) => Ok(cgroup.parse()?),
+        (None, Some(unit)) => Ok(CgroupPattern::of_unit(unit)?),
+        _ => Err(anyhow::anyhow!("name either cgroup or unit")),
     }
 }
 
 fn enact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<EnactChoice>, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+fn enact_text<S: Serializer>(enact: &Option<EnactChoice>, to: S) -> Result<S::Ok, S::Error> {
+    enact.map(|choice| choice.to_string()).serialize(to)
+}
+
+fn interval_text<S: Serializer>(interval: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    interval
+        .map(|time| format!("{}ms", time.as_millis()))
+        .serialize(to)
 }
 
 fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
@@ -74,27 +233,49 @@ fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duratio
         .map_err(serde::de::Error::custom)
 }
 
-/// Loads the file that was named, or the first of the usual places that exists.
+/// Loads the file that was named, or all layers of the usual places.
 pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
-    if let Some(path) = named {
-        return read(path);
+    let files = named.map_or_else(layers, |path| vec![path.to_owned()]);
+    let mut all = Config::default();
+    for file in files {
+        all = all.under(read(&file)?);
     }
-    match usual_places().into_iter().find(|path| path.is_file()) {
-        Some(path) => read(&path),
-        None => Ok(Config::default()),
-    }
+    Ok(all)
 }
 
-fn usual_places() -> Vec<PathBuf> {
-    let folders = folders().into_iter();
-    folders.map(|folder| folder.join("config.toml")).collect()
+/// Files of the usual places that are there, the strongest last.
+fn layers() -> Vec<PathBuf> {
+    let mut folders = folders();
+    folders.push(PathBuf::from("/usr/lib/consort"));
+    let layers = folders.iter().rev().flat_map(|folder| {
+        let file = folder.join("config.toml");
+        let first = file.is_file().then_some(file);
+        first.into_iter().chain(drop_ins(&folder.join("config.d")))
+    });
+    layers.collect()
+}
+
+/// `*.toml` of a folder by name.
+fn drop_ins(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    files
 }
 
 fn read(path: &Path) -> Result<Config> {
     let text = consort_input::text(path)
         .with_context(|| format!("cannot read configuration {}", path.display()))?;
-    let mut config = parse(&text).with_context(|| format!("configuration {}", path.display()))?;
-    config.run.origin = path.to_owned();
+    let context = || format!("configuration {}", path.display());
+    let mut config = parse(&text).with_context(context)?;
+    config.rules().with_context(context)?;
+    let origin = |table| Origin {
+        file: path.to_owned(),
+        table,
+    };
+    (config.run.origin, config.daemon.origin) = (origin("run"), origin("daemon"));
+    config.files.push(path.to_owned());
     Ok(config)
 }
 
@@ -124,6 +305,38 @@ mod tests {
         assert_eq!(run.interval, Some(Duration::from_millis(250)));
         assert_eq!((run.seed, run.back_off), (Some(7), Some(false)));
         assert_eq!(run.enact, "pin".parse().ok());
+    }
+
+    #[test]
+    fn later_layers_win_key_by_key_and_add_their_entries() {
+        let layer = |text: &str| parse(text).unwrap();
+        let vendor = layer("[run]\npolicy = \"none\"\nseed = 1\n[[manage]]\ncgroup = \"a\"\n");
+        let user = layer("[run]\nseed = 2\n[[manage]]\nunit = \"b.service\"\npriority = 3\n");
+        let both = vendor.under(user);
+        assert_eq!(both.run.policy.as_deref(), Some("none"));
+        assert_eq!(both.run.seed, Some(2));
+        let rules = both.rules().unwrap();
+        let patterns: Vec<&str> = rules.manage.iter().map(|r| r.cgroup.as_str()).collect();
+        assert_eq!(patterns, ["a", "**/b.service"]);
+    }
+
+    #[test]
+    fn drop_ins_come_after_the_file_and_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.toml", "a.toml", "c.txt"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = drop_ins(folder.path());
+        let names: Vec<_> = found.iter().map(|p| p.file_name().unwrap()).collect();
+        assert_eq!(names, ["a.toml", "b.toml"]);
+        assert!(drop_ins(&folder.path().join("absent")).is_empty());
+    }
+
+    #[test]
+    fn an_entry_without_a_group_is_refused_with_its_table() {
+        let config = parse("[[exclude]]\ncgroup = \"a\"\nunit = \"b\"\n").unwrap();
+        let error = format!("{:#}", config.rules().unwrap_err());
+        assert_eq!(error, "[[exclude]]: name either cgroup or unit");
     }
 
     #[test]

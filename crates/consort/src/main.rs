@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     if arguments
         .next()
-        .is_some_and(|first| first == commands::run::GUARDIAN)
+        .is_some_and(|first| first == commands::manage::GUARDIAN)
     {
         return consort_linux::enact::guardian_main(arguments);
     }
@@ -52,6 +52,16 @@ fn main() -> ExitCode {
     }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
+        Verb::Record(args) => commands::run::record(args),
+        Verb::Replay(args) => commands::replay::execute(args),
+        Verb::WhatIf(args) => commands::what_if::execute(args),
+        Verb::Attach(args) => commands::attach::execute(args),
+        Verb::Detach(args) => commands::ask::detach(args),
+        Verb::Daemon(args) => commands::daemon::execute(args),
+        Verb::Status(args) => commands::ask::status(args),
+        Verb::Top(args) => commands::top::execute(args),
+        Verb::Explain(args) => commands::ask::explain(args),
+        Verb::Config(args) => commands::config::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
         Verb::Policies(args) => commands::policies::execute(args),
         Verb::Simulate(args) => commands::simulate::execute(args),

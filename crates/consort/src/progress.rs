@@ -1,6 +1,6 @@
 //! Progress on stderr, on a terminal only: the line of `consort run`, and bars.
 
-use consort_core::{Class, Signal, Traits, Turn, classify};
+use consort_core::{Class, Turn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use std::borrow::Cow;
@@ -149,11 +149,7 @@ impl Counted {
 fn classes(turn: &Turn) -> String {
     let mut counts: BTreeMap<Class, usize> = BTreeMap::new();
     for thread in &turn.observation.threads {
-        let class = classify(Traits {
-            cpu_share: turn.observation.cpu_share(thread),
-            mix: thread.sample.mix,
-            memory_stall: thread.sample.get(Signal::MemoryStall),
-        });
+        let class = turn.observation.class_of(thread);
         *counts.entry(class).or_default() += 1;
     }
     let texts = counts

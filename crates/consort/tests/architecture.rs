@@ -50,6 +50,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-profile",
             "consort-sim",
             "consort-table",
+            "consort-trace",
         ],
     ),
     ("consort-ops", &[]),
@@ -60,6 +61,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-table", &[]),
+    ("consort-trace", &["consort-core"]),
     ("consort-vmtest", &["consort-core"]),
 ];
 

@@ -37,7 +37,9 @@ fn merged_shards_are_what_compare_writes_byte_for_byte() {
     }
     done(place.path(), &["merge", "--out", "merged.csv"]);
     let mut compare = consort();
-    compare.args("compare -m bulldozer-6282se -w 2*hmmer+2*povray --policies aggregate,linux".split(' '));
+    compare.args(
+        "compare -m bulldozer-6282se -w 2*hmmer+2*povray --policies aggregate,linux".split(' '),
+    );
     compare.args("--runs 3 --seed 5 --alone 1s --out serial.csv".split(' '));
     assert!(run(compare.current_dir(place.path())).status.success());
     let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
@@ -51,13 +53,23 @@ fn what_is_there_is_not_run_again_and_gaps_are_named() {
     let place = planned();
     done(place.path(), &["run", "1"]);
     let again = sweep(place.path(), &["run", "1"]);
-    assert!(stderr(&again).ends_with(".csv is there\n"), "{}", stderr(&again));
+    assert!(
+        stderr(&again).ends_with(".csv is there\n"),
+        "{}",
+        stderr(&again)
+    );
     let status = json(&sweep(place.path(), &["status", "--format", "json"]));
     assert_eq!(status["missing"], serde_json::json!([0, 2, 3, 4, 5]));
-    assert_eq!((status["done"].as_u64(), status["foreign"].as_u64()), (Some(1), Some(0)));
+    assert_eq!(
+        (status["done"].as_u64(), status["foreign"].as_u64()),
+        (Some(1), Some(0))
+    );
     let merge = sweep(place.path(), &["merge", "--out", "merged.csv"]);
     let expected = "consort: 5 of 6 shards have no result: 0,2-5; `consort sweep run` runs them\n";
-    assert_eq!((merge.status.code(), stderr(&merge).as_str()), (Some(1), expected));
+    assert_eq!(
+        (merge.status.code(), stderr(&merge).as_str()),
+        (Some(1), expected)
+    );
     assert!(!place.path().join("merged.csv").exists());
 }
 
@@ -93,7 +105,10 @@ fn bad_input_is_one_line_and_writes_nothing() {
         assert!(told.starts_with(&format!("consort: {expected}")), "{told}");
         assert_eq!(told.lines().count(), 1);
     };
-    check(&["plan", "s.toml"], "s.toml:4: runs: is 0; expected 1 to 10000");
+    check(
+        &["plan", "s.toml"],
+        "s.toml:4: runs: is 0; expected 1 to 10000",
+    );
     check(&["plan", "none.toml"], "none.toml: ");
     check(&["run", "0"], "consort-sweep: there is no plan");
     check(&["status"], "consort-sweep: there is no plan");
@@ -103,15 +118,29 @@ fn bad_input_is_one_line_and_writes_nothing() {
     check(&["run", "6"], "there is no shard 6; the plan has 0 to 5");
     check(&["run", "a"], "shard 'a'; expected numbers such as 7");
     done(place.path(), &["run", "all"]);
-    check(&["merge", "--out", "x.xlsx"], "x.xlsx: the name does not say the format");
-    check(&["submit", "--slurm", "--partition", "a b"], "--partition 'a b': expected letters");
+    check(
+        &["merge", "--out", "x.xlsx"],
+        "x.xlsx: the name does not say the format",
+    );
+    check(
+        &["submit", "--slurm", "--partition", "a b"],
+        "--partition 'a b': expected letters",
+    );
 }
 
 #[test]
 fn array_jobs_name_the_shards_that_are_missing() {
     let place = planned();
     done(place.path(), &["run", "2"]);
-    let options = ["submit", "--slurm", "--dry-run", "--array-size", "3", "--time", "10:00"];
+    let options = [
+        "submit",
+        "--slurm",
+        "--dry-run",
+        "--array-size",
+        "3",
+        "--time",
+        "10:00",
+    ];
     let told = done(place.path(), &options);
     let scripts: Vec<&str> = told.lines().collect();
     assert_eq!(scripts.len(), 2);
@@ -120,7 +149,12 @@ fn array_jobs_name_the_shards_that_are_missing() {
     assert_eq!(read("shards-0.txt"), "0\n1\n3\n");
     assert_eq!(read("shards-1.txt"), "4\n5\n");
     let script = read("submit-1.sh");
-    for line in ["#SBATCH --array=1-2", "#SBATCH --requeue", "#SBATCH --time=10:00", "#SBATCH --mem=512M"] {
+    for line in [
+        "#SBATCH --array=1-2",
+        "#SBATCH --requeue",
+        "#SBATCH --time=10:00",
+        "#SBATCH --mem=512M",
+    ] {
         assert!(script.lines().any(|l| l == line), "{line} in {script}");
     }
     // The script is one that a shell runs: the second task of the second job is shard 5.
@@ -128,7 +162,14 @@ fn array_jobs_name_the_shards_that_are_missing() {
         .arg(slurm.join("submit-1.sh"))
         .env("SLURM_ARRAY_TASK_ID", "2")
         .current_dir(place.path()));
-    assert!(stderr(&task).starts_with("consort: shard 5: "), "{}", stderr(&task));
+    assert!(
+        stderr(&task).starts_with("consort: shard 5: "),
+        "{}",
+        stderr(&task)
+    );
     done(place.path(), &["run", "all"]);
-    assert_eq!(done(place.path(), &["submit", "--slurm"]), "nothing to submit: all 6 shards have a result\n");
+    assert_eq!(
+        done(place.path(), &["submit", "--slurm"]),
+        "nothing to submit: all 6 shards have a result\n"
+    );
 }

@@ -34,6 +34,12 @@ impl Hierarchy {
         })
     }
 
+    /// The directory at the top of what the mount shows.
+    pub(crate) fn top(&self) -> PathBuf {
+        let point = self.mount.point.trim_start_matches('/');
+        self.root.join(point)
+    }
+
     /// The directory of a thread's cgroup, given its `cgroup` file; none where the mount does not
     /// show it.
     pub(crate) fn dir_of(&self, cgroup: &str) -> Option<PathBuf> {

@@ -1,14 +1,17 @@
 //! Which PUs a cgroup's cpuset allows, and where a cgroup's files are.
 //!
-//! Usage: [`cpuset()`] for this process, [`Hierarchies::cpuset_of`] for any thread
-//! whose `cgroup` file the caller has read, [`Hierarchy`] for the directory of a
+//! Usage: `cpuset()` for this process, `Hierarchies::cpuset_of` for any thread
+//! whose `cgroup` file the caller has read, `Hierarchy` for the directory of a
 //! cgroup that is to be written.
 
 mod cpuset;
 mod directory;
 mod membership;
 mod mountinfo;
+mod rules;
 
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{Hierarchies, Place, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
+pub(crate) use rules::Found;
+pub use rules::{CgroupPattern, CgroupPatternError, Rule, Rules};

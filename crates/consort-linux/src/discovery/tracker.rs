@@ -1,7 +1,7 @@
 //! The set of managed threads, kept up to date from records and scans.
 
 use super::events::ThreadEvent;
-use super::manage::Caller;
+use super::manage::{Caller, Unmanageable};
 use super::pending::{Announced, Found, Pending, look_up};
 use crate::perf::record::{Record, Task};
 use crate::proc::{ProcError, children_of, read_stat, threads_of};
@@ -58,6 +58,25 @@ impl Discovery {
     /// Watches this process and what it starts as well; the next round scans.
     pub fn watch(&mut self, pid: u32) {
         self.roots.insert(pid);
+        self.scan_due = true;
+    }
+
+    /// Whether threads of this process are known.
+    pub fn knows(&self, pid: u32) -> bool {
+        self.known.values().any(|known| known.id.pid == pid)
+    }
+
+    /// Why this process must be let alone, if it must.
+    ///
+    /// # Errors
+    /// When it is gone, or cannot be read.
+    pub fn unmanageable(&self, pid: u32) -> Result<Option<Unmanageable>, ProcError> {
+        Ok(look_up(&self.root, self.me, pid, pid)?.unmanageable)
+    }
+
+    /// Forgets the threads of these processes, so that they are found again.
+    pub fn find_again(&mut self, is_its: impl Fn(u32) -> bool) {
+        self.known.retain(|_, known| !is_its(known.id.pid));
         self.scan_due = true;
     }
 

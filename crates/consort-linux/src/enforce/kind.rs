@@ -59,6 +59,15 @@ impl EnactChoice {
     }
 }
 
+impl fmt::Display for EnactChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.pad("auto"),
+            Self::Only(kind) => kind.fmt(f),
+        }
+    }
+}
+
 /// No enactor has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown enactor '{0}'; there are auto, nudge, pin and ext")]

@@ -19,7 +19,21 @@ pub struct GroupName(String);
 )]
 pub struct NameError(String);
 
+/// The group that a daemon leads; no user can name it.
+const DAEMON: &str = "_daemon";
+
 impl GroupName {
+    /// The group that a daemon leads.
+    #[must_use]
+    pub fn of_daemon() -> Self {
+        Self(DAEMON.to_owned())
+    }
+
+    /// Whether it is the group that a daemon leads; nobody else leads it.
+    pub fn is_of_daemon(&self) -> bool {
+        self.0 == DAEMON
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

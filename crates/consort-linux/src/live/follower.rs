@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Between two attempts to find, or to become, the next leader.
 const SEEK_EVERY: Duration = Duration::from_millis(10);
+/// Between two looks whether there is a daemon again.
+const SEEK_DAEMON_EVERY: Duration = Duration::from_secs(1);
 
 /// A command that another run manages.
 pub struct Follower {
@@ -152,6 +154,9 @@ impl Follower {
             _ => None,
         };
         let time = match self.standing {
+            Standing::Seeks if self.group.name.is_of_daemon() => {
+                Some(TimeSpec::from_duration(SEEK_DAEMON_EVERY))
+            }
             Standing::Seeks | Standing::Elected(..) => Some(TimeSpec::from_duration(SEEK_EVERY)),
             Standing::Follows(_) | Standing::Alone => None,
         };

@@ -1,10 +1,10 @@
 //! A run that leads a group: the programs of its members come and go.
 
 use super::Live;
-use crate::enact::Wanted;
 use crate::group::{Answer, Attended, Joining};
 use crate::proc::read_stat;
-use consort_core::{Sample, ThreadId};
+use consort_core::ThreadId;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 impl Live {
@@ -73,21 +73,14 @@ impl Live {
     }
 
     /// Puts a program back and lets it alone: its command has ended, or its Consort was killed.
-    fn part_with_program(&mut self, root: u32) {
+    pub(super) fn part_with_program(&mut self, root: u32) {
         self.trees.let_go(root);
         self.discovery.unwatch(root);
-        let is_its = |id: &ThreadId| self.trees.root_of(id.pid) == Some(root);
-        let its: Vec<ThreadId> = self.threads.keys().copied().filter(is_its).collect();
-        let managed = its.iter().filter(|id| self.threads[*id].managed);
-        let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
-        let report = self.enactor.apply(&free);
-        for (id, refusal) in &report.refused {
-            self.warnings
-                .insert(format!("thread {id} was not put back: {refusal}"));
-        }
-        for id in its {
-            self.part_with(id, Sample::default());
-        }
+        let ids = self.threads.keys().copied();
+        let its: BTreeSet<ThreadId> = ids
+            .filter(|id| self.trees.root_of(id.pid) == Some(root))
+            .collect();
+        self.free(|id| its.contains(id));
         self.forget_ended();
     }
 }

@@ -8,6 +8,7 @@ use super::observe::own_cpu_ns;
 use super::pace::Pace;
 use super::pausing::Pausing;
 use super::recorded::Recorded;
+use super::resident::Residence;
 use super::sampled::{SamplingWish, accept};
 use super::trees::Trees;
 use super::urgency::Urgency;
@@ -109,7 +110,7 @@ pub(super) struct Settings {
 
 /// A command that was started, and all that is needed to manage it.
 pub(super) struct Running {
-    pub(super) child: Launched,
+    pub(super) child: Option<Launched>,
     pub(super) name: String,
     pub(super) signals: Signals,
     pub(super) enactor: Enactor,
@@ -162,7 +163,7 @@ impl Live {
         };
         let sampling = accept(sampler, &host.root, wish.cost_ns, &mut warnings);
         let running = Running {
-            child,
+            child: Some(child),
             name,
             signals,
             enactor,
@@ -173,7 +174,7 @@ impl Live {
         Self::assemble(host, settings, running, sampling)
     }
 
-    /// Manages a command that runs already, with whatever it has started.
+    /// Manages a command that runs already, with whatever it has started, or no command yet.
     pub(super) fn take_over(
         host: Host,
         settings: &Settings,
@@ -181,7 +182,10 @@ impl Live {
     ) -> Result<Self, LiveError> {
         let wish = SamplingWish::of(&host);
         let pus = host.discovery.machine.pus();
-        let attach = || Sampler::attach_tree(&host.root, running.child.pid(), pus, wish.config);
+        let attach = || match &running.child {
+            Some(child) => Sampler::attach_tree(&host.root, child.pid(), pus, wish.config),
+            None => Sampler::idle(pus, wish.config),
+        };
         let sampler = wish.wanted.then(attach);
         let sampling = accept(sampler, &host.root, wish.cost_ns, &mut running.warnings);
         Self::assemble(host, settings, running, sampling)
@@ -213,11 +217,13 @@ impl Live {
         };
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         let now = Instant::now();
+        let root = running.child.as_ref().map(Launched::pid);
+        let roots: Vec<u32> = root.into_iter().collect();
         let mut live = Self {
             counting: Counting::new(&host, descriptors.counting),
             energy: Energy::open(&host.root),
             sampling,
-            discovery: Discovery::new(&host.root, &[running.child.pid()])?,
+            discovery: Discovery::new(&host.root, &roots)?,
             reader: ProcReader::new(&host.root, descriptors.proc),
             watch: Watch::new(&host.root),
             offers,
@@ -241,8 +247,9 @@ impl Live {
             enforcement: Enforcement::new(enactors),
             urgency: Urgency::take(),
             in_kernel,
-            trees: Trees::new(running.child.pid(), running.name),
+            trees: root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name)),
             child: running.child,
+            residence: Residence::default(),
             signals: running.signals,
             group: running.group,
             recorded: settings.recorded.clone(),
@@ -270,7 +277,7 @@ pub fn program_name(command: &Command) -> String {
 }
 
 /// Puts right what an earlier run could not, because its guardian was killed as well.
-fn recovered(config: &EnactConfig) -> Warnings {
+pub(super) fn recovered(config: &EnactConfig) -> Warnings {
     let report = recover_stale(&config.runtime_dirs);
     let mut warnings = Warnings::default();
     let masks: usize = report.restored.iter().map(|(_, r)| r.restored).sum();

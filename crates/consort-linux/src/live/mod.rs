@@ -4,11 +4,13 @@
 //! under management; the control loop then observes and enacts; and
 //! [`Live::finish`] puts every mask back and tells how the run ended. [`Live::join`] starts a
 //! command in a group, whose programs one of its runs manages for all ([`crate::group`]).
+//! [`Live::reside`] starts nothing: it manages processes and control groups that it is told of.
 //!
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
 
 mod carry_out;
+mod cgroups;
 mod counting;
 mod descriptors;
 mod energy;
@@ -27,6 +29,7 @@ mod place;
 mod programs;
 mod recorded;
 mod relay;
+mod resident;
 mod sampled;
 mod settle;
 mod succession;
@@ -40,6 +43,7 @@ pub use host::{Host, HostError};
 pub use join::{Begun, GroupSpec, GroupSummary};
 pub use launch::{LaunchSpec, LiveError, program_name};
 pub use recorded::{Recorded, RecordedError};
+pub use resident::{AttachError, Order, ResideSpec, Until};
 pub use settle::Settled;
 
 use crate::discovery::{Discovery, ProcReader};
@@ -56,6 +60,7 @@ use in_kernel::InKernel;
 use pace::Pace;
 use pausing::Pausing;
 use relay::Ending;
+use resident::Residence;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use threads::{Parted, Threads};
@@ -63,7 +68,7 @@ use trees::Trees;
 use urgency::Urgency;
 use warnings::Warnings;
 
-/// A command and everything that it starts, on this host.
+/// A command and everything that it starts, or what was attached, on this host.
 pub struct Live {
     root: PathBuf,
     topology: Topology,
@@ -87,7 +92,10 @@ pub struct Live {
     urgency: Urgency,
     in_kernel: InKernel,
     pausing: Pausing,
-    child: Launched,
+    /// The command; none where nothing was started.
+    child: Option<Launched>,
+    /// What a run without a command is asked to do.
+    residence: Residence,
     signals: Signals,
     /// The group that this run leads, if any.
     group: Option<Leader>,

@@ -69,7 +69,10 @@ impl Live {
 
     /// What each thread did since the last observation.
     pub(super) fn observation(&mut self) -> Observation {
+        self.follow_groups();
         self.scan_if_due();
+        self.end_if_empty();
+        self.leave_ended();
         let now = Instant::now();
         let interval = now - self.clock.quantum;
         // A quantum that the policy chose, or that the end of the command cut, was not asked for.
@@ -98,6 +101,7 @@ impl Live {
             exited,
             programs,
             self_placed: self.self_placed(),
+            assigned: self.assigned(),
             ..Observation::default()
         };
         self.add_energy(&mut seen);

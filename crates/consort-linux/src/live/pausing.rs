@@ -176,7 +176,13 @@ impl Live {
     /// Lets everything go on before a signal, or for one that it has already; whether the command
     /// was paused by a stop signal, which makes the kernel drop what the terminal sent to stop it.
     pub(super) fn wake_for(&mut self, event: SignalEvent) -> bool {
-        let command = self.program_of(self.child.pid());
+        let Some(command) = self
+            .child
+            .as_ref()
+            .map(|child| self.program_of(child.pid()))
+        else {
+            return false;
+        };
         let was = self.pausing.paused();
         let kind = (self.pausing.pauser.as_ref()).and_then(|pauser| pauser.kind_of(command));
         self.wake_all();

@@ -106,11 +106,14 @@ impl Live {
 
     /// Whether a thread belongs to a program that is managed; notes which one.
     fn belongs(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
+        if self.is_own(id.pid) {
+            return false;
+        }
         let by_tid = |tid: u32| self.threads.keys().find(|t| t.tid == tid);
         let told = parent.and_then(by_tid).map(|thread| thread.pid);
         let above = ancestors_of(&self.root, id.pid);
         let root = self.trees.place(id.pid, told.into_iter().chain(above));
-        self.trees.is_managed(root)
+        root.is_some_and(|root| self.trees.is_managed(root))
     }
 
     /// The managed thread that started this one; if that has exited, any of its process or of the

@@ -3,7 +3,8 @@
 use super::observe::own_cpu_ns;
 use super::urgency::Urgency;
 use super::{Live, LiveError};
-use crate::enact::{ChildEvent, Relay, exit_code, relay};
+use crate::control::Desk;
+use crate::enact::{ChildEvent, Launched, Relay, exit_code, relay};
 use crate::group::Leader;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -38,7 +39,9 @@ impl Live {
             self.take_signals()?;
             self.take_records();
             self.attend_group();
-            if self.ending.is_some() || self.proposal().is_some() || Instant::now() >= end {
+            self.attend_desk();
+            let cut = self.ending.is_some() || self.proposal().is_some() || self.has_orders();
+            if cut || Instant::now() >= end {
                 return Ok(());
             }
             self.beat();
@@ -57,7 +60,9 @@ impl Live {
 
     fn wait(&self, time: Duration) -> Result<(), LiveError> {
         let of_group = self.group.iter().flat_map(Leader::fds);
-        let fds = std::iter::once(self.signals.as_fd()).chain(of_group);
+        let of_desk = self.residence.desk.iter().flat_map(Desk::fds);
+        let fds = std::iter::once(self.signals.as_fd());
+        let fds = fds.chain(of_group).chain(of_desk);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
@@ -68,7 +73,11 @@ impl Live {
 
     fn take_signals(&mut self) -> Result<(), LiveError> {
         while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
-            match relay(event, self.child.pid()) {
+            let Some(command) = self.child.as_ref().map(Launched::pid) else {
+                self.heed(event.signal);
+                continue;
+            };
+            match relay(event, command) {
                 Relay::Forward(signal) => {
                     self.wake_for(event);
                     self.forward(signal);
@@ -86,7 +95,8 @@ impl Live {
     }
 
     fn forward(&mut self, signal: Signal) {
-        if let Err(errno) = self.child.signal(signal) {
+        let sent = self.child.as_ref().map(|child| child.signal(signal));
+        if let Some(Err(errno)) = sent {
             let text = format!("{signal} could not be passed on to the command: {errno}");
             self.warnings.insert(text);
         }
@@ -108,7 +118,7 @@ impl Live {
     }
 
     fn read_child_events(&mut self) -> Result<(), LiveError> {
-        while let Some(event) = self.child.next_event(false).map_err(LiveError::Wait)? {
+        while let Some(event) = self.child_event()? {
             if let Some(exit_code) = exit_code(event) {
                 self.ending = Some(Ending { exit_code });
                 return Ok(());
@@ -118,6 +128,13 @@ impl Live {
             }
         }
         Ok(())
+    }
+
+    fn child_event(&self) -> Result<Option<ChildEvent>, LiveError> {
+        let Some(child) = &self.child else {
+            return Ok(None);
+        };
+        child.next_event(false).map_err(LiveError::Wait)
     }
 
     /// The command was stopped from the terminal: the shell must see Consort stopped too. When it

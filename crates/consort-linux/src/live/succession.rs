@@ -33,6 +33,8 @@ impl Follower {
                     Standing::Seeks
                 })
             }
+            // A daemon is started by whoever wants one; until then the command runs as it is.
+            Some(Place::Leads(_)) if self.group.name.is_of_daemon() => Ok(Standing::Seeks),
             Some(Place::Leads(candidate)) => {
                 Ok(Standing::Elected(candidate, Instant::now() + RESTORE_LIMIT))
             }
@@ -75,7 +77,7 @@ impl Follower {
             }
         };
         let running = Running {
-            child: self.child,
+            child: Some(self.child),
             name: self.command,
             signals: self.signals,
             enactor,

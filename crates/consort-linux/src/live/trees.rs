@@ -2,24 +2,27 @@
 //!
 //! A program goes by the pid of the process at the root of its tree. A process belongs where its
 //! parent belongs; one whose parent is not known any more belongs to the program of this run's own
-//! command.
+//! command, if it has one. Processes of one control group may be one program whoever started them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tree {
     /// What to call it.
     pub(super) name: String,
     /// Whether it is managed; one that was let go is only kept apart from the others.
     pub(super) managed: bool,
+    /// The policy that it was given, where that is not the usual one.
+    pub(super) policy: Option<Arc<str>>,
 }
 
 /// All programs of a run, and their processes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Trees {
-    /// The root of the run's own command.
-    own: u32,
+    /// The root of the run's own command; none where it runs no command.
+    own: Option<u32>,
     roots: BTreeMap<u32, Tree>,
     /// Processes that are not roots, with their root.
     within: BTreeMap<u32, u32>,
@@ -29,9 +32,8 @@ impl Trees {
     /// The tree of the run's own command.
     pub(super) fn new(own: u32, name: String) -> Self {
         let mut trees = Self {
-            own,
-            roots: BTreeMap::new(),
-            within: BTreeMap::new(),
+            own: Some(own),
+            ..Self::default()
         };
         trees.plant(own, name);
         trees
@@ -39,9 +41,33 @@ impl Trees {
 
     /// Begins a tree; whatever was known of a process with that pid is forgotten.
     pub(super) fn plant(&mut self, root: u32, name: String) {
+        self.plant_with(root, name, None);
+    }
+
+    /// The same with a policy of its own.
+    pub(super) fn plant_with(&mut self, root: u32, name: String, policy: Option<Arc<str>>) {
         self.within.remove(&root);
         let managed = true;
-        self.roots.insert(root, Tree { name, managed });
+        let tree = Tree {
+            name,
+            managed,
+            policy,
+        };
+        self.roots.insert(root, tree);
+    }
+
+    /// Notes that a process belongs to a tree, wherever it came from.
+    pub(super) fn graft(&mut self, pid: u32, root: u32) {
+        if pid != root {
+            self.roots.remove(&pid);
+            self.within.insert(pid, root);
+        }
+    }
+
+    /// Policies of the programs that were given one.
+    pub(super) fn policies(&self) -> impl Iterator<Item = (u32, Arc<str>)> {
+        let managed = self.roots.iter().filter(|(_, tree)| tree.managed);
+        managed.filter_map(|(&root, tree)| Some((root, tree.policy.clone()?)))
     }
 
     /// From now on this program is let alone.
@@ -53,14 +79,18 @@ impl Trees {
 
     /// Notes where a process belongs, and says so. `parents` are the processes above it as far as
     /// they are known, the nearest first.
-    pub(super) fn place(&mut self, pid: u32, parents: impl IntoIterator<Item = u32>) -> u32 {
+    pub(super) fn place(
+        &mut self,
+        pid: u32,
+        parents: impl IntoIterator<Item = u32>,
+    ) -> Option<u32> {
         if let Some(root) = self.root_of(pid) {
-            return root;
+            return Some(root);
         }
         let known = parents.into_iter().find_map(|parent| self.root_of(parent));
-        let root = known.unwrap_or(self.own);
+        let root = known.or(self.own)?;
         self.within.insert(pid, root);
-        root
+        Some(root)
     }
 
     /// The root of the tree that a process belongs to.
@@ -72,6 +102,12 @@ impl Trees {
     /// Forgets a process that has ended. Roots stay: what they started may go on.
     pub(super) fn forget(&mut self, pid: u32) {
         self.within.remove(&pid);
+    }
+
+    /// Forgets a program of which nothing is left.
+    pub(super) fn uproot(&mut self, root: u32) {
+        self.roots.remove(&root);
+        self.within.retain(|_, of| *of != root);
     }
 
     /// Whether the program of this root is managed.
@@ -107,15 +143,25 @@ mod tests {
     #[test]
     fn processes_belong_where_their_parents_do() {
         let mut trees = trees();
-        assert_eq!(trees.place(21, [20]), 20);
-        assert_eq!(trees.place(22, [99, 21]), 20);
-        assert_eq!(trees.place(11, [10]), 10);
+        assert_eq!(trees.place(21, [20]), Some(20));
+        assert_eq!(trees.place(22, [99, 21]), Some(20));
+        assert_eq!(trees.place(11, [10]), Some(10));
         assert_eq!(trees.root_of(22), Some(20));
     }
 
     #[test]
     fn orphans_belong_to_the_own_command() {
-        assert_eq!(trees().place(30, [1]), 10);
+        assert_eq!(trees().place(30, [1]), Some(10));
+        assert_eq!(Trees::default().place(30, [1]), None);
+    }
+
+    #[test]
+    fn a_grafted_process_belongs_where_it_was_put_and_takes_its_children_along() {
+        let mut trees = trees();
+        trees.plant_with(30, "c".to_owned(), Some("gang".into()));
+        trees.graft(20, 30);
+        assert_eq!(trees.place(23, [20]), Some(30));
+        assert_eq!(trees.policies().collect::<Vec<_>>(), [(30, "gang".into())]);
     }
 
     #[test]
@@ -123,7 +169,7 @@ mod tests {
         let mut trees = trees();
         trees.place(21, [20]);
         trees.forget(21);
-        assert_eq!(trees.place(21, [10]), 10);
+        assert_eq!(trees.place(21, [10]), Some(10));
         trees.plant(21, "c".to_owned());
         assert_eq!(trees.root_of(21), Some(21));
     }
@@ -132,7 +178,8 @@ mod tests {
     fn a_program_that_was_let_go_keeps_its_processes() {
         let mut trees = trees();
         trees.let_go(20);
-        assert!(!trees.is_managed(trees.clone().place(23, [20])));
+        assert_eq!(trees.place(23, [20]), Some(20));
+        assert!(!trees.is_managed(20));
         assert!(trees.is_managed(10));
     }
 
@@ -144,8 +191,8 @@ mod tests {
             let mut trees = trees();
             for (pid, parent) in births {
                 let root = trees.place(pid, [parent]);
-                prop_assert_eq!(trees.root_of(pid), Some(root));
-                prop_assert!(trees.names().iter().any(|(pid, _)| *pid == root));
+                prop_assert_eq!(trees.root_of(pid), root);
+                prop_assert!(trees.names().iter().any(|(pid, _)| Some(*pid) == root));
             }
         }
     }

@@ -8,6 +8,7 @@
 
 mod error;
 mod handle;
+mod identity;
 mod list;
 mod stat;
 mod status;
@@ -20,6 +21,7 @@ pub(crate) use stat::tests::line_of;
 
 pub use error::ProcError;
 pub(crate) use handle::ProcessHandle;
+pub(crate) use identity::{name_of, numbers_in_file, uid_of};
 pub use list::{children_of, threads_of};
 pub(crate) use list::{numbers_in, parent_of, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};

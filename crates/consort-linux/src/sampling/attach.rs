@@ -93,12 +93,24 @@ impl Sampler {
         Ok(sampler)
     }
 
+    /// A sampler that samples nothing until a tree [joins](Sampler::join_tree).
+    ///
+    /// # Errors
+    /// [`SamplerError::NoPus`].
+    pub fn idle(pus: &PuSet, config: SamplerConfig) -> Result<Self, SamplerError> {
+        match pus.is_empty() {
+            true => Err(SamplerError::NoPus),
+            false => Ok(Self::empty(config, pus)),
+        }
+    }
+
     /// Samples one more tree of processes. Of what starts between the look at `/proc` and the
     /// opening of events, processes may be missed; they are found by scans, and not sampled.
     ///
     /// # Errors
     /// When the process is gone, perf refuses, or descriptors run out.
     pub fn join_tree(&mut self, root: &Path, pid: u32, pus: &PuSet) -> Result<(), SamplerError> {
+        self.tree = pid;
         let error = |error| SamplerError::Proc { pid, error };
         let tree = children_of(root, &BTreeSet::from([pid])).map_err(error)?;
         let lists = tree.iter().filter_map(|&pid| list(root, pid).ok());
@@ -118,6 +130,11 @@ impl Sampler {
         Ok(())
     }
 
+    /// Samples a tree that has [joined](Sampler::join_tree) no longer.
+    pub fn leave_tree(&mut self, pid: u32) {
+        self.feeds.iter_mut().for_each(|feed| feed.leave(pid));
+    }
+
     /// A sampler without events, of the kind that suits so many PUs.
     fn empty(config: SamplerConfig, pus: &PuSet) -> Self {
         let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
@@ -132,21 +149,24 @@ impl Sampler {
             upkeep: Upkeep::default(),
             settled_ns: 0,
             held: Batch::default(),
+            tree: 0,
         }
     }
 
     /// Opens the thread's events on every PU, each into that PU's ring.
     fn inherit(&mut self, tid: u32, pus: &PuSet, follow: Follow) -> Result<(), SamplerError> {
         let bytes = self.config.ring_bytes_per_pu(pus.len());
-        let rate_hz = self.config.rate_hz;
+        let (rate_hz, tree) = (self.config.rate_hz, self.tree);
         let Feeds::Inherited(feeds) = &mut self.feeds else {
             return Ok(());
         };
         for (index, pu) in pus.iter().enumerate() {
             let target = Target::ThreadOnPu { tid, pu: pu.0 };
             let opened = match feeds.get_mut(index) {
-                Some((_, feed)) => feed.join(target, follow),
-                None => Feed::open(target, follow, rate_hz, bytes).map(|f| feeds.push((pu, f))),
+                Some((_, feed)) => feed.join(target, follow, tree),
+                None => {
+                    Feed::open(target, follow, rate_hz, bytes, tree).map(|f| feeds.push((pu, f)))
+                }
             };
             opened.map_err(|error| SamplerError::Perf { tid, error })?;
         }
@@ -164,7 +184,13 @@ impl Sampler {
         }
         let bytes = 4 * page_bytes();
         let target = Target::Thread { tid };
-        let feed = Feed::open(target, Follow::Thread, self.config.rate_hz, bytes);
+        let feed = Feed::open(
+            target,
+            Follow::Thread,
+            self.config.rate_hz,
+            bytes,
+            self.tree,
+        );
         feeds.insert(tid, feed.map_err(error)?);
         Ok(())
     }

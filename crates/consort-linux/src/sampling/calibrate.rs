@@ -83,7 +83,7 @@ fn steps() -> u64 {
 
 fn sampled_slice(steps: u64, rate_hz: u64) -> Result<Duration, PerfError> {
     let own = Target::Thread { tid: 0 };
-    let mut feed = Feed::open(own, Follow::Thread, rate_hz, RING_BYTES)?;
+    let mut feed = Feed::open(own, Follow::Thread, rate_hz, RING_BYTES, 0)?;
     let time = slice(steps);
     feed.drain(&mut Batch::default(), &mut Thinning::new(u64::MAX));
     Ok(time)

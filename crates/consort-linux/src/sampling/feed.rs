@@ -16,8 +16,17 @@ const WAKE_AT_ONE_IN: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Feed {
     ring: Ring,
-    events: Vec<OwnedFd>,
+    events: Vec<Event>,
     rate_hz: u64,
+    /// CPU time of what events followed that were closed, ns.
+    closed_ns: u64,
+}
+
+/// One event, and the tree of processes that it was opened for.
+#[derive(Debug)]
+struct Event {
+    fd: OwnedFd,
+    tree: u32,
 }
 
 impl Feed {
@@ -27,6 +36,7 @@ impl Feed {
         follow: Follow,
         rate_hz: u64,
         ring_bytes: usize,
+        tree: u32,
     ) -> Result<Self, PerfError> {
         let wakeup_bytes = u32::try_from(ring_bytes / WAKE_AT_ONE_IN).unwrap_or(u32::MAX);
         let mut attr = cpu_clock(rate_hz, follow, Sideband::Tasks, wakeup_bytes);
@@ -34,17 +44,45 @@ impl Feed {
         let ring = Ring::map_up_to(&event, ring_bytes)?;
         Ok(Self {
             ring,
-            events: vec![event],
+            events: vec![Event { fd: event, tree }],
             rate_hz,
+            closed_ns: 0,
         })
     }
 
-    /// Opens a further event of the same PU that writes into this ring and
-    /// stays as long as the ring.
-    pub(crate) fn join(&mut self, target: Target, follow: Follow) -> Result<(), PerfError> {
-        let event = self.open_joined(target, follow, self.rate_hz, Sideband::Tasks)?;
-        self.events.push(event);
+    /// Opens a further event of the same PU that writes into this ring, for a tree of processes.
+    pub(crate) fn join(
+        &mut self,
+        target: Target,
+        follow: Follow,
+        tree: u32,
+    ) -> Result<(), PerfError> {
+        let fd = self.open_joined(target, follow, self.rate_hz, Sideband::Tasks)?;
+        self.events.push(Event { fd, tree });
         Ok(())
+    }
+
+    /// Closes the events of a tree, and with them those that its threads have inherited. The event
+    /// that owns the ring stays, stopped.
+    pub(crate) fn leave(&mut self, tree: u32) {
+        let closed = self
+            .events
+            .iter()
+            .skip(1)
+            .filter(|event| event.tree == tree);
+        self.closed_ns += closed
+            .filter_map(|event| read_count(&event.fd))
+            .sum::<u64>();
+        let mut first = true;
+        self.events
+            .retain(|event| std::mem::replace(&mut first, false) || event.tree != tree);
+        if self.events[0].tree == tree {
+            // SAFETY: the descriptor is an open perf event, owned here; the request takes no
+            // pointer.
+            let stopped = unsafe { ioctls::DISABLE(self.events[0].fd.as_raw_fd(), 0) };
+            // It fails for no reason that matters: nothing of the tree is looked at any more.
+            let _ = Errno::result(stopped);
+        }
     }
 
     /// Opens a further sampler of the same PU that writes into this ring until
@@ -93,12 +131,14 @@ impl Feed {
 
     /// CPU time of everything that the events followed, ns.
     pub(crate) fn cpu_time_ns(&self) -> u64 {
-        self.events.iter().filter_map(read_count).sum()
+        let open = self.events.iter();
+        let open_ns: u64 = open.filter_map(|event| read_count(&event.fd)).sum();
+        open_ns + self.closed_ns
     }
 
     /// The descriptor that becomes readable when the ring fills up.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.events[0].as_fd()
+        self.events[0].fd.as_fd()
     }
 
     pub(crate) fn ring_bytes(&self) -> usize {

@@ -44,6 +44,8 @@ pub struct Sampler {
     pub(super) settled_ns: u64,
     /// Records read while attaching, handed out by the next round.
     pub(super) held: Batch,
+    /// The tree of processes for which events are opened now.
+    pub(super) tree: u32,
 }
 
 impl Sampler {

@@ -1,4 +1,4 @@
-//! Arguments of `run`: what places the threads of a command.
+//! Arguments of `run`, and those that other verbs which manage threads share with it.
 
 use super::values;
 use super::{Format, parse_interval};
@@ -15,9 +15,9 @@ fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
     PossibleValuesParser::new(EnactChoice::NAMES).try_map(|name| name.parse::<EnactChoice>())
 }
 
-/// Arguments of `run`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct RunArgs {
+/// How to manage threads, whatever they belong to.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ManageArgs {
     /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
     #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
     pub(crate) policy: Option<String>,
@@ -28,10 +28,6 @@ pub(crate) struct RunArgs {
     /// types that were found
     #[arg(long, value_name = "PUS")]
     pub(crate) emulate_asymmetry: Option<PuSet>,
-    /// Join the group NAME: the programs of all runs that name it share the machine under one
-    /// policy, which pauses them in turn and gives them sets of cores
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) group: Option<GroupName>,
     /// What keeps threads in their places: nudge, whose masks no program sees; pin, lasting masks;
     /// ext, a scheduler in the kernel; auto nudges, and pins workers that nudges do not keep
     #[arg(long, value_name = "HOW", value_parser = enact_choices())]
@@ -39,13 +35,6 @@ pub(crate) struct RunArgs {
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Write the report as JSON to FILE as well
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// How to print the report; json and csv take stdout for themselves and send the command's
-    /// output to stderr
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
     /// Seed of all randomness in the policy
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -62,19 +51,43 @@ pub(crate) struct RunArgs {
     /// that policy
     #[arg(long, value_name = "FILE")]
     pub(crate) model: Option<PathBuf>,
+    /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Arguments of `run`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) manage: ManageArgs,
+    /// Join the group NAME: the programs of all runs that name it share the machine under one
+    /// policy, which pauses them in turn and gives them sets of cores
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) group: Option<GroupName>,
+    /// Write the report as JSON to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// How to print the report; json and csv take stdout for themselves and send the command's
+    /// output to stderr
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
     /// Measures of programs that this machine cannot count, from FILE: a report of a run on one that
     /// can, or written by hand (docs/groups.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Configuration file instead of ~/.config/consort/config.toml or /etc/consort/config.toml
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     /// Show the line of progress even where the command reads or writes the terminal itself
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) progress: bool,
     /// No progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Record what is seen, planned and done to FILE, as Parquet (docs/recording.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Manage the command here, even where a daemon of this user runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
     /// The command and its arguments
     #[arg(
         required = true,

@@ -30,7 +30,7 @@ pub(crate) enum SweepTask {
     Submit(SubmitArgs),
     /// Tell which shards have a result
     #[command(after_help = "Example: consort sweep status --dir caches")]
-    Status(StatusArgs),
+    Status(SweepStatusArgs),
     /// Join all results into one table
     #[command(after_help = "Example: consort sweep merge --dir caches --out caches.csv")]
     Merge(MergeArgs),
@@ -102,7 +102,7 @@ pub(crate) struct SubmitArgs {
 
 /// Arguments of `sweep status`.
 #[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
+pub(crate) struct SweepStatusArgs {
     /// Where.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,

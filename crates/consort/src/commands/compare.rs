@@ -13,7 +13,7 @@ use consort_lab::experiment::{
 use consort_lab::{Context, Progress, Scale};
 use std::process::ExitCode;
 
-const COLUMNS: &[Column<Row>] = &[
+pub(super) const COLUMNS: &[Column<Row>] = &[
     text("policy", |r| r.policy.clone()),
     number("STP", |r| show(r.stp, 3)),
     number("speedup", |r| show(r.speedup, 3)),
@@ -27,7 +27,7 @@ const COLUMNS: &[Column<Row>] = &[
 
 pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let experiment = experiment(&args.setup)?;
-    let contenders = contenders(args)?;
+    let contenders = contenders(&args.policies, &args.setup.os)?;
     let baseline = baseline(&contenders, args.baseline.as_deref()).map_err(bad_input)?;
     let file = LongFile::begin(&args.setup, &experiment.workload.text)?;
     let progress = progress::counted("runs");
@@ -94,9 +94,10 @@ fn split(text: &str) -> Vec<String> {
     all
 }
 
-fn contenders(args: &CompareArgs) -> Result<Vec<Contender>> {
-    let names = args.policies.iter().flat_map(|text| split(text));
-    let contenders = names.map(|name| Contender::new(&name, &args.setup.os));
+/// The policies that take part, above this model of an operating system.
+pub(super) fn contenders(policies: &[String], os: &str) -> Result<Vec<Contender>> {
+    let names = policies.iter().flat_map(|text| split(text));
+    let contenders = names.map(|name| Contender::new(&name, os));
     contenders.collect::<Result<_, _>>().map_err(refusal)
 }
 

@@ -1,5 +1,6 @@
 //! What a report says of the group that a run was in.
 
+use consort_linux::group::GroupName;
 use consort_linux::live::GroupSummary;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ pub(crate) struct Group {
 impl Group {
     /// A group that was none in the end.
     pub(crate) fn warning(&self) -> Option<String> {
-        (self.most_programs < 2).then(|| {
+        (self.most_programs < 2 && !self.is_of_daemon()).then(|| {
             format!(
                 "nobody shared group {0}: the command had the machine to itself; start others \
                  with --group {0} meanwhile",
@@ -27,9 +28,19 @@ impl Group {
         })
     }
 
+    fn is_of_daemon(&self) -> bool {
+        self.name == GroupName::of_daemon().as_str()
+    }
+
     /// One sentence for people.
     pub(super) fn sentence(&self) -> String {
         let (name, most) = (&self.name, self.most_programs);
+        if self.is_of_daemon() {
+            return format!(
+                "managed by the daemon, process {}; `consort status` tells what it sees",
+                self.leader
+            );
+        }
         match self.role {
             "leader" => format!("group {name}: led by this run, up to {most} programs at a time"),
             _ => format!(

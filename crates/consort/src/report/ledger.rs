@@ -143,7 +143,7 @@ impl Ledger {
     }
 
     /// The same warning is kept once.
-    fn warn(&mut self, warning: String) {
+    pub(crate) fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) && self.warnings.len() < 100 {
             self.warnings.push(warning);
         }

@@ -88,7 +88,8 @@ fn machines_that_teach_nothing_are_refused() {
 
 #[test]
 fn waiting_for_co_runners_gets_alpha_alone_and_is_0_alone() {
-    let collected = collected(&training("power8", &FOUR, &[2]), 2).unwrap();
+    // Two threads have a group of slots each, so that none waits for the other; four share them.
+    let collected = collected(&training("power8", &FOUR, &[4]), 2).unwrap();
     let set = &collected.sets[0];
     let waiting = set
         .components
@@ -100,11 +101,11 @@ fn waiting_for_co_runners_gets_alpha_alone_and_is_0_alone() {
     let parameters = level.parameters()[waiting];
     assert!(parameters.alpha > 0.0);
     assert!(parameters.is_never_alone() && !parameters.is_absent());
-    let core: Vec<&[f64]> = set.rows[..2]
+    let core: Vec<&[f64]> = set.rows[..4]
         .iter()
         .map(|row| row.measured.as_slice())
         .collect();
     let alone = level.invert(&core).unwrap();
-    assert!((0..2).all(|thread| alone.own(thread)[waiting] == 0.0));
+    assert!((0..4).all(|thread| alone.own(thread)[waiting] == 0.0));
     assert!(!alone.guesses_kept().contains(&waiting));
 }

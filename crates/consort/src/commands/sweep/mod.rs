@@ -4,7 +4,7 @@ mod numbers;
 mod slurm;
 
 use crate::cli::{
-    Format, MergeArgs, PlanArgs, ShardArgs, StatusArgs, SweepArgs, SweepFolder, SweepTask,
+    Format, MergeArgs, PlanArgs, ShardArgs, SweepArgs, SweepFolder, SweepStatusArgs, SweepTask,
 };
 use crate::failure::{bad_input, say};
 use crate::output;
@@ -99,7 +99,7 @@ impl From<Status> for Document {
     }
 }
 
-fn status(args: &StatusArgs) -> Result<()> {
+fn status(args: &SweepStatusArgs) -> Result<()> {
     let folder = open(&args.folder)?;
     let status = Document::from(folder.status().map_err(refusal)?);
     let mut out = output::stdout();

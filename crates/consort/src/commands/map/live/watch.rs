@@ -2,8 +2,8 @@
 
 use super::crew::CREW;
 use super::plan::{Deed, Plan};
+use crate::commands::manage::GUARDIAN;
 use crate::commands::map::mappings::Asked;
-use crate::commands::run::GUARDIAN;
 use anyhow::{Context, Result, bail};
 use consort_core::policy::PolicySpec;
 use consort_core::{Backoff, ControlLoop, Observation, Signal, Tier, policies};

@@ -69,7 +69,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         pausing: Vec::new(),
         recorded: None,
         enact: EnactConfig {
-            guardian_args: vec![crate::commands::run::GUARDIAN.into()],
+            guardian_args: vec![crate::commands::manage::GUARDIAN.into()],
             runtime_dirs: runtime_dirs(),
             changes_nothing: false,
         },

@@ -10,22 +10,22 @@ use consort_core::policy::PolicySpec;
 use std::path::{Path, PathBuf};
 
 /// The policy that uses models.
-pub(super) const SYMBIOTIC: &str = "symbiotic";
+pub(crate) const SYMBIOTIC: &str = "symbiotic";
 /// Its option for the model.
 const OPTION: &str = "model";
 
 /// Models that were looked at.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The first that fits.
-    pub(super) fitting: Option<PathBuf>,
+    pub(crate) fitting: Option<PathBuf>,
     /// Why those before it do not, one sentence each.
-    pub(super) refused: Vec<String>,
+    pub(crate) refused: Vec<String>,
 }
 
 /// Looks for a model that fits: the named one, or else `*.toml` in `models` of the folders of
 /// configuration, by name. A named one that is no model is an error; one that does not fit is not.
-pub(super) fn find(named: Option<&Path>, offers: &Offers) -> Result<Found> {
+pub(crate) fn find(named: Option<&Path>, offers: &Offers) -> Result<Found> {
     if let Some(path) = named {
         return of_named(path, offers);
     }
@@ -55,7 +55,7 @@ fn of_named(path: &Path, offers: &Offers) -> Result<Found> {
 }
 
 /// Gives the policy a model; only one policy takes one, and only once.
-pub(super) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
+pub(crate) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
     if spec.name != SYMBIOTIC {
         let name = &spec.name;
         return Err(bad_input(format!(
@@ -78,7 +78,7 @@ pub(super) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
 }
 
 /// The reason for a choice without a model, with what was wrong with those that were found.
-pub(super) fn with_refusals(why: String, refused: &[String]) -> String {
+pub(crate) fn with_refusals(why: String, refused: &[String]) -> String {
     refused
         .iter()
         .fold(why, |why, refused| format!("{why}; {refused}"))

@@ -1,73 +1,36 @@
-//! A run from its start to its report: alone, leading a group, or following the leader of one.
+//! Managing threads until nothing is left of them, and the report of it.
 
-use super::setup::{AUTO, Setup};
-use super::{launch_spec, refused};
-use crate::cli::{Format, RunArgs};
+use super::setup::Setup;
+use crate::cli::ManageArgs;
 use crate::config::RunConfig;
 use crate::own_cost::Cost;
 use crate::progress::{Line, Progress};
 use crate::report::{Asymmetry, Ending, Group, Ledger, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
-use consort_core::{ControlLoop, Machine};
-use consort_linux::enforce::EnactChoice;
-use consort_linux::group::{Demands, GroupName, Terms};
-use consort_linux::live::{Begun, Finished, Followed, Follower, GroupSpec, Host, Live, Recorded};
+use consort_core::{ControlLoop, Machine, Turn};
+use consort_linux::group::Terms;
+use consort_linux::live::{Finished, Followed, Follower, Live};
+use consort_trace::Recorder;
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// What holds for the whole run.
-pub(super) struct Run<'a> {
-    pub(super) args: &'a RunArgs,
-    pub(super) config: &'a RunConfig,
+pub(crate) struct Session<'a> {
+    /// How to manage.
+    pub(crate) args: &'a ManageArgs,
+    /// Defaults.
+    pub(crate) config: &'a RunConfig,
+    /// Whether the line of progress is shown.
+    pub(crate) line: Line,
+    /// Whether the managed command writes to stderr instead of stdout.
+    pub(crate) stdout_taken: bool,
+    /// What is seen and done is recorded there.
+    pub(crate) recorder: RefCell<Option<Recorder>>,
 }
 
-/// Runs the command to its end.
-pub(super) fn run(
-    args: &RunArgs,
-    config: &RunConfig,
-    setup: Setup,
-    host: Host,
-    (recorded, enact): (Option<Recorded>, EnactChoice),
-) -> Result<RunReport> {
-    let run = Run { args, config };
-    let group = args.group.as_ref();
-    let group = group.map(|name| group_spec(args, &setup, name, recorded.as_ref()));
-    let spec = launch_spec(args, &setup, recorded, enact)?;
-    let Some(group) = group else {
-        let machine = Live::launch(host, spec).map_err(refused)?;
-        return run.manage(setup.with_what_is_left(&machine)?, machine);
-    };
-    match Live::join(host, spec, group).map_err(refused)? {
-        Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
-        Begun::Follows(follower) => run.follow(*follower),
-    }
-}
-
-/// What is asked for on the command line must hold in the group; the rest is the leader's.
-fn group_spec(
-    args: &RunArgs,
-    setup: &Setup,
-    name: &GroupName,
-    recorded: Option<&Recorded>,
-) -> GroupSpec {
-    GroupSpec {
-        name: name.clone(),
-        demands: Demands {
-            // Which policy is best is for whoever leads to find out.
-            policy: args.policy.clone().filter(|policy| policy != AUTO),
-            interval_ms: args.interval.map(millis),
-            dry_run: args.dry_run,
-            profile: recorded.map(|recorded| recorded.origin().to_owned()),
-        },
-        policy: setup.requested.clone(),
-    }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-impl Run<'_> {
-    fn follow(&self, follower: Follower) -> Result<RunReport> {
+impl Session<'_> {
+    /// Follows the leader of a group, or leads it in the end.
+    pub(crate) fn follow(&self, follower: Follower) -> Result<RunReport> {
         match follower.follow()? {
             Followed::Ended(finished) => Ok(self.followed(*finished)),
             Followed::Leads(machine, terms) => {
@@ -88,13 +51,15 @@ impl Run<'_> {
         made(&terms.policy).or_else(|_| made("none"))
     }
 
-    fn manage(&self, setup: Setup, machine: Live) -> Result<RunReport> {
+    /// Manages to the end.
+    pub(crate) fn manage(&self, setup: Setup, machine: Live) -> Result<RunReport> {
         let mut chosen = setup.chosen();
         let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
         let mut ledger = Ledger::default();
         let mut progress = self.progress(&chosen.policy);
         while let Some(turn) = wheel.turn()? {
             ledger.add(&turn);
+            self.record(&turn, &mut ledger);
             progress.show(&turn);
             if let Some(other) = self.settle_terms(&mut wheel, &chosen) {
                 progress.of_policy(&other.policy);
@@ -102,6 +67,7 @@ impl Run<'_> {
             }
         }
         progress.end();
+        self.end_recording(&mut ledger);
         let (undone, not_held) = (wheel.undone(), wheel.not_held());
         let own = Cost::so_far(Some(wheel.machine().guardian_pid()));
         let asymmetry = self.asymmetry(wheel.machine());
@@ -115,6 +81,23 @@ impl Run<'_> {
             not_held,
             ..self.ending(finished, chosen.interval, &own)
         }))
+    }
+
+    /// A recording that cannot go on does not disturb what is managed.
+    fn record(&self, turn: &Turn, ledger: &mut Ledger) {
+        if let Some(recorder) = self.recorder.borrow_mut().as_mut()
+            && let Err(error) = recorder.add(turn)
+        {
+            ledger.warn(format!("{error}; what was recorded before can be replayed"));
+        }
+    }
+
+    fn end_recording(&self, ledger: &mut Ledger) {
+        match self.recorder.take().map(Recorder::finish) {
+            None | Some(Ok(Some(_))) => {}
+            Some(Ok(None)) => ledger.warn("nothing was recorded: no quantum was over".to_owned()),
+            Some(Err(error)) => ledger.warn(error.to_string()),
+        }
     }
 
     /// The report of a run that has managed nothing itself.
@@ -169,12 +152,7 @@ impl Run<'_> {
     }
 
     fn progress(&self, policy: &str) -> Progress {
-        let line = match (self.args.quiet, self.args.progress) {
-            (true, _) => Line::Never,
-            (_, true) => Line::Asked,
-            (false, false) => Line::Unshared,
-        };
-        Progress::new(line, self.args.format != Format::Table, policy)
+        Progress::new(self.line, self.stdout_taken, policy)
     }
 
     fn asymmetry(&self, machine: &Live) -> Option<Asymmetry> {

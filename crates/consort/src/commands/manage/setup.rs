@@ -1,7 +1,7 @@
 //! What `consort run` decides before anything is started: the policy, its quantum, its seed.
 
 use super::models::{self, SYMBIOTIC};
-use crate::cli::RunArgs;
+use crate::cli::ManageArgs;
 use crate::config::RunConfig;
 use crate::failure::bad_input;
 use anyhow::Result;
@@ -12,36 +12,36 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name that stands for the best policy that can be fed.
-pub(super) const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 
 /// A fall of progress below this share of what it was is put down to the plan.
 const TOLERATED_FALL: f64 = 0.05;
 
 /// Everything that was decided before anything is started.
-pub(super) struct Setup {
-    pub(super) spec: PolicySpec,
-    pub(super) requested: String,
+pub(crate) struct Setup {
+    pub(crate) spec: PolicySpec,
+    pub(crate) requested: String,
     /// The model that was named beside the policy.
-    pub(super) model: Option<PathBuf>,
-    pub(super) why: String,
-    pub(super) interval: Duration,
-    pub(super) seed: u64,
-    pub(super) backoff: Backoff,
-    pub(super) policy: Box<dyn Policy>,
+    pub(crate) model: Option<PathBuf>,
+    pub(crate) why: String,
+    pub(crate) interval: Duration,
+    pub(crate) seed: u64,
+    pub(crate) backoff: Backoff,
+    pub(crate) policy: Box<dyn Policy>,
 }
 
 /// What was decided, as a report tells it.
 #[derive(Clone, Debug)]
-pub(super) struct Chosen {
-    pub(super) policy: String,
-    pub(super) requested: String,
-    pub(super) why: String,
-    pub(super) interval: Duration,
+pub(crate) struct Chosen {
+    pub(crate) policy: String,
+    pub(crate) requested: String,
+    pub(crate) why: String,
+    pub(crate) interval: Duration,
 }
 
 impl Setup {
     /// What was decided, as a report tells it.
-    pub(super) fn chosen(&self) -> Chosen {
+    pub(crate) fn chosen(&self) -> Chosen {
         Chosen {
             policy: self.spec.name.clone(),
             requested: self.requested.clone(),
@@ -50,8 +50,8 @@ impl Setup {
         }
     }
 
-    pub(super) fn new(
-        args: &RunArgs,
+    pub(crate) fn new(
+        args: &ManageArgs,
         config: &RunConfig,
         topology: &Topology,
         offers: &Offers,
@@ -66,8 +66,8 @@ impl Setup {
     }
 
     /// For a run that takes the lead of a group, whose policy and quantum are settled.
-    pub(super) fn of_group(
-        args: &RunArgs,
+    pub(crate) fn of_group(
+        args: &ManageArgs,
         config: &RunConfig,
         policy: &str,
         interval: Duration,
@@ -78,8 +78,8 @@ impl Setup {
         Ok(Self { interval, ..setup })
     }
 
-    pub(super) fn on_request(
-        args: &RunArgs,
+    pub(crate) fn on_request(
+        args: &ManageArgs,
         config: &RunConfig,
         requested: String,
         topology: &Topology,
@@ -107,7 +107,7 @@ impl Setup {
     }
 
     /// Chooses again where a tier that was there could not be set up for this command.
-    pub(super) fn with_what_is_left(self, machine: &impl Machine) -> Result<Self> {
+    pub(crate) fn with_what_is_left(self, machine: &impl Machine) -> Result<Self> {
         if self.requested.split(':').next() != Some(AUTO) {
             return Ok(self);
         }

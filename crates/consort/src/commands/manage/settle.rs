@@ -1,8 +1,8 @@
 //! Terms of a group that this run leads and that a later run settles.
 
-use super::live::Run;
+use super::session::Session;
 use super::setup::{Chosen, Setup};
-use crate::cli::RunArgs;
+use crate::cli::ManageArgs;
 use anyhow::{Result, anyhow};
 use consort_core::{ControlLoop, Machine};
 use consort_linux::group::Demands;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Why a policy is used that another run has named.
 const WHY: &str = "as a later run of the group asked";
 
-impl Run<'_> {
+impl Session<'_> {
     /// Does what a member asks for, if one does, and tells it; what was chosen where that is new.
     pub(super) fn settle_terms(
         &self,
@@ -81,7 +81,7 @@ impl Run<'_> {
         };
         // The quantum is the policy's own unless somebody has asked for one.
         let is_asked = machine.terms().is_some_and(|terms| !terms.open.interval);
-        let args = RunArgs {
+        let args = ManageArgs {
             interval: is_asked.then_some(chosen.interval),
             model: None,
             ..self.args.clone()

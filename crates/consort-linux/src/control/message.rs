@@ -1,0 +1,219 @@
+//! What is said over the control socket.
+
+use crate::group::MAX_LINE_BYTES;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+/// The version of the language.
+pub const VERSION: u32 = 1;
+/// No answer is longer, its end included.
+pub const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// What is asked of a daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// What is managed, and how.
+    Status,
+    /// Why a thread is where it is.
+    Explain {
+        /// Kernel thread id.
+        tid: u32,
+    },
+    /// Manage these.
+    Attach(Attachment),
+    /// Put these back and let them alone.
+    Detach(Attachment),
+    /// Go on with another policy.
+    Policy {
+        /// The policy with its options, as text.
+        policy: String,
+    },
+    /// Read the configuration again.
+    Reload,
+}
+
+/// Processes and control groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attachment {
+    /// Processes; each with what it has started and will start.
+    #[serde(default)]
+    pub pids: Vec<u32>,
+    /// Control groups, as paths or patterns.
+    #[serde(default)]
+    pub cgroups: Vec<String>,
+    /// A policy of their own, as text.
+    #[serde(default)]
+    pub policy: Option<String>,
+}
+
+/// What a daemon answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It was done; what there is to tell.
+    Ok(Value),
+    /// It was not, for this reason.
+    Error(String),
+}
+
+impl From<Result<Value, String>> for Answer {
+    fn from(result: Result<Value, String>) -> Self {
+        match result {
+            Ok(value) => Self::Ok(value),
+            Err(why) => Self::Error(why),
+        }
+    }
+}
+
+/// Why a line was not understood.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// Another version.
+    #[error("the line speaks version {0} of the control language, and this is version {VERSION}")]
+    Version(u32),
+    /// No request, or no answer.
+    #[error("not a line of the control language: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Too long.
+    #[error("a request is at most {MAX_LINE_BYTES} bytes long")]
+    TooLong,
+}
+
+#[derive(Deserialize)]
+struct Speaker {
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Asking<T> {
+    version: u32,
+    request: T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Answering<T> {
+    version: u32,
+    answer: T,
+}
+
+fn check(line: &[u8]) -> Result<(), RequestError> {
+    let Speaker { version } = serde_json::from_slice(line)?;
+    match version {
+        VERSION => Ok(()),
+        other => Err(RequestError::Version(other)),
+    }
+}
+
+impl Request {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
+        if line.len() >= MAX_LINE_BYTES {
+            return Err(RequestError::TooLong);
+        }
+        check(line)?;
+        Ok(serde_json::from_slice::<Asking<Self>>(line)?.request)
+    }
+
+    /// The line, its end included.
+    ///
+    /// # Errors
+    /// [`RequestError::TooLong`].
+    pub fn line(&self) -> Result<Vec<u8>, RequestError> {
+        let version = VERSION;
+        let request = self;
+        let mut line = serde_json::to_vec(&Asking { version, request })?;
+        line.push(b'\n');
+        match line.len() > MAX_LINE_BYTES {
+            true => Err(RequestError::TooLong),
+            false => Ok(line),
+        }
+    }
+}
+
+impl Answer {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
+        check(line)?;
+        Ok(serde_json::from_slice::<Answering<Self>>(line)?.answer)
+    }
+
+    /// The line, its end included; an error in its place where it would be too long.
+    #[must_use]
+    pub fn line(&self) -> Vec<u8> {
+        let version = VERSION;
+        let line = |answer: &Self| {
+            let line = serde_json::to_vec(&Answering { version, answer });
+            let line = line.ok().filter(|line| line.len() < MAX_ANSWER_BYTES);
+            line.map(|mut line| {
+                line.push(b'\n');
+                line
+            })
+        };
+        let too_long = || Self::Error("the answer is longer than 16 MiB".to_owned());
+        let made = line(self).or_else(|| line(&too_long()));
+        made.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_lines_are_those_of_the_module_s_head() {
+        let line = Request::Status.line().unwrap();
+        assert_eq!(line, b"{\"version\":1,\"request\":\"status\"}\n");
+        let text =
+            br#"{"version":1,"request":{"attach":{"pids":[4711],"cgroups":[],"policy":"gang"}}}"#;
+        let attach = Request::Attach(Attachment {
+            pids: vec![4711],
+            cgroups: Vec::new(),
+            policy: Some("gang".to_owned()),
+        });
+        assert_eq!(Request::parse(text).unwrap(), attach);
+        let answer = Answer::Error("no".to_owned()).line();
+        assert_eq!(answer, b"{\"version\":1,\"answer\":{\"error\":\"no\"}}\n");
+        assert_eq!(Answer::parse(&answer).unwrap(), Answer::Error("no".into()));
+    }
+
+    #[test]
+    fn other_versions_keys_and_lengths_are_refused_by_name() {
+        let error = |line: &[u8]| Request::parse(line).unwrap_err().to_string();
+        assert!(error(br#"{"version":2,"request":"dance"}"#).contains("version 2"));
+        assert!(error(br#"{"version":1,"request":{"attach":{"pid":1}}}"#).contains("`pid`"));
+        assert!(error(&[b' '; MAX_LINE_BYTES]).contains("at most 4096 bytes"));
+        let long = Request::Policy {
+            policy: "x".repeat(MAX_LINE_BYTES),
+        };
+        assert!(matches!(long.line(), Err(RequestError::TooLong)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_a_panic(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(Request::parse(&line).is_err());
+            prop_assert!(Answer::parse(&line).is_err());
+        }
+
+        #[test]
+        fn requests_survive_the_way(
+            pids in prop::collection::vec(any::<u32>(), 0..9),
+            cgroups in prop::collection::vec("\\PC{0,20}", 0..9),
+            policy in prop::option::of("[a-z:=.0-9]{1,20}"),
+        ) {
+            let request = Request::Detach(Attachment { pids, cgroups, policy });
+            let line = request.line().unwrap();
+            prop_assert_eq!(Request::parse(&line[..line.len() - 1]).unwrap(), request);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The control socket: what may be asked of a run that stays, and by whom.
+//!
+//! One line of JSON each way, version first; a conversation may ask any number of times:
+//!
+//! ```text
+//! {"version":1,"request":"status"}
+//! {"version":1,"answer":{"ok":{"policy":"workover",...}}}
+//! {"version":1,"request":{"attach":{"pids":[4711],"cgroups":[],"policy":"gang"}}}
+//! {"version":1,"answer":{"ok":{"attached":["xz (4711)"]}}}
+//! {"version":1,"request":{"attach":{"pids":[1],"cgroups":[],"policy":null}}}
+//! {"version":1,"answer":{"error":"process 1 belongs to user 0, and user 1000 asks for it"}}
+//! ```
+//!
+//! | request | does | who may |
+//! |---|---|---|
+//! | `status` | what is managed, how, and since when | all: each sees its own threads, root all |
+//! | `{"explain":{"tid":N}}` | why a thread is where it is | its owner, root |
+//! | `{"attach":{"pids":[],"cgroups":[],"policy":null}}` | manages them | owners their processes; root and the daemon's user also control groups |
+//! | `{"detach":{"pids":[],"cgroups":[]}}` | puts them back and lets them alone | the same |
+//! | `{"policy":{"policy":"NAME"}}` | goes on with another policy | root, the daemon's user |
+//! | `"reload"` | reads the configuration again | root, the daemon's user |
+//!
+//! Who asks is what the kernel says (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096 bytes,
+//! answers at most 16 MiB. A user has at most 16 conversations and 200 requests per second, all
+//! together 64 conversations; who asks faster waits. A peer that does not take its answer within
+//! ten seconds is hung up on.
+//!
+//! Usage: the daemon opens a [`Desk`] and gives it to [`crate::live::Live::open_desk`]; others
+//! [`call`] it.
+
+mod client;
+mod conversation;
+mod desk;
+mod message;
+
+pub use client::{Call, CallError, call, socket_of, sockets};
+pub use desk::{Asked, Clerk, Desk, DeskError, Peer};
+pub use message::{Answer, Attachment, MAX_ANSWER_BYTES, Request, RequestError, VERSION};

@@ -1,0 +1,382 @@
+//! A run without a command of its own: it manages what it is told to.
+//!
+//! Processes are attached with all that they start, control groups with whatever enters them
+//! ([`super::cgroups`]). Requests come from the caller, or over a socket from a [`Desk`] that
+//! [`Live::open_desk`] sets up.
+
+use super::Host;
+use super::Live;
+use super::cgroups::Groups;
+use super::launch::{LiveError, Running, Settings, recovered};
+use super::relay::Ending;
+use crate::control::{Asked, Desk, Peer, Request};
+use crate::discovery::Unmanageable;
+use crate::enact::{EnactConfig, Enactor, Signals};
+use crate::enforce::EnactChoice;
+use crate::group::{Demands, GroupError, GroupName, Leader, Open, Place, Terms, enter};
+use crate::pause::PauseKind;
+use crate::proc::{children_of, name_of};
+use nix::sys::signal::Signal;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How to manage what is attached.
+#[derive(Clone, Debug)]
+pub struct ResideSpec {
+    /// The quantum.
+    pub interval: Duration,
+    /// Whether plans are only made, not carried out.
+    pub dry_run: bool,
+    /// Whether threads are managed whose affinity somebody has set on purpose.
+    pub override_affinity: bool,
+    /// What keeps threads in their places.
+    pub enactors: EnactChoice,
+    /// Where the journal goes and how the guardian is started.
+    pub enact: EnactConfig,
+    /// When the run is over.
+    pub until: Until,
+    /// The policy, as it was asked for, of a run that leads the group of daemons; none for others.
+    pub leads: Option<String>,
+}
+
+/// When a run without a command is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Until {
+    /// When it is told to end by SIGINT or SIGTERM.
+    #[default]
+    Told,
+    /// Also when nothing that was attached is left.
+    Empty,
+}
+
+/// Why a process cannot be attached.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum AttachError {
+    /// There is none of this number.
+    #[error("there is no process {0}")]
+    Gone(u32),
+    /// It is Consort, or its guardian.
+    #[error("process {0} is consort itself")]
+    Own(u32),
+    /// It is the root of everything.
+    #[error("process 1 is what everything has come from; attach control groups instead")]
+    Everything,
+    /// It must be let alone.
+    #[error("process {0} cannot be managed: {1}")]
+    Unmanageable(u32, Unmanageable),
+    /// Who asks does not own it.
+    #[error("process {pid} belongs to user {owner}, and user {asker} asks for it")]
+    NotYours {
+        /// The process.
+        pid: u32,
+        /// Its real user id.
+        owner: u32,
+        /// The user id of whoever asks.
+        asker: u32,
+    },
+    /// It is managed already.
+    #[error("process {0} is managed already")]
+    Managed(u32),
+}
+
+/// What a run without a command is asked to do.
+#[derive(Default)]
+pub(super) struct Residence {
+    pub(super) until: Until,
+    pub(super) desk: Option<Desk>,
+    pub(super) groups: Groups,
+    /// Processes whose trees are sampled, by the process that was attached.
+    sampled: BTreeSet<u32>,
+    /// Whether anything was attached so far.
+    pub(super) attached: bool,
+    /// What only the caller can do.
+    orders: Vec<Order>,
+}
+
+/// What the control loop's owner is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Read the configuration again; somebody may wait for the outcome.
+    Reload(Option<u64>),
+    /// Go on with this policy; the conversation waits for the outcome.
+    Policy(String, u64),
+}
+
+/// Leads the group of daemons: `consort run` hands its commands over to it.
+fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, GroupError> {
+    let name = GroupName::of_daemon();
+    let demands = Demands::default();
+    let candidate = match enter(&spec.enact.runtime_dirs, &name, &demands)? {
+        Place::Leads(candidate) => candidate,
+        Place::Follows(member) => {
+            let why = format!("process {} leads it", member.terms().leader);
+            let group = name.to_string();
+            return Err(GroupError::Refused { group, why });
+        }
+    };
+    candidate.lead(Terms {
+        leader: std::process::id(),
+        run: enactor.run_id().to_owned(),
+        policy: policy.to_owned(),
+        interval_ms: super::join::millis(spec.interval),
+        dry_run: spec.dry_run,
+        profile: None,
+        open: Open::default(),
+    })
+}
+
+impl Live {
+    /// Manages this host without starting anything.
+    ///
+    /// # Errors
+    /// When safety could not be set up, or threads cannot be watched.
+    pub fn reside(host: Host, spec: ResideSpec) -> Result<Self, LiveError> {
+        let warnings = recovered(&spec.enact);
+        let signals = Signals::take().map_err(LiveError::Wait)?;
+        let enactor = Enactor::start(&spec.enact)?;
+        let group = match &spec.leads {
+            None => None,
+            Some(policy) => match lead(&enactor, &spec, policy) {
+                Ok(leader) => Some(leader),
+                Err(error) => {
+                    enactor.close();
+                    return Err(error.into());
+                }
+            },
+        };
+        let running = Running {
+            child: None,
+            name: String::new(),
+            signals,
+            enactor,
+            group,
+            start: Instant::now(),
+            warnings,
+        };
+        let settings = Settings {
+            interval: spec.interval,
+            dry_run: spec.dry_run,
+            override_affinity: spec.override_affinity,
+            enactors: spec.enactors,
+            pausing: PauseKind::ALL.to_vec(),
+            recorded: None,
+            enact: spec.enact,
+        };
+        let mut live = Self::take_over(host, &settings, running)?;
+        live.residence.until = spec.until;
+        Ok(live)
+    }
+
+    /// Serves a control socket from now on.
+    pub fn open_desk(&mut self, desk: Desk) {
+        self.residence.desk = Some(desk);
+    }
+
+    /// The control socket, if one is served.
+    pub fn desk_mut(&mut self) -> Option<&mut Desk> {
+        self.residence.desk.as_mut()
+    }
+
+    /// Manages a process and all that it has started and will start, with a policy of its own where
+    /// one is named.
+    ///
+    /// # Errors
+    /// [`AttachError`]; nothing has changed then.
+    pub fn attach(&mut self, pid: u32, policy: Option<Arc<str>>) -> Result<(), AttachError> {
+        self.check(pid)?;
+        if self.is_managed(pid) && self.trees.root_of(pid) == Some(pid) {
+            return Err(AttachError::Managed(pid));
+        }
+        let name = name_of(&self.root, pid).ok_or(AttachError::Gone(pid))?;
+        let was_managed = self.is_managed(pid);
+        let below = children_of(&self.root, &BTreeSet::from([pid])).unwrap_or_default();
+        self.trees.plant_with(pid, name, policy);
+        for other in below {
+            let stays = self.trees.is_managed(other);
+            if !stays {
+                self.trees.graft(other, pid);
+            }
+        }
+        self.watch_process(pid, was_managed);
+        Ok(())
+    }
+
+    /// Puts a process and all that belongs to its program back, and lets it alone from now on;
+    /// whether it was managed.
+    pub fn detach(&mut self, pid: u32) -> bool {
+        let Some(root) = self.trees.root_of(pid).filter(|_| self.is_managed(pid)) else {
+            return false;
+        };
+        self.part_with_program(root);
+        true
+    }
+
+    /// Ends the run after this quantum.
+    pub fn end(&mut self) {
+        self.ending.get_or_insert(Ending { exit_code: 0 });
+    }
+
+    /// What the owner of the control loop is to do, oldest first.
+    pub fn take_orders(&mut self) -> Vec<Order> {
+        std::mem::take(&mut self.residence.orders)
+    }
+
+    /// Programs that are managed, by the pid at the root of each, with their names.
+    pub fn programs_managed(&self) -> Vec<(u32, String)> {
+        let names = self.trees.names().into_iter();
+        names
+            .filter(|(root, _)| self.trees.is_managed(*root))
+            .collect()
+    }
+
+    /// Whether the process belongs to a managed program.
+    pub(super) fn is_managed(&self, pid: u32) -> bool {
+        let root = self.trees.root_of(pid);
+        root.is_some_and(|root| self.trees.is_managed(root))
+    }
+
+    /// Looks for the threads of a process, and samples them unless they were sampled with the
+    /// program that they have belonged to.
+    pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
+        self.residence.attached = true;
+        let (trees, threads) = (&self.trees, &self.threads);
+        let root = trees.root_of(pid);
+        let lost = |known| {
+            let is_its = trees.root_of(known) == root;
+            is_its && !threads.keys().any(|id| id.pid == known)
+        };
+        self.discovery.find_again(lost);
+        self.discovery.watch(pid);
+        self.clock.next_scan = Instant::now();
+        let Some(sampling) = self.sampling.as_mut().filter(|_| !was_managed) else {
+            return;
+        };
+        self.residence.sampled.insert(pid);
+        let joined = sampling
+            .sampler
+            .join_tree(&self.root, pid, self.topology.pus());
+        if let Err(error) = joined {
+            let text = format!("process {pid} is not sampled: {error}");
+            self.warnings.insert(text);
+        }
+    }
+
+    /// Whether a process is this run's own, or its guardian's.
+    pub(super) fn is_own(&self, pid: u32) -> bool {
+        [std::process::id(), self.enactor.guardian_pid()].contains(&pid)
+    }
+
+    /// Whether a process can be managed at all.
+    pub(super) fn check(&self, pid: u32) -> Result<(), AttachError> {
+        if self.is_own(pid) {
+            return Err(AttachError::Own(pid));
+        }
+        if pid == 1 {
+            return Err(AttachError::Everything);
+        }
+        match self.discovery.unmanageable(pid) {
+            Err(_) => Err(AttachError::Gone(pid)),
+            Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
+            Ok(None) => Ok(()),
+        }
+    }
+
+    pub(super) fn has_orders(&self) -> bool {
+        !self.residence.orders.is_empty()
+    }
+
+    /// What a signal tells a run without a command.
+    pub(super) fn heed(&mut self, signal: Signal) {
+        match signal {
+            Signal::SIGINT | Signal::SIGTERM | Signal::SIGQUIT => self.end(),
+            Signal::SIGHUP => self.residence.orders.push(Order::Reload(None)),
+            _ => {}
+        }
+    }
+
+    /// Samples no longer what has ended, or was let alone: each event costs a descriptor.
+    pub(super) fn leave_ended(&mut self) {
+        let there: BTreeSet<Option<u32>> = { self.threads.keys() }
+            .map(|id| self.trees.root_of(id.pid))
+            .collect();
+        let ended = self.residence.sampled.iter().copied();
+        let ended: Vec<u32> = ended
+            .filter(|&pid| !there.contains(&self.trees.root_of(pid)))
+            .filter(|&pid| !self.discovery.knows(pid) || !self.is_managed(pid))
+            .collect();
+        for pid in ended {
+            self.residence.sampled.remove(&pid);
+            self.discovery.unwatch(pid);
+            if let Some(sampling) = &mut self.sampling {
+                sampling.sampler.leave_tree(pid);
+            }
+            // A report names all programs that were there; a daemon makes none.
+            if self.residence.until == Until::Told {
+                self.trees.uproot(pid);
+            }
+        }
+    }
+
+    /// Ends a run of which nothing is left.
+    pub(super) fn end_if_empty(&mut self) {
+        let residence = &self.residence;
+        let over = residence.until == Until::Empty && residence.attached;
+        if over && self.threads.is_empty() && !self.residence.groups.manages() {
+            self.end();
+        }
+    }
+
+    /// Hears what is asked for over the socket, and does it.
+    pub(super) fn attend_desk(&mut self) {
+        let Some(desk) = &mut self.residence.desk else {
+            return;
+        };
+        for asked in desk.attend(Instant::now()) {
+            self.serve(asked);
+        }
+    }
+
+    fn serve(&mut self, asked: Asked) {
+        let Asked {
+            conversation,
+            peer,
+            request,
+        } = asked;
+        let done = match request {
+            Request::Reload => {
+                return self
+                    .residence
+                    .orders
+                    .push(Order::Reload(Some(conversation)));
+            }
+            Request::Policy { policy } => {
+                return self
+                    .residence
+                    .orders
+                    .push(Order::Policy(policy, conversation));
+            }
+            Request::Attach(wanted) => self.attach_for(peer, &wanted),
+            Request::Detach(wanted) => self.detach_for(peer, &wanted),
+            Request::Status | Request::Explain { .. } => return,
+        };
+        if let Some(desk) = &mut self.residence.desk {
+            desk.answer(conversation, done);
+        }
+    }
+
+    /// Whether a peer may ask for a process: root and the user of this run may ask for any that can
+    /// be managed, others for their own.
+    pub(super) fn check_owner(&self, peer: Peer, pid: u32) -> Result<(), AttachError> {
+        let owner = crate::proc::uid_of(&self.root, pid).ok_or(AttachError::Gone(pid))?;
+        if peer.is_master() || owner == peer.uid {
+            return Ok(());
+        }
+        Err(AttachError::NotYours {
+            pid,
+            owner,
+            asker: peer.uid,
+        })
+    }
+}

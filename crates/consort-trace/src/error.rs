@@ -1,0 +1,89 @@
+//! Why a recording cannot be written or read.
+
+use parquet::errors::ParquetError;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a recording cannot be written or read.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// A file cannot be used.
+    #[error("cannot {action} recording {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It is no Parquet, or a damaged one.
+    #[error("cannot {action} recording {}: {source}", path.display())]
+    Parquet {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ParquetError,
+    },
+    /// It is Parquet, but not a recording.
+    #[error("{} is no recording of consort: {why}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        why: String,
+    },
+    /// It has another schema.
+    #[error(
+        "recording {} has version {found} of the schema, and this consort reads version {wanted}; \
+         use the consort that wrote it",
+        path.display()
+    )]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+        /// The version that is read.
+        wanted: u32,
+    },
+    /// Something of another recording is in the way.
+    #[error(
+        "{} is left of a recording that was not finished; replay it, or remove it",
+        path.display()
+    )]
+    Left {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl TraceError {
+    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    pub(crate) fn parquet(action: &'static str, path: &Path, source: ParquetError) -> Self {
+        let path = path.to_owned();
+        Self::Parquet {
+            action,
+            path,
+            source,
+        }
+    }
+
+    pub(crate) fn foreign(path: &Path, why: impl Into<String>) -> Self {
+        Self::Foreign {
+            path: path.to_owned(),
+            why: why.into(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Reading a recording, quantum by quantum.
+
+use crate::about::About;
+use crate::error::TraceError;
+use crate::row::Whole;
+use consort_core::{Observation, Placement, Plan, PuSet, ThreadObservation};
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::record::reader::RowIter;
+use parquet::record::{Field, Row};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Bytes that a row group may take uncompressed; ours take a few megabytes.
+const MOST_GROUP_BYTES: i64 = 1 << 30;
+/// Threads of a quantum at most.
+const MOST_THREADS: usize = 1 << 20;
+
+/// A recording: a file, or the parts of one that was not finished.
+pub struct Recording {
+    about: About,
+    files: Vec<PathBuf>,
+}
+
+/// What one turn saw and did.
+#[derive(Clone, Debug)]
+pub struct Quantum {
+    /// What was observed.
+    pub observation: Observation,
+    /// The plan that was made of it, without what it said of single threads.
+    pub plan: Plan,
+}
+
+impl Recording {
+    /// Opens a recording, or the folder that one which was killed has left.
+    ///
+    /// # Errors
+    /// [`TraceError`].
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let files = files(path)?;
+        let Some(first) = files.first() else {
+            return Err(TraceError::foreign(path, "there are no parts in it"));
+        };
+        let reader = reader(first)?;
+        let metadata = reader.metadata().file_metadata().key_value_metadata();
+        Ok(Self {
+            about: About::from_metadata(first, metadata)?,
+            files,
+        })
+    }
+
+    /// What holds for all of it.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Its quanta, in their order.
+    pub fn quanta(&self) -> Quanta {
+        Quanta {
+            files: self.files.clone().into_iter(),
+            rows: None,
+            next: None,
+            over: false,
+        }
+    }
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let failed = |source| TraceError::file("read", path, source);
+    if !fs::metadata(path).map_err(failed)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = fs::read_dir(path).map_err(failed)?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(failed)?;
+    paths.retain(|path| path.extension().is_some_and(|e| e == "parquet"));
+    paths.sort();
+    Ok(paths)
+}
+
+fn reader(path: &Path) -> Result<SerializedFileReader<File>, TraceError> {
+    let failed = |source| TraceError::file("read", path, source);
+    // A pipe or device has no end to begin at, and might never answer.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(TraceError::foreign(path, "it is no ordinary file"));
+    }
+    let file = File::open(path).map_err(failed)?;
+    let reader = SerializedFileReader::new(file);
+    let reader = reader.map_err(|source| TraceError::parquet("read", path, source))?;
+    let groups = reader.metadata().row_groups().iter();
+    if groups
+        .clone()
+        .any(|group| group.total_byte_size() > MOST_GROUP_BYTES)
+    {
+        return Err(TraceError::foreign(
+            path,
+            "a row group is larger than 1 GiB",
+        ));
+    }
+    Ok(reader)
+}
+
+/// The quanta of a recording.
+pub struct Quanta {
+    files: std::vec::IntoIter<PathBuf>,
+    rows: Option<(PathBuf, RowIter<'static>)>,
+    /// The first row of the next quantum.
+    next: Option<Cells>,
+    over: bool,
+}
+
+/// What is read of a row.
+#[derive(Default)]
+struct Cells {
+    plan: i64,
+    placed: Option<String>,
+    exited: bool,
+    observation: Option<String>,
+    quantum: Option<String>,
+}
+
+impl Cells {
+    fn of(row: &Row) -> Self {
+        let mut cells = Self::default();
+        for (name, field) in row.get_column_iter() {
+            match (name.as_str(), field) {
+                ("plan", Field::Long(plan)) => cells.plan = *plan,
+                ("exited", Field::Bool(exited)) => cells.exited = *exited,
+                ("placed", Field::Str(text)) => cells.placed = Some(text.clone()),
+                ("observation", Field::Str(text)) => cells.observation = Some(text.clone()),
+                ("quantum", Field::Str(text)) => cells.quantum = Some(text.clone()),
+                _ => {}
+            }
+        }
+        cells
+    }
+}
+
+impl Iterator for Quanta {
+    type Item = Result<Quantum, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let quantum = self.quantum();
+        self.over = !matches!(quantum, Ok(Some(_)));
+        quantum.transpose()
+    }
+}
+
+impl Quanta {
+    fn quantum(&mut self) -> Result<Option<Quantum>, TraceError> {
+        let first = match self.next.take() {
+            Some(first) => first,
+            None => match self.row()? {
+                Some(first) => first,
+                None => return Ok(None),
+            },
+        };
+        let whole = first.quantum.as_deref().unwrap_or_default();
+        let whole: Whole = serde_json::from_str(whole)
+            .map_err(|error| self.foreign(format!("a quantum that says: {error}")))?;
+        let generation = first.plan.unsigned_abs();
+        let mut quantum = Quantum {
+            plan: whole.plan(generation),
+            observation: whole.observation,
+        };
+        self.add(&mut quantum, &first)?;
+        while let Some(row) = self.row()? {
+            if row.quantum.is_some() {
+                self.next = Some(row);
+                break;
+            }
+            self.add(&mut quantum, &row)?;
+        }
+        // Whoever looks threads up relies on their order.
+        quantum.observation.threads.sort_by_key(|thread| thread.id);
+        Ok(Some(quantum))
+    }
+
+    fn add(&self, quantum: &mut Quantum, row: &Cells) -> Result<(), TraceError> {
+        let Some(text) = &row.observation else {
+            return Ok(());
+        };
+        let thread: ThreadObservation = serde_json::from_str(text)
+            .map_err(|error| self.foreign(format!("a thread that says: {error}")))?;
+        if quantum.observation.threads.len() >= MOST_THREADS {
+            return Err(self.foreign("a quantum with more than a million threads".to_owned()));
+        }
+        if let Some(placed) = &row.placed {
+            let pus: PuSet = placed
+                .parse()
+                .map_err(|error| self.foreign(format!("placed = {placed}: {error}")))?;
+            let placements = &mut quantum.plan.placements;
+            placements.insert(thread.id, Placement::Restricted(pus));
+        }
+        match row.exited {
+            true => quantum.observation.exited.push(thread),
+            false => quantum.observation.threads.push(thread),
+        }
+        Ok(())
+    }
+
+    fn row(&mut self) -> Result<Option<Cells>, TraceError> {
+        loop {
+            if let Some((path, rows)) = &mut self.rows {
+                match rows.next() {
+                    Some(Ok(row)) => return Ok(Some(Cells::of(&row))),
+                    Some(Err(error)) => return Err(TraceError::parquet("read", path, error)),
+                    None => {}
+                }
+            }
+            let Some(path) = self.files.next() else {
+                return Ok(None);
+            };
+            let rows = RowIter::from_file_into(Box::new(reader(&path)?));
+            self.rows = Some((path, rows));
+        }
+    }
+
+    fn foreign(&self, why: String) -> TraceError {
+        let path = self.rows.as_ref().map(|(path, _)| path.as_path());
+        TraceError::foreign(path.unwrap_or(Path::new("")), why)
+    }
+}

@@ -1,0 +1,167 @@
+//! One thread in one interval.
+
+use consort_core::plan::PlanReport;
+use consort_core::{
+    Observation, Placement, Plan, ProgramId, PuId, Signal, ThreadId, ThreadObservation, Turn,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One thread in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) time_ns: i64,
+    pub(crate) interval_ns: i64,
+    pub(crate) plan: i64,
+    pub(crate) pid: i64,
+    pub(crate) tid: i64,
+    pub(crate) program: i64,
+    pub(crate) name: String,
+    pub(crate) class: String,
+    pub(crate) exited: bool,
+    pub(crate) managed: bool,
+    pub(crate) allowed: String,
+    pub(crate) last_pu: Option<i64>,
+    pub(crate) placed: Option<String>,
+    pub(crate) moved: bool,
+    pub(crate) chosen: Option<String>,
+    pub(crate) cpu_ns: f64,
+    pub(crate) wait_ns: Option<f64>,
+    pub(crate) planned_ns: Option<f64>,
+    pub(crate) fp_usage: Option<f64>,
+    pub(crate) memory_stall: Option<f64>,
+    pub(crate) instructions: Option<f64>,
+    pub(crate) cycles: Option<f64>,
+    /// All that was seen of the thread, as JSON; none for a row that only ends a quantum.
+    pub(crate) observation: Option<String>,
+    /// What holds for the whole quantum, as JSON; in its first row.
+    pub(crate) quantum: Option<String>,
+}
+
+/// What holds for a whole quantum.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Whole {
+    /// The observation without its threads.
+    pub(crate) observation: Observation,
+    /// Length of the next quantum, ns, where the plan set it.
+    pub(crate) quantum_ns: Option<u64>,
+    /// Programs that the plan paused.
+    pub(crate) paused: BTreeSet<ProgramId>,
+    /// Sizes of teams.
+    pub(crate) teams: BTreeMap<ProgramId, u32>,
+    /// What the plan said of itself.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Whole {
+    fn of(turn: &Turn) -> Self {
+        let mut observation = turn.observation.clone();
+        observation.threads.clear();
+        observation.exited.clear();
+        Self {
+            observation,
+            quantum_ns: turn.plan.quantum_ns,
+            paused: turn.plan.paused.clone(),
+            teams: turn.plan.teams.clone(),
+            notes: turn.plan.report.notes.clone(),
+        }
+    }
+
+    /// The plan, without what it said of threads.
+    pub(crate) fn plan(&self, generation: u64) -> Plan {
+        Plan {
+            generation,
+            quantum_ns: self.quantum_ns,
+            paused: self.paused.clone(),
+            teams: self.teams.clone(),
+            report: PlanReport {
+                notes: self.notes.clone(),
+                ..PlanReport::default()
+            },
+            ..Plan::default()
+        }
+    }
+}
+
+/// The rows of a turn; one without a thread where there is none.
+pub(crate) fn rows(turn: &Turn) -> Result<Vec<Row>, serde_json::Error> {
+    let moved: BTreeSet<ThreadId> = turn.enacted.moved.iter().copied().collect();
+    let alive = turn.observation.threads.iter().map(|t| (t, false));
+    let exited = turn.observation.exited.iter().map(|t| (t, true));
+    let rows = alive.chain(exited).map(|(thread, exited)| {
+        let mut row = row(turn, thread, exited)?;
+        row.moved = moved.contains(&thread.id);
+        Ok(row)
+    });
+    let mut rows: Vec<Row> = rows.collect::<Result<_, serde_json::Error>>()?;
+    if rows.is_empty() {
+        rows.push(empty(turn));
+    }
+    rows[0].quantum = Some(serde_json::to_string(&Whole::of(turn))?);
+    Ok(rows)
+}
+
+fn whole_number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn empty(turn: &Turn) -> Row {
+    Row {
+        time_ns: whole_number(turn.observation.time_ns),
+        interval_ns: whole_number(turn.observation.interval_ns),
+        plan: whole_number(turn.plan.generation),
+        pid: 0,
+        tid: 0,
+        program: 0,
+        name: String::new(),
+        class: String::new(),
+        exited: false,
+        managed: false,
+        allowed: String::new(),
+        last_pu: None,
+        placed: None,
+        moved: false,
+        chosen: None,
+        cpu_ns: 0.0,
+        wait_ns: None,
+        planned_ns: None,
+        fp_usage: None,
+        memory_stall: None,
+        instructions: None,
+        cycles: None,
+        observation: None,
+        quantum: None,
+    }
+}
+
+fn row(turn: &Turn, thread: &ThreadObservation, exited: bool) -> Result<Row, serde_json::Error> {
+    let seen = &turn.observation;
+    let get = |signal| thread.sample.get(signal);
+    let placed = match turn.plan.placements.get(&thread.id) {
+        Some(Placement::Restricted(pus)) => Some(pus.to_string()),
+        Some(Placement::Unrestricted) | None => None,
+    };
+    let reason = turn.plan.report.threads.get(&thread.id);
+    Ok(Row {
+        pid: i64::from(thread.id.pid),
+        tid: i64::from(thread.id.tid),
+        program: i64::from(seen.program_of(thread.id).0),
+        name: thread.name.to_string(),
+        class: seen.class_of(thread).to_string(),
+        exited,
+        managed: thread.managed,
+        allowed: thread.original.to_string(),
+        last_pu: thread.last_pu.map(|PuId(pu)| i64::from(pu)),
+        placed,
+        chosen: reason.map(|reason| reason.chosen.clone()),
+        cpu_ns: thread.sample.cpu_time_ns(),
+        wait_ns: get(Signal::WaitTime),
+        planned_ns: get(Signal::PlannedTime),
+        fp_usage: get(Signal::FpUsage),
+        memory_stall: get(Signal::MemoryStall),
+        instructions: get(Signal::Instructions),
+        cycles: get(Signal::Cycles),
+        observation: Some(serde_json::to_string(thread)?),
+        ..empty(turn)
+    })
+}

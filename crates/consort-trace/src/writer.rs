@@ -1,0 +1,233 @@
+//! Writing a recording while threads run.
+
+use crate::about::About;
+use crate::columns::{COLUMNS, Of, bytes, message, split};
+use crate::error::TraceError;
+use crate::row::{Row, rows};
+use consort_core::Turn;
+use parquet::basic::Compression;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::NamedTempFile;
+
+/// Rows of a part at most.
+const PART_ROWS: usize = 20_000;
+/// Time that a part spans at most, ns: what a kill can lose.
+const PART_NS: i64 = 5_000_000_000;
+
+/// Where the parts of a recording lie while it is written.
+pub fn parts_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".parts");
+    PathBuf::from(name)
+}
+
+/// A recording that is being written.
+///
+/// When something cannot be written, what was written so far stays readable, and nothing more is
+/// written; whoever records goes on.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    parts: PathBuf,
+    metadata: Vec<KeyValue>,
+    written: usize,
+    rows: Vec<Row>,
+    begun_ns: i64,
+    broken: bool,
+}
+
+impl Recorder {
+    /// Begins a recording.
+    ///
+    /// # Errors
+    /// Parts of another are in the way, or nothing can be written there.
+    pub fn create(path: &Path, about: &About) -> Result<Self, TraceError> {
+        let parts = parts_of(path);
+        if path.exists() && !path.is_file() {
+            let source = io::Error::other("it is no file");
+            return Err(TraceError::file("write", path, source));
+        }
+        match fs::create_dir(&parts) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(TraceError::Left { path: parts });
+            }
+            Err(source) => return Err(TraceError::file("write", path, source)),
+        }
+        let metadata = about.to_metadata().map_err(io::Error::other);
+        Ok(Self {
+            path: path.to_owned(),
+            metadata: metadata.map_err(|e| TraceError::file("describe", path, e))?,
+            parts,
+            written: 0,
+            rows: Vec::new(),
+            begun_ns: 0,
+            broken: false,
+        })
+    }
+
+    /// Adds what one turn saw and did.
+    ///
+    /// # Errors
+    /// When a part cannot be written: the first time, and never again.
+    pub fn add(&mut self, turn: &Turn) -> Result<(), TraceError> {
+        if self.broken {
+            return Ok(());
+        }
+        let rows = rows(turn).map_err(io::Error::other);
+        let rows = rows.map_err(|e| TraceError::file("describe", &self.path, e))?;
+        let now_ns = rows.first().map_or(0, |row| row.time_ns);
+        if self.rows.is_empty() {
+            self.begun_ns = now_ns;
+        }
+        self.rows.extend(rows);
+        if self.rows.len() >= PART_ROWS || now_ns - self.begun_ns >= PART_NS {
+            return self.flush();
+        }
+        Ok(())
+    }
+
+    /// Puts the recording in its place; none where no quantum was over.
+    ///
+    /// # Errors
+    /// When it cannot be written; the parts then stay where they are.
+    pub fn finish(mut self) -> Result<Option<PathBuf>, TraceError> {
+        if !self.broken && !self.rows.is_empty() {
+            self.flush()?;
+        }
+        let joined = self.join()?;
+        let removed = fs::remove_dir_all(&self.parts);
+        removed.map_err(|e| TraceError::file("clear up after", &self.parts, e))?;
+        Ok(joined)
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let place = self.parts.join(format!("{:06}.parquet", self.written));
+        let written = self.write_part(&place);
+        self.broken = written.is_err();
+        self.rows.clear();
+        self.written += usize::from(!self.broken);
+        written
+    }
+
+    fn write_part(&self, place: &Path) -> Result<(), TraceError> {
+        let failed = |source| TraceError::file("write", place, source);
+        let file = NamedTempFile::new_in(&self.parts).map_err(failed)?;
+        let written = write_rows(file.as_file(), &self.metadata, &self.rows);
+        written.map_err(|source| TraceError::parquet("write", place, source))?;
+        file.as_file().sync_data().map_err(failed)?;
+        file.persist(place).map_err(|e| failed(e.error))?;
+        Ok(())
+    }
+
+    /// Copies the row groups of all parts into one file, as they are.
+    fn join(&self) -> Result<Option<PathBuf>, TraceError> {
+        if self.written == 0 {
+            return Ok(None);
+        }
+        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
+        let failed = |source| TraceError::file("write", &self.path, source);
+        let file = tempfile::Builder::new()
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(failed)?;
+        let joined = self.join_into(file.as_file());
+        joined.map_err(|source| TraceError::parquet("write", &self.path, source))?;
+        file.as_file().sync_data().map_err(failed)?;
+        file.persist(&self.path).map_err(|e| failed(e.error))?;
+        Ok(Some(self.path.clone()))
+    }
+
+    fn join_into(&self, file: &File) -> ParquetResult<()> {
+        let mut writer = writer(file, &self.metadata)?;
+        for number in 0..self.written {
+            let part = File::open(self.parts.join(format!("{number:06}.parquet")))?;
+            let reader = SerializedFileReader::new(part.try_clone()?)?;
+            for group in reader.metadata().row_groups() {
+                let mut copy = writer.next_row_group()?;
+                for column in group.columns() {
+                    let closed = ColumnCloseResult {
+                        bytes_written: column.compressed_size().unsigned_abs(),
+                        rows_written: group.num_rows().unsigned_abs(),
+                        metadata: column.clone(),
+                        bloom_filter: None,
+                        column_index: None,
+                        offset_index: None,
+                    };
+                    copy.append_column(&part, closed)?;
+                }
+                copy.close()?;
+            }
+        }
+        writer.close()?;
+        Ok(())
+    }
+}
+
+fn schema() -> ParquetResult<TypePtr> {
+    Ok(Arc::new(parse_message_type(&message())?))
+}
+
+fn writer<W: Write + Send>(
+    out: W,
+    metadata: &[KeyValue],
+) -> ParquetResult<SerializedFileWriter<W>> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(metadata.to_vec()))
+        .build();
+    SerializedFileWriter::new(out, schema()?, Arc::new(properties))
+}
+
+fn write_rows(file: &File, metadata: &[KeyValue], rows: &[Row]) -> ParquetResult<()> {
+    let mut writer = writer(file, metadata)?;
+    let mut group = writer.next_row_group()?;
+    for column in COLUMNS {
+        if let Some(mut to) = group.next_column()? {
+            write_column(&mut to, &column.of, rows)?;
+            to.close()?;
+        }
+    }
+    group.close()?;
+    writer.close()?;
+    Ok(())
+}
+
+fn write_column(to: &mut SerializedColumnWriter<'_>, of: &Of, rows: &[Row]) -> ParquetResult<()> {
+    match of {
+        Of::Whole(of) => {
+            let (values, levels) = split(rows.iter().map(of));
+            to.typed::<Int64Type>()
+                .write_batch(&values, Some(&levels), None)?;
+        }
+        Of::Real(of) => {
+            let (values, levels) = split(rows.iter().map(of));
+            to.typed::<DoubleType>()
+                .write_batch(&values, Some(&levels), None)?;
+        }
+        Of::Flag(of) => {
+            let (values, levels) = split(rows.iter().map(of));
+            to.typed::<BoolType>()
+                .write_batch(&values, Some(&levels), None)?;
+        }
+        Of::Text(of) => {
+            let (values, levels) = split(rows.iter().map(|row| of(row).map(bytes)));
+            to.typed::<ByteArrayType>()
+                .write_batch(&values, Some(&levels), None)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Arguments of the verbs that write and read recordings.
+
+use super::{Format, Jobs, RunArgs, values};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `record`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// The recording, as Parquet
+    #[arg(short, long, value_name = "FILE", default_value = "recording.parquet")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `replay`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The recording, or the folder FILE.parts that a killed one has left
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Policy with options that would have decided; the recorded one if not given
+    #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
+    pub(crate) policy: Option<String>,
+    /// Seed of all randomness in the policy
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `what-if`.
+#[derive(Debug, Args)]
+pub(crate) struct WhatIfArgs {
+    /// The recording, or the folder FILE.parts that a killed one has left
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Machine to simulate: a name or a file; see `consort machine --list`
+    #[arg(short, long, value_name = "MACHINE", add = values::machines())]
+    pub(crate) machine: String,
+    /// Policies, comma-separated
+    #[arg(short, long, value_name = "POLICIES", required = true, add = values::policy_list())]
+    pub(crate) policies: Vec<String>,
+    /// A program file for the threads of this name, as `consort profile` writes it, instead of a
+    /// guess
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) profile: Vec<String>,
+    /// Runs of each policy, with successive seeds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// How much is done at a time.
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}

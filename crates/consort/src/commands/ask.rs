@@ -1,0 +1,168 @@
+//! `consort status`, `explain` and `detach`: what a daemon is asked.
+
+use crate::cli::{DaemonAt, DetachArgs, ExplainArgs, Format, StatusArgs, Targets};
+use crate::commands::daemon::{Explanation, Status, ThreadLine};
+use crate::config::pattern;
+use crate::failure::bad_input;
+use crate::output::{self, Column};
+use anyhow::{Context, Result};
+use consort_core::visible;
+use consort_linux::control::{Attachment, Call, CallError, Request, call};
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What is managed, as a daemon tells it.
+pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
+    let told = reach(args.at.socket.as_deref())?.ask(&Request::Status)?;
+    let mut out = output::stdout();
+    if args.at.format == Format::Json {
+        output::json(&mut out, &told)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let status: Status = serde_json::from_value(told).context("the daemon's answer")?;
+    if args.at.format == Format::Table {
+        output::people(&mut out, &head(&status))?;
+    }
+    output::print(&mut out, args.at.format, COLUMNS, &status.threads, &status)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why a thread is where it is.
+pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
+    let told = reach(args.at.socket.as_deref())?.ask(&Request::Explain { tid: args.tid });
+    let told = told.map_err(refused)?;
+    let mut out = output::stdout();
+    match args.at.format {
+        Format::Json => output::json(&mut out, &told)?,
+        Format::Table | Format::Csv => {
+            let why: Explanation = serde_json::from_value(told).context("the daemon's answer")?;
+            output::people(&mut out, &explanation(&why))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts threads back that a daemon manages.
+pub(crate) fn detach(args: &DetachArgs) -> Result<ExitCode> {
+    let request = Request::Detach(attachment(&args.targets, None)?);
+    let told = reach(args.at.socket.as_deref())?
+        .ask(&request)
+        .map_err(refused)?;
+    show_done(&args.at, "let alone", &told)
+}
+
+/// A daemon that is there.
+pub(crate) fn reach(socket: Option<&Path>) -> Result<Call> {
+    Ok(call(socket)?)
+}
+
+/// A refusal is bad input: the daemon says what would be right.
+pub(crate) fn refused(error: CallError) -> anyhow::Error {
+    match error {
+        CallError::Refused(why) => bad_input(why),
+        other => other.into(),
+    }
+}
+
+/// What is asked for, checked as far as that can be done here.
+pub(crate) fn attachment(targets: &Targets, policy: Option<&str>) -> Result<Attachment> {
+    let of_cgroup = targets.cgroup.iter().map(|text| pattern(Some(text), None));
+    let of_unit = targets.unit.iter().map(|name| pattern(None, Some(name)));
+    let patterns = of_cgroup.chain(of_unit);
+    let cgroups = patterns.map(|pattern| Ok(pattern.map_err(bad_input)?.as_str().to_owned()));
+    Ok(Attachment {
+        pids: targets.pids.clone(),
+        cgroups: cgroups.collect::<Result<_>>()?,
+        policy: policy.map(str::to_owned),
+    })
+}
+
+/// Tells what a daemon has done.
+pub(crate) fn show_done(at: &DaemonAt, what: &str, told: &Value) -> Result<ExitCode> {
+    let mut out = output::stdout();
+    if at.format == Format::Json {
+        output::json(&mut out, told)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let texts = |key: &str| -> Vec<String> {
+        let list = told.get(key).and_then(Value::as_array);
+        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        list.into_iter().flatten().map(text).collect()
+    };
+    let done = ["attached", "detached", "cgroups"].map(texts).concat();
+    output::people(&mut out, &format!("{what}: {}\n", done.join(", ")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn head(status: &Status) -> String {
+    let mut text = String::new();
+    // Writing to a text does not fail.
+    let _ = writeln!(
+        text,
+        "daemon {}, version {}, for {:.0} s: policy {} ({}), tier {}, quantum {:.0} ms, {} plans, \
+         {} moves, {} nudges, {:.2} % of one PU for itself",
+        status.pid,
+        status.version,
+        status.uptime_s,
+        status.policy,
+        status.policy_reason,
+        status.tier,
+        status.quantum_ms,
+        status.plans,
+        status.moves,
+        status.nudges,
+        100.0 * status.own_cpu_share
+    );
+    for program in &status.programs {
+        let policy = program.policy.as_deref().unwrap_or("the daemon's policy");
+        let name = visible(&program.name);
+        let _ = writeln!(
+            text,
+            "program {} ({name}): {policy}, {} threads",
+            program.pid, program.threads
+        );
+    }
+    for warning in &status.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text
+}
+
+const COLUMNS: &[Column<ThreadLine>] = &[
+    output::number("thread", |t| t.tid.to_string()),
+    output::text("name", |t| t.name.clone()),
+    output::number("program", |t| t.program.to_string()),
+    output::number("CPU %", |t| format!("{:.0}", 100.0 * t.cpu_share)),
+    output::text("class", |t| t.class.clone()),
+    output::number("PU", |t| {
+        t.last_pu.map_or(String::new(), |pu| pu.to_string())
+    }),
+    output::text("may run on", |t| t.cpus.clone()),
+    output::text("why", |t| t.chosen.clone()),
+];
+
+pub(crate) fn explanation(why: &Explanation) -> String {
+    let mut text = String::new();
+    let name = visible(&why.name);
+    let _ = writeln!(
+        text,
+        "thread {} ({name}) of program {}",
+        why.tid, why.program
+    );
+    let _ = writeln!(text, "policy: {}", why.policy);
+    let _ = writeln!(text, "placed: {}", why.placement);
+    for (label, told) in [("considered", &why.considered), ("chosen", &why.chosen)] {
+        if !told.is_empty() {
+            let _ = writeln!(text, "{label}: {told}");
+        }
+    }
+    for fact in &why.facts {
+        let _ = writeln!(text, "  {} = {:.4} {}", fact.name, fact.value, fact.unit);
+    }
+    for note in &why.notes {
+        let _ = writeln!(text, "plan: {note}");
+    }
+    text
+}

@@ -1,0 +1,145 @@
+//! Metrics for Prometheus, on a loopback port and only where the configuration asks for it.
+
+use super::snapshot::Totals;
+use anyhow::{Result, anyhow};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use tiny_http::{Header, Method, Response, Server};
+
+/// What OpenMetrics calls its text.
+const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The page of metrics, renewed each turn and served by a thread of its own.
+pub(super) struct Metrics {
+    page: Arc<Mutex<String>>,
+}
+
+impl Metrics {
+    /// Serves `/metrics` at a loopback address.
+    ///
+    /// # Errors
+    /// An address that is not loopback, or cannot be had.
+    pub(super) fn serve(at: SocketAddr) -> Result<Self> {
+        if !at.ip().is_loopback() {
+            return Err(anyhow!(
+                "metrics.listen = {at}: metrics name programs and users of this host, so the \
+                 address must be a loopback one, such as 127.0.0.1:9464"
+            ));
+        }
+        let server = Server::http(at).map_err(|e| anyhow!("metrics.listen = {at}: {e}"))?;
+        let page = Arc::new(Mutex::new(String::new()));
+        let served = page.clone();
+        std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || answer_all(&server, &served))?;
+        Ok(Self { page })
+    }
+
+    /// Shows these totals from now on.
+    pub(super) fn show(&self, totals: &Totals) {
+        let text = text(totals);
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+}
+
+fn answer_all(server: &Server, page: &Mutex<String>) {
+    for request in server.incoming_requests() {
+        let asks = request.url() == "/metrics" && *request.method() == Method::Get;
+        let answered = if asks {
+            let text = page.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut response = Response::from_string(text);
+            if let Ok(kind) = Header::from_bytes("Content-Type", KIND) {
+                response.add_header(kind);
+            }
+            request.respond(response)
+        } else {
+            request.respond(Response::from_string("see /metrics\n").with_status_code(404))
+        };
+        // Whoever has hung up does not want it.
+        drop(answered);
+    }
+}
+
+/// The page.
+fn text(totals: &Totals) -> String {
+    let mut registry = Registry::with_prefix("consort");
+    let policy = Info::new(vec![("policy", totals.policy.clone())]);
+    registry.register(
+        "daemon",
+        "The policy for what is given none of its own",
+        policy,
+    );
+    let counters = [
+        ("plans", "Plans that were made", totals.plans),
+        ("moves", "Threads sent to another place", totals.moves),
+        ("nudges", "Nudges of threads", totals.nudges),
+        (
+            "undone",
+            "Plans undone because progress fell",
+            totals.undone,
+        ),
+    ];
+    for (name, help, value) in counters {
+        registry.register(name, help, ConstCounter::new(value));
+    }
+    registry.register_with_unit(
+        "own_cpu",
+        "CPU time of the daemon and its guardian",
+        Unit::Seconds,
+        ConstCounter::new(totals.own_cpu_s),
+    );
+    let gauges = [
+        ("programs", "Programs that are managed", totals.programs),
+        ("threads", "Threads of these", totals.threads),
+    ];
+    for (name, help, value) in gauges {
+        registry.register(name, help, ConstGauge::new(value));
+    }
+    if let Some(adherence) = totals.adherence {
+        let help = "Share of the running time of threads with a place that they spent there";
+        registry.register("adherence_ratio", help, ConstGauge::new(adherence));
+    }
+    let mut text = String::new();
+    // Writing to a text does not fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_units_and_an_end() {
+        let text = text(&Totals {
+            policy: "workover".to_owned(),
+            plans: 3,
+            own_cpu_s: 0.25,
+            adherence: Some(0.9),
+            ..Totals::default()
+        });
+        for line in [
+            "consort_daemon_info{policy=\"workover\"} 1",
+            "consort_plans_total 3",
+            "consort_own_cpu_seconds_total 0.25",
+            "consort_adherence_ratio 0.9",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_others_can_reach_are_refused() {
+        let error = Metrics::serve("0.0.0.0:0".parse().unwrap()).err().unwrap();
+        assert!(
+            error.to_string().contains("must be a loopback one"),
+            "{error}"
+        );
+    }
+}

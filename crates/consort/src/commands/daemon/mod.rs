@@ -1,0 +1,261 @@
+//! `consort daemon`: manages what its configuration names and what is attached, until told to stop.
+
+mod metrics;
+mod service;
+mod snapshot;
+
+pub(crate) use snapshot::{CoreLine, Explanation, Status, ThreadLine};
+
+use super::config::check_policies;
+use super::manage::{self, Setup};
+use crate::cli::{DaemonArgs, ManageArgs};
+use crate::config::{self, Config};
+use crate::failure::as_bad_input;
+use anyhow::{Result, anyhow};
+use consort_core::policy::Policy;
+use consort_core::{ByProgram, ControlLoop, Machine, Offers, Topology, Turn};
+use consort_linux::control::{Clerk, Desk, Peer, Request, socket_of};
+use consort_linux::enact::runtime_dirs;
+use consort_linux::live::{Live, Order, ResideSpec, Until};
+use metrics::Metrics;
+use service::Service;
+use snapshot::Snapshot;
+use std::cell::RefCell;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
+    let config = load(args)?;
+    let host = manage::look(&args.manage, &config.daemon)?;
+    let offers = host.offers();
+    let topology = host.discovery.topology.clone();
+    let setup = Setup::new(&args.manage, &config.daemon, &topology, &offers)?;
+    let enactors = manage::enactors(&args.manage, &config.daemon, &host)?;
+    let place = socket_place(args)?;
+    let shared = Rc::new(RefCell::new(Snapshot::new(&setup)));
+    let checker = (
+        args.manage.clone(),
+        config.clone(),
+        topology.clone(),
+        offers,
+    );
+    let desk = Desk::open(&place, is_root(), clerk(shared.clone(), checker))?;
+    let spec = ResideSpec {
+        interval: setup.interval,
+        dry_run: args.manage.dry_run,
+        override_affinity: args.manage.override_affinity,
+        enactors,
+        enact: manage::enact_config(args.manage.dry_run),
+        until: Until::Told,
+        leads: Some(setup.requested.clone()),
+    };
+    let mut live = Live::reside(host, spec)?;
+    live.open_desk(desk);
+    live.set_rules(config.rules()?);
+    let setup = setup.with_what_is_left(&live)?;
+    // After signals were taken over: threads inherit which are blocked.
+    let metrics = config.metrics.listen.map(Metrics::serve).transpose();
+    let metrics = match metrics {
+        Ok(metrics) => metrics,
+        Err(error) => {
+            live.finish();
+            return Err(as_bad_input(&error));
+        }
+    };
+    Daemon::begin(args, setup, live, (shared, metrics)).run()
+}
+
+fn load(args: &DaemonArgs) -> Result<Config> {
+    let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
+    check_policies(&config)?;
+    Ok(config)
+}
+
+fn is_root() -> bool {
+    nix::unistd::Uid::effective().is_root()
+}
+
+/// Where to listen. The folder of root's journals lets others pass, so that they reach the socket
+/// in it; they can neither list nor read what else is there.
+fn socket_place(args: &DaemonArgs) -> Result<PathBuf> {
+    if let Some(path) = &args.socket {
+        return Ok(path.clone());
+    }
+    let place = socket_of(&runtime_dirs()).ok_or_else(|| anyhow!("no folder for a socket"))?;
+    let folder = place.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder)?;
+    let mode = if is_root() { 0o711 } else { 0o700 };
+    std::fs::set_permissions(folder, Permissions::from_mode(mode))?;
+    Ok(place)
+}
+
+/// What policies are tried against before they are taken: arguments, configuration, host.
+type Checker = (ManageArgs, Config, Topology, Offers);
+
+/// Answers what changes nothing, and refuses what is wrong on its face.
+fn clerk(shared: Rc<RefCell<Snapshot>>, checker: Checker) -> Clerk {
+    Box::new(move |peer: Peer, request: &Request| match request {
+        Request::Status => Some(shared.borrow().status(peer)),
+        Request::Explain { tid } => Some(shared.borrow().explain(peer, *tid)),
+        Request::Attach(wanted) => {
+            let policy = wanted.policy.as_ref()?;
+            policy_of(&checker, policy)
+                .err()
+                .map(|e| Err(format!("{e:#}")))
+        }
+        Request::Policy { .. } | Request::Reload if !peer.is_master() => {
+            let uid = peer.uid;
+            Some(Err(format!(
+                "that is for root and the daemon's own user, and user {uid} asks"
+            )))
+        }
+        Request::Policy { policy } => policy_of(&checker, policy)
+            .err()
+            .map(|e| Err(format!("{e:#}"))),
+        Request::Detach(_) | Request::Reload => None,
+    })
+}
+
+fn policy_of((args, config, topology, offers): &Checker, policy: &str) -> Result<Box<dyn Policy>> {
+    let setup = Setup::on_request(args, &config.daemon, policy.to_owned(), topology, offers);
+    Ok(setup?.policy)
+}
+
+/// The daemon while it runs.
+struct Daemon<'a> {
+    args: &'a DaemonArgs,
+    wheel: ControlLoop<Live>,
+    shared: Rc<RefCell<Snapshot>>,
+    service: Service,
+    metrics: Option<Metrics>,
+}
+
+impl<'a> Daemon<'a> {
+    fn begin(
+        args: &'a DaemonArgs,
+        setup: Setup,
+        live: Live,
+        (shared, metrics): (Rc<RefCell<Snapshot>>, Option<Metrics>),
+    ) -> Self {
+        let policy = by_program(args, setup.policy, &live);
+        let wheel = ControlLoop::new(live, policy, setup.backoff, setup.seed);
+        Self {
+            args,
+            wheel,
+            shared,
+            service: Service::ready(),
+            metrics,
+        }
+    }
+
+    fn run(mut self) -> Result<ExitCode> {
+        while let Some(turn) = self.wheel.turn()? {
+            self.note(turn);
+            for order in self.wheel.machine_mut().take_orders() {
+                self.carry_out(order);
+            }
+            self.service.alive();
+        }
+        self.service.stopping();
+        let finished = self.wheel.into_machine().finish();
+        for warning in &finished.warnings {
+            tracing::warn!("{warning}");
+        }
+        match finished.restored {
+            true => Ok(ExitCode::SUCCESS),
+            false => Err(anyhow!("not every mask could be put back; see the log")),
+        }
+    }
+
+    fn note(&mut self, turn: Turn) {
+        let machine = self.wheel.machine();
+        for id in &turn.enacted.moved {
+            let placement = turn.plan.placements.get(id);
+            tracing::info!(thread = %id, ?placement, plan = turn.plan.generation, "moved");
+        }
+        for warning in &turn.enacted.warnings {
+            tracing::warn!(plan = turn.plan.generation, "{warning}");
+        }
+        let (undone, guardian) = (self.wheel.undone(), machine.guardian_pid());
+        let programs = machine.programs_managed();
+        let seen = (machine.tier(), machine.topology());
+        let mut shared = self.shared.borrow_mut();
+        shared.take(turn, programs, seen, (undone, guardian));
+        if let Some(metrics) = &self.metrics {
+            metrics.show(&shared.totals());
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        let (done, conversation) = match order {
+            Order::Reload(conversation) => {
+                self.service.reloading();
+                let done = self.reload();
+                self.service.ready_again();
+                (done, conversation)
+            }
+            Order::Policy(policy, conversation) => (self.change(&policy), Some(conversation)),
+        };
+        if let Err(error) = &done {
+            tracing::error!("{error:#}");
+        }
+        let told = done
+            .map(|()| serde_json::json!({}))
+            .map_err(|e| format!("{e:#}"));
+        let desk = self.wheel.machine_mut().desk_mut();
+        if let (Some(desk), Some(conversation)) = (desk, conversation) {
+            desk.answer(conversation, told);
+        }
+    }
+
+    /// Reads the configuration again; what is wrong with it leaves the old one in force.
+    fn reload(&mut self) -> Result<()> {
+        let config = load(self.args)?;
+        let rules = config.rules()?;
+        let named = self.args.manage.policy.is_some();
+        let policy = config.daemon.policy.clone().filter(|_| !named);
+        let policy = policy.unwrap_or_else(|| self.shared.borrow().requested().to_owned());
+        self.change(&policy)?;
+        self.wheel.machine_mut().set_rules(rules);
+        Ok(())
+    }
+
+    fn change(&mut self, policy: &str) -> Result<()> {
+        if policy == self.shared.borrow().requested() {
+            return Ok(());
+        }
+        let live = self.wheel.machine();
+        let config = load(self.args)?;
+        let args = ManageArgs {
+            policy: None,
+            ..self.args.manage.clone()
+        };
+        let (topology, offers) = (live.topology(), live.offers());
+        let setup = Setup::on_request(&args, &config.daemon, policy.to_owned(), topology, offers)?;
+        self.shared.borrow_mut().adopt(&setup);
+        let policy = by_program(self.args, setup.policy, live);
+        self.wheel.change_policy(policy);
+        Ok(())
+    }
+}
+
+/// The usual policy, and those that single programs are given.
+fn by_program(args: &DaemonArgs, usual: Box<dyn Policy>, live: &Live) -> Box<dyn Policy> {
+    let checker = (
+        args.manage.clone(),
+        Config::default(),
+        live.topology().clone(),
+        live.offers().clone(),
+    );
+    let make = move |policy: &str| match policy_of(&checker, policy) {
+        Ok(policy) => Some(policy),
+        Err(error) => {
+            tracing::error!("policy {policy}: {error:#}");
+            None
+        }
+    };
+    Box::new(ByProgram::new(usual, Box::new(make)))
+}

@@ -1,0 +1,397 @@
+//! What the daemon tells of itself: the last turn, as each user may see it.
+
+use crate::commands::manage::Setup;
+use crate::own_cost::Cost;
+use consort_core::plan::Fact;
+use consort_core::{
+    Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Tier, Topology, Turn,
+};
+use consort_linux::control::Peer;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
+
+/// Warnings that are kept, the latest.
+const WARNINGS: usize = 50;
+
+/// What a daemon knows of itself.
+pub(crate) struct Snapshot {
+    begun: Instant,
+    requested: String,
+    policy: String,
+    reason: String,
+    tier: Tier,
+    guardian: u32,
+    plans: u64,
+    moves: u64,
+    nudges: u64,
+    undone: u64,
+    quantum_ms: f64,
+    turn: Option<Turn>,
+    programs: Vec<(u32, String)>,
+    cores: Vec<CoreLine>,
+    warnings: Vec<String>,
+}
+
+/// Numbers of the whole daemon.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    /// The policy for what was given none of its own.
+    pub(super) policy: String,
+    /// Plans that were made.
+    pub(super) plans: u64,
+    /// How often threads were sent to another place.
+    pub(super) moves: u64,
+    /// Nudges.
+    pub(super) nudges: u64,
+    /// Plans that were undone because progress fell.
+    pub(super) undone: u64,
+    /// CPU time of the daemon and its guardian, s.
+    pub(super) own_cpu_s: f64,
+    /// Programs that are managed.
+    pub(super) programs: u64,
+    /// Their threads.
+    pub(super) threads: u64,
+    /// Share of the running time of threads with a place that they spent there, 0 to 1.
+    pub(super) adherence: Option<f64>,
+}
+
+/// The JSON document of `consort status`. Keys are a contract: add, never rename.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// The daemon's process.
+    pub(crate) pid: u32,
+    /// Its version.
+    pub(crate) version: String,
+    /// How long it has run, s.
+    pub(crate) uptime_s: f64,
+    /// The policy for what was given none of its own.
+    pub(crate) policy: String,
+    /// What was asked for: a policy, or `auto`.
+    pub(crate) policy_requested: String,
+    /// Why this policy.
+    pub(crate) policy_reason: String,
+    /// The richest tier that is used.
+    pub(crate) tier: String,
+    /// Length of the last quantum, ms.
+    pub(crate) quantum_ms: f64,
+    /// Plans that were made.
+    pub(crate) plans: u64,
+    /// How often threads were sent to another place.
+    pub(crate) moves: u64,
+    /// Nudges: those that sent threads to another place, and those after they had drifted.
+    pub(crate) nudges: u64,
+    /// Plans that were undone because progress fell.
+    pub(crate) undone: u64,
+    /// CPU time of the daemon and its guardian, s.
+    pub(crate) own_cpu_s: f64,
+    /// The same as a share of one PU since the start.
+    pub(crate) own_cpu_share: f64,
+    /// Cores, by package.
+    pub(crate) cores: Vec<CoreLine>,
+    /// Programs that are managed.
+    pub(crate) programs: Vec<ProgramLine>,
+    /// Their threads.
+    pub(crate) threads: Vec<ThreadLine>,
+    /// What went not as planned, the latest last.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One core.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CoreLine {
+    /// Its package.
+    pub(crate) package: u32,
+    /// Its PUs.
+    pub(crate) pus: Vec<u32>,
+}
+
+/// One program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ProgramLine {
+    /// The process that stands for it.
+    pub(crate) pid: u32,
+    /// Its name, or the path of its control group.
+    pub(crate) name: String,
+    /// Its policy where it was given one.
+    pub(crate) policy: Option<String>,
+    /// Threads that are there.
+    pub(crate) threads: usize,
+}
+
+/// One thread in the last quantum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ThreadLine {
+    /// Kernel thread id.
+    pub(crate) tid: u32,
+    /// Process.
+    pub(crate) pid: u32,
+    /// The process that stands for its program.
+    pub(crate) program: u32,
+    /// Name.
+    pub(crate) name: String,
+    /// Share of one PU, 0 to 1.
+    pub(crate) cpu_share: f64,
+    /// What it does to the processor.
+    pub(crate) class: String,
+    /// Share of floating point in what it executes, 0 to 1; estimated where sampled.
+    pub(crate) fp_usage: Option<f64>,
+    /// Share of its CPU time behind loads, 0 to 1; estimated where sampled.
+    pub(crate) memory_stall: Option<f64>,
+    /// Its cycles by component, as shares; empty where nothing tells.
+    pub(crate) stack: BTreeMap<String, f64>,
+    /// Where it was seen last.
+    pub(crate) last_pu: Option<u32>,
+    /// Whether it is managed.
+    pub(crate) managed: bool,
+    /// Where the plan lets it run.
+    pub(crate) cpus: String,
+    /// By which rule.
+    pub(crate) chosen: String,
+}
+
+/// The JSON document of `consort explain`. Keys are a contract: add, never rename.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Explanation {
+    /// Kernel thread id.
+    pub(crate) tid: u32,
+    /// Name.
+    pub(crate) name: String,
+    /// The process that stands for its program.
+    pub(crate) program: u32,
+    /// The policy that decides for it.
+    pub(crate) policy: String,
+    /// Where it may run.
+    pub(crate) placement: String,
+    /// What was considered.
+    pub(crate) considered: String,
+    /// What was chosen, and by which rule.
+    pub(crate) chosen: String,
+    /// The numbers that decided.
+    pub(crate) facts: Vec<Fact>,
+    /// What holds for the plan as a whole.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Snapshot {
+    /// Before the first turn.
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let mut snapshot = Self {
+            begun: Instant::now(),
+            requested: String::new(),
+            policy: String::new(),
+            reason: String::new(),
+            tier: Tier::Proc,
+            guardian: 0,
+            plans: 0,
+            moves: 0,
+            nudges: 0,
+            undone: 0,
+            quantum_ms: 1e3 * setup.interval.as_secs_f64(),
+            turn: None,
+            programs: Vec::new(),
+            cores: Vec::new(),
+            warnings: Vec::new(),
+        };
+        snapshot.adopt(setup);
+        snapshot
+    }
+
+    /// The policy as it was asked for.
+    pub(crate) fn requested(&self) -> &str {
+        &self.requested
+    }
+
+    /// Another policy holds.
+    pub(crate) fn adopt(&mut self, setup: &Setup) {
+        let chosen = setup.chosen();
+        (self.requested, self.policy, self.reason) = (chosen.requested, chosen.policy, chosen.why);
+    }
+
+    /// A turn has passed.
+    pub(crate) fn take(
+        &mut self,
+        turn: Turn,
+        programs: Vec<(u32, String)>,
+        (tier, topology): (Tier, &Topology),
+        (undone, guardian): (u64, u32),
+    ) {
+        self.cores = core_lines(topology);
+        self.plans += 1;
+        self.moves += turn.enacted.moved.len() as u64;
+        self.nudges += turn.enacted.nudged.len() as u64;
+        self.quantum_ms = turn.observation.interval_ns as f64 / 1e6;
+        (self.undone, self.guardian) = (undone, guardian);
+        (self.programs, self.tier) = (programs, tier);
+        for warning in &turn.enacted.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        let surplus = self.warnings.len().saturating_sub(WARNINGS);
+        self.warnings.drain(..surplus);
+        self.turn = Some(turn);
+    }
+
+    /// Numbers of the whole daemon.
+    pub(super) fn totals(&self) -> Totals {
+        let seen = self.turn.as_ref().map(|turn| &turn.observation);
+        Totals {
+            policy: self.policy.clone(),
+            plans: self.plans,
+            moves: self.moves,
+            nudges: self.nudges,
+            undone: self.undone,
+            own_cpu_s: self.own_cost().cpu_s,
+            programs: self.programs.len() as u64,
+            threads: seen.map_or(0, |seen| seen.threads.len() as u64),
+            adherence: seen.and_then(Observation::adherence),
+        }
+    }
+
+    fn own_cost(&self) -> Cost {
+        Cost::so_far(Some(self.guardian).filter(|&pid| pid > 0))
+    }
+
+    /// What a peer may see of all this.
+    pub(crate) fn status(&self, peer: Peer) -> Result<Value, String> {
+        let cost = self.own_cost();
+        let uptime_s = self.begun.elapsed().as_secs_f64();
+        let threads = self.threads(peer);
+        let status = Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s,
+            policy: self.policy.clone(),
+            policy_requested: self.requested.clone(),
+            policy_reason: self.reason.clone(),
+            tier: self.tier.to_string(),
+            quantum_ms: self.quantum_ms,
+            plans: self.plans,
+            moves: self.moves,
+            nudges: self.nudges,
+            undone: self.undone,
+            own_cpu_s: cost.cpu_s,
+            own_cpu_share: cost.cpu_s / uptime_s.max(1e-9),
+            cores: self.cores.clone(),
+            programs: self.program_lines(peer, &threads),
+            threads,
+            // They name threads of anybody.
+            warnings: if peer.is_master() {
+                self.warnings.clone()
+            } else {
+                Vec::new()
+            },
+        };
+        serde_json::to_value(status).map_err(|error| error.to_string())
+    }
+
+    /// Why a thread is where it is, if the peer may know.
+    pub(crate) fn explain(&self, peer: Peer, tid: u32) -> Result<Value, String> {
+        let absent = || format!("thread {tid} is not managed by this daemon");
+        let turn = self.turn.as_ref().ok_or_else(absent)?;
+        let mut threads = turn.observation.threads.iter();
+        let seen = threads.find(|t| t.id.tid == tid && may_see(peer, t.id));
+        let seen = seen.ok_or_else(absent)?;
+        let reason = turn
+            .plan
+            .report
+            .threads
+            .get(&seen.id)
+            .cloned()
+            .unwrap_or_default();
+        let program = turn.observation.program_of(seen.id);
+        let assigned = turn.observation.assigned.get(&program);
+        let explanation = Explanation {
+            tid,
+            name: seen.name.to_string(),
+            program: program.0,
+            policy: assigned.map_or_else(|| self.policy.clone(), ToString::to_string),
+            placement: placement(turn, seen),
+            considered: reason.considered,
+            chosen: reason.chosen,
+            facts: reason.facts,
+            notes: turn.plan.report.notes.clone(),
+        };
+        serde_json::to_value(explanation).map_err(|error| error.to_string())
+    }
+
+    fn threads(&self, peer: Peer) -> Vec<ThreadLine> {
+        let Some(turn) = &self.turn else {
+            return Vec::new();
+        };
+        let mut owners = BTreeMap::new();
+        let mut sees = |id: ThreadId| *owners.entry(id.pid).or_insert_with(|| may_see(peer, id));
+        let threads = turn.observation.threads.iter();
+        let visible = threads.filter(|thread| sees(thread.id));
+        visible.map(|thread| line(turn, thread)).collect()
+    }
+
+    fn program_lines(&self, peer: Peer, threads: &[ThreadLine]) -> Vec<ProgramLine> {
+        let count = |pid| threads.iter().filter(|t| t.program == pid).count();
+        let assigned = |pid| {
+            let turn = self.turn.as_ref()?;
+            let assigned = &turn.observation.assigned;
+            Some(assigned.get(&consort_core::ProgramId(pid))?.to_string())
+        };
+        let lines = self.programs.iter().map(|(pid, name)| ProgramLine {
+            pid: *pid,
+            name: name.clone(),
+            policy: assigned(*pid),
+            threads: count(*pid),
+        });
+        lines
+            .filter(|p| p.threads > 0 || peer.is_master())
+            .collect()
+    }
+}
+
+/// Whether a peer may see a thread: root and the daemon's user all, others their own.
+fn may_see(peer: Peer, id: ThreadId) -> bool {
+    let owner = || std::fs::metadata(format!("/proc/{}", id.pid)).map(|of| of.uid());
+    peer.is_master() || owner().is_ok_and(|uid| uid == peer.uid)
+}
+
+fn line(turn: &Turn, thread: &ThreadObservation) -> ThreadLine {
+    let reason = turn.plan.report.threads.get(&thread.id);
+    ThreadLine {
+        tid: thread.id.tid,
+        pid: thread.id.pid,
+        program: turn.observation.program_of(thread.id).0,
+        name: thread.name.to_string(),
+        cpu_share: turn.observation.cpu_share(thread),
+        class: turn.observation.class_of(thread).to_string(),
+        fp_usage: thread.sample.get(Signal::FpUsage),
+        memory_stall: thread.sample.get(Signal::MemoryStall),
+        stack: stack(thread),
+        last_pu: thread.last_pu.map(|PuId(pu)| pu),
+        managed: thread.managed,
+        cpus: placement(turn, thread),
+        chosen: reason.map_or_else(String::new, |reason| reason.chosen.clone()),
+    }
+}
+
+fn stack(thread: &ThreadObservation) -> BTreeMap<String, f64> {
+    let stacks = thread.sample.stack.iter();
+    let components = stacks.flat_map(|(stack, _)| stack.components());
+    components
+        .map(|component| (component.name.to_string(), component.share))
+        .collect()
+}
+
+fn core_lines(topology: &Topology) -> Vec<CoreLine> {
+    let cores = topology.cores().iter().map(|core| CoreLine {
+        package: topology.packages()[core.package].key,
+        pus: core.pus.iter().map(|pu| pu.0).collect(),
+    });
+    cores.collect()
+}
+
+fn placement(turn: &Turn, thread: &ThreadObservation) -> String {
+    match turn.plan.placements.get(&thread.id) {
+        Some(Placement::Restricted(pus)) => pus.to_string(),
+        Some(Placement::Unrestricted) | None => thread.original.to_string(),
+    }
+}

@@ -1,0 +1,58 @@
+//! Managing threads: what `run`, `attach` and `daemon` share.
+
+mod models;
+mod session;
+mod settle;
+mod setup;
+
+pub(crate) use session::Session;
+pub(crate) use setup::{AUTO, Setup};
+
+use crate::cli::ManageArgs;
+use crate::config::RunConfig;
+use crate::failure::bad_input;
+use anyhow::Result;
+use consort_linux::enact::{EnactConfig, runtime_dirs};
+use consort_linux::enforce::EnactChoice;
+use consort_linux::live::Host;
+
+/// Hidden first argument of the process that becomes a guardian.
+pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// The policy that changes nothing.
+pub(crate) const NONE: &str = "none";
+
+/// This machine, with what its PUs share from the file that was named, if one was.
+pub(crate) fn look(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+    let host = match (&args.topology, &config.topology) {
+        (None, Some(path)) => {
+            let host = crate::host::look(Some(path));
+            host.map_err(|error| config.blame("topology", &error))
+        }
+        (named, _) => crate::host::look(named.as_deref()),
+    };
+    crate::host::emulating(host?, args.emulate_asymmetry.as_ref())
+}
+
+/// The enactors to use; one that is not there is refused before anything is started.
+pub(crate) fn enactors(args: &ManageArgs, config: &RunConfig, host: &Host) -> Result<EnactChoice> {
+    let choice = args.enact.or(config.enact).unwrap_or_default();
+    let first = choice.first();
+    let statuses = host.enactors.iter();
+    match statuses.clone().find(|status| status.name == first) {
+        Some(status) if !status.available => Err(bad_input(format!(
+            "--enact {first}: {}; `consort machine` lists what there is",
+            status.reason
+        ))),
+        _ => Ok(choice),
+    }
+}
+
+/// Where the journal goes and how the guardian is started.
+pub(crate) fn enact_config(changes_nothing: bool) -> EnactConfig {
+    EnactConfig {
+        guardian_args: vec![GUARDIAN.into()],
+        runtime_dirs: runtime_dirs(),
+        changes_nothing,
+    }
+}

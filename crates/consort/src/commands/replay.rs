@@ -1,0 +1,218 @@
+//! `consort replay`: what a policy would have planned for what was recorded.
+
+use crate::cli::{Format, ReplayArgs};
+use crate::failure::bad_input;
+use crate::output::{self, Column, number, text};
+use anyhow::Result;
+use consort_core::policy::{Policy, PolicySpec};
+use consort_core::{
+    Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
+    Topology, Turn, policies, requested,
+};
+use consort_trace::{Quanta, Quantum, Recording, TraceError};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+/// The JSON document. Keys are a contract: add, never rename.
+#[derive(Debug, Serialize)]
+struct Replayed {
+    /// The recorded command.
+    command: String,
+    /// The policy that decided then.
+    recorded_policy: String,
+    /// The policy that was replayed.
+    policy: String,
+    /// Recorded quanta.
+    quanta: u64,
+    /// Recorded time, s.
+    duration_s: f64,
+    /// Placements that the policy would have changed.
+    changes: u64,
+    /// Share of threads and quanta that it would have placed as they were, 0 to 1; none where no
+    /// thread was managed.
+    agreement: Option<f64>,
+    /// Threads, by CPU time.
+    threads: Vec<ThreadRow>,
+}
+
+/// One thread.
+#[derive(Clone, Debug, Default, Serialize)]
+struct ThreadRow {
+    tid: u32,
+    name: String,
+    /// CPU time while it was recorded, s.
+    cpu_s: f64,
+    /// Quanta in which it was there and managed.
+    quanta: u64,
+    /// Of these, placed as it was, as a share.
+    agreement: f64,
+    /// Placements that the policy would have changed.
+    changes: u64,
+    /// Where the policy would have had it last.
+    placed: String,
+    /// Where it was placed last.
+    recorded: String,
+    /// Why there.
+    chosen: String,
+}
+
+/// A recording as a machine: what it shows does not depend on what is planned.
+struct Playback {
+    topology: Topology,
+    offers: Offers,
+    quanta: Quanta,
+    /// The plan that was made of what is shown now.
+    plan: Plan,
+}
+
+impl Machine for Playback {
+    type Error = TraceError;
+
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    fn observe(&mut self) -> Result<Option<Observation>, TraceError> {
+        let Some(quantum) = self.quanta.next() else {
+            return Ok(None);
+        };
+        let Quantum { observation, plan } = quantum?;
+        self.plan = plan;
+        Ok(Some(observation))
+    }
+
+    fn enact(&mut self, _: &Plan) -> Result<Enacted, TraceError> {
+        Ok(Enacted::default())
+    }
+}
+
+pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
+    let recording = Recording::open(&args.file).map_err(bad_input)?;
+    let about = recording.about();
+    let playback = Playback {
+        topology: about.topology.clone(),
+        offers: about.all_offers(),
+        quanta: recording.quanta(),
+        plan: Plan::default(),
+    };
+    let name = args.policy.as_deref().unwrap_or(&about.policy);
+    let policy = policy(name, &playback)?;
+    let mut wheel = ControlLoop::new(playback, policy, Backoff::off(), args.seed);
+    let mut sums = Sums::default();
+    while let Some(turn) = wheel.turn().map_err(bad_input)? {
+        sums.add(&turn, &wheel.machine().plan);
+    }
+    let replayed = sums.into_document(&recording, name);
+    show(args.format, &replayed)
+}
+
+fn policy(text: &str, machine: &Playback) -> Result<Box<dyn Policy>> {
+    let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
+    spec.attach(|path| consort_input::text(path.as_ref()))
+        .map_err(bad_input)?;
+    requested(&spec.name, &machine.offers).map_err(bad_input)?;
+    let mut policy = policies::build(&spec).map_err(bad_input)?;
+    policy.survey(&machine.topology);
+    policy
+        .prepare(&machine.topology, &machine.offers)
+        .map_err(bad_input)?;
+    Ok(policy)
+}
+
+/// What is summed up over a replay.
+#[derive(Default)]
+struct Sums {
+    quanta: u64,
+    end_ns: u64,
+    threads: BTreeMap<ThreadId, ThreadRow>,
+    same: u64,
+    all: u64,
+}
+
+impl Sums {
+    fn add(&mut self, turn: &Turn, recorded: &Plan) {
+        self.quanta += 1;
+        self.end_ns = turn.observation.time_ns;
+        for thread in &turn.observation.threads {
+            let row = self.threads.entry(thread.id).or_default();
+            row.tid = thread.id.tid;
+            row.name = thread.name.to_string();
+            row.cpu_s += thread.sample.cpu_time_ns() / 1e9;
+            if !thread.managed {
+                continue;
+            }
+            let then = recorded.placements.get(&thread.id);
+            let then = then.unwrap_or(&Placement::Unrestricted);
+            let now = turn.plan.placements.get(&thread.id);
+            let now = now.unwrap_or(&Placement::Unrestricted);
+            row.quanta += 1;
+            row.agreement += f64::from(u8::from(then == now));
+            self.all += 1;
+            self.same += u64::from(then == now);
+            (row.placed, row.recorded) = (now.to_string(), then.to_string());
+            let reason = turn.plan.report.threads.get(&thread.id);
+            row.chosen = reason.map_or_else(String::new, |reason| reason.chosen.clone());
+        }
+        for id in &turn.changed {
+            self.threads.entry(*id).or_default().changes += 1;
+        }
+    }
+
+    fn into_document(self, recording: &Recording, policy: &str) -> Replayed {
+        let mut threads: Vec<ThreadRow> = self.threads.into_values().collect();
+        for row in &mut threads {
+            row.agreement /= row.quanta.max(1) as f64;
+        }
+        threads.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then(a.tid.cmp(&b.tid)));
+        let about = recording.about();
+        Replayed {
+            command: about.command.clone(),
+            recorded_policy: about.policy.clone(),
+            policy: policy.to_owned(),
+            quanta: self.quanta,
+            duration_s: self.end_ns as f64 / 1e9,
+            changes: threads.iter().map(|row| row.changes).sum(),
+            agreement: (self.all > 0).then(|| self.same as f64 / self.all as f64),
+            threads,
+        }
+    }
+}
+
+const COLUMNS: &[Column<ThreadRow>] = &[
+    number("thread", |r| r.tid.to_string()),
+    text("name", |r| r.name.clone()),
+    number("CPU (s)", |r| format!("{:.2}", r.cpu_s)),
+    number("quanta", |r| r.quanta.to_string()),
+    number("as it was %", |r| format!("{:.0}", 100.0 * r.agreement)),
+    number("changes", |r| r.changes.to_string()),
+    text("would be on", |r| r.placed.clone()),
+    text("was on", |r| r.recorded.clone()),
+    text("why", |r| r.chosen.clone()),
+];
+
+fn show(format: Format, replayed: &Replayed) -> Result<ExitCode> {
+    let mut out = output::stdout();
+    output::print(&mut out, format, COLUMNS, &replayed.threads, replayed)?;
+    if format == Format::Table {
+        let agreement = replayed
+            .agreement
+            .map_or("nothing was placed".to_owned(), |share| {
+                format!("{:.0} % of placements are as they were", 100.0 * share)
+            });
+        let text = format!(
+            "\n{} on what {} decided for {:.1} s ({} quanta): {} changes; {agreement}\n",
+            replayed.policy,
+            replayed.recorded_policy,
+            replayed.duration_s,
+            replayed.quanta,
+            replayed.changes
+        );
+        output::people(&mut out, &text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,270 @@
+//! `consort run`: a command under management.
+
+use super::manage::{self, AUTO, NONE, Session, Setup};
+use crate::cli::{Format, RecordArgs, RunArgs};
+use crate::config::{self, RunConfig};
+use crate::failure::{as_bad_input, bad_input, warn, with_code};
+use crate::output;
+use crate::progress::Line;
+use crate::report::{self, COLUMNS, ReportFile, RunReport};
+use anyhow::{Context, Result};
+use clap::Args;
+use consort_core::{Offers, hint};
+use consort_linux::control::{call, socket_of};
+use consort_linux::enact::{LaunchError, runtime_dirs};
+use consort_linux::enforce::EnactChoice;
+use consort_linux::group::{Demands, GroupError, GroupName};
+use consort_linux::live::{
+    Begun, GroupSpec, Host, LaunchSpec, Live, LiveError, Recorded, program_name,
+};
+use consort_linux::pause::PauseKind;
+use consort_trace::{About, Recorder};
+use std::cell::RefCell;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, SystemTime};
+
+pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
+    refuse_unknown_option(args)?;
+    let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
+    let host = manage::look(&args.manage, &config.run)?;
+    let mut offers = host.offers();
+    let recorded = args.profile.as_deref().map(|path| recorded(path, args));
+    let recorded = recorded.transpose()?;
+    if let Some(recorded) = &recorded {
+        recorded.offer(&mut offers);
+    }
+    let enact = manage::enactors(&args.manage, &config.run, &host)?;
+    let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
+    let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
+    let recorder = recorder(args, &setup, &host, &offers)?;
+    let means = Means {
+        recorded,
+        enact,
+        recorder,
+    };
+    let report = begin(args, &config.run, setup, host, means)?;
+    // The command has ended and its status stands, whatever becomes of what is told about it.
+    let written = report_file.map_or(Ok(()), |file| file.write(&report));
+    for told in [written, show(args, &report)] {
+        if let Err(error) = told {
+            warn(&error);
+        }
+    }
+    Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
+}
+
+/// `consort record`: the same, with a recording.
+pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
+    let record = args.run.record.clone().or(Some(args.output.clone()));
+    execute(&RunArgs {
+        record,
+        ..args.run.clone()
+    })
+}
+
+/// The parser takes whatever it does not know for the command; no command begins with a dash.
+fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
+    let first = args.command.first().and_then(|word| word.to_str());
+    let Some(given) = first.filter(|word| word.starts_with('-')) else {
+        return Ok(());
+    };
+    let command = RunArgs::augment_args(clap::Command::new("run"));
+    let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+    let known: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+    let hint = hint(given, known.iter().map(String::as_str));
+    Err(bad_input(format!("unknown option '{given}'; {hint}")))
+}
+
+/// Measures from a file; all groups know it by its whole path.
+fn recorded(path: &Path, args: &RunArgs) -> Result<Recorded> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let recorded = Recorded::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
+    let name = program_name(&command(args)?);
+    recorded.check(&name).map_err(bad_input)?;
+    Ok(recorded)
+}
+
+fn command(args: &RunArgs) -> Result<Command> {
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| bad_input("no command was given; write consort run -- CMD ARGS"))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// What a run works with beside its policy.
+struct Means {
+    /// Measures from a file.
+    recorded: Option<Recorded>,
+    /// What keeps threads in their places.
+    enact: EnactChoice,
+    /// Where it is recorded.
+    recorder: Option<Recorder>,
+}
+
+/// The recording that was asked for; refused before anything is started.
+fn recorder(
+    args: &RunArgs,
+    setup: &Setup,
+    host: &Host,
+    offers: &Offers,
+) -> Result<Option<Recorder>> {
+    let Some(path) = &args.record else {
+        return Ok(None);
+    };
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_s: since_1970.map_or(0, |time| time.as_secs()),
+        command: words.collect::<Vec<_>>().join(" "),
+        policy: setup.spec.name.clone(),
+        interval_ms: 1e3 * setup.interval.as_secs_f64(),
+        topology: host.discovery.topology.clone(),
+        machine: offers.machine().to_owned(),
+        stack: offers.stack().to_vec(),
+        offers: offers.clone(),
+    };
+    let recorder = Recorder::create(path, &about).map_err(bad_input)?;
+    Ok(Some(recorder))
+}
+
+/// Runs the command to its end.
+fn begin(
+    args: &RunArgs,
+    config: &RunConfig,
+    setup: Setup,
+    host: Host,
+    Means {
+        recorded,
+        enact,
+        recorder,
+    }: Means,
+) -> Result<RunReport> {
+    let run = Session {
+        args: &args.manage,
+        config,
+        line: line(args),
+        stdout_taken: args.format != Format::Table,
+        recorder: RefCell::new(recorder),
+    };
+    let group = args.group.clone().or_else(|| group_of_daemon(args));
+    let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
+    let spec = launch_spec(args, &setup, recorded, enact)?;
+    let Some(group) = group else {
+        let machine = Live::launch(host, spec).map_err(refused)?;
+        return run.manage(setup.with_what_is_left(&machine)?, machine);
+    };
+    match Live::join(host, spec, group).map_err(refused)? {
+        Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
+        Begun::Follows(follower) => run.follow(*follower),
+    }
+}
+
+/// The group of this user's daemon, if one runs and nothing is asked for that it may not do: its
+/// policy and quantum hold, and it tells what it sees by `consort status`.
+fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
+    let manage = &args.manage;
+    let asks = manage.policy.is_some()
+        || manage.interval.is_some()
+        || manage.emulate_asymmetry.is_some()
+        || manage.enact.is_some()
+        || manage.dry_run
+        || manage.override_affinity
+        || manage.topology.is_some()
+        || manage.model.is_some()
+        || args.profile.is_some()
+        || args.report.is_some()
+        || args.record.is_some()
+        || args.format != Format::Table;
+    let own = socket_of(&runtime_dirs()).filter(|_| !args.no_daemon && !asks)?;
+    // Without a socket there is nobody to call.
+    let there = own.exists() && call(Some(&own)).is_ok();
+    there.then(GroupName::of_daemon)
+}
+
+/// What is asked for on the command line must hold in the group; the rest is the leader's.
+fn group_spec(
+    args: &RunArgs,
+    setup: &Setup,
+    name: &GroupName,
+    recorded: Option<&Recorded>,
+) -> GroupSpec {
+    GroupSpec {
+        name: name.clone(),
+        demands: Demands {
+            // Which policy is best is for whoever leads to find out.
+            policy: args.manage.policy.clone().filter(|policy| policy != AUTO),
+            interval_ms: args.manage.interval.map(millis),
+            dry_run: args.manage.dry_run,
+            profile: recorded.map(|recorded| recorded.origin().to_owned()),
+        },
+        policy: setup.requested.clone(),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn line(args: &RunArgs) -> Line {
+    match (args.quiet, args.progress) {
+        (true, _) => Line::Never,
+        (_, true) => Line::Asked,
+        (false, false) => Line::Unshared,
+    }
+}
+
+fn launch_spec(
+    args: &RunArgs,
+    setup: &Setup,
+    recorded: Option<Recorded>,
+    enactors: EnactChoice,
+) -> Result<LaunchSpec> {
+    let mut command = command(args)?;
+    if args.format != Format::Table {
+        // stdout carries exactly one document; the command's own output goes where people look.
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
+        command.stdout(stderr);
+    }
+    // A group may yet settle another policy.
+    let changes_nothing = args.manage.dry_run || (setup.spec.name == NONE && args.group.is_none());
+    Ok(LaunchSpec {
+        command,
+        interval: setup.interval,
+        dry_run: args.manage.dry_run,
+        override_affinity: args.manage.override_affinity,
+        enactors,
+        pausing: PauseKind::ALL.to_vec(),
+        recorded,
+        enact: manage::enact_config(changes_nothing),
+    })
+}
+
+/// A command that cannot be started ends the run with the status that shells and `env` give it.
+fn refused(error: LiveError) -> anyhow::Error {
+    match error {
+        LiveError::Launch(LaunchError::NotFound(_)) => with_code(127, error),
+        LiveError::Launch(LaunchError::NotExecutable { .. }) => with_code(126, error),
+        LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
+        other => other.into(),
+    }
+}
+
+fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
+    let mut out = output::stdout();
+    let shown = match args.format {
+        Format::Json => output::json(&mut out, report),
+        Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
+        Format::Table if args.quiet => Ok(()),
+        Format::Table => Ok(output::people_on_stderr(&report::text(
+            report,
+            output::page::width_of_stderr(),
+        ))?),
+    };
+    shown.context("cannot write the report")
+}

@@ -1,0 +1,160 @@
+//! `consort top`: what a daemon does, as a terminal view that follows it.
+
+mod chip;
+mod view;
+
+use super::ask::{reach, refused};
+use super::daemon::{Explanation, Status};
+use crate::cli::TopArgs;
+use crate::failure::bad_input;
+use crate::output;
+use anyhow::{Context, Result};
+use consort_linux::control::{Attachment, Call, CallError, Request};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use view::{Panel, View};
+
+pub(crate) fn execute(args: &TopArgs) -> Result<ExitCode> {
+    let mut call = reach(args.socket.as_deref())?;
+    let status = ask(&mut call)?;
+    if args.once || !std::io::stdout().is_terminal() {
+        return once(&status);
+    }
+    let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
+    let result = Top::new(call, status, args.every).follow(&mut terminal);
+    ratatui::restore();
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+fn ask(call: &mut Call) -> Result<Status> {
+    let told = call.ask(&Request::Status).map_err(refused)?;
+    serde_json::from_value(told).context("the daemon's answer")
+}
+
+/// One view as text: for pipes, and for whoever wants to look once.
+fn once(status: &Status) -> Result<ExitCode> {
+    let width = output::page::width().unwrap_or(100).clamp(40, 400);
+    let rows = 12 + chip::rows(status, width as u16) as usize + status.threads.len().min(200);
+    let text = view::as_text(status, width as u16, rows as u16);
+    output::people(&mut output::stdout(), &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The view while it is followed.
+struct Top {
+    call: Call,
+    view: View,
+    every: Duration,
+    next: Instant,
+}
+
+impl Top {
+    fn new(call: Call, status: Status, every: Duration) -> Self {
+        Self {
+            call,
+            view: View::new(status),
+            every,
+            next: Instant::now() + every,
+        }
+    }
+
+    fn follow(&mut self, terminal: &mut DefaultTerminal) -> Result<()> {
+        loop {
+            terminal.draw(|frame| self.view.draw(frame))?;
+            let left = self.next.saturating_duration_since(Instant::now());
+            if event::poll(left)? {
+                if let Event::Key(key) = event::read()?
+                    && key.kind != KeyEventKind::Release
+                    && self.press(key)?
+                {
+                    return Ok(());
+                }
+            } else {
+                self.next = Instant::now() + self.every;
+                if !self.view.frozen {
+                    self.view.renew(ask(&mut self.call)?);
+                }
+            }
+        }
+    }
+
+    /// Does what a key asks for; whether it ends the view.
+    fn press(&mut self, key: KeyEvent) -> Result<bool> {
+        if let Some(typed) = self.view.typing.take() {
+            self.type_on(typed, key.code)?;
+            return Ok(false);
+        }
+        let interrupted =
+            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('q') => return Ok(true),
+            _ if interrupted => return Ok(true),
+            KeyCode::Esc => self.view.panel = Panel::Threads,
+            KeyCode::Char('?' | 'h') => self.view.panel = Panel::Help,
+            KeyCode::Char(' ') => self.view.frozen = !self.view.frozen,
+            KeyCode::Down | KeyCode::Char('j') => self.view.select(1),
+            KeyCode::Up | KeyCode::Char('k') => self.view.select(-1),
+            KeyCode::PageDown => self.view.select(10),
+            KeyCode::PageUp => self.view.select(-10),
+            KeyCode::Char('p') => self.view.typing = Some(String::new()),
+            KeyCode::Char('d') => self.detach()?,
+            KeyCode::Enter => self.explain()?,
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    /// Goes on with the name of a policy.
+    fn type_on(&mut self, mut typed: String, key: KeyCode) -> Result<()> {
+        match key {
+            KeyCode::Enter => return self.tell(&Request::Policy { policy: typed }),
+            KeyCode::Esc => return Ok(()),
+            KeyCode::Backspace => drop(typed.pop()),
+            KeyCode::Char(letter) if typed.len() < 100 => typed.push(letter),
+            _ => {}
+        }
+        self.view.typing = Some(typed);
+        Ok(())
+    }
+
+    fn detach(&mut self) -> Result<()> {
+        let Some(thread) = self.view.selected() else {
+            return Ok(());
+        };
+        let pids = vec![thread.pid];
+        self.tell(&Request::Detach(Attachment {
+            pids,
+            ..Attachment::default()
+        }))
+    }
+
+    fn explain(&mut self) -> Result<()> {
+        let Some(tid) = self.view.selected().map(|thread| thread.tid) else {
+            return Ok(());
+        };
+        match self.call.ask(&Request::Explain { tid }) {
+            Ok(told) => {
+                let why: Explanation = serde_json::from_value(told)?;
+                self.view.panel = Panel::Why(super::ask::explanation(&why));
+            }
+            Err(CallError::Refused(why)) => self.view.message = why,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Asks for a change; a refusal is shown, and the view goes on.
+    fn tell(&mut self, request: &Request) -> Result<()> {
+        match self.call.ask(request) {
+            Ok(_) => self.view.message = "done".to_owned(),
+            Err(CallError::Refused(why)) => self.view.message = why,
+            Err(CallError::Language(error)) => return Err(bad_input(error)),
+            Err(error) => return Err(error.into()),
+        }
+        self.view.renew(ask(&mut self.call)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! Programs in place of recorded threads: measured ones where they are given, else the described
+//! program that is nearest in what the recording tells.
+
+use crate::failure::bad_input;
+use anyhow::Result;
+use consort_core::{Mix, Observation, ThreadObservation};
+use consort_sim::program::ProgramSpec;
+use consort_sim::program::presets;
+use consort_trace::{Recording, TraceError};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Share of one PU from which on a thread counts: others hardly disturb anybody.
+const ACTIVE_FROM: f64 = 0.05;
+/// Suites of which programs may stand for recorded ones.
+const SUITE: &str = "spec2006";
+/// Capacity, bytes, whose misses tell how much a program waits for memory.
+const CAPACITY_BYTES: f64 = 1_048_576.0;
+
+/// A group of recorded threads of one name, and the program that stands for it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Stand {
+    /// Name of the threads.
+    pub(super) name: String,
+    /// How many ran at a time, on average; rounded, at least 1.
+    pub(super) threads: usize,
+    /// CPU time while they were recorded, s.
+    pub(super) cpu_s: f64,
+    /// Share of one PU that each had while it was there, 0 to 1.
+    pub(super) cpu_share: f64,
+    /// The program in their place, as workloads name it.
+    pub(super) program: String,
+    /// Whether that is a guess, and by what it was made.
+    pub(super) basis: String,
+    /// Whether the program is a guess.
+    pub(super) guessed: bool,
+    /// Mix of instructions by time, where it was recorded.
+    pub(super) mix: Option<Mix>,
+    /// Share of CPU time behind loads, where it was recorded.
+    pub(super) memory_stall: Option<f64>,
+}
+
+/// What is summed up of threads of one name.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    cpu_ns: f64,
+    lived_ns: f64,
+    mix: Mix,
+    mix_ns: f64,
+    stall_ns: f64,
+    told_ns: f64,
+}
+
+impl Sum {
+    fn add(&mut self, seen: &Observation, thread: &ThreadObservation) {
+        let cpu_ns = thread.sample.cpu_time_ns();
+        self.cpu_ns += cpu_ns;
+        self.lived_ns += seen.interval_ns as f64;
+        if let Some(mix) = thread.sample.mix {
+            self.mix = self.mix.plus(mix, cpu_ns);
+            self.mix_ns += cpu_ns;
+        }
+        if let Some(stall) = thread.sample.get(consort_core::Signal::MemoryStall) {
+            self.stall_ns += stall * cpu_ns;
+            self.told_ns += cpu_ns;
+        }
+    }
+
+    fn mix(&self) -> Option<Mix> {
+        (self.mix_ns > 0.0).then(|| Mix::default().plus(self.mix, 1.0 / self.mix_ns))
+    }
+
+    fn memory_stall(&self) -> Option<f64> {
+        (self.told_ns > 0.0).then(|| self.stall_ns / self.told_ns)
+    }
+}
+
+/// What stands for each group of threads, the busiest first.
+pub(super) fn stands(
+    recording: &Recording,
+    profiles: &BTreeMap<String, String>,
+) -> Result<Vec<Stand>> {
+    let (sums, duration_ns) = sums(recording).map_err(bad_input)?;
+    let unknown = profiles.keys().find(|name| !sums.contains_key(*name));
+    if let Some(name) = unknown {
+        let hint = consort_core::hint(name, sums.keys().map(String::as_str));
+        return Err(bad_input(format!(
+            "--profile {name}: no recorded thread has that name; {hint}"
+        )));
+    }
+    let candidates = candidates()?;
+    let active = sums
+        .into_iter()
+        .filter(|(_, sum)| sum.cpu_ns / duration_ns >= ACTIVE_FROM);
+    let stands = active.map(|(name, sum)| stand(name, &sum, duration_ns, profiles, &candidates));
+    let mut stands: Vec<Stand> = stands.collect();
+    stands.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
+    Ok(stands)
+}
+
+fn sums(recording: &Recording) -> Result<(BTreeMap<String, Sum>, f64), TraceError> {
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut duration_ns: f64 = 1.0;
+    for quantum in recording.quanta() {
+        let seen = quantum?.observation;
+        duration_ns = duration_ns.max(seen.time_ns as f64);
+        for thread in seen.threads.iter().filter(|thread| thread.managed) {
+            let sum = sums.entry(thread.name.to_string()).or_default();
+            sum.add(&seen, thread);
+        }
+    }
+    Ok((sums, duration_ns))
+}
+
+fn stand(
+    name: String,
+    sum: &Sum,
+    duration_ns: f64,
+    profiles: &BTreeMap<String, String>,
+    candidates: &[ProgramSpec],
+) -> Stand {
+    let (mix, memory_stall) = (sum.mix(), sum.memory_stall());
+    let (program, basis, guessed) = match (profiles.get(&name), mix) {
+        (Some(file), _) => (
+            file.clone(),
+            "measured: the file that was given".to_owned(),
+            false,
+        ),
+        (None, Some(mix)) => {
+            let nearest = nearest(candidates, mix, memory_stall);
+            let basis = "guessed: nearest by recorded mix and waits for memory".to_owned();
+            (nearest, basis, true)
+        }
+        (None, None) => {
+            let basis = "guessed: the recording tells CPU time alone".to_owned();
+            ("gcc".to_owned(), basis, true)
+        }
+    };
+    let at_a_time = (sum.lived_ns / duration_ns).round().max(1.0);
+    Stand {
+        name,
+        threads: at_a_time as usize,
+        cpu_s: sum.cpu_ns / 1e9,
+        cpu_share: sum.cpu_ns / sum.lived_ns.max(1.0),
+        program,
+        basis,
+        guessed,
+        mix,
+        memory_stall,
+    }
+}
+
+fn candidates() -> Result<Vec<ProgramSpec>> {
+    let suites = presets::suites()?;
+    let names = suites.get(SUITE).into_iter().flatten();
+    Ok(names
+        .map(|name| presets::find(name))
+        .collect::<Result<_, _>>()?)
+}
+
+/// The name of the program that is nearest: by mix, and by whether it misses a middling cache as
+/// often, among the others, as the threads wait for memory.
+fn nearest(candidates: &[ProgramSpec], mix: Mix, memory_stall: Option<f64>) -> String {
+    let mut by_misses: Vec<&ProgramSpec> = candidates.iter().collect();
+    by_misses.sort_by(|a, b| misses(a).total_cmp(&misses(b)));
+    let last = by_misses.len().saturating_sub(1).max(1) as f64;
+    let ranked = by_misses.iter().enumerate();
+    let distance = |rank: usize, program: &ProgramSpec| {
+        let [fp, load, store, branch] = shares(program);
+        let of_mix = [
+            fp - mix.fp,
+            load - mix.load,
+            store - mix.store,
+            branch - mix.branch,
+        ];
+        let of_memory = memory_stall.map_or(0.0, |stall| rank as f64 / last - stall);
+        of_mix.iter().map(|d| d * d).sum::<f64>() + of_memory * of_memory
+    };
+    let nearest = ranked.min_by(|a, b| distance(a.0, a.1).total_cmp(&distance(b.0, b.1)));
+    nearest.map_or_else(|| "gcc".to_owned(), |(_, program)| program.name.clone())
+}
+
+fn misses(program: &ProgramSpec) -> f64 {
+    let phases = &program.phases;
+    let weight: f64 = phases.iter().map(|phase| phase.length_ginstr).sum();
+    let of = |phase: &consort_sim::program::PhaseSpec| {
+        let at = (CAPACITY_BYTES / 8_192.0).log2().round() as usize;
+        let mpki = phase.data_mpki.get(at).copied().unwrap_or(0.0);
+        mpki * phase.length_ginstr
+    };
+    phases.iter().map(of).sum::<f64>() / weight.max(1e-12)
+}
+
+/// Shares of floating point, loads, stores and branches over all phases.
+fn shares(program: &ProgramSpec) -> [f64; 4] {
+    let weight: f64 = program.phases.iter().map(|phase| phase.length_ginstr).sum();
+    let mut sums = [0.0; 4];
+    for phase in &program.phases {
+        let mix = &phase.mix;
+        for (sum, share) in sums
+            .iter_mut()
+            .zip([mix.fp, mix.load, mix.store, mix.branch])
+        {
+            *sum += share * phase.length_ginstr / weight.max(1e-12);
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mix by time like that of a program.
+    fn mix_of(name: &str) -> Mix {
+        let [fp, load, store, branch] = shares(&presets::find(name).unwrap());
+        Mix {
+            fp,
+            load,
+            store,
+            branch,
+            ..Mix::default()
+        }
+    }
+
+    #[test]
+    fn a_program_is_nearest_to_itself_where_waits_do_not_tell_otherwise() {
+        let candidates = candidates().unwrap();
+        for name in ["hmmer", "mcf", "povray", "lbm"] {
+            assert_eq!(nearest(&candidates, mix_of(name), None), name);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_memory_is_taken_for_one_that_misses() {
+        let candidates = candidates().unwrap();
+        let find = |stall| {
+            let name = nearest(&candidates, mix_of("hmmer"), Some(stall));
+            misses(&presets::find(&name).unwrap())
+        };
+        assert!(find(0.95) > 5.0 * find(0.0).max(0.1));
+    }
+}

@@ -1,0 +1,74 @@
+//! What a daemon shows: the view, and metrics.
+
+use super::common::{skipped, wait_for};
+use super::{Daemon, Spinner, stderr};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+
+#[test]
+fn one_view_as_text_has_the_thread_and_the_chip() {
+    let spinner = Spinner::start();
+    let daemon = Daemon::start();
+    daemon.ask(&["attach", &spinner.id()]);
+    let view = wait_for("the thread", || {
+        let output = daemon.ask(&["top", "--once"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let view = String::from_utf8(output.stdout).unwrap();
+        view.contains(&spinner.id()).then_some(view)
+    });
+    assert!(view.contains("policy "), "{view}");
+    assert!(view.contains("\nP0 "), "{view}");
+}
+
+/// What a page has after its head.
+fn fetch(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut told = String::new();
+    stream.read_to_string(&mut told).unwrap();
+    let (_, body) = told.split_once("\r\n\r\n").unwrap();
+    body.to_owned()
+}
+
+/// Whether Prometheus' own parser takes the page; none where it is not installed.
+fn parsed(page: &str) -> Option<bool> {
+    let script = "import sys\n\
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\
+        assert len(list(parse(sys.stdin.read()))) > 5";
+    let there = Command::new("python3")
+        .args(["-c", "import prometheus_client"])
+        .stderr(Stdio::null())
+        .status();
+    there.ok().filter(std::process::ExitStatus::success)?;
+    let mut python = Command::new("python3")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to = python.stdin.take().unwrap();
+    to.write_all(page.as_bytes()).unwrap();
+    drop(to);
+    Some(python.wait().unwrap().success())
+}
+
+#[test]
+fn metrics_are_served_where_they_are_asked_for() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let config = format!("[metrics]\nlisten = \"127.0.0.1:{port}\"\n");
+    let daemon = Daemon::with(&config, &["--policy", "none"]);
+    let page = wait_for("a plan", || {
+        let page = fetch(port, "/metrics");
+        page.contains("consort_plans_total").then_some(page)
+    });
+    assert!(page.ends_with("# EOF\n"), "{page}");
+    match parsed(&page) {
+        Some(taken) => assert!(taken, "{page}"),
+        None => skipped("no prometheus_client for Python: its parser was not asked"),
+    }
+    assert_eq!(fetch(port, "/other"), "see /metrics\n");
+    assert_eq!(daemon.stop(), Some(0));
+}
