@@ -23,7 +23,7 @@ fn done(place: &Path, arguments: &[&str]) -> String {
 
 fn planned() -> tempfile::TempDir {
     let place = folder();
-    std::fs::write(place.path().join("s.toml"), DESCRIPTION).unwrap();
+    std::fs::write(place.path().join("s.toml"), DESCRIPTION).expect("the folder is ours");
     let told = done(place.path(), &["plan", "s.toml"]);
     assert!(told.starts_with("6 runs in 6 shards, about "), "{told}");
     place

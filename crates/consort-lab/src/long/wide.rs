@@ -37,7 +37,8 @@ pub fn runs(runs: &[RunResult]) -> Table {
     let table = Table::default()
         .text("policy", runs.iter().map(|run| Some(run.policy.clone())))
         .count("seed", runs.iter().map(|run| run.seed));
-    with(table, &OF_RUN, runs.iter())
+    let all: Vec<&RunResult> = runs.iter().collect();
+    with(table, &OF_RUN, &all)
 }
 
 /// Programs of runs: a row for each policy, seed and program.
@@ -54,16 +55,12 @@ pub fn programs(runs: &[RunResult]) -> Table {
             all().map(|(_, program)| Some(program.name.clone())),
         );
     let programs: Vec<&ProgramResult> = all().map(|(_, program)| program).collect();
-    with(table, &OF_PROGRAM, programs.into_iter())
+    with(table, &OF_PROGRAM, &programs)
 }
 
-fn with<'a, T: 'a>(
-    table: Table,
-    measures: &[MeasureOf<T>],
-    rows: impl Iterator<Item = &'a T> + Clone,
-) -> Table {
+fn with<T>(table: Table, measures: &[MeasureOf<T>], rows: &[&T]) -> Table {
     measures.iter().fold(table, |table, measure| {
-        let values = rows.clone().map(|row| Some((measure.value)(row)));
+        let values = rows.iter().map(|row| Some((measure.value)(row)));
         table.number(measure.key, measure.unit, values)
     })
 }
