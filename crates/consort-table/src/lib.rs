@@ -15,7 +15,7 @@ mod sink;
 mod table;
 
 pub use error::TableError;
-pub use kind::Kind;
+pub use kind::{Kind, names_table};
 pub use read::{Shape, read_csv};
 pub use sink::{Sink, write};
 pub use table::{Column, Table, Values};

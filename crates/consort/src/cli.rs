@@ -4,6 +4,7 @@ mod jobs;
 mod lab;
 mod listings;
 mod map;
+mod out;
 mod probe;
 mod profile;
 mod recording;
@@ -21,6 +22,7 @@ pub(crate) use listings::{
     LIVE, MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
 };
 pub(crate) use map::MapArgs;
+pub(crate) use out::{ListOut, NumbersOut, own, table};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use recording::{RecordArgs, ReplayArgs, WhatIfArgs};

@@ -1,34 +1,28 @@
-//! `--out FILE`: every number of a verb's runs, one per row.
+//! `--out FILE` of simulated runs: every number, one per row.
 
 use crate::cli::SetupArgs;
-use crate::failure::bad_input;
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_lab::experiment::RunResult;
 use consort_lab::long;
-use consort_table::Sink;
 
-/// The file that was asked for, begun before anything is run, so that a bad path wastes no time.
+/// The file that was asked for about one workload on one machine.
 pub(crate) struct LongFile {
-    sink: Option<Sink>,
+    file: TableFile,
     case: String,
 }
 
 impl LongFile {
-    /// Begins the file, if one was asked for, about a workload.
+    /// Begins the file, if one was asked for.
     pub(crate) fn begin(setup: &SetupArgs, workload: &str) -> Result<Self> {
-        let sink = setup.out.as_deref().map(Sink::create).transpose();
         Ok(Self {
-            sink: sink.map_err(bad_input)?,
+            file: TableFile::begin(setup.out.as_deref())?,
             case: long::case(workload, &setup.machine),
         })
     }
 
     /// Writes the file.
     pub(crate) fn write(self, runs: &[RunResult]) -> Result<()> {
-        if let Some(mut sink) = self.sink {
-            sink.write(&long::of_runs(&self.case, runs))?;
-            sink.finish()?;
-        }
-        Ok(())
+        self.file.write(|| long::of_runs(&self.case, runs))
     }
 }

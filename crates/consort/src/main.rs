@@ -13,6 +13,7 @@ mod own_cost;
 mod own_thread;
 mod progress;
 mod report;
+mod table_file;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::CompleteEnv;

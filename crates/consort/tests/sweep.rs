@@ -173,3 +173,84 @@ fn array_jobs_name_the_shards_that_are_missing() {
         "nothing to submit: all 6 shards have a result\n"
     );
 }
+
+/// Names and contents of the results that are there.
+fn results(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder.join("shards")).expect("the plan made it");
+    let paths = entries.map(|entry| entry.expect("it can be listed").path());
+    let results = paths.filter(|path| path.extension().is_some_and(|end| end == "csv"));
+    let read = |path: std::path::PathBuf| {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let content = std::fs::read(&path).expect("it can be read");
+        (name.unwrap_or_default(), content)
+    };
+    let mut all: Vec<_> = results.map(read).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_shard_that_is_killed_leaves_a_whole_result_or_none() {
+    let place = folder();
+    let description = DESCRIPTION.replace("alone_s = 1.0", "alone_s = 20.0");
+    let description = description.replace("shard_s = 0.001", "shard_s = 1.0");
+    std::fs::write(place.path().join("s.toml"), description).unwrap();
+    done(place.path(), &["plan", "s.toml", "--dir", "whole"]);
+    done(place.path(), &["plan", "s.toml", "--dir", "killed"]);
+    let start = std::time::Instant::now();
+    done(place.path(), &["run", "0", "--dir", "whole"]);
+    let whole = results(&place.path().join("whole"));
+    let step = start.elapsed() / 8;
+    let killed = place.path().join("killed");
+    let mut ended_early = 0;
+    for delay in 0..8 {
+        let mut shard = consort();
+        shard.args(["sweep", "run", "0", "--dir", "killed"]);
+        let child = shard.current_dir(place.path()).spawn();
+        let mut child = child.expect("it starts");
+        std::thread::sleep(step * delay);
+        child.kill().expect("it is ours");
+        child.wait().expect("it ends");
+        let left = results(&killed);
+        assert!(left.is_empty() || left == whole, "{:?}", left.first());
+        ended_early += usize::from(left.is_empty());
+    }
+    assert!(ended_early > 0, "no run was killed before it was done");
+    done(place.path(), &["run", "0", "--dir", "killed"]);
+    assert_eq!(results(&killed), whole);
+    let status = json(&sweep(
+        place.path(),
+        &["status", "--dir", "killed", "--format", "json"],
+    ));
+    assert_eq!(
+        (status["done"].as_u64(), status["foreign"].as_u64()),
+        (Some(1), Some(0))
+    );
+}
+
+#[test]
+fn merged_studies_are_what_reproduce_writes_byte_for_byte() {
+    let place = folder();
+    let description = "studies = [\"M1\", \"S4\"]\nquick = true\nshard_s = 1\n";
+    std::fs::write(place.path().join("s.toml"), description).unwrap();
+    assert!(done(place.path(), &["plan", "s.toml"]).starts_with("2 studies in 2 shards, about "));
+    done(place.path(), &["run", "1"]);
+    done(place.path(), &["run", "0"]);
+    done(place.path(), &["merge", "--out", "merged.csv"]);
+    let mut serial = consort();
+    serial.args("reproduce M1 S4 --quick --out studies --out serial.csv".split(' '));
+    assert!(run(serial.current_dir(place.path())).status.success());
+    let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
+    assert_eq!(read("merged.csv"), read("serial.csv"));
+}
+
+#[test]
+fn the_same_description_gives_the_same_plan_and_cases_in_any_folder() {
+    let (one, two) = (planned(), planned());
+    for name in ["plan.json", "cases.csv"] {
+        let read = |place: &Path| std::fs::read(place.join("consort-sweep").join(name)).unwrap();
+        assert_eq!(read(one.path()), read(two.path()));
+    }
+}

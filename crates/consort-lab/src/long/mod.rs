@@ -1,12 +1,15 @@
 //! Results as tables for files and data frames.
 //!
 //! The long format has a row for each number: case, policy, seed, program, measure, value, unit.
-//! [`of_runs`] and [`of_study`] give it; the wide tables [`comparison`], [`runs`], [`programs`] and
+//! [`of_runs`], [`of_study`], [`of_checks`] and [`of_benches`] give it, and whoever has other
+//! numbers puts them into [`Rows`]; the wide tables [`comparison`], [`runs`], [`programs`] and
 //! [`of_table`] have a column for each measure, as people compare them.
 
+mod measured;
 mod study;
 mod wide;
 
+pub use measured::{of_benches, of_checks};
 pub use study::{of_study, of_table};
 pub use wide::{comparison, programs, runs};
 
@@ -74,38 +77,45 @@ pub fn case(workload: &str, machine: &str) -> String {
 
 /// Rows of a long table, as they come.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub struct Rows {
     text: [Vec<Option<String>>; 5],
     seed: Vec<Option<u64>>,
     value: Vec<Option<f64>>,
 }
 
 /// Whose number it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Whose<'a> {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Whose<'a> {
     /// The case.
-    pub(crate) case: &'a str,
+    pub case: &'a str,
     /// The policy, where there is one.
-    pub(crate) policy: Option<&'a str>,
-    /// The seed.
-    pub(crate) seed: u64,
-    /// The program; none for numbers of a whole run.
-    pub(crate) program: Option<&'a str>,
+    pub policy: Option<&'a str>,
+    /// The seed, where there is one.
+    pub seed: Option<u64>,
+    /// The program or thread; none for numbers of a whole run.
+    pub program: Option<&'a str>,
 }
 
 impl Rows {
-    /// Adds a number.
-    pub(crate) fn push(&mut self, of: Whose<'_>, key: &str, value: f64, unit: Option<&str>) {
+    /// Adds a number, by the key of its measure.
+    pub fn push(&mut self, of: Whose<'_>, key: &str, value: f64, unit: Option<&str>) {
         let texts = [Some(of.case), of.policy, of.program, Some(key), unit];
         for (all, text) in self.text.iter_mut().zip(texts) {
             all.push(text.map(str::to_owned));
         }
-        self.seed.push(Some(of.seed));
+        self.seed.push(of.seed);
         self.value.push(Some(value));
     }
 
+    /// Adds a number where there is one.
+    pub fn maybe(&mut self, of: Whose<'_>, key: &str, value: Option<f64>, unit: Option<&str>) {
+        if let Some(value) = value {
+            self.push(of, key, value, unit);
+        }
+    }
+
     /// The rows as a table.
-    pub(crate) fn table(self) -> Table {
+    pub fn table(self) -> Table {
         let [case, policy, program, measure, unit] = self.text.map(Values::Text);
         let (seed, value) = (Values::Count(self.seed), Values::Number(self.value));
         let all = [case, policy, seed, program, measure, value, unit];
@@ -123,7 +133,7 @@ pub fn of_runs<'a>(case: &str, runs: impl IntoIterator<Item = &'a RunResult>) ->
         let whole = Whose {
             case,
             policy: Some(&run.policy),
-            seed: run.seed,
+            seed: Some(run.seed),
             program: None,
         };
         for m in &OF_RUN {

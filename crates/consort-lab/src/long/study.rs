@@ -16,7 +16,7 @@ pub fn of_study(report: &StudyReport) -> Table {
                 let of = Whose {
                     case: &case,
                     policy: None,
-                    seed: report.seed,
+                    seed: Some(report.seed),
                     program: None,
                 };
                 add(&mut rows, of, column, cell);

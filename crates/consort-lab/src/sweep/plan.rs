@@ -15,6 +15,8 @@ pub struct Plan {
     pub file: String,
     /// The description.
     pub description: String,
+    /// Whether its units are studies rather than runs.
+    pub studies: bool,
     /// The shards, by number.
     pub shards: Vec<Shard>,
 }
@@ -59,6 +61,7 @@ impl Plan {
             version: VERSION.to_owned(),
             file: file.to_owned(),
             description: description.to_owned(),
+            studies: !sweep.studies.is_empty(),
             shards: shards.collect::<Result<_, SweepError>>()?,
         })
     }

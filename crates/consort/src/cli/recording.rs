@@ -1,6 +1,6 @@
 //! Arguments of the verbs that write and read recordings.
 
-use super::{Format, Jobs, RunArgs, values};
+use super::{Format, Jobs, NumbersOut, RunArgs, values};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -26,6 +26,9 @@ pub(crate) struct ReplayArgs {
     /// Seed of all randomness in the policy
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -53,6 +56,9 @@ pub(crate) struct WhatIfArgs {
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -1,6 +1,6 @@
 //! Arguments of `sweep`.
 
-use super::{Format, Jobs};
+use super::{Format, Jobs, ListOut};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -106,7 +106,10 @@ pub(crate) struct SweepStatusArgs {
     /// Where.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
-    /// How to print
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) list: ListOut,
+    /// How to print; csv lists the shards that are missing
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

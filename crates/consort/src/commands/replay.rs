@@ -3,12 +3,15 @@
 use crate::cli::{Format, ReplayArgs};
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{
     Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
     Topology, Turn, policies, requested,
 };
+use consort_lab::long::{Rows, Whose};
+use consort_table::Table;
 use consort_trace::{Quanta, Quantum, Recording, TraceError};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -34,6 +37,35 @@ struct Replayed {
     agreement: Option<f64>,
     /// Threads, by CPU time.
     threads: Vec<ThreadRow>,
+}
+
+impl Replayed {
+    /// Every number, one per row.
+    fn table(&self, seed: u64) -> Table {
+        let mut rows = Rows::default();
+        let whole = Whose {
+            case: &self.command,
+            policy: Some(&self.policy),
+            seed: Some(seed),
+            program: None,
+        };
+        rows.push(whole, "quanta", self.quanta as f64, None);
+        rows.push(whole, "duration_s", self.duration_s, Some("s"));
+        rows.push(whole, "changes", self.changes as f64, None);
+        rows.maybe(whole, "agreement", self.agreement, None);
+        for thread in &self.threads {
+            let name = format!("{}:{}", thread.name, thread.tid);
+            let of = Whose {
+                program: Some(&name),
+                ..whole
+            };
+            rows.push(of, "cpu_s", thread.cpu_s, Some("s"));
+            rows.push(of, "quanta", thread.quanta as f64, None);
+            rows.push(of, "agreement", thread.agreement, None);
+            rows.push(of, "changes", thread.changes as f64, None);
+        }
+        rows.table()
+    }
 }
 
 /// One thread.
@@ -92,6 +124,7 @@ impl Machine for Playback {
 }
 
 pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
+    let file = TableFile::begin(args.numbers.out.as_deref())?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let about = recording.about();
     let playback = Playback {
@@ -108,6 +141,7 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
         sums.add(&turn, &wheel.machine().plan);
     }
     let replayed = sums.into_document(&recording, name);
+    file.write(|| replayed.table(args.seed))?;
     show(args.format, &replayed)
 }
 

@@ -7,8 +7,9 @@ use crate::cli::{
     Format, MergeArgs, PlanArgs, ShardArgs, SweepArgs, SweepFolder, SweepStatusArgs, SweepTask,
 };
 use crate::failure::{bad_input, say};
-use crate::output;
+use crate::output::{self, Column, number};
 use crate::progress;
+use crate::table_file;
 use anyhow::Result;
 use consort_lab::Progress;
 use consort_lab::sweep::{Folder, Ran, Status, SweepError, ranges};
@@ -47,8 +48,12 @@ fn plan(args: &PlanArgs) -> Result<()> {
     let folder = Folder::plan(&args.folder.dir, &file, &text).map_err(refusal)?;
     let plan = folder.as_plan();
     let units: usize = plan.shards.iter().map(|shard| shard.units).sum();
+    let what = match folder.as_plan().studies {
+        true => "studies",
+        false => "runs",
+    };
     let told = format!(
-        "{units} runs in {} shards, about {:.0} s of work; 0 to {} are in {}\n",
+        "{units} {what} in {} shards, about {:.0} s of work; 0 to {} are in {}\n",
         plan.shards.len(),
         plan.seconds(),
         plan.shards.len().saturating_sub(1),
@@ -99,16 +104,17 @@ impl From<Status> for Document {
     }
 }
 
+/// Shards without a result.
+const MISSING: &[Column<usize>] = &[number("missing", ToString::to_string)];
+
 fn status(args: &SweepStatusArgs) -> Result<()> {
     let folder = open(&args.folder)?;
     let status = Document::from(folder.status().map_err(refusal)?);
+    table_file::list(args.list.out.as_deref(), MISSING, &status.missing)?;
     let mut out = output::stdout();
     match args.format {
         Format::Json => output::json(&mut out, &status),
-        Format::Csv => {
-            let columns = [output::number("missing", ToString::to_string)];
-            output::csv(&mut out, &columns, &status.missing)
-        }
+        Format::Csv => output::csv(&mut out, MISSING, &status.missing),
         Format::Table => Ok(output::people(&mut out, &told(&status))?),
     }
 }
