@@ -25,8 +25,8 @@ DIGITS = {
 }
 
 
-def compared(**options: int) -> consort.Comparison:
-    return consort.compare(MACHINE, WORKLOAD, POLICIES, runs=3, seed=5, alone_s=2.0, **options)
+def compared(jobs: int | None = None) -> consort.Comparison:
+    return consort.compare(MACHINE, WORKLOAD, POLICIES, runs=3, seed=5, alone_s=2.0, jobs=jobs)
 
 
 def arguments(*more: str | Path) -> list[str | Path]:

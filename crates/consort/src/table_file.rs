@@ -2,7 +2,7 @@
 
 use crate::cli;
 use crate::failure::bad_input;
-use crate::output::{Column, header};
+use crate::output::{Column, header, inert};
 use anyhow::Result;
 use consort_table::{Sink, Table, Values};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub(crate) fn list<R>(out: Option<&Path>, columns: &[Column<R>], rows: &[R]) -> 
 /// A list as a table: columns of numbers where all fields are, or are missing.
 pub(crate) fn table_of<R>(columns: &[Column<R>], rows: &[R]) -> Table {
     columns.iter().fold(Table::default(), |table, column| {
-        let texts: Vec<String> = rows.iter().map(column.text).collect();
+        let texts: Vec<String> = rows.iter().map(|row| inert((column.text)(row))).collect();
         table.with(&header(column), None, values(column.numeric, texts))
     })
 }

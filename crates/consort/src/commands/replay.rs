@@ -8,7 +8,7 @@ use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{
     Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
-    Topology, Turn, policies, requested,
+    Topology, Turn, policies, requested, visible,
 };
 use consort_lab::long::{Rows, Whose};
 use consort_table::Table;
@@ -43,8 +43,9 @@ impl Replayed {
     /// Every number, one per row.
     fn table(&self, seed: u64) -> Table {
         let mut rows = Rows::default();
+        let command = visible(&self.command);
         let whole = Whose {
-            case: &self.command,
+            case: &command,
             policy: Some(&self.policy),
             seed: Some(seed),
             program: None,
@@ -54,7 +55,7 @@ impl Replayed {
         rows.push(whole, "changes", self.changes as f64, None);
         rows.maybe(whole, "agreement", self.agreement, None);
         for thread in &self.threads {
-            let name = format!("{}:{}", thread.name, thread.tid);
+            let name = format!("{}:{}", visible(&thread.name), thread.tid);
             let of = Whose {
                 program: Some(&name),
                 ..whole

@@ -1,6 +1,7 @@
 //! A report's numbers, one per row.
 
 use super::{ProgramRow, RunReport, ThreadRow};
+use consort_core::visible;
 use consort_lab::long::{Rows, Whose};
 use consort_table::Table;
 
@@ -19,11 +20,11 @@ impl RunReport {
         };
         self.add_whole(&mut rows, whole);
         for program in &self.programs {
-            let name = format!("{}:{}", program.name, program.pid);
+            let name = format!("{}:{}", visible(&program.name), program.pid);
             program.add(&mut rows, of(whole, &name));
         }
         for thread in &self.threads {
-            let name = format!("{}:{}", thread.name, thread.tid);
+            let name = format!("{}:{}", visible(&thread.name), thread.tid);
             thread.add(&mut rows, of(whole, &name));
         }
         rows.table()
