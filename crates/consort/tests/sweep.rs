@@ -194,8 +194,8 @@ fn results(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_shard_that_is_killed_leaves_a_whole_result_or_none() {
     let place = folder();
-    let description = DESCRIPTION.replace("alone_s = 1.0", "alone_s = 20.0");
-    let description = description.replace("shard_s = 0.001", "shard_s = 1.0");
+    let description = DESCRIPTION.replace("alone_s = 1.0", "alone_s = 6.0");
+    let description = description.replace("shard_s = 0.001", "shard_s = 0.1");
     std::fs::write(place.path().join("s.toml"), description).unwrap();
     done(place.path(), &["plan", "s.toml", "--dir", "whole"]);
     done(place.path(), &["plan", "s.toml", "--dir", "killed"]);
