@@ -1,5 +1,6 @@
 //! Seed, scale and workers that a study runs with.
 
+use crate::stop::Stop;
 use crate::study::{Scale, StudyError};
 use rayon::prelude::*;
 use std::any::Any;
@@ -117,7 +118,7 @@ impl<'a> Context<'a> {
     /// jobs, so they are the same for any number of workers.
     ///
     /// # Errors
-    /// When the worker threads cannot be started.
+    /// When the worker threads cannot be started, or somebody asks to stop; see [`Stop`].
     pub fn map<T: Sync, R: Send>(
         &self,
         jobs: &[T],
@@ -128,14 +129,18 @@ impl<'a> Context<'a> {
             .build()
             .map_err(|error| StudyError::Workers(error.to_string()))?;
         let done = Mutex::new(0);
+        let stop = Stop::current();
         let tracked = |job: &T| {
-            let result = work(job);
+            if stop.is_asked() {
+                return Err(StudyError::Stopped);
+            }
+            let result = stop.scope(|| work(job));
             self.tick(&done, jobs.len());
-            result
+            Ok(result)
         };
         // Jobs differ in length by orders of magnitude: nobody takes several at once.
         let jobs = jobs.par_iter().with_max_len(1);
-        Ok(pool.install(|| jobs.map(tracked).collect()))
+        pool.install(|| jobs.map(tracked).collect())
     }
 
     /// Counts under the lock, so that progress never runs backwards.

@@ -12,17 +12,21 @@
 mod atomic;
 pub mod bench;
 mod context;
+pub mod descriptions;
 pub mod experiment;
 pub mod frame;
+pub mod long;
 pub mod mapping;
 pub mod reference;
 mod registry;
 pub mod report;
 pub mod runner;
 pub mod simulate;
+mod stop;
 mod store;
 pub mod studies;
 pub mod study;
+pub mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod traced;
@@ -35,6 +39,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_
 pub mod validate;
 
 pub use context::{Context, Made, Progress};
+pub use descriptions::Descriptions;
 pub use registry::{Registry, UnknownStudy};
+pub use stop::Stop;
 pub use store::{Store, StoreError, StoreKey};
 pub use study::{FileStudy, Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};

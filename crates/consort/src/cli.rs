@@ -4,12 +4,14 @@ mod jobs;
 mod lab;
 mod listings;
 mod map;
+mod out;
 mod probe;
 mod profile;
 mod recording;
 mod run;
 mod service;
 mod simulated;
+mod sweep;
 mod time;
 mod train;
 mod values;
@@ -20,6 +22,7 @@ pub(crate) use listings::{
     LIVE, MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
 };
 pub(crate) use map::MapArgs;
+pub(crate) use out::{ListOut, NumbersOut, own, table};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use recording::{RecordArgs, ReplayArgs, WhatIfArgs};
@@ -29,6 +32,9 @@ pub(crate) use service::{
     Targets, TopArgs,
 };
 pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
+pub(crate) use sweep::{
+    MergeArgs, PlanArgs, ShardArgs, SubmitArgs, SweepArgs, SweepFolder, SweepStatusArgs, SweepTask,
+};
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
 pub(crate) use values::COMPLETE;
@@ -141,6 +147,11 @@ pub(crate) enum Verb {
     /// Run published experiments again: tables, figures, a report that opens from disk
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
+    /// Spread many runs over a cluster: plan, run, submit, status, merge
+    #[command(
+        after_help = "Example: consort sweep plan caches.toml && consort sweep run all && consort sweep merge --out caches.csv"
+    )]
+    Sweep(SweepArgs),
     /// Measure how fast the simulator and the policies are on this host
     #[command(after_help = "Example: consort bench simulate-acmp-1ms solve\n\
                             Example: consort bench --list")]

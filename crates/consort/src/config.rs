@@ -30,6 +30,7 @@
 use crate::cli::parse_interval;
 use crate::failure::{bad_input, told};
 use anyhow::{Context, Result};
+pub(crate) use consort_lab::descriptions::folders;
 use consort_linux::cgroup::{CgroupPattern, Rule, Rules};
 use consort_linux::enforce::EnactChoice;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -261,17 +262,6 @@ fn drop_ins(folder: &Path) -> Vec<PathBuf> {
     files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
     files.sort();
     files
-}
-
-/// Folders that hold configuration and descriptions, the user's before the system's.
-pub(crate) fn folders() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-    let user = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or(home);
-    let system = Some(PathBuf::from("/etc"));
-    let roots = [user, system].into_iter().flatten();
-    roots.map(|root| root.join("consort")).collect()
 }
 
 fn read(path: &Path) -> Result<Config> {

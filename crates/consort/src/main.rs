@@ -6,6 +6,7 @@ mod config;
 mod descriptions;
 mod failure;
 mod host;
+mod long_file;
 mod out_file;
 mod output;
 mod own_cost;
@@ -13,6 +14,7 @@ mod own_thread;
 mod page;
 mod progress;
 mod report;
+mod table_file;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::CompleteEnv;
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => commands::compare::execute(args),
         Verb::Map(args) => commands::map::execute(args),
         Verb::Reproduce(args) => commands::reproduce::execute(args),
+        Verb::Sweep(args) => commands::sweep::execute(args),
         Verb::Profile(args) => commands::profile::execute(args),
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Bench(args) => commands::bench::execute(args),

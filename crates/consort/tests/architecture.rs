@@ -26,6 +26,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-profile",
             "consort-reference",
             "consort-sim",
+            "consort-table",
         ],
     ),
     (
@@ -48,6 +49,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-ops",
             "consort-profile",
             "consort-sim",
+            "consort-table",
             "consort-trace",
         ],
     ),
@@ -58,6 +60,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &["consort-core", "consort-ops", "consort-sim"],
     ),
     ("consort-sim", &["consort-core", "consort-input"]),
+    ("consort-table", &[]),
     ("consort-trace", &["consort-core"]),
     ("consort-vmtest", &["consort-core"]),
 ];

@@ -2,6 +2,7 @@
 
 use super::error::ExperimentError;
 use super::run::{Quiet, machine};
+use crate::stop::Stop;
 use consort_core::Machine;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
@@ -131,6 +132,7 @@ impl Alone<'_> {
     fn to_its_end(&self, guess: f64) -> Result<Work, ExperimentError> {
         let mut work = self.timed(guess)?;
         for _ in 1..ROUNDS {
+            Stop::check()?;
             let factor = self.seconds / work.alone_s;
             if (factor - 1.0).abs() < NEAR {
                 break;

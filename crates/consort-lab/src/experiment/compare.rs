@@ -59,6 +59,31 @@ pub struct Comparison {
     pub results: Vec<Row>,
 }
 
+/// A comparison, and what it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The rows.
+    pub comparison: Comparison,
+    /// Every run, contender by contender, in the order of their seeds.
+    pub runs: Vec<RunResult>,
+}
+
+/// Position of the contender to which speedups refer: the one of that name; where none is named,
+/// `linux` if it takes part, else the first.
+///
+/// # Errors
+/// A name that is none of the contenders', with the nearest one.
+pub fn baseline(contenders: &[Contender], name: Option<&str>) -> Result<usize, String> {
+    let find = |name: &str| contenders.iter().position(|c| c.name() == name);
+    let Some(name) = name else {
+        return Ok(find("linux").unwrap_or(0));
+    };
+    find(name).ok_or_else(|| {
+        let hint = consort_core::hint(name, contenders.iter().map(Contender::name));
+        format!("baseline '{name}' is none of the policies; {hint}")
+    })
+}
+
 /// Runs every contender `runs` times, with the seeds `seed`, `seed + 1`, and so on.
 ///
 /// # Errors
@@ -70,12 +95,26 @@ pub fn compare(
     runs: usize,
     context: &Context<'_>,
 ) -> Result<Comparison, ExperimentError> {
+    compare_runs(experiment, contenders, baseline, runs, context).map(|all| all.comparison)
+}
+
+/// The same with every run.
+///
+/// # Errors
+/// See [`Experiment::run`].
+pub fn compare_runs(
+    experiment: &Experiment,
+    contenders: &[Contender],
+    baseline: usize,
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Compared, ExperimentError> {
     let ready = contenders.iter().map(|c| c.ready(experiment, context));
     let contenders = &ready.collect::<Result<Vec<_>, _>>()?;
     let work = experiment.work(context.seed())?;
     let results = all_runs(experiment, contenders, &work, runs, context)?;
     let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
-    Ok(Comparison {
+    let comparison = Comparison {
         machine: experiment.chip.spec().name.clone(),
         workload: experiment.workload.text.clone(),
         runs,
@@ -86,6 +125,10 @@ pub fn compare(
             .zip(&results)
             .map(|(contender, results)| row(contender, results, &base))
             .collect(),
+    };
+    Ok(Compared {
+        comparison,
+        runs: results.concat(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What is compared: a policy on an operating system, or an operating system alone.
 
 use super::coschedule;
+use super::custom::Custom;
 use super::error::ExperimentError;
 use super::oracle::{self, Oracle, Truth};
 use super::run::Experiment;
@@ -45,6 +46,8 @@ enum Who {
     Oracle(Objective),
     /// The best round of co-schedules.
     Coschedule(Coschedule),
+    /// A policy from outside of the registry.
+    Custom(Custom),
 }
 
 /// Co-schedules, searched for or given.
@@ -76,6 +79,19 @@ impl Contender {
             name: text.to_owned(),
             who: who(spec)?,
             os: system.to_owned(),
+        })
+    }
+
+    /// A policy from outside of the registry, on an operating system.
+    ///
+    /// # Errors
+    /// An unknown operating system.
+    pub fn custom(policy: Custom, os: &str) -> Result<Self, ExperimentError> {
+        consort_sim::os::find(os).map_err(EngineError::from)?;
+        Ok(Self {
+            name: policy.name.clone(),
+            who: Who::Custom(policy),
+            os: os.to_owned(),
         })
     }
 
@@ -137,6 +153,7 @@ impl Contender {
             Who::Policy(spec) => Ok(requested(&spec.name, offers)?.quantum_ms),
             Who::Oracle(_) => Ok(oracle::QUANTUM_MS),
             Who::Coschedule(round) => Ok(round.quantum_ms),
+            Who::Custom(policy) => policy.check_fed(offers).map(|()| policy.quantum_ms),
         }
     }
 
@@ -164,6 +181,7 @@ impl Contender {
                 let slots = round.slots.as_deref().map_or(&[][..], Vec::as_slice);
                 Ok(policies::in_turn(slots, round.quantum_ms))
             }
+            Who::Custom(policy) => Ok((policy.make)()),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::counters::Counters;
 use super::error::ExperimentError;
 use super::result::counters;
 use super::run::{Experiment, Told};
+use crate::stop::Stop;
 use consort_sim::SimMachine;
 use consort_sim::engine::{Completion, RunMode};
 use consort_sim::workload::Instance;
@@ -67,7 +68,9 @@ impl Experiment {
         let (mut wheel, _) = self.wheel(contender, work, seed, mode, Told::default())?;
         let alone: f64 = work.iter().map(|w| w.alone_s).sum();
         let limit_ns = 1e9 * patience * alone * f64::from(times);
-        while wheel.turn()?.is_some() && (wheel.machine().inner().time_ns() as f64) < limit_ns {}
+        while wheel.turn()?.is_some() && (wheel.machine().inner().time_ns() as f64) < limit_ns {
+            Stop::check()?;
+        }
         Ok(self.repeated(wheel.machine().inner(), work))
     }
 

@@ -7,6 +7,7 @@ use super::error::ExperimentError;
 use super::oracle::Revealed;
 use super::result::RunResult;
 use crate::context::Context;
+use crate::stop::Stop;
 use crate::study::Scale;
 use consort_core::policy::{Form, Policy};
 use consort_core::{Backoff, ControlLoop, Offers, Sample, Signal, ThreadId};
@@ -263,6 +264,7 @@ impl Experiment {
         let limit = late + PATIENCE * alone * f64::from(times);
         let mut moves = 0;
         while let Some(turn) = wheel.turn()? {
+            Stop::check()?;
             moves += turn.enacted.moved.len() as u64;
             if wheel.machine().inner().time_ns() as f64 > limit * 1e9 {
                 return Err(self.endless(wheel.machine().inner(), limit, times));

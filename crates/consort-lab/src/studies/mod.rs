@@ -46,6 +46,7 @@ mod x3;
 mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
+pub(crate) use sensitivity::hypercube;
 
 use crate::registry::Registry;
 use crate::simulate::{ExperimentSpec, Presets};

@@ -181,6 +181,9 @@ pub enum StudyError {
     /// The threads to run on could not be started.
     #[error("cannot start worker threads: {0}")]
     Workers(String),
+    /// Somebody asked to stop.
+    #[error("stopped on request")]
+    Stopped,
     /// Something that the study runs on failed.
     #[error("{part}: {cause}")]
     Part {

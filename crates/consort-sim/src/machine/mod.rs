@@ -4,6 +4,7 @@
 //! [`presets`]; [`MachineRef::load`] gives its description, validated.
 
 pub mod detail;
+mod edit;
 mod preset_files;
 pub mod presets;
 mod quantity;
@@ -12,6 +13,7 @@ mod spec;
 pub mod tables;
 mod validate;
 
+pub use edit::{Change, edited};
 pub use quantity::Quantity;
 pub use reference::{Loaded, MachineError, MachineRef, Source};
 pub use spec::*;

@@ -38,9 +38,14 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// # Errors
 /// [`PresetError::Unknown`] with the nearest name.
 pub fn find(name: &str) -> Result<MachineSpec, PresetError> {
-    let text = text(name).ok_or_else(|| PresetError::Unknown {
+    let text = text(name).ok_or_else(|| unknown(name))?;
+    Ok(super::parse(&format!("machines/{name}.toml"), text)?)
+}
+
+/// Why there is no preset of a name.
+pub(super) fn unknown(name: &str) -> PresetError {
+    PresetError::Unknown {
         name: name.to_owned(),
         hint: hint(name, names()),
-    })?;
-    Ok(super::parse(&format!("machines/{name}.toml"), text)?)
+    }
 }

@@ -1,10 +1,12 @@
 //! Machines as people name them: `NAME_OR_PATH[:smt=N][,memory=NODE+NODE][,prefetch=off]`.
 
+use super::edit::{Change, edited};
 use super::presets::{self, PresetError};
 use super::spec::MachineSpec;
 use crate::describe::{DescribeError, Problems};
+use std::borrow::Cow;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -195,11 +197,22 @@ impl MachineRef {
     /// A file that cannot be read or is wrong, an unknown name, more PUs than the cores have,
     /// memory on nodes that are not there, prefetchers to switch off where there are none.
     pub fn load(&self, directories: &[PathBuf]) -> Result<Loaded, MachineError> {
+        self.load_with(directories, &[])
+    }
+
+    /// The same with values of the description changed; see [`edited`].
+    ///
+    /// # Errors
+    /// As of [`MachineRef::load`], for the description as it is changed.
+    pub fn load_with(
+        &self,
+        directories: &[PathBuf],
+        changes: &[Change],
+    ) -> Result<Loaded, MachineError> {
         let source = self.source(directories);
-        let spec = match &source {
-            Source::File(path) => read(path)?,
-            Source::Preset(name) => presets::find(name)?,
-        };
+        let (file, text) = source.read()?;
+        let text = edited(&file, &text, changes)?;
+        let spec = super::parse(&file, &text)?;
         self.check_ways(&spec)?;
         let spec = self.with_prefetchers(self.with_memory(spec)?)?;
         let smt = self.smt;
@@ -258,12 +271,26 @@ impl MachineRef {
     }
 }
 
-fn read(path: &Path) -> Result<MachineSpec, MachineError> {
-    let text = consort_input::text(path).map_err(|error| MachineError::Read {
-        path: path.to_owned(),
-        error,
-    })?;
-    Ok(super::parse(&path.display().to_string(), &text)?)
+impl Source {
+    /// Name for messages, and text, of the description.
+    ///
+    /// # Errors
+    /// A file that cannot be read, an unknown preset.
+    pub fn read(&self) -> Result<(String, Cow<'static, str>), MachineError> {
+        match self {
+            Self::File(path) => {
+                let text = consort_input::text(path).map_err(|error| MachineError::Read {
+                    path: path.clone(),
+                    error,
+                })?;
+                Ok((path.display().to_string(), text.into()))
+            }
+            Self::Preset(name) => match presets::text(name) {
+                Some(text) => Ok((format!("machines/{name}.toml"), text.into())),
+                None => Err(presets::unknown(name).into()),
+            },
+        }
+    }
 }
 
 impl MachineSpec {

@@ -12,6 +12,11 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
+    /// Workers that were asked for.
+    pub(crate) fn asked(self) -> Option<NonZeroUsize> {
+        self.jobs
+    }
+
     /// Workers to start: as many as there are PUs where nothing was asked for.
     pub(crate) fn workers(self) -> NonZeroUsize {
         let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);

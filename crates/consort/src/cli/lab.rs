@@ -1,7 +1,7 @@
 //! Arguments of the verbs that repeat, measure and check: studies, benches, validation.
 
 use super::values;
-use super::{Format, Jobs};
+use super::{Format, Jobs, NumbersOut};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ pub(crate) struct ReproduceArgs {
     /// Seed in place of each study's own
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Folder for tables, figures and pages; made if it is not there
-    #[arg(short, long, value_name = "DIR", default_value = "consort-studies")]
-    pub(crate) out: PathBuf,
+    /// Folder for tables, figures and pages, made if it is not there; consort-studies if not given. Given once more, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
+    #[arg(short, long, value_name = "DIR|FILE")]
+    pub(crate) out: Vec<PathBuf>,
     /// CSV file of published figures (study,row,column,value) to set beside ours
     #[arg(long, value_name = "FILE")]
     pub(crate) reference: Option<PathBuf>,
@@ -43,6 +43,9 @@ pub(crate) struct BenchArgs {
     /// Few and short repetitions: whether it works, not how fast it is
     #[arg(long)]
     pub(crate) quick: bool,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -61,9 +64,9 @@ pub(crate) struct ValidateArgs {
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Folder for tables and pictures behind the checks; made if it is not there
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    /// Folder for tables and pictures behind the checks, made if it is not there; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
+    #[arg(short, long, value_name = "DIR|FILE")]
+    pub(crate) out: Vec<PathBuf>,
     /// How much is done at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,

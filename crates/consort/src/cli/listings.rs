@@ -1,7 +1,7 @@
 //! Arguments of the verbs that show what there is: machines, policies, programs, formats.
 
 use super::values;
-use super::{Format, ProbeArgs};
+use super::{Format, ListOut, ProbeArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_core::PuSet;
 use std::path::PathBuf;
@@ -13,6 +13,9 @@ pub(crate) struct MachineArgs {
     /// What else to do than show it.
     #[command(subcommand)]
     pub(crate) task: Option<MachineTask>,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) list_out: ListOut,
     /// How to print; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -48,6 +51,9 @@ pub(crate) const LIVE: &str = "live";
 /// Arguments of `policies`.
 #[derive(Debug, Args)]
 pub(crate) struct PoliciesArgs {
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) list: ListOut,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -62,6 +68,9 @@ pub(crate) struct ProgramsArgs {
     /// Only the programs of this suite
     #[arg(long, value_name = "NAME", conflicts_with = "name", add = values::suites())]
     pub(crate) suite: Option<String>,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) list: ListOut,
     /// How to print; json and csv of one program are its description and its phases
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -84,4 +93,6 @@ pub(crate) enum SchemaKind {
     Program,
     /// A study.
     Study,
+    /// A sweep.
+    Sweep,
 }

@@ -52,9 +52,9 @@ pub(crate) struct MapArgs {
     /// Send what commands print to stderr instead of /dev/null
     #[arg(long, requires = "command")]
     pub(crate) show_output: bool,
-    /// Folder for tables, figures and a page that opens from disk; made if it is not there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    /// Folder for tables, figures and a page that opens from disk, made if it is not there; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
+    #[arg(long, value_name = "DIR|FILE")]
+    pub(crate) out: Vec<PathBuf>,
     /// How much is done at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,

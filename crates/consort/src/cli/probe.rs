@@ -1,7 +1,7 @@
 //! Arguments of `machine probe`.
 
-use super::Format;
 use super::time::parse_simulated;
+use super::{Format, ListOut};
 use clap::Args;
 use consort_core::PuSet;
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ pub(crate) struct ProbeArgs {
     /// Replace FILE if it exists
     #[arg(long, requires = "write")]
     pub(crate) force: bool,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) list: ListOut,
     /// How to print; csv lists every measurement
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 /// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// Write the program file to FILE
+    /// Write the program file to FILE; or every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) out: Vec<PathBuf>,
     /// Write a trace of what was recorded to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Arguments of the verbs that write and read recordings.
 
-use super::{Format, Jobs, RunArgs, values};
+use super::{Format, Jobs, NumbersOut, RunArgs, values};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -32,6 +32,9 @@ pub(crate) struct ReplayArgs {
     /// Write the result as a page for browsers to FILE as well
     #[arg(long, value_name = "FILE")]
     pub(crate) report_html: Option<PathBuf>,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -62,6 +65,9 @@ pub(crate) struct WhatIfArgs {
     /// Write the result as a page for browsers to FILE as well
     #[arg(long, value_name = "FILE")]
     pub(crate) report_html: Option<PathBuf>,
+    /// A file beside what is printed.
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

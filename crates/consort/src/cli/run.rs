@@ -1,7 +1,7 @@
 //! Arguments of `run`, and those that other verbs which manage threads share with it.
 
 use super::values;
-use super::{Format, parse_interval};
+use super::{Format, NumbersOut, parse_interval};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::PuSet;
@@ -71,6 +71,8 @@ pub(crate) struct RunArgs {
     /// Write the report as a page for browsers to FILE as well
     #[arg(long, value_name = "FILE")]
     pub(crate) report_html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
     /// How to print the report; json and csv take stdout for themselves and send the command's
     /// output to stderr
     #[arg(long, value_enum, default_value_t)]

@@ -1,6 +1,6 @@
 //! Arguments of what stays: the daemon, and the verbs that speak with it.
 
-use super::{Format, ManageArgs, parse_interval};
+use super::{Format, ListOut, ManageArgs, parse_interval};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,6 +57,9 @@ pub(crate) struct AttachArgs {
     /// Write the report as JSON to FILE in the end; managing here is needed for that
     #[arg(long, value_name = "FILE", requires = "foreground")]
     pub(crate) report: Option<PathBuf>,
+    /// Write every number of the report to FILE.csv, FILE.arrow or FILE.parquet in the end, one per row: case, policy, seed, program, measure, value, unit; managing here is needed for that
+    #[arg(long, value_name = "FILE", requires = "foreground")]
+    pub(crate) out: Option<PathBuf>,
     /// No progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -76,6 +79,8 @@ pub(crate) struct DetachArgs {
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) at: DaemonAt,
+    #[command(flatten)]
+    pub(crate) list: ListOut,
 }
 
 /// Arguments of `top`.

@@ -28,6 +28,9 @@ pub(crate) struct SetupArgs {
     /// Seed of all randomness; the same seed gives the same result on every host
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

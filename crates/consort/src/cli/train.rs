@@ -29,9 +29,9 @@ pub(crate) struct TrainArgs {
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Write the model to FILE
+    /// Write the model to FILE; or every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) out: Vec<PathBuf>,
     /// Replace FILE if it exists
     #[arg(long, requires = "out")]
     pub(crate) force: bool,

@@ -5,6 +5,7 @@ use crate::commands::daemon::{Explanation, Status, ThreadLine};
 use crate::config::pattern;
 use crate::failure::bad_input;
 use crate::output::{self, Column};
+use crate::table_file;
 use anyhow::{Context, Result};
 use consort_core::visible;
 use consort_linux::control::{Attachment, Call, CallError, Request, call};
@@ -17,11 +18,13 @@ use std::process::ExitCode;
 pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
     let told = reach(args.at.socket.as_deref())?.ask(&Request::Status)?;
     let mut out = output::stdout();
+    let status = serde_json::from_value(told.clone());
+    let status: Status = status.context("the daemon's answer")?;
+    table_file::list(args.list.out.as_deref(), COLUMNS, &status.threads)?;
     if args.at.format == Format::Json {
         output::json(&mut out, &told)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let status: Status = serde_json::from_value(told).context("the daemon's answer")?;
     if args.at.format == Format::Table {
         output::people(&mut out, &head(&status))?;
     }

@@ -8,6 +8,7 @@ use crate::failure::{as_bad_input, bad_input, warn};
 use crate::output;
 use crate::progress::Line;
 use crate::report::{self, COLUMNS, ReportFile};
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{Attachment, CallError, Request, call};
@@ -46,6 +47,7 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
         leads: None,
     };
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
+    let table = TableFile::begin(args.out.as_deref())?;
     let mut live = Live::reside(host, spec)?;
     if let Err(error) = take_in(&mut live, wanted) {
         live.finish();
@@ -54,6 +56,7 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
     let report = session(args, &config.run).manage(setup.with_what_is_left(&live)?, live)?;
     for told in [
         report_file.map_or(Ok(()), |file| file.write(&report)),
+        table.write(|| report.table(args.manage.seed)),
         show(args, &report),
     ] {
         if let Err(error) = told {

@@ -2,6 +2,7 @@
 
 use crate::cli::MachineArgs;
 use crate::output::{self, Column, number, text};
+use crate::table_file;
 use anyhow::Result;
 use consort_kernels::counted::{CountedLoop, LOOPS};
 use consort_linux::counters::{CheckKernel, CheckRow, ExpectedCounts, Verdict, check};
@@ -43,6 +44,7 @@ fn count(value: Option<f64>) -> String {
 /// Exit code 1 when an event is wrong: its tier must not be trusted.
 pub(crate) fn execute(args: &MachineArgs, host: &Host) -> Result<ExitCode> {
     let rows = rows(host);
+    table_file::list(args.list_out.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     let wrong = rows.iter().any(|row| row.verdict == "wrong");

@@ -3,11 +3,12 @@
 use crate::cli::{CompareArgs, LIVE, SetupArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
+use crate::long_file::LongFile;
 use crate::output::{self, Column, number, text};
 use crate::progress;
 use anyhow::Result;
 use consort_lab::experiment::{
-    Comparison, Contender, Experiment, ExperimentError, Measure, Row, compare,
+    Comparison, Contender, Experiment, ExperimentError, Measure, Row, baseline, compare_runs,
 };
 use consort_lab::{Context, Progress, Scale};
 use std::process::ExitCode;
@@ -27,14 +28,17 @@ pub(super) const COLUMNS: &[Column<Row>] = &[
 pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let experiment = experiment(&args.setup)?;
     let contenders = contenders(&args.policies, &args.setup.os)?;
-    let baseline = baseline(args, &contenders)?;
+    let baseline = baseline(&contenders, args.baseline.as_deref()).map_err(bad_input)?;
+    let file = LongFile::begin(&args.setup, &experiment.workload.text)?;
     let progress = progress::counted("runs");
     let tell = |at: Progress| progress.at(at.done, at.total);
     let context = Context::new(args.setup.seed, Scale::Full, args.jobs.workers(), &tell);
     let runs = args.runs as usize;
-    let compared = compare(&experiment, &contenders, baseline, runs, &context);
+    let compared = compare_runs(&experiment, &contenders, baseline, runs, &context);
     progress.finish();
-    let comparison = compared.map_err(refusal)?;
+    let compared = compared.map_err(refusal)?;
+    file.write(&compared.runs)?;
+    let comparison = compared.comparison;
     let mut out = output::stdout();
     output::print(
         &mut out,
@@ -95,18 +99,6 @@ pub(super) fn contenders(policies: &[String], os: &str) -> Result<Vec<Contender>
     let names = policies.iter().flat_map(|text| split(text));
     let contenders = names.map(|name| Contender::new(&name, os));
     contenders.collect::<Result<_, _>>().map_err(refusal)
-}
-
-fn baseline(args: &CompareArgs, contenders: &[Contender]) -> Result<usize> {
-    let find = |name: &str| contenders.iter().position(|c| c.name() == name);
-    match &args.baseline {
-        None => Ok(find("linux").unwrap_or(0)),
-        Some(name) => find(name).ok_or_else(|| {
-            let names = contenders.iter().map(Contender::name);
-            let hint = consort_core::hint(name, names);
-            bad_input(format!("baseline '{name}' is none of the policies; {hint}"))
-        }),
-    }
 }
 
 fn show(measure: Measure, digits: usize) -> String {

@@ -20,6 +20,7 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod simulate;
+pub(crate) mod sweep;
 pub(crate) mod top;
 pub(crate) mod train;
 pub(crate) mod validate;

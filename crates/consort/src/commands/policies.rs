@@ -2,6 +2,7 @@
 
 use crate::cli::PoliciesArgs;
 use crate::output::{self, Column, extra_text, number, text};
+use crate::table_file;
 use anyhow::Result;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
@@ -30,6 +31,7 @@ const COLUMNS: &[Column<PolicyInfo>] = &[
 ];
 
 pub(crate) fn execute(args: &PoliciesArgs) -> Result<ExitCode> {
+    table_file::list(args.list.out.as_deref(), COLUMNS, REGISTRY)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, REGISTRY, REGISTRY)?;
     Ok(ExitCode::SUCCESS)

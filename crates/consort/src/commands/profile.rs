@@ -5,11 +5,12 @@ mod page;
 mod threads;
 mod watch;
 
-use crate::cli::{Format, ProfileArgs, SamplingChoice};
+use crate::cli::{self, Format, ProfileArgs, SamplingChoice};
 use crate::failure::{bad_input, warn};
 use crate::out_file::OutFile;
 use crate::output;
 use crate::progress;
+use crate::table_file::TableFile;
 use anyhow::{Context, Result, anyhow};
 use consort_ops::trace::About;
 use consort_profile::recorder::{self, EndReason, Ended, Extent, Output, RecordError};
@@ -39,7 +40,8 @@ const METHOD: &str = "user mode under qemu, all threads; LRU stack distances, TA
 
 pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
     // Before anything is run, so that a bad path wastes no time.
-    let file = out_file("profile", args.out.as_deref(), args.force)?;
+    let file = out_file("profile", cli::own(&args.out), args.force)?;
+    let table = TableFile::beside(&args.out)?;
     let page = out_file("page", args.report_html.as_deref(), args.force)?;
     check_trace_path(args)?;
     let extent = extent(args);
@@ -54,6 +56,7 @@ pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
     if let Some(file) = file {
         file.write(&program_file(&profile, args, &name, ended.executed)?)?;
     }
+    table.write(|| figures::table(&name, &figures(&profile, ended.executed)))?;
     if let Some(page) = page {
         page.write(&html(&profile, args, &name, &ended)?)?;
     }
@@ -181,13 +184,13 @@ fn too_short(ended: &Ended) -> anyhow::Error {
 
 /// The file's name if there is one, so that the program is found by it; else the program's.
 fn name(args: &ProfileArgs) -> String {
-    let given = args
-        .out
-        .as_deref()
-        .or_else(|| args.command.first().map(Path::new));
-    let stem = match &args.out {
-        Some(_) => given.and_then(Path::file_stem),
-        None => given.and_then(Path::file_name),
+    let stem = match cli::own(&args.out) {
+        Some(file) => file.file_stem(),
+        None => args
+            .command
+            .first()
+            .map(Path::new)
+            .and_then(Path::file_name),
     };
     consort_profile::plain(&stem.unwrap_or_default().to_string_lossy())
 }

@@ -7,6 +7,7 @@ use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::output;
 use crate::progress::Line;
 use crate::report::{self, COLUMNS, ReportFile, RunReport};
+use crate::table_file::TableFile;
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::{Offers, hint};
@@ -40,6 +41,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let page_file = args.report_html.as_deref().map(ReportFile::create);
     let page_file = page_file.transpose()?;
+    let table = TableFile::begin(args.numbers.out.as_deref())?;
     let recorder = recorder(args, &setup, &host, &offers)?;
     let means = Means {
         recorded,
@@ -50,7 +52,8 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     // The command has ended and its status stands, whatever becomes of what is told about it.
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
     let page = page_file.map_or(Ok(()), |file| write_page(args, &report, file));
-    for told in [written, page, show(args, &report)] {
+    let tabled = table.write(|| report.table(args.manage.seed));
+    for told in [written, page, tabled, show(args, &report)] {
         if let Err(error) = told {
             warn(&error);
         }
@@ -194,6 +197,7 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || args.report.is_some()
         || args.report_html.is_some()
         || args.record.is_some()
+        || args.numbers.out.is_some()
         || args.format != Format::Table;
     let own = socket_of(&runtime_dirs()).filter(|_| !args.no_daemon && !asks)?;
     // Without a socket there is nobody to call.

@@ -4,6 +4,7 @@ use crate::cli::{SchemaArgs, SchemaKind};
 use crate::output;
 use anyhow::Result;
 use consort_lab::study::file::StudyFile;
+use consort_lab::sweep::SweepSpec;
 use consort_sim::describe::{machine_schema, program_schema};
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ pub(crate) fn execute(args: &SchemaArgs) -> Result<ExitCode> {
         SchemaKind::Machine => machine_schema(),
         SchemaKind::Program => program_schema(),
         SchemaKind::Study => StudyFile::schema(),
+        SchemaKind::Sweep => SweepSpec::schema(),
     };
     output::json(&mut output::stdout(), &schema)?;
     Ok(ExitCode::SUCCESS)

@@ -8,6 +8,7 @@ use super::compare::{experiment, refusal};
 use crate::cli::{Fidelity, Format, SimulateArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
+use crate::long_file::LongFile;
 use crate::output::{self, Column, number, text};
 use anyhow::Result;
 use consort_lab::experiment::{Contender, Experiment, ProgramResult, RunResult};
@@ -54,11 +55,13 @@ fn fast(args: &SimulateArgs) -> Result<ExitCode> {
     let experiment = experiment(&args.setup)?;
     let contender = Contender::new(&args.policy, &args.setup.os).map_err(refusal)?;
     check_thread(args, &experiment)?;
+    let file = LongFile::begin(&args.setup, &experiment.workload.text)?;
     let work = experiment.work(args.setup.seed).map_err(refusal)?;
     let watch = Watch::new(args, &experiment)?;
     let observer = watch.observer();
     let run = experiment.run(&contender, &work, args.setup.seed, observer);
     let run = run.map_err(refusal)?;
+    file.write(std::slice::from_ref(&run))?;
     let explained = watch.finish(args, &experiment)?;
     print(args, &run, explained.as_ref())?;
     Ok(ExitCode::SUCCESS)

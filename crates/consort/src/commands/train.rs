@@ -8,10 +8,11 @@ mod show;
 mod simulated;
 mod worst;
 
-use crate::cli::{Format, LIVE, TrainArgs};
+use crate::cli::{self, Format, LIVE, TrainArgs};
 use crate::failure::bad_input;
 use crate::out_file::OutFile;
 use crate::output;
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_lab::train::{MIN_PROGRAMS, TrainingSet};
 use document::Document;
@@ -33,10 +34,8 @@ struct Lesson {
 
 pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     // Before anything is run, so that a bad path wastes no time.
-    let file = args
-        .out
-        .as_deref()
-        .map(|path| OutFile::create("model", path, args.force));
+    let table = TableFile::beside(&args.out)?;
+    let file = cli::own(&args.out).map(|path| OutFile::create("model", path, args.force));
     let file = file.transpose()?;
     let lesson = match args.machine.as_str() {
         LIVE => live::lesson(args)?,
@@ -46,6 +45,7 @@ pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     if let Some(file) = file {
         file.write(&outcome.model.to_toml())?;
     }
+    table.write(|| show::table(args, &outcome))?;
     print(args, &outcome)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,15 @@
 //! `consort validate`: what the simulation gives beside what was published or measured.
 
-use crate::cli::{Format, ValidateArgs};
+use crate::cli::{self, Format, ValidateArgs};
 use crate::commands::reproduce::heads;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use crate::progress;
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_lab::report::Cell;
 use consort_lab::validate::{self, Check, Data, GroupSummary, Inputs, Validation};
-use consort_lab::{Context, Progress, Scale, report};
+use consort_lab::{Context, Progress, Scale, long, report};
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Check>] = &[
@@ -50,6 +51,7 @@ the disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let groups = validate::select(&args.group).map_err(bad_input)?;
+    let file = TableFile::beside(&args.out)?;
     let progress = progress::counted("jobs");
     let tell = |at: Progress| progress.at(at.done, at.total);
     let scale = if args.quick {
@@ -65,9 +67,10 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let result = validate::run(&groups, &inputs);
     progress.finish();
     let validation = result?;
-    if let Some(folder) = &args.out {
+    if let Some(folder) = cli::own(&args.out) {
         report::write_parts(folder, &validation.tables, &validation.figures)?;
     }
+    file.write(|| long::of_checks(&validation.checks, args.seed))?;
     let mut out = output::stdout();
     match args.format {
         Format::Table => output::people(&mut out, &page(&validation))?,

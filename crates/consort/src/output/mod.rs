@@ -113,7 +113,7 @@ fn fitted(width: Option<usize>, text: &str) -> String {
 /// Writes rows as CSV with the table's headers, made plain.
 pub(crate) fn csv<R>(out: &mut dyn Write, columns: &[Column<R>], rows: &[R]) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(columns.iter().map(|c| plain(c.header)))?;
+    writer.write_record(columns.iter().map(header))?;
     for row in rows {
         writer.write_record(columns.iter().map(|c| inert((c.text)(row))))?;
     }
@@ -127,6 +127,11 @@ pub(crate) fn inert(field: String) -> String {
         std::borrow::Cow::Borrowed(_) => field,
         std::borrow::Cow::Owned(safe) => safe,
     }
+}
+
+/// A column's header as files have it.
+pub(crate) fn header<R>(column: &Column<R>) -> String {
+    plain(column.header)
 }
 
 /// A header without spaces and signs: `fp %` is `fp_percent`.

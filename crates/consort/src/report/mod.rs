@@ -5,6 +5,7 @@ mod asymmetry;
 mod file;
 mod group;
 mod ledger;
+mod long;
 mod page;
 mod programs;
 mod render;

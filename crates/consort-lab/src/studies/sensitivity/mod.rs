@@ -27,6 +27,7 @@ mod wilson;
 use crate::context::Context;
 use crate::study::{StudyError, StudyOutput};
 use headlines::HEADLINES;
+pub(crate) use latin::hypercube;
 use trials::{Effort, put_to_the_test};
 
 /// Samples with everything varied.

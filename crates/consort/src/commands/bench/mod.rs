@@ -10,8 +10,10 @@ use crate::cli::{BenchArgs, Format};
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use crate::progress;
+use crate::table_file::{self, TableFile};
 use anyhow::Result;
 use consort_lab::bench::{self, Bench, BenchError, Effort, Row, run};
+use consort_lab::long;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -39,7 +41,7 @@ const LIST: &[Column<Listed>] = &[
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     let benches = bench::select(all(), &args.names).map_err(refusal)?;
     if args.list {
-        list(&benches, args.format)?;
+        list(&benches, args)?;
         return Ok(ExitCode::SUCCESS);
     }
     let effort = if args.quick {
@@ -47,10 +49,12 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     } else {
         Effort::Full
     };
+    let file = TableFile::begin(args.numbers.out.as_deref())?;
     let progress = progress::counted("rounds");
     let rows = run(&benches, effort, &|done, total| progress.at(done, total));
     progress.finish();
     let rows = rows.map_err(refusal)?;
+    file.write(|| long::of_benches(&rows))?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     if args.format == Format::Table {
@@ -66,13 +70,14 @@ pub(crate) fn all() -> Vec<Box<dyn Bench>> {
     all
 }
 
-fn list(benches: &[Box<dyn Bench>], format: Format) -> Result<()> {
+fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {
     let listed = benches.iter().map(|bench| Listed {
         name: bench.name(),
         summary: bench.summary(),
     });
     let rows: Vec<Listed> = listed.collect();
-    output::print(&mut output::stdout(), format, LIST, &rows, &rows)
+    table_file::list(args.numbers.out.as_deref(), LIST, &rows)?;
+    output::print(&mut output::stdout(), args.format, LIST, &rows, &rows)
 }
 
 /// A name that is none is the caller's mistake; all else is a failed run.

@@ -2,10 +2,11 @@
 
 use super::report::{DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types};
 use super::{sheet, tree};
-use crate::cli::Format;
+use crate::cli::{Format, MachineArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output;
+use crate::table_file;
 use anyhow::Result;
 use consort_core::{Offers, Tier};
 use consort_linux::energy::EnergyStatus;
@@ -28,11 +29,13 @@ struct DescribedReport<'a> {
     description: &'a MachineSpec,
 }
 
-pub(super) fn print(text: &str, format: Format) -> Result<()> {
-    let chip = descriptions::chip(text)?;
+pub(super) fn print(args: &MachineArgs) -> Result<()> {
+    let chip = descriptions::chip(&args.machine)?;
     let offers = offers(chip.spec())?;
+    let facts = chip.topology().facts();
+    table_file::list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
     let mut out = output::stdout();
-    match format {
+    match args.format {
         Format::Json => {
             let report = report(&chip, &offers);
             let description = chip.spec();
@@ -42,7 +45,7 @@ pub(super) fn print(text: &str, format: Format) -> Result<()> {
             };
             output::json(&mut out, &document)
         }
-        Format::Csv => output::csv(&mut out, PU_COLUMNS, &chip.topology().facts()),
+        Format::Csv => output::csv(&mut out, PU_COLUMNS, &facts),
         Format::Table => Ok(output::people(&mut out, &describe(&chip, &offers))?),
     }
 }

@@ -1,8 +1,9 @@
 //! The machines that come with Consort and the user's own.
 
-use crate::cli::Format;
+use crate::cli::MachineArgs;
 use crate::descriptions;
 use crate::output::{self, Column, number, text};
+use crate::table_file;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -24,11 +25,12 @@ const COLUMNS: &[Column<Row>] = &[
     text("origin", |r| r.origin.clone()),
 ];
 
-pub(super) fn print(format: Format) -> Result<()> {
+pub(super) fn print(args: &MachineArgs) -> Result<()> {
     let names = descriptions::machines().into_iter();
     let rows: Vec<Row> = names.map(row).collect::<Result<_>>()?;
+    table_file::list(args.list_out.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
-    output::print(&mut out, format, COLUMNS, &rows, &rows)
+    output::print(&mut out, args.format, COLUMNS, &rows, &rows)
 }
 
 fn row(name: String) -> Result<Row> {

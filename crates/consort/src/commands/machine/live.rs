@@ -6,6 +6,7 @@ use super::report::{
 };
 use crate::cli::{Format, MachineArgs};
 use crate::output;
+use crate::table_file;
 use anyhow::Result;
 use consort_core::topology::Domain;
 use consort_linux::counters::TierStatus;
@@ -20,10 +21,12 @@ pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     if args.check {
         return crate::commands::check::execute(args, &host);
     }
+    let facts = host.discovery.topology.facts();
+    table_file::list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
     let mut out = output::stdout();
     match args.format {
         Format::Json => output::json(&mut out, &report(&host))?,
-        Format::Csv => output::csv(&mut out, PU_COLUMNS, &host.discovery.topology.facts())?,
+        Format::Csv => output::csv(&mut out, PU_COLUMNS, &facts)?,
         Format::Table => output::people(&mut out, &describe(&host))?,
     }
     Ok(ExitCode::SUCCESS)

@@ -18,9 +18,9 @@ pub(crate) fn execute(args: &MachineArgs) -> Result<ExitCode> {
         return probe::execute(args);
     }
     if args.list {
-        list::print(args.format)?;
+        list::print(args)?;
     } else if args.machine != LIVE {
-        described::print(&args.machine, args.format)?;
+        described::print(args)?;
     } else {
         return live::execute(args);
     }

@@ -7,10 +7,11 @@ mod simulated;
 
 use crate::cli::{LIVE, MapArgs};
 use crate::failure::bad_input;
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_core::mapping::analysis::Thresholds;
-use consort_lab::StudyReport;
 use consort_lab::mapping::{Analysis, Question};
+use consort_lab::{StudyReport, long};
 pub(crate) use live::{CREW, work};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
+    let file = TableFile::beside(&args.out)?;
     let start = Instant::now();
     let found = if args.machine == LIVE {
         live::find(args)?
@@ -52,6 +54,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     };
     let mut report = report(args, &found)?;
     report.seconds = start.elapsed().as_secs_f64();
+    file.write(|| long::of_study(&report))?;
     print::all(args, &found, &report)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! What `consort map` prints and writes.
 
 use super::{Document, Found};
-use crate::cli::{Format, MapArgs};
+use crate::cli::{self, Format, MapArgs};
 use crate::commands::reproduce::grid;
 use crate::output::{self, inert, wrap};
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use consort_lab::report::{self, Cell, Table};
 use std::io::Write;
 
 pub(super) fn all(args: &MapArgs, found: &Found, report: &StudyReport) -> Result<()> {
-    if let Some(folder) = &args.out {
+    if let Some(folder) = cli::own(&args.out) {
         let made = std::fs::create_dir_all(folder);
         made.with_context(|| format!("cannot make {}", folder.display()))?;
         report::write(folder, report, None)?;
@@ -53,7 +53,7 @@ fn for_people(args: &MapArgs, found: &Found, report: &StudyReport) -> String {
         "",
         &format!("{} {} of each mapping.", report.differs, runs(args)),
     );
-    if let Some(folder) = &args.out {
+    if let Some(folder) = cli::own(&args.out) {
         text += &format!(
             "Tables, figures and a page: {}\n",
             folder.join("map.html").display()

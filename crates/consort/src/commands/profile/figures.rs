@@ -1,8 +1,10 @@
 //! A profile's figures as rows.
 
 use crate::output::{Column, number, text};
+use consort_lab::long::{Rows, Whose};
 use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
 use consort_profile::{Figures, Profile, Threads};
+use consort_table::Table;
 use serde::Serialize;
 
 /// One measured figure.
@@ -24,6 +26,22 @@ pub(super) const COLUMNS: &[Column<Figure>] = &[
     }),
     text("unit", |f| f.unit.to_owned()),
 ];
+
+/// Figures one per row, as measures of a program; half widths of intervals end in `_ci95`.
+pub(super) fn table(program: &str, figures: &[Figure]) -> Table {
+    let mut rows = Rows::default();
+    let of = Whose {
+        case: "profile",
+        program: Some(program),
+        ..Whose::default()
+    };
+    for figure in figures {
+        let unit = Some(figure.unit).filter(|unit| !unit.is_empty());
+        rows.push(of, &figure.name, figure.value, unit);
+        rows.maybe(of, &format!("{}_ci95", figure.name), figure.ci95, unit);
+    }
+    rows.table()
+}
 
 /// All figures of a profile of a program that executed so many instructions.
 pub(super) fn figures(profile: &Profile, executed: u64) -> Vec<Figure> {

@@ -1,9 +1,10 @@
 //! All programs, or those of a suite.
 
-use crate::cli::Format;
+use crate::cli::ProgramsArgs;
 use crate::descriptions::Programs;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
+use crate::table_file;
 use anyhow::Result;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::ProgramSource;
@@ -41,10 +42,11 @@ const COLUMNS: &[Column<Row>] = &[
     text("origin", |r| r.origin.clone()),
 ];
 
-pub(super) fn print(suite: Option<&str>, format: Format) -> Result<()> {
-    let rows = rows(suite)?;
+pub(super) fn print(args: &ProgramsArgs) -> Result<()> {
+    let rows = rows(args.suite.as_deref())?;
+    table_file::list(args.list.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
-    output::print(&mut out, format, COLUMNS, &rows, &rows)
+    output::print(&mut out, args.format, COLUMNS, &rows, &rows)
 }
 
 fn rows(suite: Option<&str>) -> Result<Vec<Row>> {

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 pub(crate) fn execute(args: &ProgramsArgs) -> Result<ExitCode> {
     match &args.name {
-        Some(name) => one::print(name, args.format)?,
-        None => list::print(args.suite.as_deref(), args.format)?,
+        Some(name) => one::print(name, args)?,
+        None => list::print(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

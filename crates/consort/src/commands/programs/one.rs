@@ -1,9 +1,10 @@
 //! One program's description.
 
-use crate::cli::Format;
+use crate::cli::{Format, ProgramsArgs};
 use crate::descriptions::Programs;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number};
+use crate::table_file;
 use anyhow::Result;
 use consort_sim::program::{Phase, ProgramSpec, ThreadsSpec};
 use consort_sim::workload::{Described, ProgramSource};
@@ -36,12 +37,13 @@ fn misses(phase: &Phase, size_kib: f64) -> String {
     format!("{:.2}", phase.data.mpki(size_kib * KIB))
 }
 
-pub(super) fn print(name: &str, format: Format) -> Result<()> {
+pub(super) fn print(name: &str, args: &ProgramsArgs) -> Result<()> {
     let spec = find(name)?;
     let phases = spec.phases.iter().map(Phase::new);
     let rows: Vec<Row> = (1..).zip(phases).collect();
+    table_file::list(args.list.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
-    match format {
+    match args.format {
         Format::Table => output::people(&mut out, &describe(&spec, &rows))?,
         Format::Csv => output::csv(&mut out, COLUMNS, &rows)?,
         Format::Json => output::json(&mut out, &*spec)?,

@@ -7,12 +7,15 @@ use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
 use crate::page::{self, Page};
 use crate::report::ReportFile;
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{
     Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
-    Topology, Turn, policies, requested,
+    Topology, Turn, policies, requested, visible,
 };
+use consort_lab::long::{Rows, Whose};
+use consort_table::Table;
 use consort_trace::{Quanta, Quantum, Recording, TraceError};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,6 +42,36 @@ struct Replayed {
     agreement: Option<f64>,
     /// Threads, by CPU time.
     threads: Vec<ThreadRow>,
+}
+
+impl Replayed {
+    /// Every number, one per row.
+    fn table(&self, seed: u64) -> Table {
+        let mut rows = Rows::default();
+        let command = visible(&self.command);
+        let whole = Whose {
+            case: &command,
+            policy: Some(&self.policy),
+            seed: Some(seed),
+            program: None,
+        };
+        rows.push(whole, "quanta", self.quanta as f64, None);
+        rows.push(whole, "duration_s", self.duration_s, Some("s"));
+        rows.push(whole, "changes", self.changes as f64, None);
+        rows.maybe(whole, "agreement", self.agreement, None);
+        for thread in &self.threads {
+            let name = format!("{}:{}", visible(&thread.name), thread.tid);
+            let of = Whose {
+                program: Some(&name),
+                ..whole
+            };
+            rows.push(of, "cpu_s", thread.cpu_s, Some("s"));
+            rows.push(of, "quanta", thread.quanta as f64, None);
+            rows.push(of, "agreement", thread.agreement, None);
+            rows.push(of, "changes", thread.changes as f64, None);
+        }
+        rows.table()
+    }
 }
 
 /// One thread.
@@ -101,6 +134,7 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     let page_file = page_file.transpose()?;
     let timeline_file = args.timeline.as_deref().map(ReportFile::create);
     let timeline_file = timeline_file.transpose()?;
+    let file = TableFile::begin(args.numbers.out.as_deref())?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let about = recording.about();
     let playback = Playback {
@@ -127,6 +161,7 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     if let Some(file) = page_file {
         file.write_text(html(&replayed)?.as_bytes())?;
     }
+    file.write(|| replayed.table(args.seed))?;
     show(args.format, &replayed)
 }
 

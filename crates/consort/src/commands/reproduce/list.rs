@@ -1,9 +1,10 @@
 //! `consort reproduce list`: the studies.
 
 use super::LIST;
-use crate::cli::ReproduceArgs;
+use crate::cli::{self, ReproduceArgs};
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
+use crate::table_file;
 use anyhow::Result;
 use consort_lab::StudyInfo;
 use consort_lab::studies;
@@ -31,6 +32,7 @@ pub(super) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     }
     let known = studies::registry().map_err(bad_input)?;
     let studies: Vec<StudyInfo> = known.list().cloned().collect();
+    table_file::list(cli::table(&args.out), COLUMNS, &studies)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &studies, &studies)?;
     Ok(ExitCode::SUCCESS)

@@ -6,19 +6,23 @@ mod print;
 mod reference;
 mod rows;
 
-use crate::cli::{Format, ReproduceArgs};
+use crate::cli::{self, Format, ReproduceArgs};
 use crate::failure::bad_input;
 use crate::progress;
+use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_lab::report;
 use consort_lab::runner::{self, Outcome, Settings};
-use consort_lab::{Made, Progress, Registry, Scale, Store, Study, StudyReport, VERSION};
+use consort_lab::{Made, Progress, Registry, Scale, Store, Study, StudyReport, VERSION, long};
 use print::Printer;
 pub(crate) use print::{grid, heads};
 use reference::Reference;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+/// Where results go if nothing else is said.
+const FOLDER: &str = "consort-studies";
 /// The word that asks for the list instead of a run.
 const LIST: &str = "list";
 
@@ -29,14 +33,16 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     let known = consort_lab::studies::registry().map_err(bad_input)?;
     let studies = own::select(&known, &args.studies)?;
     let reference = Reference::read(args.reference.as_deref())?;
-    let store = Store::open(&args.out).map_err(bad_input)?;
+    let file = TableFile::beside(&args.out)?;
+    let folder = cli::own(&args.out).unwrap_or(Path::new(FOLDER));
+    let store = Store::open(folder).map_err(bad_input)?;
     let batch = Batch {
         settings: settings(args),
         store,
         reference,
         known: own::with(&known, &studies),
     };
-    batch.run(&studies, args.format)?;
+    batch.run(&studies, args.format, file)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,7 +72,7 @@ struct Batch {
 impl Batch {
     /// Runs the studies one after the other. What a study gave is kept, written and shown before
     /// the next begins, so that an interruption costs the one under way.
-    fn run(&self, studies: &[Arc<dyn Study>], format: Format) -> Result<()> {
+    fn run(&self, studies: &[Arc<dyn Study>], format: Format, mut file: TableFile) -> Result<()> {
         let mut printer = Printer::begin(format)?;
         for (index, study) in studies.iter().enumerate() {
             let place = format!("{} ({} of {})", study.info().id, index + 1, studies.len());
@@ -77,8 +83,10 @@ impl Batch {
             report::write(self.store.folder(), &report, compared.table())?;
             self.write_index()?;
             self.reference.warn(&compared);
+            file.add(|| long::of_study(&report))?;
             printer.study(report, compared, resumed)?;
         }
+        file.finish()?;
         printer.finish(self.store.folder())
     }
 

@@ -1,20 +1,11 @@
 //! Studies of a user: files beside those that come with Consort.
 
-use crate::descriptions::{self, Programs};
+use crate::descriptions::Programs;
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_lab::simulate::Ground;
 use consort_lab::{FileStudy, Registry, Study};
-use consort_sim::chip::Chip;
-use consort_sim::workload::LoadError;
 use std::path::Path;
 use std::sync::Arc;
-
-impl Ground for Programs {
-    fn chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
-        descriptions::chip(text).map_err(|error| LoadError(error.to_string()))
-    }
-}
 
 /// The studies that are asked for, by id or by file, each once in the order asked for.
 pub(super) fn select(known: &Registry, asked: &[String]) -> Result<Vec<Arc<dyn Study>>> {

@@ -4,8 +4,11 @@ use crate::cli::SimulateArgs;
 use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output::{self, Column, number, text};
+use crate::table_file::TableFile;
 use anyhow::Result;
+use consort_lab::long::{self, Rows, Whose};
 use consort_lab::traced::{Extent, ProgramRun, Traced, TracedRun, together};
+use consort_table::Table;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -40,7 +43,9 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
         warm_up: measured,
         measured,
     };
+    let file = TableFile::begin(args.setup.out.as_deref())?;
     let run = together(&chip, &programs, extent, args.setup.seed).map_err(bad_input)?;
+    file.write(|| table(args, &run))?;
     let document = Document {
         machine: &args.setup.machine,
         workload: &args.setup.workload,
@@ -59,6 +64,36 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
         output::people(&mut out, &afterword(args, &run))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every number, one per row; a program is `NAME:PU`.
+fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
+    let mut rows = Rows::default();
+    let case = long::case(&args.setup.workload, &args.setup.machine);
+    let whole = Whose {
+        case: &case,
+        policy: Some("pinned"),
+        seed: Some(run.seed),
+        program: None,
+    };
+    rows.push(whole, "stp", run.stp, None);
+    rows.push(whole, "antt", run.antt, None);
+    rows.push(whole, "unfairness", run.unfairness, None);
+    rows.push(whole, "makespan_s", run.makespan_s, Some("s"));
+    for program in &run.programs {
+        let name = format!("{}:{}", program.name, program.pu);
+        let of = Whose {
+            program: Some(&name),
+            ..whole
+        };
+        rows.push(of, "alone_s", program.alone_s, Some("s"));
+        rows.push(of, "together_s", program.together_s, Some("s"));
+        rows.push(of, "slowdown", program.slowdown, None);
+        rows.push(of, "instructions", program.instructions, None);
+        rows.push(of, "ipc", program.ipc, None);
+        rows.maybe(of, "energy_j", program.energy_j, Some("J"));
+    }
+    rows.table()
 }
 
 /// What only the fast engine can do.

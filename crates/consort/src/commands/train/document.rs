@@ -2,7 +2,7 @@
 
 use super::outcome::{LevelOutcome, Outcome};
 use super::worst::Worst;
-use crate::cli::TrainArgs;
+use crate::cli::{self, TrainArgs};
 use consort_lab::train::Spread;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ impl<'a> Document<'a> {
         Self {
             machine: &model.machine,
             model: &model.name,
-            model_file: args.out.as_ref().map(|path| path.display().to_string()),
+            model_file: cli::own(&args.out).map(|path| path.display().to_string()),
             source: &model.provenance.source,
             date: &model.provenance.date,
             seed: args.seed,

@@ -2,7 +2,7 @@
 
 use super::Lesson;
 use super::worst::{Worst, worst};
-use crate::cli::TrainArgs;
+use crate::cli::{self, TrainArgs};
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::model::{Model, Provenance};
@@ -83,7 +83,7 @@ impl LevelOutcome {
 
 /// The file's name without its end, else the machine's.
 fn name(args: &TrainArgs, machine: &str) -> String {
-    let stem = args.out.as_deref().and_then(Path::file_stem);
+    let stem = cli::own(&args.out).and_then(Path::file_stem);
     let stem = stem.and_then(std::ffi::OsStr::to_str);
     stem.unwrap_or(machine).to_owned()
 }

@@ -3,10 +3,12 @@
 use super::histogram::bars;
 use super::outcome::{LevelOutcome, Outcome};
 use super::worst::Worst;
-use crate::cli::TrainArgs;
+use crate::cli::{self, TrainArgs};
 use crate::output::{self, Column, number, text};
 use consort_core::model::Deviation;
+use consort_lab::long::{Rows, Whose};
 use consort_lab::train::Spread;
+use consort_table::Table;
 
 /// Programs in the list of those that are predicted worst.
 const SHOWN: usize = 5;
@@ -80,6 +82,46 @@ pub(super) fn component_rows(outcome: &Outcome) -> Vec<ComponentRow> {
     outcome.levels.iter().flat_map(rows).collect()
 }
 
+/// Every number of the model: the case is `MODEL:WAYS ways:COMPONENT`, or without a component for
+/// errors on the programs held out, which are in percent.
+pub(super) fn table(args: &TrainArgs, outcome: &Outcome) -> Table {
+    let mut rows = Rows::default();
+    for level in &outcome.levels {
+        let name = format!("{}:{} ways", outcome.model.name, level.ways);
+        for row in rows_of(level, &outcome.model.components) {
+            let case = format!("{name}:{}", row.name);
+            let of = about(&case, args.seed);
+            rows.push(of, "alpha", row.alpha, None);
+            rows.push(of, "beta", row.beta, None);
+            rows.push(of, "gamma", row.gamma, None);
+            rows.push(of, "delta", row.delta, None);
+            rows.maybe(of, "r2", row.r2, None);
+            rows.maybe(of, "held_out_r2", row.held_out_r2, None);
+        }
+        for error in errors(level) {
+            let size = error.size;
+            let mean = size.mean_absolute_percent;
+            let of = about(&name, args.seed);
+            rows.push(of, &format!("{}_mean", error.kind), mean, Some("%"));
+            rows.push(
+                of,
+                &format!("{}_p95", error.kind),
+                size.p95_percent,
+                Some("%"),
+            );
+        }
+    }
+    rows.table()
+}
+
+fn about(case: &str, seed: u64) -> Whose<'_> {
+    Whose {
+        case,
+        seed: Some(seed),
+        ..Whose::default()
+    }
+}
+
 fn rows_of(level: &LevelOutcome, names: &[String]) -> Vec<ComponentRow> {
     let parameters = level.fit.level.parameters().iter();
     let r2 = level.fit.r2.iter().zip(&level.held_out.r2);
@@ -103,7 +145,7 @@ pub(super) fn report(args: &TrainArgs, outcome: &Outcome) -> String {
     let levels = outcome.levels.iter();
     let levels: String = levels.map(|level| level_text(level, outcome)).collect();
     let notes = outcome.notes.iter().map(|note| format!("note: {note}\n"));
-    let file = match &args.out {
+    let file = match cli::own(&args.out) {
         Some(path) => format!("model '{}' written to {}\n", model.name, path.display()),
         None => "no file was written; --out FILE keeps the model\n".to_owned(),
     };

@@ -6,11 +6,12 @@ mod page;
 use super::compare;
 use crate::cli::{Format, SetupArgs, WhatIfArgs};
 use crate::failure::bad_input;
+use crate::long_file::LongFile;
 use crate::output::{self, Column, number, text};
 use crate::progress;
 use crate::report::ReportFile;
 use anyhow::Result;
-use consort_lab::experiment::Comparison;
+use consort_lab::experiment::{Comparison, compare_runs};
 use consort_lab::{Context, Progress, Scale};
 use consort_trace::Recording;
 use guess::Stand;
@@ -102,14 +103,16 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<Comparison> {
         alone: ALONE,
         seed: args.seed,
         format: args.format,
+        out: args.numbers.out.clone(),
     };
     let experiment = compare::experiment(&setup)?;
     let contenders = compare::contenders(&args.policies, &setup.os)?;
+    let file = LongFile::begin(&setup, workload)?;
     let baseline = contenders.iter().position(|c| c.name() == "linux");
     let progress = progress::counted("runs");
     let tell = |at: Progress| progress.at(at.done, at.total);
     let context = Context::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
-    let compared = consort_lab::experiment::compare(
+    let compared = compare_runs(
         &experiment,
         &contenders,
         baseline.unwrap_or(0),
@@ -117,7 +120,9 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<Comparison> {
         &context,
     );
     progress.finish();
-    compared.map_err(compare::refusal)
+    let compared = compared.map_err(compare::refusal)?;
+    file.write(&compared.runs)?;
+    Ok(compared.comparison)
 }
 
 const COLUMNS: &[Column<Stand>] = &[

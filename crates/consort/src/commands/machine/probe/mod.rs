@@ -14,6 +14,7 @@ use crate::cli::{Format, ProbeArgs};
 use crate::failure::bad_input;
 use crate::out_file::OutFile;
 use crate::output;
+use crate::table_file::{TableFile, table_of};
 use anyhow::Result;
 use budget::Budget;
 use consort_core::PuSet;
@@ -38,6 +39,7 @@ pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     let file = args.write.as_deref();
     let file = file.map(|path| OutFile::create("topology", path, args.force));
     let file = file.transpose()?;
+    let table = TableFile::begin(args.list.out.as_deref())?;
     let time = if args.quick { QUICK } else { args.seconds };
     let budget = Budget::new(pus.len(), time);
     let measured = measure::all(&pus, &budget)?;
@@ -46,6 +48,7 @@ pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
         let map = SharingMap::of(&document.inference, document.source());
         file.write(&format!("{}{}", show::preamble(&document), map.to_toml()))?;
     }
+    table.write(|| table_of(show::CSV_COLUMNS, &show::rows(&document)))?;
     print(args.format, &document)?;
     Ok(ExitCode::SUCCESS)
 }

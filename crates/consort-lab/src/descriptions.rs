@@ -1,0 +1,187 @@
+//! Machines, programs and workloads by name: files by path, the user's folder, the system's folder,
+//! what comes with Consort.
+
+use crate::simulate::Ground;
+use consort_sim::chip::Chip;
+use consort_sim::machine::{Change, Loaded, MachineError, MachineRef};
+use consort_sim::program::{self, ProgramSpec, presets};
+use consort_sim::workload::{
+    Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Origin of what comes with Consort.
+const BUILT_IN: &str = "built in";
+
+/// Folders that hold configuration and descriptions, the user's before the system's.
+pub fn folders() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let user = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or(home);
+    let system = Some(PathBuf::from("/etc"));
+    let roots = [user, system].into_iter().flatten();
+    roots.map(|root| root.join("consort")).collect()
+}
+
+/// Folders that are searched for descriptions of a kind (`machines`, `programs`), first wins.
+fn folders_of(kind: &str) -> Vec<PathBuf> {
+    let folders = folders().into_iter();
+    folders.map(|folder| folder.join(kind)).collect()
+}
+
+/// What the usual folders hold, and what comes with Consort.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Descriptions;
+
+impl Descriptions {
+    /// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`,
+    /// `memory=NODE+NODE` or `prefetch=off` behind it.
+    ///
+    /// # Errors
+    /// As of [`MachineRef::load`].
+    pub fn machine(text: &str) -> Result<Loaded, MachineError> {
+        Self::machine_with(text, &[])
+    }
+
+    /// The same with values of its description changed.
+    ///
+    /// # Errors
+    /// As of [`MachineRef::load_with`].
+    pub fn machine_with(text: &str, changes: &[Change]) -> Result<Loaded, MachineError> {
+        let reference: MachineRef = text.parse()?;
+        reference.load_with(&folders_of("machines"), changes)
+    }
+
+    /// Resolves a workload expression or file.
+    ///
+    /// # Errors
+    /// As of [`Workload::resolve`].
+    pub fn workload(text: &str) -> Result<Workload, WorkloadError> {
+        Workload::resolve(text, &Self)
+    }
+
+    /// Names of all described machines.
+    pub fn machines() -> Vec<String> {
+        names("machines", consort_sim::machine::presets::names())
+    }
+
+    fn in_folders(name: &str) -> Option<PathBuf> {
+        let paths = folders_of("programs").into_iter();
+        let mut paths = paths.map(|folder| folder.join(format!("{name}.toml")));
+        paths.find(|path| path.is_file())
+    }
+
+    /// Where a program's description comes from.
+    pub fn origin(name: &str) -> String {
+        let path = Self::in_folders(name).map(|path| path.display().to_string());
+        path.unwrap_or_else(|| BUILT_IN.to_owned())
+    }
+}
+
+/// Names of what comes built in and of the user's own descriptions of a kind, in order.
+fn names(kind: &str, built_in: impl Iterator<Item = &'static str>) -> Vec<String> {
+    let mut names: Vec<String> = built_in.map(str::to_owned).collect();
+    names.extend(own(kind));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Names of the user's own descriptions of a kind.
+fn own(kind: &str) -> Vec<String> {
+    let entries = folders_of(kind).into_iter().filter_map(|folder| {
+        let entries = std::fs::read_dir(folder).ok()?;
+        Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
+    });
+    let files = entries
+        .flatten()
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"));
+    files
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect()
+}
+
+impl Ground for Descriptions {
+    fn chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
+        let told = |error: &dyn std::error::Error| LoadError(error.to_string());
+        let loaded = Self::machine(text).map_err(|error| told(&error))?;
+        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|error| told(&error))?;
+        Ok(Arc::new(chip))
+    }
+}
+
+impl ProgramSource for Descriptions {
+    fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
+        if let Some(path) = Self::in_folders(name) {
+            return Ok(Some(Arc::new(read_program(&path)?)));
+        }
+        if !presets::names().any(|known| known == name) {
+            return Ok(None);
+        }
+        let spec = presets::find(name).map_err(|error| LoadError(error.to_string()))?;
+        Ok(Some(Arc::new(spec)))
+    }
+
+    fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError> {
+        let mut members = Vec::new();
+        for program in self.programs() {
+            members.extend(self.find(&program)?.filter(|spec| spec.suite == name));
+        }
+        Ok(members)
+    }
+
+    fn load(&self, path: &str) -> Result<Described, LoadError> {
+        let text = read(Path::new(path))?;
+        if WorkloadSpec::is_meant_by(&text) {
+            let file = WorkloadFile::parse(path, &text);
+            let file = file.map_err(|error| LoadError(error.to_string()))?;
+            return Ok(Described::Workload(file));
+        }
+        let spec = program::parse(path, &text).map_err(|error| LoadError(error.to_string()))?;
+        Ok(Described::Program(Arc::new(spec)))
+    }
+
+    fn programs(&self) -> Vec<String> {
+        names("programs", presets::names())
+    }
+
+    fn suites(&self) -> Vec<String> {
+        let mut suites: Vec<String> = self
+            .programs()
+            .iter()
+            .filter_map(|name| Some(self.find(name).ok()??.suite.clone()))
+            .collect();
+        suites.sort();
+        suites.dedup();
+        suites
+    }
+}
+
+fn read(path: &Path) -> Result<String, LoadError> {
+    let told = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
+    consort_input::text(path).map_err(told)
+}
+
+fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {
+    let text = read(path)?;
+    program::parse(&path.display().to_string(), &text).map_err(|error| LoadError(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_along_is_found_by_name() {
+        assert!(Descriptions::machines().iter().any(|name| name == "power8"));
+        let chip = Descriptions.chip("power8:smt=2").unwrap();
+        assert_eq!(chip.topology().smt(), 2);
+        assert!(Descriptions.suites().iter().any(|name| name == "spec2006"));
+        assert_eq!(Descriptions::workload("2*mcf").unwrap().entries.len(), 2);
+        let changes = [("llc.size_kib".to_owned(), 4096.into())];
+        let loaded = Descriptions::machine_with("power8", &changes).unwrap();
+        assert_eq!(loaded.spec.llc.size_kib, 4096.0);
+    }
+}

@@ -1,0 +1,115 @@
+//! Policies from outside of the registry, for example from Python.
+
+use super::error::ExperimentError;
+use consort_core::policy::Policy;
+use consort_core::{Offers, Signal};
+use std::fmt;
+use std::sync::Arc;
+
+/// Makes a policy that has seen no machine yet; each run has one of its own.
+type Make = Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>;
+
+/// A policy from outside of the registry.
+#[derive(Clone)]
+pub struct Custom {
+    /// Its name.
+    pub name: String,
+    /// Signals without which it cannot decide.
+    pub needs: Vec<Signal>,
+    /// Its usual quantum, ms.
+    pub quantum_ms: u64,
+    /// Makes one for each run.
+    pub make: Make,
+}
+
+impl fmt::Debug for Custom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Custom")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Custom {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.make, &other.make)
+    }
+}
+
+impl Eq for Custom {}
+
+impl Custom {
+    /// Checks that a machine gives what it needs.
+    pub(super) fn check_fed(&self, offers: &Offers) -> Result<(), ExperimentError> {
+        let missing = offers.missing(&self.needs);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(ExperimentError::Unfed {
+            policy: self.name.clone(),
+            needs: named(missing.into_iter()),
+            offers: named(offers.iter().map(|(signal, _)| signal)),
+        })
+    }
+}
+
+fn named(signals: impl Iterator<Item = Signal>) -> String {
+    let names: Vec<&str> = signals.map(Signal::name).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, pair};
+    use super::super::{Contender, Experiment};
+    use super::*;
+    use consort_core::policies;
+
+    fn none(needs: &[Signal]) -> Custom {
+        Custom {
+            name: "mine".to_owned(),
+            needs: needs.to_vec(),
+            quantum_ms: 100,
+            make: Arc::new(|| policies::build(&"workover".parse().unwrap()).unwrap()),
+        }
+    }
+
+    fn experiment() -> Experiment {
+        Experiment {
+            chip: chip("bulldozer-6282se"),
+            workload: pair(["hmmer", "povray"]),
+            alone_s: 0.5,
+            quantum: Some(std::time::Duration::from_millis(100)),
+            free_migration: false,
+        }
+    }
+
+    #[test]
+    fn it_runs_as_the_same_policy_of_the_registry_does() {
+        let experiment = experiment();
+        let work = experiment.work(1).unwrap();
+        let run = |contender: &Contender| experiment.run(contender, &work, 1, None).unwrap();
+        let custom = Contender::custom(none(&[Signal::CpuTime]), "linux").unwrap();
+        let ours = run(&custom);
+        let theirs = run(&Contender::new("workover", "linux").unwrap());
+        assert_eq!((ours.policy.as_str(), ours.os.as_str()), ("mine", "linux"));
+        assert_eq!(
+            (ours.programs, ours.energy_j),
+            (theirs.programs, theirs.energy_j)
+        );
+    }
+
+    #[test]
+    fn needs_that_the_machine_does_not_meet_are_named() {
+        let experiment = experiment();
+        let work = experiment.work(1).unwrap();
+        let contender = Contender::custom(none(&[Signal::CodeFootprint]), "linux").unwrap();
+        let error = experiment.run(&contender, &work, 1, None).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("policy mine needs code-footprint, but this machine offers cpu-time"),
+            "{text}"
+        );
+        assert!(Contender::custom(none(&[]), "linus").is_err());
+    }
+}

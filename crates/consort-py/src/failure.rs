@@ -1,0 +1,127 @@
+//! Errors of Consort as exceptions of Python, with file, line and key where they tell them.
+
+use consort_lab::StudyError;
+use consort_lab::experiment::ExperimentError;
+use consort_lab::runner::RunError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::fmt::Display;
+
+/// Why a call gives no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The caller's mistake: names what was wrong, where, and what would be right.
+    Input(String),
+    /// A run that failed.
+    Run(String),
+    /// What Python code raised.
+    Python(PyErr),
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+impl Failure {
+    /// A mistake of the caller.
+    pub(crate) fn input(error: impl Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    /// A run that failed.
+    pub(crate) fn run(error: impl Display) -> Self {
+        Self::Run(error.to_string())
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Stopped => Self::Stopped,
+            ExperimentError::Workers(error) => error.into(),
+            ExperimentError::Sim(error) => Self::run(error),
+            other => Self::input(other),
+        }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        match error {
+            StudyError::Stopped => Self::Stopped,
+            other => Self::run(other),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Study {
+                cause: StudyError::Stopped,
+                ..
+            } => Self::Stopped,
+            other => Self::run(other),
+        }
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Python(error) => error,
+            Failure::Input(message) => raised("InputError", &message),
+            Failure::Run(message) => raised("RunError", &message),
+            Failure::Stopped => raised("RunError", "stopped on request"),
+        }
+    }
+}
+
+/// An exception of the package; the import's own where that fails.
+fn raised(class: &str, message: &str) -> PyErr {
+    Python::attach(|py| exception(py, class, message).unwrap_or_else(|error| error))
+}
+
+fn exception(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
+    let class = py.import("consort._errors")?.getattr(class)?;
+    let place = Place::of(message);
+    let named = PyDict::new(py);
+    named.set_item("file", place.file)?;
+    named.set_item("line", place.line)?;
+    named.set_item("key", place.key)?;
+    Ok(PyErr::from_value(class.call((message,), Some(&named))?))
+}
+
+/// Where in a file something is wrong.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Place<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    key: Option<&'a str>,
+}
+
+impl<'a> Place<'a> {
+    /// Reads `FILE:LINE: KEY: what is wrong`, as all errors of descriptions are written; nothing
+    /// where the text has another form.
+    fn of(message: &'a str) -> Self {
+        Self::read(message).unwrap_or_default()
+    }
+
+    fn read(message: &'a str) -> Option<Self> {
+        let mut colons = message.match_indices(": ").map(|(at, _)| at);
+        let (before, after) = message.split_at(colons.next()?);
+        let (file, line) = before.rsplit_once(':')?;
+        let line = line.parse().ok()?;
+        let key = after[2..].split_once(": ").map(|(key, _)| key);
+        let key = key.filter(|key| !key.is_empty() && !key.contains(char::is_whitespace));
+        Some(Self {
+            file: Some(file),
+            line: Some(line),
+            key,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! `consort._consort`: what the Python package `consort` is made of.
+//!
+//! Purpose: machines, programs, policies and studies of Consort for Python. Nothing is computed
+//! here: arguments are read, the lab runs with the interpreter lock released ([`run`]), and results
+//! become tables that data frames read through the Arrow C stream interface ([`table`]). Usage:
+//! docs/python.md. Pitfall: a policy written in Python takes the interpreter lock for each decision,
+//! so runs under it do not gain from more workers.
+
+mod compare;
+mod contender;
+mod decision;
+mod failure;
+mod machine;
+mod map;
+mod policy;
+mod profile;
+mod program;
+mod run;
+mod simulate;
+mod studies;
+mod table;
+mod topology;
+mod train;
+mod validate;
+mod view;
+mod workload;
+
+use pyo3::prelude::*;
+
+/// What the package `consort` is made of.
+#[pymodule]
+mod _consort {
+    #[pymodule_export]
+    use super::{
+        compare::{Comparison, compare},
+        decision::Decision,
+        machine::{Machine, machines},
+        map::map,
+        policy::policies,
+        profile::profile,
+        program::{Program, programs},
+        simulate::{Run, simulate},
+        studies::{Study, reproduce, studies},
+        table::Table,
+        topology::{Core, Topology},
+        train::{Model, train},
+        validate::{Validation, validate},
+        view::{Thread, View},
+        workload::Workload,
+    };
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

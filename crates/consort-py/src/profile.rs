@@ -1,0 +1,96 @@
+//! Real programs as program files.
+
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::run::interruptible;
+use consort_ops::trace::Sampling;
+use consort_profile::recorder::{self, EndReason, Ended, Extent, Output};
+use consort_profile::{Profiler, Told, plain};
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+
+/// Number of the signal that a terminal sends for Ctrl-C, on every Linux.
+const SIGINT: i32 = 2;
+/// Which instructions are recorded where nothing else is asked for.
+const USUAL: Sampling = Sampling {
+    every: 50_000_000,
+    window: 500_000,
+    warm: 500_000,
+};
+
+/// Runs a command under an emulator and gives what it asks of a processor, as a program.
+///
+/// Ctrl-C ends the command; what was seen of it until then counts.
+///
+/// Needs QEMU's user-mode emulator, as ``consort profile`` does (docs/profiling.md). What the
+/// command prints goes to stderr.
+///
+/// :param command: the command and its arguments
+/// :param skip: instructions that pass before anything is recorded
+/// :param instructions: end the command after recording so many; then all are recorded
+/// :param name: name of the program; the command's if None
+/// :raises InputError: a command that cannot be started
+/// :raises RunError: a command that failed, or an emulator that is not there
+#[pyfunction]
+#[pyo3(signature = (command, *, skip = 0, instructions = None, name = None))]
+pub(crate) fn profile(
+    py: Python<'_>,
+    command: Vec<OsString>,
+    skip: u64,
+    instructions: Option<u64>,
+    name: Option<&str>,
+) -> PyResult<Program> {
+    let extent = Extent {
+        skip,
+        limit: instructions,
+        sampling: instructions.is_none().then_some(USUAL),
+    };
+    let first = command
+        .first()
+        .and_then(|first| Path::new(first).file_name());
+    let own = first.unwrap_or_default().to_string_lossy();
+    let name = plain(name.unwrap_or(&own));
+    let text = interruptible(py, {
+        let name = name.clone();
+        move |_| recorded(&command, extent, &name)
+    })?;
+    Ok(Program::of_text(&name, &text)?)
+}
+
+fn recorded(command: &[OsString], extent: Extent, name: &str) -> Result<String, Failure> {
+    let mut profiler = Profiler::new(extent, false);
+    let ended = recorder::record(command, extent, Output::Aside, &mut profiler);
+    let ended = ended.map_err(Failure::input)?;
+    check(&ended)?;
+    let profile = profiler.profile();
+    if profile.figures.mix.instructions == 0 {
+        let executed = ended.executed;
+        return Err(Failure::Run(format!(
+            "the program ended after {executed} instructions, before a window was recorded; \
+             give instructions=N to record all up to N"
+        )));
+    }
+    let parts = command.iter().map(|part| part.to_string_lossy());
+    Ok(profile.to_program_file(&Told {
+        name,
+        command: &parts.collect::<Vec<_>>().join(" "),
+        executed: ended.executed,
+        sampling: extent.sampling,
+    }))
+}
+
+/// A program that fails did not do what it is to be profiled at; one that was ended on purpose, by
+/// the limit or from the terminal, did.
+fn check(ended: &Ended) -> Result<(), Failure> {
+    let limited = matches!(ended.reason, EndReason::Limit | EndReason::Replaced);
+    let on_purpose = limited || ended.status.signal() == Some(SIGINT);
+    if on_purpose || ended.status.success() {
+        return Ok(());
+    }
+    Err(Failure::Run(format!(
+        "the program failed: {}",
+        ended.status
+    )))
+}

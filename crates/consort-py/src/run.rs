@@ -1,0 +1,57 @@
+//! Long calls: the interpreter lock is released, and signals are heard.
+
+use crate::failure::Failure;
+use consort_lab::Stop;
+use pyo3::prelude::*;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often signals are looked for.
+const EVERY: Duration = Duration::from_millis(20);
+/// How long what was asked to stop has for it. Python goes on after that in any case; what has not
+/// heard by then ends by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Does something on a thread of its own while this one listens for signals.
+///
+/// # Errors
+/// Those of `work`; what a handler of a signal raised, for example `KeyboardInterrupt`.
+pub(crate) fn interruptible<R: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Stop) -> Result<R, Failure> + Send + 'static,
+) -> PyResult<R> {
+    let (send, mut receive) = channel();
+    let stop = Stop::default();
+    let asked = stop.clone();
+    let begun = thread::Builder::new()
+        .name("consort".to_owned())
+        .spawn(move || {
+            // Nobody listens any more after an interruption.
+            let _ = send.send(asked.scope(|| work(&asked)));
+        });
+    begun.map_err(|error| Failure::run(format!("cannot start a thread: {error}")))?;
+    loop {
+        let (heard, again) = py.detach(move || (receive.recv_timeout(EVERY), receive));
+        receive = again;
+        match heard {
+            Ok(result) => return Ok(result?),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::run("the run ended without a result").into());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Err(interrupted) = py.check_signals() {
+            stop.ask();
+            py.detach(move || receive.recv_timeout(GRACE).is_ok());
+            return Err(interrupted);
+        }
+    }
+}
+
+/// Worker threads: as many as were asked for, else as there are PUs.
+pub(crate) fn workers(jobs: Option<NonZeroUsize>) -> NonZeroUsize {
+    let all = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    jobs.unwrap_or_else(all)
+}

@@ -1,0 +1,91 @@
+//! Checks of the simulation.
+
+use crate::failure::Failure;
+use crate::run::{interruptible, workers};
+use crate::studies::scale;
+use crate::table::{Table, pick};
+use consort_lab::validate::{self as lab, Check, Data, Inputs, ValidateError};
+use consort_lab::{Context, StudyError};
+use pyo3::prelude::*;
+use std::num::NonZeroUsize;
+
+/// What the simulation gives beside what was published or measured.
+#[pyclass(frozen, module = "consort")]
+pub(crate) struct Validation(lab::Validation);
+
+#[pymethods]
+impl Validation {
+    /// The table "checks": a row for each check, what was published or is due, ours, the error, and
+    /// whether they agree.
+    #[pyo3(signature = (name = "checks"))]
+    fn table(&self, name: &str) -> PyResult<Table> {
+        pick(name, &[("checks", &|| checks(&self.0.checks))])
+    }
+
+    /// Whether no law is broken; a disagreement with a published figure is a finding.
+    #[getter]
+    fn laws_hold(&self) -> bool {
+        self.0.laws_hold()
+    }
+
+    /// The document that ``consort validate --format json`` prints.
+    fn to_json(&self) -> PyResult<String> {
+        Ok(serde_json::to_string_pretty(&self.0).map_err(Failure::run)?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<consort.Validation of {} checks>", self.0.checks.len())
+    }
+}
+
+fn checks(all: &[Check]) -> consort_table::Table {
+    consort_table::Table::default()
+        .text("group", all.iter().map(|check| Some(check.group)))
+        .text("id", all.iter().map(|check| Some(check.id.clone())))
+        .text("what", all.iter().map(|check| Some(check.what.clone())))
+        .text("source", all.iter().map(|check| Some(check.source.clone())))
+        .text("unit", all.iter().map(|check| Some(check.unit.clone())))
+        .text(
+            "published",
+            all.iter().map(|check| Some(check.published.text())),
+        )
+        .number("ours", None, all.iter().map(|check| Some(check.ours)))
+        .number("error", None, all.iter().map(|check| check.error))
+        .text(
+            "agrees",
+            all.iter()
+                .map(|check| Some(if check.agrees { "yes" } else { "NO" })),
+        )
+        .text("note", all.iter().map(|check| Some(check.note.clone())))
+}
+
+/// Checks the simulation against published figures, laws and a real kernel.
+///
+/// :param groups: groups of checks; those that ``consort validate`` runs if None
+/// :param quick: fewer and shorter runs
+/// :param seed: seed of all randomness
+/// :param jobs: worker threads; all PUs if None
+/// :raises InputError: a group that is not known
+#[pyfunction]
+#[pyo3(signature = (groups = None, *, quick = false, seed = 1, jobs = None))]
+pub(crate) fn validate(
+    py: Python<'_>,
+    groups: Option<Vec<String>>,
+    quick: bool,
+    seed: u64,
+    jobs: Option<NonZeroUsize>,
+) -> PyResult<Validation> {
+    let groups = lab::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
+    let validation = interruptible(py, move |_| {
+        let context = Context::new(seed, scale(quick), workers(jobs), &|_| ());
+        let inputs = Inputs {
+            data: &Data::embedded(),
+            context: &context,
+        };
+        lab::run(&groups, &inputs).map_err(|error| match error {
+            ValidateError::Workers(StudyError::Stopped) => Failure::Stopped,
+            other => Failure::run(other),
+        })
+    })?;
+    Ok(Validation(validation))
+}

@@ -1,0 +1,163 @@
+//! Tables in memory, column by column.
+
+use std::io::{self, Write};
+
+/// A table: columns of one length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    columns: Vec<Column>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Unit of its numbers; none for texts, and for plain ratios and counts.
+    pub unit: Option<String>,
+    /// Its values, row by row.
+    pub values: Values,
+}
+
+/// Values of one type; none where there is no value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Texts.
+    Text(Vec<Option<String>>),
+    /// Whole numbers.
+    Count(Vec<Option<u64>>),
+    /// Numbers.
+    Number(Vec<Option<f64>>),
+}
+
+impl Values {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(all) => all.len(),
+            Self::Count(all) => all.len(),
+            Self::Number(all) => all.len(),
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a row as CSV has it: numbers so that reading them gives the same bits, nothing
+    /// where there is no value.
+    fn field(&self, row: usize) -> String {
+        match self {
+            Self::Text(all) => all[row].clone(),
+            Self::Count(all) => all[row].map(|count| count.to_string()),
+            Self::Number(all) => all[row].map(|value| value.to_string()),
+        }
+        .unwrap_or_default()
+    }
+}
+
+impl Table {
+    /// Adds a column of texts.
+    #[must_use]
+    pub fn text<T: Into<String>>(
+        self,
+        name: &str,
+        values: impl IntoIterator<Item = Option<T>>,
+    ) -> Self {
+        let values = values.into_iter().map(|value| value.map(Into::into));
+        self.with(name, None, Values::Text(values.collect()))
+    }
+
+    /// Adds a column of whole numbers.
+    #[must_use]
+    pub fn count(self, name: &str, values: impl IntoIterator<Item = u64>) -> Self {
+        let values = values.into_iter().map(Some).collect();
+        self.with(name, None, Values::Count(values))
+    }
+
+    /// Adds a column of numbers in a unit; none for plain ratios.
+    #[must_use]
+    pub fn number(
+        self,
+        name: &str,
+        unit: Option<&str>,
+        values: impl IntoIterator<Item = Option<f64>>,
+    ) -> Self {
+        self.with(name, unit, Values::Number(values.into_iter().collect()))
+    }
+
+    /// Adds a column, as long as those before it.
+    #[must_use]
+    pub fn with(mut self, name: &str, unit: Option<&str>, values: Values) -> Self {
+        debug_assert!(self.columns.is_empty() || self.rows() == values.len());
+        self.columns.push(Column {
+            name: name.to_owned(),
+            unit: unit.map(str::to_owned),
+            values,
+        });
+        self
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.values.len())
+    }
+
+    /// Its columns' names by comma.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// The whole as CSV.
+    pub fn to_csv(&self) -> String {
+        let mut bytes = Vec::new();
+        // Memory takes everything, and fields are text.
+        let _ = self.write_csv(&mut bytes, true);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Writes the rows as CSV, with or without the header line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_csv(&self, out: &mut dyn Write, header: bool) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
+        if header {
+            writer.write_record(self.columns.iter().map(|c| &c.name))?;
+        }
+        for row in 0..self.rows() {
+            writer.write_record(self.columns.iter().map(|c| c.values.field(row)))?;
+        }
+        writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_has_every_bit_and_nothing_for_what_is_missing() {
+        let table = Table::default()
+            .text("who", [Some("a,b"), None])
+            .count("n", [1, u64::MAX])
+            .number("x", Some("s"), [Some(0.1 + 0.2), None]);
+        let expected = "who,n,x\n\"a,b\",1,0.30000000000000004\n,18446744073709551615,\n";
+        assert_eq!(table.to_csv(), expected);
+        assert_eq!(table.rows(), 2);
+        let unit = table.column("x").and_then(|column| column.unit.as_deref());
+        assert_eq!(unit, Some("s"));
+    }
+}

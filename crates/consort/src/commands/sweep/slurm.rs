@@ -1,0 +1,143 @@
+//! `consort sweep submit --slurm`: array jobs that call `consort sweep run N`.
+
+use super::{open, refusal};
+use crate::cli::SubmitArgs;
+use crate::failure::bad_input;
+use crate::output;
+use anyhow::{Context, Result, anyhow};
+use consort_lab::sweep::Folder;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Scripts and logs, below the folder of the sweep.
+const PLACE: &str = "slurm";
+
+pub(super) fn submit(args: &SubmitArgs) -> Result<()> {
+    check(args)?;
+    let folder = open(&args.folder)?;
+    let missing = folder.status().map_err(refusal)?.missing;
+    let mut out = output::stdout();
+    if missing.is_empty() {
+        let all = folder.as_plan().shards.len();
+        let told = format!("nothing to submit: all {all} shards have a result\n");
+        return Ok(output::people(&mut out, &told)?);
+    }
+    for (n, shards) in missing.chunks(args.array_size as usize).enumerate() {
+        let script = write(args, &folder, n, shards)?;
+        let told = match args.dry_run {
+            true => format!("sbatch {}\n", script.display()),
+            false => {
+                let job = sbatch(&script)?;
+                format!("job {job}: {} shards\n", shards.len())
+            }
+        };
+        output::people(&mut out, &told)?;
+    }
+    Ok(())
+}
+
+/// What goes into a script as it is must be one word, so that it means nothing else there.
+fn check(args: &SubmitArgs) -> Result<()> {
+    let given = [
+        ("--partition", args.partition.as_deref()),
+        ("--account", args.account.as_deref()),
+        ("--time", args.time.as_deref()),
+        ("--mem", Some(args.mem.as_str())),
+    ];
+    for (name, value) in given {
+        let value = value.unwrap_or("x");
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:,+".contains(c);
+        if value.is_empty() || !value.chars().all(plain) {
+            return Err(bad_input(format!(
+                "{name} '{value}': expected letters, digits and -_.:,+ alone"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the list of shards and the script of one array job; gives the script.
+fn write(args: &SubmitArgs, folder: &Folder, n: usize, shards: &[usize]) -> Result<PathBuf> {
+    // Tasks run on other nodes, in a folder of Slurm's choice before ours.
+    let here = std::path::absolute(folder.path())?;
+    let place = here.join(PLACE);
+    let failed = || format!("cannot write {}", place.display());
+    std::fs::create_dir_all(&place).with_context(failed)?;
+    let list = place.join(format!("shards-{n}.txt"));
+    let lines: String = shards.iter().map(|shard| format!("{shard}\n")).collect();
+    std::fs::write(&list, lines).with_context(failed)?;
+    let script = place.join(format!("submit-{n}.sh"));
+    let text = text(args, &here, &list, shards.len())?;
+    std::fs::write(&script, text).with_context(failed)?;
+    Ok(script)
+}
+
+fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<String> {
+    let log = folder.join(PLACE).join("%A_%a.log");
+    let mut text = String::from("#!/bin/sh\n");
+    let mut option = |name: &str, value: &str| writeln!(text, "#SBATCH --{name}={value}");
+    option("job-name", "consort-sweep")?;
+    option("array", &format!("1-{tasks}"))?;
+    option("cpus-per-task", &args.cpus.to_string())?;
+    option("mem", &args.mem)?;
+    option("output", &quoted(&log)?)?;
+    option("open-mode", "append")?;
+    option("chdir", &quoted(&std::env::current_dir()?)?)?;
+    let asked = [
+        ("partition", &args.partition),
+        ("account", &args.account),
+        ("time", &args.time),
+    ];
+    for (name, value) in asked {
+        if let Some(value) = value {
+            option(name, value)?;
+        }
+    }
+    // A task whose node fails is queued again; its shard was written whole, or not at all.
+    text += "#SBATCH --requeue\n";
+    writeln!(
+        text,
+        "shard=$(sed -n \"${{SLURM_ARRAY_TASK_ID}}p\" {})",
+        quoted(list)?
+    )?;
+    let (program, folder) = (quoted(&std::env::current_exe()?)?, quoted(folder)?);
+    let jobs = args.cpus;
+    writeln!(
+        text,
+        "exec {program} sweep run \"$shard\" --jobs {jobs} --dir {folder}"
+    )?;
+    Ok(text)
+}
+
+/// A path in quotes that mean the same to a shell and to sbatch.
+fn quoted(path: &Path) -> Result<String> {
+    let text = path
+        .to_str()
+        .filter(|text| !text.contains(['"', '\'', '\\', '$', '`', '\n']));
+    let text = text.ok_or_else(|| {
+        bad_input(format!(
+            "{}: quotes, $ and the like cannot be in a path here",
+            path.display()
+        ))
+    })?;
+    Ok(format!("\"{text}\""))
+}
+
+/// Submits a script; gives the job's number.
+fn sbatch(script: &Path) -> Result<String> {
+    let submitted = Command::new("sbatch")
+        .arg("--parsable")
+        .arg(script)
+        .output();
+    let submitted = submitted.context("cannot start sbatch; is this a node of a Slurm cluster?")?;
+    if !submitted.status.success() {
+        let told = String::from_utf8_lossy(&submitted.stderr);
+        return Err(anyhow!(
+            "sbatch refused {}: {}",
+            script.display(),
+            told.trim()
+        ));
+    }
+    Ok(String::from_utf8_lossy(&submitted.stdout).trim().to_owned())
+}

@@ -1,0 +1,146 @@
+//! Promise: `--out FILE` writes the table of a verb for data frames, numbers in one long format; a
+//! file that this build cannot write is refused before anything is run.
+
+mod common;
+
+use common::{consort, folder, run, stderr};
+use std::path::Path;
+use std::process::Output;
+
+const LONG: &str = "case,policy,seed,program,measure,value,unit";
+const SETUP: &str = "-m bulldozer-6282se -w hmmer+povray --alone 200ms";
+
+fn with(place: &Path, line: &str) -> Output {
+    run(consort().args(line.split(' ')).current_dir(place))
+}
+
+/// Rows of the file that a verb with these arguments writes, the header first; all are as long.
+fn written(line: &str) -> Vec<Vec<String>> {
+    let place = folder();
+    let output = with(place.path(), line);
+    assert!(output.status.success(), "{line}: {}", stderr(&output));
+    let mut builder = csv::ReaderBuilder::new();
+    let reader = builder
+        .has_headers(false)
+        .from_path(place.path().join("t.csv"));
+    let rows = reader.expect("the file is there").into_records();
+    rows.map(|row| {
+        let row = row.expect("rows are as long as the header");
+        row.iter().map(str::to_owned).collect()
+    })
+    .collect()
+}
+
+#[test]
+fn verbs_with_numbers_write_them_in_the_long_format() {
+    for (line, begins) in [
+        (
+            format!("simulate {SETUP} --out t.csv"),
+            "hmmer+povray on bulldozer-6282se,linux,1,,stp,",
+        ),
+        (
+            format!("compare {SETUP} --policies linux --runs 2 --out t.csv"),
+            "hmmer+povray on bulldozer-6282se,linux,2,povray,energy_j,",
+        ),
+        (
+            "map -m core2-q9550 -w streamcluster@2+facesim@2 --alone 200ms --out t.csv".to_owned(),
+            "map:",
+        ),
+        (
+            "validate --group conservation --quick --out shown --out t.csv".to_owned(),
+            "conservation:",
+        ),
+        ("bench solve --quick --out t.csv".to_owned(), "solve"),
+        (
+            "reproduce M1 --quick --out studies --out t.csv".to_owned(),
+            "M1:headline:",
+        ),
+        (
+            "train -m power8 --programs mcf,hmmer,povray,gcc,lbm,milc,astar,bzip2 --ways 2 \
+             --folds 2 --quick --out model.toml --out t.csv"
+                .replace("  ", " "),
+            "model:2 ways:",
+        ),
+        (
+            "run --no-daemon --quiet --out t.csv -- true".to_owned(),
+            "live,",
+        ),
+    ] {
+        let rows = written(&line);
+        assert_eq!(rows[0].join(","), LONG, "{line}");
+        let found = rows.iter().any(|row| row.join(",").starts_with(begins));
+        assert!(found, "{line}: {begins} in {rows:#?}");
+        let value = |row: &Vec<String>| row[5].parse::<f64>().is_ok();
+        assert!(rows.iter().skip(1).all(value), "{line}: {rows:#?}");
+    }
+}
+
+#[test]
+fn lists_have_the_columns_of_their_csv() {
+    for line in [
+        "machine --list",
+        "machine -m power7",
+        "policies",
+        "programs",
+        "programs mcf",
+    ] {
+        let line = line.replace("-m ", "--machine ");
+        let rows = written(&format!("{line} --out t.csv"));
+        let shown = run(consort().args(line.split(' ')).args(["--format", "csv"]));
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert_eq!(
+            Some(rows[0].join(",").as_str()),
+            shown.lines().next(),
+            "{line}"
+        );
+        assert_eq!(rows.len(), shown.lines().count(), "{line}");
+    }
+}
+
+#[test]
+fn what_this_build_does_not_write_is_refused_before_anything_is_run() {
+    for end in ["arrow", "parquet"] {
+        let place = folder();
+        let line = format!("simulate {SETUP} --out t.{end}");
+        let output = with(place.path(), &line);
+        let file = place.path().join(format!("t.{end}"));
+        if cfg!(feature = "columnar") {
+            assert!(output.status.success(), "{}", stderr(&output));
+            let magic: &[u8] = if end == "arrow" { b"ARROW1" } else { b"PAR1" };
+            assert!(
+                std::fs::read(file)
+                    .expect("it was written")
+                    .starts_with(magic)
+            );
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(2));
+        let told = stderr(&output);
+        assert!(told.contains("build with --features columnar"), "{told}");
+        assert_eq!(
+            (told.lines().count(), output.stdout.len()),
+            (1, 0),
+            "{told}"
+        );
+        assert_eq!(std::fs::read_dir(place.path()).expect("ours").count(), 0);
+    }
+}
+
+#[test]
+fn one_table_and_one_other_place_at_most() {
+    let place = folder();
+    let error = |line: &str| {
+        let output = with(place.path(), line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        stderr(&output)
+    };
+    let told = error("reproduce M1 --quick --out a.csv --out b.csv");
+    let expected = "consort: --out a.csv, b.csv: too many; expected at most one table (.csv, \
+                    .arrow or .parquet) and one other\n";
+    assert_eq!(told, expected);
+    assert!(error("map -m core2-q9550 -w 2*mcf --out a --out b").contains("too many"));
+    assert!(error(&format!("simulate {SETUP} --out a.xlsx")).contains("expected one that ends in"));
+    let told = error(&format!("simulate {SETUP} --out none/a.csv"));
+    assert!(told.starts_with("consort: none/a.csv: "), "{told}");
+    assert_eq!(std::fs::read_dir(place.path()).expect("ours").count(), 0);
+}
