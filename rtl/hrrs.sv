@@ -81,4 +81,8 @@ module hrrs #(
 
   logic unused;
   assign unused = &{1'b0, unused_scan};
+
+`ifdef FORMAL
+  `include "formal/hrrs.svh"
+`endif
 endmodule

@@ -96,4 +96,8 @@ module kuths #(
 
   logic unused;
   assign unused = &{1'b0, unused_scan};
+
+`ifdef FORMAL
+  `include "formal/kuths.svh"
+`endif
 endmodule

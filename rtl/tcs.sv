@@ -157,14 +157,14 @@ module tcs #(
 
   // By which counter an exchange is to be decided, if at all.
   logic due, due_long, may_scan, stable, eligible, better, go, unused_found;
-  logic [N-1:0] user_before, idle_before;
+  logic [N-1:0] last_user, last_idle;
   logic [W-1:0] unused_first;
   // The scan: first the large core, then place after place, then the decision.
   logic scanning, complete, best_active, found;
   logic [W-1:0] place, candidate, looked_at, best;
   logic [KEY_W-1:0] key, best_key;
 
-  assign stable   = !changed && user == user_before && idle == idle_before;
+  assign stable   = !changed && user == last_user && idle == last_idle;
   assign may_scan = due && user[on_large] && pending == '0 && !swap_req && !quantum_taken;
   assign decided  = may_scan && scanning && complete && stable;
   assign go       = decided && found;
@@ -185,8 +185,8 @@ module tcs #(
     if (rst) begin
       due         <= 1'b0;
       due_long    <= 1'b0;
-      user_before <= '0;
-      idle_before <= '0;
+      last_user <= '0;
+      last_idle <= '0;
       scanning    <= 1'b0;
       complete    <= 1'b0;
       best_active <= 1'b0;
@@ -195,8 +195,8 @@ module tcs #(
       best        <= '0;
       best_key    <= '0;
     end else begin
-      user_before <= user;
-      idle_before <= idle;
+      last_user <= user;
+      last_idle <= idle;
       if ((IMMEDIATE != 0) && changed) begin
         due      <= 1'b1;
         due_long <= 1'b1;
@@ -263,4 +263,8 @@ module tcs #(
 
   logic unused;
   assign unused = &{1'b0, unused_found, unused_first};
+
+`ifdef FORMAL
+  `include "formal/tcs.svh"
+`endif
 endmodule

@@ -102,4 +102,11 @@ module tcs_core #(
       else if (divided) sum <= sum_now;
     end
   end
+
+`ifdef FORMAL
+  // The quantum's count begins anew with it.
+  logic ended = 1'b0;
+  always_ff @(posedge clk) ended <= quantum && !rst;
+  always_comb if (ended) anew : assert (done == '0);
+`endif
 endmodule

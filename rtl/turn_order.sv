@@ -106,4 +106,8 @@ module turn_order #(
       assign unused = &{1'b0, large_id, place[W]};
     end
   endgenerate
+
+`ifdef FORMAL
+  `include "formal/turn_order.svh"
+`endif
 endmodule
