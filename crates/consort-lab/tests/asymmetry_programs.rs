@@ -1,4 +1,4 @@
-//! The studies of asymmetric chips that stand on SPLASH-2 and on drawn mixes (A6, A10 to A14), at
+//! The studies of asymmetric chips that stand on SPLASH-2 and on drawn mixes (A6, A10 to A15), at
 //! the quick scale: the keys that reference files name, the same bytes for any number of workers,
 //! and what must hold for any outcome.
 
@@ -195,4 +195,17 @@ fn a14_says_which_reading_of_tcs_does_better() {
     }
     assert_eq!(figures(&output), ["programs"]);
     is_sound(&output, "programs", "pinned");
+}
+
+#[test]
+fn a15_counters_and_integers_change_little() {
+    let output = same_for_any_workers("A15");
+    let headline = output.tables[0].rows();
+    assert_eq!(headline.len(), 12);
+    for row in headline {
+        let change = row.cells.first().and_then(Cell::value);
+        let change = change.unwrap_or_else(|| unreachable!("{} has a value", row.key));
+        println!("{}: {change}", row.key);
+        assert!(change.abs() < 1.0, "{}: {change} percent", row.key);
+    }
 }

@@ -59,6 +59,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-reference",
         &["consort-core", "consort-ops", "consort-sim"],
     ),
+    ("consort-rtl", &["consort-core", "consort-sim"]),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-table", &[]),
     ("consort-trace", &["consort-core"]),

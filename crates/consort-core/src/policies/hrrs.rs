@@ -8,11 +8,16 @@
 //! appended. Idle logical cores and those in kernel mode are passed over; a large core in kernel
 //! mode is waited for.
 //!
+//! The algorithm's text has a queue, the unit that the source draws a counter: the option `turns`,
+//! and docs/decisions/0014-hardware-units.md.
+//!
 //! Observes which logical cores run something and which are in kernel mode; 1 ms in hardware,
 //! 4 ms in software. Promises that nobody keeps the large core for more than one quantum unless
 //! nobody else can run.
 
-use super::asymmetric::{FORM, Group, RoundRobin, Rule, Seat, Swap, Swapper, Tick, form};
+use super::asymmetric::{
+    FORM, Group, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, turns,
+};
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
 use std::collections::BTreeMap;
@@ -27,18 +32,23 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     live: true,
     simulated: true,
     summary: "gives the large core to every thread in turn",
-    options: &[FORM],
+    options: &[FORM, TURNS],
     build,
 };
 
 fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     let form = form(options)?;
-    Ok(Box::new(Swapper::new(Hrrs::default(), form)))
+    let rule = Hrrs {
+        order: turns(options)?,
+        ..Hrrs::default()
+    };
+    Ok(Box::new(Swapper::new(rule, form)))
 }
 
 /// Turns, by group.
 #[derive(Debug, Default)]
 pub(super) struct Hrrs {
+    order: Order,
     groups: BTreeMap<usize, Turns>,
 }
 
@@ -51,6 +61,13 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    pub(super) fn new(order: Order) -> Self {
+        Self {
+            queue: RoundRobin::new(order),
+            due: false,
+        }
+    }
+
     /// Who has to give way, if anybody has to now: at the end of a quantum, when the large core is
     /// idle, or when it has left the kernel that held an exchange up.
     pub(super) fn leaver(&mut self, group: &Group<'_>, tick: Tick) -> Option<usize> {
@@ -90,7 +107,9 @@ impl Rule for Hrrs {
     const NAME: &'static str = INFO.name;
 
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
-        let turns = self.groups.entry(group.index).or_default();
+        let order = self.order;
+        let turns = self.groups.entry(group.index);
+        let turns = turns.or_insert_with(|| Turns::new(order));
         let Some(large) = turns.leaver(group, tick) else {
             return Vec::new();
         };
@@ -142,6 +161,19 @@ mod tests {
     }
 
     #[test]
+    fn those_whom_a_counter_passes_over_wait_for_the_next_round() {
+        let rule = Hrrs {
+            order: Order::Counter,
+            ..Hrrs::default()
+        };
+        let mut bench = Bench::new(chip(1, 3, 1), rule);
+        assert_eq!(bench.quantum(&[BUSY, IDLE, BUSY, BUSY]), [2, 1, 0, 3]);
+        assert_eq!(bench.quantum(&[BUSY; 4]), [2, 1, 3, 0]);
+        assert_eq!(bench.quantum(&[BUSY; 4]), [0, 1, 3, 2]);
+        assert_eq!(bench.quantum(&[BUSY; 4]), [1, 0, 3, 2]);
+    }
+
+    #[test]
     fn a_large_core_in_kernel_mode_is_waited_for() {
         let mut bench = bench();
         assert_eq!(bench.quantum(&[KERNEL, BUSY, BUSY, BUSY]), [0, 1, 2, 3]);
@@ -173,6 +205,17 @@ mod tests {
                     prop_assert_ne!(Some(l), on_large);
                 }
                 held = on_large;
+            }
+        }
+
+        #[test]
+        fn a_counter_and_a_queue_are_the_same_where_nobody_is_passed_over(n in 1u32..16) {
+            let mut queue = Bench::new(chip(1, n, 1), Hrrs::default());
+            let rule = Hrrs { order: Order::Counter, ..Hrrs::default() };
+            let mut counter = Bench::new(chip(1, n, 1), rule);
+            let all = vec![BUSY; n as usize + 1];
+            for _ in 0..3 * all.len() {
+                prop_assert_eq!(queue.quantum(&all), counter.quantum(&all));
             }
         }
 

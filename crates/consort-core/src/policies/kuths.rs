@@ -19,7 +19,7 @@
 //! Many cores: where groups of cores have private last-level regions, exchanges stay inside a
 //! group ([`super::asymmetric::Groups`]).
 
-use super::asymmetric::{FORM, Group, Rule, Swap, Swapper, Tick, form};
+use super::asymmetric::{FORM, Group, Order, Rule, Swap, Swapper, TURNS, Tick, form, turns};
 use super::hrrs::Turns;
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
@@ -35,22 +35,27 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     live: true,
     simulated: true,
     summary: "gives the large core to a thread that has just returned from the kernel",
-    options: &[FORM],
+    options: &[FORM, TURNS],
     build,
 };
 
 fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     let form = form(options)?;
-    Ok(Box::new(Swapper::new(Kuths::default(), form)))
+    let rule = Kuths {
+        order: turns(options)?,
+        ..Kuths::default()
+    };
+    Ok(Box::new(Swapper::new(rule, form)))
 }
 
 /// Bits and turns, by group.
 #[derive(Debug, Default)]
 struct Kuths {
+    order: Order,
     groups: BTreeMap<usize, Bits>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Bits {
     turns: Turns,
     /// Logical cores whose transition bit is set.
@@ -64,13 +69,23 @@ impl Rule for Kuths {
     const NAME: &'static str = INFO.name;
 
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
-        let bits = self.groups.entry(group.index).or_default();
+        let order = self.order;
+        let bits = self.groups.entry(group.index);
+        let bits = bits.or_insert_with(|| Bits::new(order));
         bits.note(group, tick);
         bits.choose(group, tick).into_iter().collect()
     }
 }
 
 impl Bits {
+    fn new(order: Order) -> Self {
+        Self {
+            turns: Turns::new(order),
+            set: BTreeSet::new(),
+            due: None,
+        }
+    }
+
     fn note(&mut self, group: &Group<'_>, tick: Tick) {
         let returned = group.seats().filter(|seat| seat.returned());
         self.set.extend(returned.map(|seat| seat.logical));

@@ -20,12 +20,21 @@
 //! default: single-threaded programs hardly tell them apart, and with several threads it is faster in
 //! more cases than it is slower.
 //!
+//! `arithmetic=integer` counts as the hardware does, bit by bit (rtl/tcs.sv, docs/hardware.md):
+//! counters that saturate, short-term criticalities compared without a division, quotients of
+//! intervals in fixed point.
+//!
 //! Observes instructions, or CPU time where none are counted, and which threads wait for others;
 //! threads that wait, spinning or asleep, are not active. In software form a thread that is queued
 //! for a PU stays active. Where intervals do not end with activity, as on live machines, a change
 //! of who is active is noticed at the end of the quantum.
 
-use super::asymmetric::{FORM, Group, RoundRobin, Rule, Seat, Swap, Swapper, Tick, form};
+mod counters;
+
+use self::counters::{Arithmetic, Criticality, Weight};
+use super::asymmetric::{
+    FORM, Group, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, turns,
+};
 use crate::ids::ThreadId;
 use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
@@ -53,6 +62,12 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             default: "false",
             meaning: "decide by the long-term sum at once when a thread stalls or goes on",
         },
+        TURNS,
+        OptionInfo {
+            name: "arithmetic",
+            default: "real",
+            meaning: "real (numbers) or integer (the hardware's counters, bit by bit)",
+        },
     ],
     build,
 };
@@ -64,8 +79,13 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     ];
     let reading = options.one_of("long-term", &words, "critical or lagging")?;
     let immediate = options.flag("immediate")?;
-    let form = form(options)?;
-    Ok(Box::new(Swapper::new(Tcs::new(reading, immediate), form)))
+    let kinds = [("real", Arithmetic::Real), ("integer", Arithmetic::Integer)];
+    let rule = Tcs {
+        order: turns(options)?,
+        arithmetic: options.one_of("arithmetic", &kinds, "real or integer")?,
+        ..Tcs::new(reading, immediate)
+    };
+    Ok(Box::new(Swapper::new(rule, form(options)?)))
 }
 
 /// Whom the long-term sum sends to the large core.
@@ -77,47 +97,23 @@ enum LongTerm {
     Critical,
 }
 
-/// Long-term criticality of a software thread.
-#[derive(Clone, Copy, Debug, Default)]
-struct Criticality {
-    /// Active intervals over the instructions committed in them, ns per instruction, summed.
-    sum: f64,
-    /// Length of the active interval so far, ns.
-    active_ns: f64,
-    /// Instructions committed in it.
-    done: f64,
-}
-
-impl Criticality {
-    fn run(&mut self, interval_ns: u64, done: f64) {
-        self.active_ns += interval_ns as f64;
-        self.done += done;
-    }
-
-    /// Ends the active interval.
-    fn stop(&mut self) {
-        if self.done > 0.0 {
-            self.sum += self.active_ns / self.done;
-        }
-        (self.active_ns, self.done) = (0.0, 0.0);
-    }
-}
-
 #[derive(Debug)]
 struct Tcs {
     reading: LongTerm,
     /// Whether the long-term sum decides at once, not at the end of the quantum.
     immediate: bool,
+    order: Order,
+    arithmetic: Arithmetic,
     long_term: BTreeMap<ThreadId, Criticality>,
     /// By logical core, what it has got done since the quantum began.
     done: BTreeMap<usize, f64>,
-    /// Short-term criticality by logical core, of the last whole quantum, ns per instruction.
-    short_term: BTreeMap<usize, f64>,
+    /// Short-term criticality by logical core, of the last whole quantum.
+    short_term: BTreeMap<usize, Weight>,
     groups: BTreeMap<usize, Occasion>,
 }
 
 /// When a group's next exchange is decided.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Occasion {
     /// Whose turn it is among equals.
     turns: RoundRobin,
@@ -137,6 +133,15 @@ enum Due {
 }
 
 impl Occasion {
+    fn new(order: Order) -> Self {
+        Self {
+            turns: RoundRobin::new(order),
+            active: BTreeSet::new(),
+            stirred: false,
+            due: None,
+        }
+    }
+
     /// Notes the end of an interval.
     fn note(&mut self, group: &Group<'_>, tick: Tick, immediate: bool) {
         let on = |seat: &Seat<'_>| -> Vec<_> {
@@ -167,6 +172,8 @@ impl Tcs {
         Self {
             reading,
             immediate,
+            order: Order::default(),
+            arithmetic: Arithmetic::default(),
             long_term: BTreeMap::new(),
             done: BTreeMap::new(),
             short_term: BTreeMap::new(),
@@ -178,14 +185,15 @@ impl Tcs {
     fn count(&mut self, group: &Group<'_>, tick: Tick) {
         for seat in group.seats() {
             let done = self.done.entry(seat.logical).or_default();
-            *done += seat.progress();
+            *done = self.arithmetic.count(*done, seat.progress());
             if tick.is_quantum {
                 let done = std::mem::take(done);
-                let criticality = tick.quantum_ns as f64 / done;
+                let criticality = self.arithmetic.short_term(tick.quantum_ns, done);
                 self.short_term.insert(seat.logical, criticality);
             }
             for ran in &seat.ran {
-                let own = self.long_term.entry(ran.thread).or_default();
+                let own = self.long_term.entry(ran.thread);
+                let own = own.or_insert_with(|| Criticality::new(self.arithmetic));
                 own.run(tick.interval_ns, ran.progress);
                 if tick.is_quantum || !seat.active.contains(&ran.thread) {
                     own.stop();
@@ -195,9 +203,9 @@ impl Tcs {
     }
 
     /// How much a logical core wants the large one; none when nobody is active on it.
-    fn urgency(&self, due: Due, seat: &Seat<'_>) -> Option<f64> {
+    fn urgency(&self, due: Due, seat: &Seat<'_>) -> Option<Weight> {
         let claims = seat.active.iter().map(|t| self.claim(*t));
-        let most = claims.max_by(f64::total_cmp)?;
+        let most = claims.max_by(Weight::order)?;
         match due {
             Due::ShortTerm => self.short_term.get(&seat.logical).copied(),
             Due::LongTerm => Some(most),
@@ -205,20 +213,24 @@ impl Tcs {
     }
 
     /// A thread's claim to the large core by its long-term sum.
-    fn claim(&self, thread: ThreadId) -> f64 {
-        let sum = self.long_term.get(&thread).map_or(0.0, |own| own.sum);
+    fn claim(&self, thread: ThreadId) -> Weight {
+        let none = self.arithmetic.zero();
+        let sum = self.long_term.get(&thread).map_or(none, Criticality::sum);
         match self.reading {
             LongTerm::Critical => sum,
-            LongTerm::Lagging => -sum,
+            LongTerm::Lagging => sum.reversed(),
         }
     }
 
     /// The exchange of the most urgent small core with the least urgent large one, if it is more
     /// urgent.
     fn most_urgent(&self, due: Due, group: &Group<'_>) -> Option<Swap> {
-        // An idle core is less urgent than any.
-        let of = |seat: &Seat<'_>| self.urgency(due, seat).map_or((0, 0.0), |u| (1, u));
-        let order = |a: &(u8, f64), b: &(u8, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+        let of = |seat: &Seat<'_>| self.urgency(due, seat);
+        let order = |a: &Option<Weight>, b: &Option<Weight>| match (a, b) {
+            (Some(a), Some(b)) => a.order(b),
+            // An idle core is less urgent than any.
+            _ => a.is_some().cmp(&b.is_some()),
+        };
         let turns = &self.groups.get(&group.index)?.turns;
         let ready = turns.in_turn(group).filter(|seat| seat.is_ready());
         // Of equals the one whose turn it is.
@@ -245,7 +257,9 @@ impl Rule for Tcs {
 
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
         self.count(group, tick);
-        let occasion = self.groups.entry(group.index).or_default();
+        let order = self.order;
+        let occasion = self.groups.entry(group.index);
+        let occasion = occasion.or_insert_with(|| Occasion::new(order));
         occasion.turns.follow(group);
         occasion.note(group, tick, self.immediate);
         let due = occasion.take_due(group);
@@ -258,193 +272,4 @@ impl Rule for Tcs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::asymmetric::testing::{BUSY, Bench, Did, IDLE, QUANTUM_NS, chip};
-    use super::*;
-    use crate::sample::Ended;
-
-    /// A thread that committed so many instructions.
-    fn ran(occupant: u32, instructions: f64) -> Did {
-        Did {
-            instructions,
-            occupant: Some(occupant),
-            ..BUSY
-        }
-    }
-
-    /// A thread that committed so many instructions and waits for others by now.
-    fn stalled(occupant: u32, instructions: f64) -> Did {
-        Did {
-            waits: true,
-            ..ran(occupant, instructions)
-        }
-    }
-
-    /// Four threads after a quantum in which they came, with sums of 0.
-    fn bench(reading: LongTerm) -> Bench<Tcs> {
-        with(Tcs::new(reading, false))
-    }
-
-    fn with(rule: Tcs) -> Bench<Tcs> {
-        let mut bench = Bench::new(chip(1, 3, 1), rule);
-        let all = [1, 2, 3, 4].map(|t| ran(t, 1e6));
-        assert_eq!(bench.quantum(&all), [0, 1, 2, 3]);
-        bench
-    }
-
-    /// Four threads after 0.4 ms of a quantum, at the end of which the first stalls, and where
-    /// they are then.
-    fn after_a_stall(rule: Tcs) -> (Bench<Tcs>, Vec<u32>) {
-        let mut bench = with(rule);
-        let did = [stalled(1, 1e6), ran(2, 2e6), ran(3, 4e6), ran(4, 8e6)];
-        let pus = bench.turn(&did, 2 * QUANTUM_NS / 5, Ended::Activity);
-        (bench, pus)
-    }
-
-    /// What they do for the rest of that quantum.
-    fn rest() -> [Did; 4] {
-        [stalled(1, 0.0), ran(2, 1e6), ran(3, 4e6), ran(4, 2e6)]
-    }
-
-    fn sums(bench: &Bench<Tcs>) -> Vec<f64> {
-        let sums = bench.rule().long_term.values().map(|own| own.sum);
-        sums.collect()
-    }
-
-    #[test]
-    fn the_highest_short_term_counter_above_the_large_core_s_is_swapped_in() {
-        let mut bench = bench(LongTerm::Critical);
-        let did = [ran(1, 3e6), ran(2, 1e6), ran(3, 0.5e6), ran(4, 0.75e6)];
-        assert_eq!(bench.quantum(&did), [2, 1, 0, 3]);
-    }
-
-    #[test]
-    fn equals_take_turns() {
-        let mut bench = bench(LongTerm::Critical);
-        let slow_but =
-            |fast: u32| [0, 1, 2, 3].map(|t| ran(t + 1, if t == fast { 2e6 } else { 1e6 }));
-        bench.quantum(&slow_but(0));
-        let mut had = Vec::new();
-        for _ in 0..4 {
-            let large = had.last().copied().unwrap_or(1);
-            let pus = bench.quantum(&slow_but(large));
-            had.push(pus.iter().position(|&pu| pu == 0).unwrap() as u32);
-        }
-        assert_eq!(had, [2, 3, 0, 1]);
-    }
-
-    #[test]
-    fn nobody_is_swapped_in_while_the_large_core_s_counter_is_the_highest() {
-        let mut bench = bench(LongTerm::Critical);
-        let did = [ran(1, 0.1e6), ran(2, 1e6), ran(3, 0.5e6), ran(4, 0.75e6)];
-        assert_eq!(bench.quantum(&did), [0, 1, 2, 3]);
-    }
-
-    #[test]
-    fn an_interval_is_charged_to_its_own_thread_when_it_ends() {
-        let (mut bench, _) = after_a_stall(Tcs::new(LongTerm::Lagging, false));
-        // 0.4 ms / 10^6; the others' intervals go on.
-        assert_eq!(sums(&bench), [0.4, 0.0, 0.0, 0.0]);
-        bench.turn(&rest(), 3 * QUANTUM_NS / 5, Ended::Quantum);
-        // 1 ms / 3, 8 and 10 million.
-        assert_eq!(sums(&bench), [0.4, 1.0 / 3.0, 0.125, 0.1]);
-    }
-
-    #[test]
-    fn a_sum_does_not_depend_on_how_often_others_stop() {
-        let mut bench = bench(LongTerm::Lagging);
-        for step in 0..9 {
-            let first = [ran(1, 1e5), stalled(1, 1e5)][step % 2];
-            let did = [first, ran(2, 1e5), ran(3, 3e5), ran(4, 4e5)];
-            bench.turn(&did, QUANTUM_NS / 10, Ended::Activity);
-        }
-        let last = [ran(1, 1e5), ran(2, 1e5), ran(3, 3e5), ran(4, 4e5)];
-        bench.turn(&last, QUANTUM_NS / 10, Ended::Quantum);
-        assert_eq!(sums(&bench)[1..], [1.0, 1.0 / 3.0, 0.25]);
-    }
-
-    #[test]
-    fn when_a_thread_stalls_the_long_term_sum_decides_at_the_end_of_the_quantum() {
-        for (reading, then) in [
-            (LongTerm::Critical, [1, 0, 2, 3]),
-            (LongTerm::Lagging, [3, 1, 2, 0]),
-        ] {
-            let (mut bench, at_once) = after_a_stall(Tcs::new(reading, false));
-            assert_eq!(at_once, [0, 1, 2, 3]);
-            // By short term the second would be first, and the first has nothing to run.
-            let pus = bench.turn(&rest(), 3 * QUANTUM_NS / 5, Ended::Quantum);
-            assert_eq!(pus, then);
-            // A quantum in which nothing happens is short-term's again.
-            let quiet = [stalled(1, 0.0), ran(2, 3e6), ran(3, 1e6), ran(4, 2e6)];
-            let large = bench.quantum(&quiet).iter().position(|&pu| pu == 0);
-            assert_eq!(large, Some(2));
-        }
-    }
-
-    #[test]
-    fn immediate_decides_by_the_long_term_sum_at_once() {
-        // The second has the sum 1/3, the others 1, and the first stalls.
-        let mut bench = with(Tcs::new(LongTerm::Lagging, true));
-        let did = [ran(1, 1e6), ran(2, 3e6), ran(3, 1e6), ran(4, 1e6)];
-        bench.quantum(&did);
-        let stall = [stalled(1, 1e5), ran(2, 1e5), ran(3, 1e5), ran(4, 1e5)];
-        let at_once = bench.turn(&stall, QUANTUM_NS / 10, Ended::Activity);
-        assert_eq!(at_once.iter().position(|&pu| pu == 0), Some(1));
-    }
-
-    #[test]
-    fn a_new_thread_with_the_lowest_sum_goes_to_the_large_core_as_in_the_worked_example() {
-        let at = |reading| {
-            let mut bench = bench(reading);
-            bench.quantum(&[1, 2, 3, 4].map(|t| ran(t, 1e6)));
-            let switched = [1, 2, 5, 4].map(|t| ran(t, 5e5));
-            bench.turn(&switched, QUANTUM_NS / 2, Ended::Activity);
-            // The sums are 2 and, for the new thread, 1/2.
-            let did = [ran(1, 5e5), ran(2, 5e5), ran(5, 1e6), ran(4, 5e5)];
-            let pus = bench.turn(&did, QUANTUM_NS / 2, Ended::Quantum);
-            assert_eq!(sums(&bench), [2.0, 2.0, 2.0, 2.0, 0.5]);
-            pus
-        };
-        assert_eq!(at(LongTerm::Lagging), [2, 1, 0, 3]);
-        assert_eq!(at(LongTerm::Critical), [0, 1, 2, 3]);
-    }
-
-    #[test]
-    fn threads_that_wait_are_not_active() {
-        let mut bench = bench(LongTerm::Critical);
-        let did = [ran(1, 1e6), stalled(2, 1e6), stalled(3, 1e6), IDLE];
-        bench.quantum(&did);
-        // Slow as they are, they are not swapped in.
-        let did = [ran(1, 1e6), stalled(2, 0.0), stalled(3, 0.0), IDLE];
-        assert_eq!(bench.quantum(&did), [0, 1, 2, 3]);
-    }
-
-    #[test]
-    fn sums_belong_to_software_threads_not_to_logical_cores() {
-        let mut bench = bench(LongTerm::Critical);
-        // Thread 4 goes slowly, and is then switched out for a new one.
-        let slow = [ran(1, 5e5), ran(2, 5e5), ran(3, 5e5), ran(9, 1e3)];
-        bench.turn(&slow, QUANTUM_NS / 2, Ended::Activity);
-        let all = [1, 2, 3, 9].map(|t| ran(t, 5e5));
-        assert_eq!(
-            bench.turn(&all, QUANTUM_NS / 2, Ended::Quantum),
-            [0, 1, 2, 3]
-        );
-        // It comes back on another logical core.
-        let back = [1, 4, 3, 9].map(|t| ran(t, 1e6));
-        assert_eq!(bench.quantum(&back), [1, 0, 2, 3]);
-    }
-
-    #[test]
-    fn a_large_core_in_the_kernel_is_waited_for_and_the_ended_quantum_decides() {
-        let mut bench = bench(LongTerm::Critical);
-        let kernel = Did {
-            kernel: true,
-            ..ran(1, 3e6)
-        };
-        let did = [kernel, ran(2, 1e6), ran(3, 0.5e6), ran(4, 0.75e6)];
-        assert_eq!(bench.quantum(&did), [0, 1, 2, 3]);
-        let left = [ran(1, 1.0), ran(2, 1.0), ran(3, 9.0), ran(4, 1.0)];
-        assert_eq!(bench.activity(&left), [2, 1, 0, 3]);
-    }
-}
+mod tests;

@@ -65,7 +65,7 @@ macro_rules! files {
 
 /// The files of the studies, in the order of the list.
 const FILES: &[(&str, &str)] = files![
-    "": "w1", "w2", "w3", "w4", "w5", "w6", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", "h1", "h2", "h3", "h4", "h5", "h6", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12", "m13", "m14", "m15", "x1", "x3", "x5",
+    "": "w1", "w2", "w3", "w4", "w5", "w6", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", "a15", "h1", "h2", "h3", "h4", "h5", "h6", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12", "m13", "m14", "m15", "x1", "x3", "x5",
 ];
 
 /// Experiments on which several studies stand.

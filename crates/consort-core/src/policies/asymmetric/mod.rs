@@ -33,7 +33,7 @@ pub(super) use estimates::Estimates;
 pub(super) use groups::Groups;
 pub(super) use impact::{Counted, Impact, PIE_SIGNALS};
 pub(super) use promote::promote;
-pub(super) use round_robin::RoundRobin;
+pub(super) use round_robin::{Order, RoundRobin, TURNS, turns};
 pub(super) use scores::{Best, MARGIN, Score, Ties, margin};
 pub(super) use seat::{Group, Ran, Seat};
 pub(super) use stays::{Rates, Times};

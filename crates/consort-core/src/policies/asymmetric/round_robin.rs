@@ -1,21 +1,69 @@
 //! Whose turn it is.
 
 use super::{Group, Seat};
+use crate::policy::{OptionInfo, Options, PolicyError};
 use std::collections::VecDeque;
 
-/// The queue of logical cores on small cores (Markovic, HRRS), and those on large ones in the
-/// order in which they came.
+/// The option of those that take turns.
+pub(in crate::policies) const TURNS: OptionInfo = OptionInfo {
+    name: "turns",
+    default: "queue",
+    meaning: "queue (who is passed over is first next time) or counter (waits for the next round)",
+};
+
+/// Reads [`TURNS`].
+///
+/// # Errors
+/// Another word.
+pub(in crate::policies) fn turns(options: &Options<'_>) -> Result<Order, PolicyError> {
+    let words = [("queue", Order::Queue), ("counter", Order::Counter)];
+    options.one_of(TURNS.name, &words, "queue or counter")
+}
+
+/// What keeps the order of turns. The two differ once somebody is passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::policies) enum Order {
+    /// A queue, to which those who leave the large core are appended, as in the algorithm's text
+    /// (Markovic, HRRS).
+    #[default]
+    Queue,
+    /// A counter that goes round the logical cores, as the unit is drawn there.
+    Counter,
+}
+
+/// The order of logical cores on small cores, and those on large ones in the order in which they
+/// came.
 #[derive(Clone, Debug, Default)]
 pub(in crate::policies) struct RoundRobin {
+    order: Order,
     small: VecDeque<usize>,
     large: VecDeque<usize>,
+    /// The counter: behind the logical core that was chosen last.
+    from: usize,
 }
 
 impl RoundRobin {
-    /// Follows logical cores that others have exchanged; newcomers go to the end.
+    pub(in crate::policies) fn new(order: Order) -> Self {
+        Self {
+            order,
+            ..Self::default()
+        }
+    }
+
+    /// Follows logical cores that others have exchanged; newcomers go to the end of a queue.
     pub(in crate::policies) fn follow(&mut self, group: &Group<'_>) {
         align(&mut self.small, &group.small);
         align(&mut self.large, &group.large);
+        self.count();
+    }
+
+    /// Puts the small ones into the counter's order, if that is kept.
+    fn count(&mut self) {
+        let from = self.from;
+        if self.order == Order::Counter {
+            let small = self.small.make_contiguous();
+            small.sort_unstable_by_key(|&l| (l < from, l));
+        }
     }
 
     /// Those on small cores, those whose turn comes first in front.
@@ -44,12 +92,15 @@ impl RoundRobin {
         group.large.iter().min_by_key(key)
     }
 
-    /// Notes that two logical cores are exchanged: the one that leaves the large core is appended.
+    /// Notes that two logical cores are exchanged: the one that leaves the large core is appended to
+    /// the queue, and the counter goes on behind the one that gets it.
     pub(in crate::policies) fn exchanged(&mut self, small: usize, large: usize) {
         self.small.retain(|&l| l != small);
         self.small.push_back(large);
         self.large.retain(|&l| l != large);
         self.large.push_back(small);
+        self.from = small + 1;
+        self.count();
     }
 }
 

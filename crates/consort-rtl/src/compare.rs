@@ -1,0 +1,191 @@
+//! A unit beside its policy, step by step.
+
+use crate::cycle::{Inputs, Outputs};
+use crate::error::Error;
+use crate::model::Model;
+use crate::reference::{Passed, Reference, Swaps};
+use crate::setting::{Policy, Setting};
+use std::fmt;
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Cycles of the unit.
+    pub cycles: u64,
+    /// Quanta that ended.
+    pub quanta: u64,
+    /// Exchanges, the same in both.
+    pub swaps: u64,
+    /// Cycles in which the policy was asked.
+    pub asked: u64,
+    /// Longest time from the end of a quantum to the decision in cycles, where nothing came between.
+    pub longest_decision: u64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (quanta, cycles, asked) = (self.quanta, self.cycles, self.asked);
+        let swaps = self.swaps;
+        write!(f, "{quanta} quanta, {cycles} cycles, ")?;
+        write!(
+            f,
+            "policy asked in {asked}: {swaps} exchanges, all the same"
+        )?;
+        if self.longest_decision > 0 {
+            write!(f, "; decision within {} cycles", self.longest_decision)?;
+        }
+        Ok(())
+    }
+}
+
+/// A unit and its policy, which have seen the same so far.
+pub(crate) struct Pair<'a> {
+    setting: Setting,
+    model: &'a mut Model,
+    pub(crate) reference: Reference,
+    /// Exchanges under way.
+    pub(crate) standing: Swaps,
+    pub(crate) summary: Summary,
+    /// What the policy has seen and the unit not yet, with the exchanges then under way.
+    ahead: Vec<(Inputs, Swaps)>,
+}
+
+/// Cycles by which a policy may be ahead: replies to so many fit into a pipe.
+const AHEAD: usize = 64;
+
+impl<'a> Pair<'a> {
+    pub(crate) fn new(setting: &Setting, model: &'a mut Model) -> Result<Self, Error> {
+        Ok(Self {
+            setting: *setting,
+            model,
+            reference: Reference::new(setting)?,
+            standing: vec![None; setting.groups],
+            summary: Summary::default(),
+            ahead: Vec::new(),
+        })
+    }
+
+    /// Lets both see the same cycles.
+    ///
+    /// # Errors
+    /// [`Error::Differs`] where they ask for different exchanges.
+    pub(crate) fn step(&mut self, inputs: &Inputs) -> Result<Outputs, Error> {
+        let outputs = self.model.step(inputs)?;
+        let held = self.held(&outputs)?;
+        let passed = Passed {
+            cycles: outputs.cycles,
+            taken: outputs.taken.contains(&true),
+            held: &held,
+        };
+        self.ask(inputs, passed);
+        self.check(inputs, &outputs, &self.standing)?;
+        Ok(outputs)
+    }
+
+    /// Lets the policy see a cycle, and the unit some cycles later: it does everything in the cycle
+    /// in which it is asked, so that nothing has to be heard of it (hrrs, kuths).
+    ///
+    /// # Errors
+    /// As [`Pair::step`].
+    pub(crate) fn run_ahead(&mut self, inputs: Inputs) -> Result<(), Error> {
+        let held: Vec<bool> = self.standing.iter().map(Option::is_some).collect();
+        let passed = Passed {
+            cycles: 1,
+            taken: inputs.tick,
+            held: &held,
+        };
+        self.ask(&inputs, passed);
+        self.model.send(&inputs)?;
+        self.ahead.push((inputs, self.standing.clone()));
+        if self.ahead.len() == AHEAD {
+            return self.catch_up();
+        }
+        Ok(())
+    }
+
+    /// Hears of all that the unit has not answered yet.
+    ///
+    /// # Errors
+    /// As [`Pair::step`].
+    pub(crate) fn catch_up(&mut self) -> Result<(), Error> {
+        for (inputs, standing) in std::mem::take(&mut self.ahead) {
+            let outputs = self.model.receive()?;
+            self.check(&inputs, &outputs, &standing)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the policy, and notes the exchanges that end and begin.
+    fn ask(&mut self, inputs: &Inputs, passed: Passed<'_>) {
+        self.summary.cycles += u64::from(passed.cycles);
+        self.summary.asked += 1 + u64::from(passed.cycles > 1);
+        self.summary.quanta += u64::from(passed.taken);
+        let swaps = self.reference.step(inputs, passed);
+        for (group, swap) in swaps.iter().enumerate() {
+            if inputs.ack[group] {
+                self.standing[group] = None;
+            }
+            if swap.is_some() {
+                self.standing[group] = *swap;
+                self.summary.swaps += 1;
+            }
+        }
+    }
+
+    /// Groups in which nobody can be exchanged in the last cycle.
+    fn held(&self, outputs: &Outputs) -> Result<Vec<bool>, Error> {
+        let mut held = Vec::new();
+        for (decided, standing) in outputs.decided.iter().zip(&self.standing) {
+            let decides = match self.setting.policy {
+                Policy::Hrrs | Policy::Kuths => standing.is_none(),
+                Policy::Tcs => *decided,
+            };
+            if decides && standing.is_some() {
+                return Err(self.differs("it decides while an exchange is under way".to_owned()));
+            }
+            held.push(!decides);
+        }
+        Ok(held)
+    }
+
+    fn check(
+        &self,
+        inputs: &Inputs,
+        outputs: &Outputs,
+        standing: &[Option<(usize, usize)>],
+    ) -> Result<(), Error> {
+        if outputs.asks != standing {
+            let (unit, policy) = (&outputs.asks, standing);
+            return Err(self.differs(format!(
+                "the unit asks for {unit:?}, the policy for {policy:?}, after {inputs:?}"
+            )));
+        }
+        let saves = |core: usize| {
+            let in_it = |swap: &(usize, usize)| swap.0 == core || swap.1 == core;
+            standing.iter().flatten().any(in_it)
+        };
+        let expected: Vec<bool> = (0..self.setting.cores).map(saves).collect();
+        if outputs.saves != expected {
+            let saves = &outputs.saves;
+            return Err(self.differs(format!(
+                "registers are saved on {saves:?}, not on {expected:?}"
+            )));
+        }
+        let loads = outputs.loads.iter().filter(|&&on| on).count();
+        let acks = inputs.ack.iter().filter(|&&on| on).count();
+        if outputs.cycles == 1 && loads != 2 * acks {
+            return Err(self.differs(format!(
+                "registers are loaded on {loads} cores after {acks} exchanges"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn differs(&self, what: String) -> Error {
+        Error::Differs {
+            setting: self.setting.to_string(),
+            cycle: self.summary.cycles,
+            what,
+        }
+    }
+}

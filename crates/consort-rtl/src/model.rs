@@ -1,0 +1,150 @@
+//! A unit as a program that Verilator made.
+
+use crate::cycle::{Inputs, Outputs};
+use crate::error::Error;
+use crate::setting::Setting;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The sources of the units, `rtl/` of this repository.
+pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rtl");
+
+/// Whether Verilator can be had: its version, or the reason why not.
+///
+/// # Errors
+/// The reason, as `skipped: ...` has it.
+pub fn find_verilator() -> Result<String, String> {
+    let output = Command::new("verilator").arg("--version").output();
+    let output = output.map_err(|error| format!("verilator cannot be started ({error})"))?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() {
+        return Ok(said);
+    }
+    Err(format!("verilator --version failed: {said}"))
+}
+
+/// What fails when the model is gone.
+const TALKING: &str = "talking to the model";
+
+/// A running model of a chip's units.
+#[derive(Debug)]
+pub struct Model {
+    setting: Setting,
+    child: Child,
+    /// Closed to end the program.
+    input: Option<BufWriter<ChildStdin>>,
+    output: ChildStdout,
+    frame: Vec<u8>,
+}
+
+impl Model {
+    /// Has Verilator build the model below `folder` from the units of [`SOURCES`], unless it is
+    /// there and up to date, and starts it. With `trace`, all signals are written to that file.
+    ///
+    /// # Errors
+    /// A setting that cannot be, and what Verilator or the compiler said.
+    pub fn build(setting: &Setting, folder: &Path, trace: Option<&Path>) -> Result<Self, Error> {
+        Self::build_from(Path::new(SOURCES), setting, folder, trace)
+    }
+
+    /// The same from the units of another folder.
+    ///
+    /// # Errors
+    /// As [`Model::build`].
+    pub fn build_from(
+        sources: &Path,
+        setting: &Setting,
+        folder: &Path,
+        trace: Option<&Path>,
+    ) -> Result<Self, Error> {
+        setting.check()?;
+        let program = compile(sources, setting, folder, trace.is_some())?;
+        let mut command = Command::new(&program);
+        command
+            .args(trace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let started = command.spawn();
+        let mut child = started.map_err(Error::io(&format!("starting {}", program.display())))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            let cause = std::io::Error::other("its pipes are missing");
+            return Err(Error::io("starting the model")(cause));
+        };
+        Ok(Self {
+            setting: *setting,
+            child,
+            input: Some(BufWriter::new(input)),
+            output,
+            frame: vec![0; Outputs::bytes(setting)],
+        })
+    }
+
+    /// Lets cycles pass.
+    pub(crate) fn step(&mut self, inputs: &Inputs) -> Result<Outputs, Error> {
+        self.send(inputs)?;
+        self.receive()
+    }
+
+    /// Sends the inputs of some cycles; what comes of them is to be received in the same order,
+    /// before pipes are full.
+    pub(crate) fn send(&mut self, inputs: &Inputs) -> Result<(), Error> {
+        let sent = self.input.as_mut().map(|i| i.write_all(&inputs.frame()));
+        sent.unwrap_or(Ok(())).map_err(Error::io(TALKING))
+    }
+
+    /// Outputs after the next of the cycles that were sent.
+    pub(crate) fn receive(&mut self) -> Result<Outputs, Error> {
+        let flushed = self.input.as_mut().map(Write::flush);
+        flushed.unwrap_or(Ok(())).map_err(Error::io(TALKING))?;
+        let read = self.output.read_exact(&mut self.frame);
+        read.map_err(Error::io(TALKING))?;
+        Ok(Outputs::read(&self.setting, &self.frame))
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.input = None;
+        // It ends with its input; if it does not, there is nobody left to tell.
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs Verilator and make; both do nothing for what is up to date.
+fn compile(
+    sources: &Path,
+    setting: &Setting,
+    folder: &Path,
+    traced: bool,
+) -> Result<PathBuf, Error> {
+    let name = if traced { "trace" } else { "plain" };
+    let folder = folder.join(format!("{setting}-{name}"));
+    std::fs::create_dir_all(&folder).map_err(Error::io(&format!("making {}", folder.display())))?;
+    let mut verilator = Command::new("verilator");
+    verilator
+        .args(["--cc", "--exe", "--build", "-O3", "--x-assign", "fast"])
+        .args(["--top-module", "chip", "-CFLAGS", "-O2 -std=c++17"])
+        .args(traced.then_some("--trace"))
+        .args(setting.parameters())
+        .arg("-y")
+        .arg(sources)
+        .arg("--Mdir")
+        .arg(&folder)
+        .arg(sources.join("chip.sv"))
+        .arg(Path::new(SOURCES).join("sim/drive.cpp"));
+    let output = verilator
+        .output()
+        .map_err(Error::io("starting verilator"))?;
+    if output.status.success() {
+        return Ok(folder.join("Vchip"));
+    }
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let last: Vec<&str> = said.lines().rev().take(8).collect();
+    Err(Error::Build {
+        setting: setting.to_string(),
+        folder,
+        said: last.into_iter().rev().collect::<Vec<_>>().join(" | "),
+    })
+}

@@ -1,0 +1,284 @@
+//! What policies observed in simulated runs, as stimuli.
+//!
+//! A recorded interval becomes a few cycles: one in which it passes, those that the unit needs to
+//! add up, one in which threads are switched in, and one with the levels at its end, in which the
+//! quantum's exchange may be decided.
+
+use crate::compare::{Pair, Summary};
+use crate::cycle::{Inputs, USER};
+use crate::error::Error;
+use crate::model::Model;
+use crate::setting::{Policy, Setting};
+use consort_core::policies;
+use consort_core::{
+    Backoff, ControlLoop, Ended, Machine, Observation, Placement, Signal, ThreadId,
+    ThreadObservation,
+};
+use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
+use consort_sim::energy::EnergyModel;
+use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::machine::MachineRef;
+use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::program::presets;
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+/// Length of a hardware quantum, ns.
+const QUANTUM_NS: u64 = 1_000_000;
+/// More than any run here does.
+const INSTRUCTIONS: f64 = 1e12;
+
+/// What a policy observed in a run, and where it put every logical core.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    intervals: Vec<(Observation, Vec<usize>)>,
+}
+
+impl Recording {
+    /// Runs programs, each with so many threads, under a policy in hardware form for so many
+    /// quanta.
+    ///
+    /// # Errors
+    /// Unknown machines, programs and policies.
+    pub fn make(
+        machine: &str,
+        policy: &str,
+        programs: &[(&str, u32)],
+        quanta: usize,
+    ) -> Result<Self, Box<dyn StdError>> {
+        let loaded = machine.parse::<MachineRef>()?.load(&[])?;
+        let chip = Arc::new(Chip::new(&loaded.spec, loaded.smt)?);
+        let mut instances = Vec::new();
+        for &(name, threads) in programs {
+            instances.push(Instance {
+                program: Arc::new(presets::find(name)?),
+                threads,
+                instructions: INSTRUCTIONS,
+                start_ms: 0.0,
+            });
+        }
+        let settings = Settings {
+            seed: 15,
+            mode: RunMode::RestartThreadsUntilAllDone,
+            os: "linux-acmp".to_owned(),
+            logical_cores: true,
+            free_migration: false,
+        };
+        let pmu = Box::new(SimulatedPmu::new(chip.spec(), &Request::default(), 15)?);
+        let meter = Box::new(EnergyModel::new(&chip));
+        let machine = SimMachine::new(chip, &instances, &settings, QUANTUM_NS, meter, pmu)?;
+        let mut policy = policies::build(&policy.parse()?)?;
+        policy.prepare(machine.topology(), machine.offers())?;
+        let mut wheel = ControlLoop::new(machine, policy, Backoff::off(), 15);
+        let mut intervals = Vec::new();
+        let mut ended = 0;
+        while ended < quanta
+            && let Some(turn) = wheel.turn()?
+        {
+            ended += usize::from(turn.observation.ended == Ended::Quantum);
+            let seats = turn.observation.threads.iter().map(|core| {
+                let place = turn.plan.placements.get(&core.id);
+                place.map_or(usize::MAX, first)
+            });
+            intervals.push((turn.observation.clone(), seats.collect()));
+        }
+        Ok(Self { intervals })
+    }
+
+    /// Observed intervals.
+    pub fn intervals(&self) -> usize {
+        self.intervals.len()
+    }
+}
+
+/// A placement's PU.
+fn first(place: &Placement) -> usize {
+    match place {
+        Placement::Restricted(pus) => pus.first().map_or(usize::MAX, |pu| pu.0 as usize),
+        Placement::Unrestricted => usize::MAX,
+    }
+}
+
+/// Drives a unit and its policy with a recording. Beside the summary it tells in how many of the
+/// intervals both had the large cores where the recorded run had them.
+///
+/// # Errors
+/// [`Error::Differs`] at the first exchange that is not the same.
+pub fn replay(
+    setting: &Setting,
+    model: &mut Model,
+    recording: &Recording,
+) -> Result<(Summary, usize), Error> {
+    let mut player = Player {
+        setting: *setting,
+        pair: Pair::new(setting, model)?,
+        levels: Inputs::quiet(setting),
+        sums: BTreeMap::new(),
+        seated: vec![None; setting.cores],
+    };
+    let mut alike = 0;
+    for (observation, seats) in &recording.intervals {
+        player.interval(observation)?;
+        let large = |group: usize| seats[player.pair.reference.on_large(group)];
+        alike += usize::from((0..setting.groups).all(|g| large(g) == setting.large_of(g)));
+    }
+    Ok((player.pair.summary, alike))
+}
+
+struct Player<'a> {
+    setting: Setting,
+    pair: Pair<'a>,
+    /// The levels of the last cycle.
+    levels: Inputs,
+    sums: BTreeMap<ThreadId, u64>,
+    /// Threads by core that were active when the interval began.
+    seated: Vec<Option<ThreadId>>,
+}
+
+fn is_set(core: &ThreadObservation, signal: Signal) -> bool {
+    core.sample.get(signal).is_some_and(|value| value > 0.0)
+}
+
+/// The thread that is active on a logical core.
+fn active(core: &ThreadObservation) -> Option<ThreadId> {
+    let is = is_set(core, Signal::Runnable) && !is_set(core, Signal::Waiting);
+    core.sample.occupant.filter(|_| is)
+}
+
+/// A number for a thread of one run.
+fn number(thread: ThreadId) -> u32 {
+    thread.pid << 12 | thread.tid & 0xfff
+}
+
+impl Player<'_> {
+    fn interval(&mut self, observation: &Observation) -> Result<(), Error> {
+        let mut end = Inputs::quiet(&self.setting);
+        for (core, seen) in observation.threads.iter().enumerate() {
+            let kernel = is_set(seen, Signal::KernelMode);
+            end.cpl[core] = if kernel { 0 } else { USER };
+            end.idle[core] = !is_set(seen, Signal::Runnable);
+        }
+        end.tick = observation.ended == Ended::Quantum;
+        match self.setting.policy {
+            Policy::Tcs => self.count(observation, end)?,
+            Policy::Hrrs | Policy::Kuths => self.returns(observation, end)?,
+        }
+        self.acknowledge()
+    }
+
+    /// Cores that came back from the kernel are shown there first; where they are there again, in
+    /// user code between.
+    fn returns(&mut self, observation: &Observation, end: Inputs) -> Result<(), Error> {
+        let mut before = Inputs {
+            cpl: self.levels.cpl.clone(),
+            idle: self.levels.idle.clone(),
+            ..Inputs::quiet(&self.setting)
+        };
+        let mut between = before.clone();
+        for (core, seen) in observation.threads.iter().enumerate() {
+            if is_set(seen, Signal::UserReturns) {
+                before.cpl[core] = 0;
+                between.cpl[core] = if end.in_kernel(core) { USER } else { 0 };
+            }
+        }
+        if before != self.levels {
+            self.pair.step(&before)?;
+        }
+        if between != before {
+            self.pair.step(&between)?;
+            self.acknowledge()?;
+        }
+        self.pair.step(&end)?;
+        self.levels = end;
+        self.levels.tick = false;
+        Ok(())
+    }
+
+    /// The exchange that was asked for is done at once.
+    fn acknowledge(&mut self) -> Result<(), Error> {
+        let ack: Vec<bool> = self.pair.standing.iter().map(Option::is_some).collect();
+        if ack.contains(&true) {
+            let inputs = Inputs {
+                ack,
+                ..self.levels.clone()
+            };
+            self.pair.step(&inputs)?;
+        }
+        Ok(())
+    }
+
+    /// Counts of the interval, then threads that have come, then the decision.
+    fn count(&mut self, observation: &Observation, end: Inputs) -> Result<(), Error> {
+        let mut first = Inputs {
+            time: observation.interval_ns as u32,
+            tick: end.tick,
+            // Whose thread has gone may be idle by now, all others only once theirs has.
+            cpl: end.cpl.clone(),
+            ..Inputs::quiet(&self.setting)
+        };
+        let mut second = Inputs::quiet(&self.setting);
+        for group in 0..self.setting.groups {
+            first.cpl[self.pair.reference.on_large(group)] = 0;
+        }
+        second.cpl.clone_from(&first.cpl);
+        for (core, seen) in observation.threads.iter().enumerate() {
+            let count = seen.sample.get(Signal::Instructions).unwrap_or(0.0);
+            first.inst[core] = count.round() as u32;
+            let was = self.seated[core];
+            let now = active(seen);
+            if was != now {
+                first.save[core] = was.is_some();
+                second.restore[core] = now.map(|thread| (number(thread), 0));
+            }
+        }
+        let mut outputs = self.pair.step(&first)?;
+        while outputs.ready_next.contains(&false) {
+            let wait = Inputs {
+                most_cycles: 49,
+                cpl: first.cpl.clone(),
+                ..Inputs::quiet(&self.setting)
+            };
+            outputs = self.pair.step(&wait)?;
+        }
+        self.switch(observation, &first, &mut second, &outputs.sums);
+        self.pair.step(&second)?;
+        self.levels = Inputs { tick: false, ..end };
+        self.decide()
+    }
+
+    /// Reads the sums of threads that have gone, and gives those of threads that have come.
+    fn switch(
+        &mut self,
+        observation: &Observation,
+        first: &Inputs,
+        second: &mut Inputs,
+        sums: &[u64],
+    ) {
+        for (core, &sum) in sums.iter().enumerate() {
+            if first.save[core]
+                && let Some(thread) = self.seated[core]
+            {
+                self.sums.insert(thread, sum);
+            }
+        }
+        for (core, seen) in observation.threads.iter().enumerate() {
+            self.seated[core] = active(seen);
+            if let (Some(thread), Some(restore)) = (active(seen), &mut second.restore[core]) {
+                restore.1 = self.sums.get(&thread).copied().unwrap_or(0);
+            }
+        }
+    }
+
+    /// Lets the unit decide if it is to: it does within a scan of its cores, and one more.
+    fn decide(&mut self) -> Result<(), Error> {
+        let most_cycles = 2 * self.setting.members() as u32 + 6;
+        let inputs = Inputs {
+            most_cycles,
+            ..self.levels.clone()
+        };
+        self.pair.step(&inputs)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! Promise: the hardware units ask for the same exchanges as the policies of consort-core, at every
+//! cycle, whatever the cores do; and the comparison would tell if they did not.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use consort_rtl::{Error, Model, Policy, Recording, SOURCES, Setting, find_verilator};
+use consort_rtl::{random, replay};
+use std::path::{Path, PathBuf};
+
+const QUANTA: u64 = 2_000;
+
+/// Where a test's models are kept from run to run; none without Verilator.
+fn models(test: &str) -> Option<PathBuf> {
+    match find_verilator() {
+        Ok(_) => Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join(test)),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+fn compare(setting: &Setting) {
+    let Some(folder) = models("drawn") else {
+        return;
+    };
+    let mut model = Model::build(setting, &folder, None).unwrap();
+    let summary = random(setting, &mut model, QUANTA, 1).unwrap();
+    assert!(summary.quanta >= QUANTA);
+    assert!(summary.swaps > QUANTA / 5, "{summary}");
+}
+
+#[test]
+fn hrrs_decides_as_its_policy() {
+    compare(&Setting::new(Policy::Hrrs, 4));
+    let counter = Setting {
+        queue: false,
+        ..Setting::new(Policy::Hrrs, 5)
+    };
+    compare(&counter);
+}
+
+#[test]
+fn kuths_decides_as_its_policy_on_many_cores() {
+    let regions = Setting {
+        groups: 2,
+        ..Setting::new(Policy::Kuths, 8)
+    };
+    compare(&regions);
+}
+
+#[test]
+fn tcs_decides_as_its_policy() {
+    compare(&Setting::new(Policy::Tcs, 4));
+}
+
+#[test]
+fn units_decide_as_their_policies_in_recorded_runs() {
+    let Some(folder) = models("recorded") else {
+        return;
+    };
+    for (policy, name) in [
+        (Policy::Hrrs, "hrrs"),
+        (Policy::Tcs, "tcs:arithmetic=integer"),
+    ] {
+        let recording = Recording::make("acmp-1+3", name, &[("ocean.cont", 4)], 20).unwrap();
+        let setting = Setting::new(policy, 4);
+        let mut model = Model::build(&setting, &folder, None).unwrap();
+        let (summary, alike) = replay(&setting, &mut model, &recording).unwrap();
+        assert!(summary.swaps > 10, "{name}: {summary}");
+        // Units see cycles where the recorded run saw intervals.
+        assert_eq!(alike, recording.intervals(), "{name}");
+    }
+}
+
+/// The units' sources with one replacement in one of them.
+fn changed(into: &Path, file: &str, from: &str, to: &str) {
+    for entry in std::fs::read_dir(SOURCES).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "sv") {
+            std::fs::copy(&path, into.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let text = std::fs::read_to_string(into.join(file)).unwrap();
+    assert_eq!(text.matches(from).count(), 1, "{file}: {from}");
+    std::fs::write(into.join(file), text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn a_unit_that_differs_is_found_out() {
+    let Some(_) = models("changed") else { return };
+    let faults = [
+        (Policy::Kuths, "kuths.sv", "&& !idle[on_large];", ";"),
+        (Policy::Tcs, "tcs.sv", "key > best_key", "key >= best_key"),
+    ];
+    for (policy, file, from, to) in faults {
+        let sources = tempfile::tempdir().unwrap();
+        changed(sources.path(), file, from, to);
+        let setting = Setting::new(policy, 4);
+        let folder = sources.path().join("models");
+        let mut model = Model::build_from(sources.path(), &setting, &folder, None).unwrap();
+        let error = random(&setting, &mut model, QUANTA, 1).unwrap_err();
+        assert!(matches!(error, Error::Differs { .. }), "{error}");
+    }
+}
