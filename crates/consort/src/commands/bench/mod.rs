@@ -39,7 +39,12 @@ const LIST: &[Column<Listed>] = &[
 ];
 
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
-    let benches = bench::select(all(), &args.names).map_err(refusal)?;
+    // What takes minutes and starts programs is run by its name only.
+    let known = match args.names.is_empty() && !args.list {
+        true => bench::all(),
+        false => all(),
+    };
+    let benches = bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
         list(&benches, args)?;
         return Ok(ExitCode::SUCCESS);

@@ -78,7 +78,7 @@ impl Bench for Resident {
 
     fn summary(&self) -> String {
         "CPU time and memory of the daemon here, beside perf stat and pidstat where they are \
-         installed (minutes)"
+         installed (minutes; run by its name only)"
             .to_owned()
     }
 
