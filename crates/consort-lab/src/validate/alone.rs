@@ -41,9 +41,19 @@ pub(super) fn per_instruction(
     program: &ProgramSpec,
     of: impl Fn(&ThreadRates) -> f64,
 ) -> f64 {
+    per_instruction_on(solver, 0, program, of)
+}
+
+/// The same on any PU.
+pub(super) fn per_instruction_on(
+    solver: &Solver,
+    pu: usize,
+    program: &ProgramSpec,
+    of: impl Fn(&ThreadRates) -> f64,
+) -> f64 {
     let length: f64 = program.phases.iter().map(|p| p.length_ginstr).sum();
     let amount = |phase: &PhaseSpec| {
-        let rates = solve(solver, &[(0, phase)]);
+        let rates = solve(solver, &[(pu, phase)]);
         rates
             .first()
             .map_or(f64::NAN, |r| of(r) * phase.length_ginstr)

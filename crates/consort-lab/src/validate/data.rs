@@ -26,8 +26,8 @@ impl Data {
     pub fn embedded() -> Self {
         let placements = include_str!("../../../consort-sim/data/linux-placements.toml");
         let files = embedded![
-            "acmp-migration.csv" "forms-machine.toml" "forms-phases.toml" "forms.csv"
-            "parsec-e5320.csv" "skylake-sp.toml" "spec2006-mix.csv" "spec2006-skylake.csv"
+            "acmp-migration.csv" "core-type-ipc.csv" "forms-machine.toml" "forms-phases.toml" "forms.csv"
+            "parsec-e5320.csv" "skylake-sp.toml" "skylake-ways.csv" "spec2006-mix.csv" "spec2006-skylake.csv"
             "splash-calls.csv" "unit-occupancy.csv"
         ];
         let all = files.into_iter().chain([(PLACEMENTS, placements)]);

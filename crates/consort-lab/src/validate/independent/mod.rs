@@ -1,10 +1,12 @@
 //! What went into no parameter.
 
+mod core_types;
 mod forms;
 mod migration;
 mod occupancy;
 pub(super) mod parsec;
 mod synchronisation;
+mod ways;
 
 use super::error::ValidateError;
 use super::group::{GroupOutput, Inputs};
@@ -36,6 +38,8 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
         parsec::checks(inputs)?,
         synchronisation::checks(inputs)?,
         forms::checks(inputs.data)?,
+        ways::checks(inputs)?,
+        core_types::checks(inputs)?,
     ];
     Ok(GroupOutput {
         checks: parts.into_iter().flatten().collect(),
