@@ -61,7 +61,7 @@ impl Figures {
         self.write_code(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
@@ -69,6 +69,7 @@ impl Figures {
             shares(&self.near_uses[0]),
             shares(&self.near_uses[1]),
             self.waiting.min(1.0),
+            self.scheduler_text(),
             self.chain_text(),
             100.0 * ilp.error
         )?;
@@ -145,6 +146,20 @@ impl Figures {
         };
         let left = double[size] as f64 / single[size] as f64;
         (2.0 * (1.0 - left)).clamp(0.0, 1.0)
+    }
+
+    /// What a scheduler of floating point sees, where anything passes it.
+    fn scheduler_text(&self) -> String {
+        let Some(waiting) = self.waiting_fp else {
+            return String::new();
+        };
+        let spread = self
+            .fp_spread
+            .map_or(String::new(), |spread| format!(", spread = {spread:.4}"));
+        format!(
+            ", fp_scheduler = {{ waiting = {:.4}{spread} }}",
+            waiting.min(1.0)
+        )
     }
 
     fn chain_text(&self) -> String {

@@ -80,6 +80,10 @@ pub struct Figures {
     pub chain: [f64; LATENCIES.len()],
     /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
     pub waiting: f64,
+    /// The same of those that pass a floating-point scheduler, if any do.
+    pub waiting_fp: Option<f64>,
+    /// [`TimingCounts::fp_spread`](crate::measure::TimingCounts::fp_spread).
+    pub fp_spread: Option<f64>,
     /// Cycles from dispatch to result of mispredicted branches, by scheme, if there were any.
     pub resolution_cycles: [Option<f64>; SCHEMES.len()],
     /// Caches, prefetching and pages.
@@ -99,6 +103,8 @@ impl Figures {
             memory: counts.memory.figures(),
             chain: chain(counts),
             waiting: counts.timing.waiting_share(),
+            waiting_fp: counts.timing.fp.waiting_share(),
+            fp_spread: counts.timing.fp_spread(),
             resolution_cycles: counts.timing.resolution_cycles(),
         }
     }

@@ -21,4 +21,4 @@ pub use memory::{Memory, MemoryCounts, MemoryFigures};
 pub use mix::Mix;
 pub use stack::{CAPACITIES, Depths, LruStack};
 pub use tally::Tally;
-pub use timing::{LATENCIES, Timing, TimingCounts};
+pub use timing::{LATENCIES, SchedulerCounts, Timing, TimingCounts};

@@ -60,6 +60,10 @@ pub struct Timing {
     /// The latest result of the instruction that is being taken, and whether one is.
     latest: Value,
     operations: u64,
+    /// Those of them that pass a floating-point scheduler.
+    fp_operations: u64,
+    /// Until when one of those so far waits.
+    fp_until: u64,
     open: bool,
     counted: bool,
     counts: TimingCounts,
@@ -78,6 +82,31 @@ pub struct TimingCounts {
     pub waiting: u64,
     /// Cycles from entering the window to leaving it, over all operations.
     pub staying: u64,
+    /// The same of those that pass a floating-point scheduler.
+    pub fp: SchedulerCounts,
+    /// Cycles in all.
+    pub time: u64,
+}
+
+/// What passes a floating-point scheduler: arithmetic and moves of floating-point and vector
+/// registers, their loads and stores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchedulerCounts {
+    /// Cycles from entering the window to execution, over all operations.
+    pub waiting: u64,
+    /// Cycles from entering the window to leaving it, over all operations.
+    pub staying: u64,
+    /// Cycles in which at least one waits.
+    pub present: u64,
+}
+
+impl SchedulerCounts {
+    /// Share of their time in the window that they wait for operands, 0 to 1; none where there are
+    /// none.
+    #[must_use]
+    pub fn waiting_share(&self) -> Option<f64> {
+        (self.staying > 0).then(|| self.waiting as f64 / self.staying as f64)
+    }
 }
 
 impl Tally for TimingCounts {
@@ -87,6 +116,10 @@ impl Tally for TimingCounts {
         self.resolution.merge(&other.resolution, with);
         self.waiting.merge(&other.waiting, with);
         self.staying.merge(&other.staying, with);
+        self.fp.waiting.merge(&other.fp.waiting, with);
+        self.fp.staying.merge(&other.fp.staying, with);
+        self.fp.present.merge(&other.fp.present, with);
+        self.time.merge(&other.time, with);
     }
 }
 
@@ -95,6 +128,17 @@ impl TimingCounts {
     #[must_use]
     pub fn waiting_share(&self) -> f64 {
         self.waiting as f64 / self.staying.max(1) as f64
+    }
+
+    /// How far apart from each other operations come that pass a floating-point scheduler, 0 to 1:
+    /// were they at random, none of n that wait on average would be there with e^(−n); with this
+    /// share s it is e^(−s·n). None where none wait, or one always does.
+    #[must_use]
+    pub fn fp_spread(&self) -> Option<f64> {
+        let time = self.time.max(1) as f64;
+        let (present, waiting) = (self.fp.present as f64 / time, self.fp.waiting as f64 / time);
+        let spread = -(-present).ln_1p() / waiting;
+        (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
     }
 
     /// Mean cycles from a mispredicted branch's dispatch to its result, by scheme, if there was one.
@@ -117,6 +161,8 @@ impl Default for Timing {
             slot: [0; SCHEMES.len()],
             latest: Value::default(),
             operations: 0,
+            fp_operations: 0,
+            fp_until: 0,
             open: false,
             counted: true,
             counts: TimingCounts::default(),
@@ -158,6 +204,21 @@ const fn class(kind: Kind) -> usize {
     }
 }
 
+/// Whether an operation waits in the scheduler of floating point, where it has one of its own.
+fn passes_fp_scheduler(op: &Op) -> bool {
+    let accesses_vector = op.data.is_some_and(|access| access.is_vector);
+    let computes = matches!(
+        op.kind,
+        Kind::FpAdd
+            | Kind::FpMultiply
+            | Kind::FpFused
+            | Kind::FpDivide
+            | Kind::Vector
+            | Kind::VectorMove
+    );
+    computes || accesses_vector
+}
+
 impl Timing {
     /// Has what follows count, or only pass.
     pub fn count(&mut self, counts: bool) {
@@ -185,9 +246,23 @@ impl Timing {
         }
         let done = self.done(op.kind, start, is_mispredicted);
         self.counts.waiting += u64::from(self.counted) * (start.chain - entered.chain);
+        if passes_fp_scheduler(op) {
+            self.waits_for_fp(entered.chain, start.chain);
+        }
         self.write(op, done);
         self.latest.wait(&done);
         self.operations += 1;
+    }
+
+    /// Notes an operation that waits in a floating-point scheduler. They enter in the order of the
+    /// program, so what the last ones cover ends where the latest of them does.
+    fn waits_for_fp(&mut self, entered: u64, start: u64) {
+        self.fp_operations += 1;
+        if self.counted {
+            self.counts.fp.waiting += start - entered;
+            self.counts.fp.present += start.saturating_sub(entered.max(self.fp_until));
+        }
+        self.fp_until = self.fp_until.max(start);
     }
 
     /// Executes an operation; when its result is there.
@@ -242,8 +317,11 @@ impl Timing {
         let mut now = before;
         now.wait(&std::mem::take(&mut self.latest));
         let operations = std::mem::take(&mut self.operations);
+        let fp_operations = std::mem::take(&mut self.fp_operations);
         if self.counted {
             self.counts.staying += operations * (now.chain - entered);
+            self.counts.fp.staying += fp_operations * (now.chain - entered);
+            self.counts.time += now.chain - before.chain;
             let grown = now.path.iter().zip(before.path);
             for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
                 // A chain that overtakes another may have fewer operations of some class.
@@ -294,6 +372,30 @@ mod tests {
         });
         let path = counts(ops).path;
         assert!(path[1] >= 990 && path[0] < 10, "{path:?}");
+    }
+
+    #[test]
+    fn a_scheduler_of_floating_point_is_empty_while_only_integers_wait() {
+        let fp = |fp: u32| {
+            let ops = (0..6000_u32).map(move |i| {
+                let kind = if i % 600 < fp {
+                    Kind::FpAdd
+                } else {
+                    Kind::Integer
+                };
+                (on(kind, 1, 1), false)
+            });
+            counts(ops)
+        };
+        assert_eq!(fp(0).fp, SchedulerCounts::default());
+        assert_eq!(fp(0).fp_spread(), None);
+        // One chain: all wait, and one is always there.
+        let all = fp(600).fp;
+        assert!(all.waiting_share().unwrap() > 0.9, "{all:?}");
+        assert!(fp(600).fp.present as f64 > 0.99 * fp(600).time as f64);
+        // A tenth of the operations, all in a row.
+        let spread = fp(60).fp_spread().unwrap();
+        assert!((0.01..0.3).contains(&spread), "{spread}");
     }
 
     #[test]

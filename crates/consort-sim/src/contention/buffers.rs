@@ -114,9 +114,10 @@ pub(crate) fn buffers(
     for (queue, buffer) in queues {
         let held = queue.holds.iter().map(|&work| {
             let sharers = tables.issue.iter().filter(|q| q.holds.contains(&work));
-            share(phase, work) / sharers.count().max(1) as f64
+            let waiting = share(phase, work) * waiting(phase, work);
+            waiting / sharers.count().max(1) as f64
         });
-        let per_instruction = held.sum::<f64>() * operations * phase.waiting();
+        let per_instruction = held.sum::<f64>() * operations;
         let pool = Pool {
             entries: f64::from(queue.entries),
             sharing: queue.sharing,
@@ -151,6 +152,38 @@ fn registers(spec: &RegistersSpec, on_core: f64) -> Pool {
         reserve: 0.0,
         most: 1.0,
     }
+}
+
+/// Floating-point operations per instruction in the window that wait for operands in a scheduler.
+pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &Needs) -> f64 {
+    let mut issue = model.tables.issue.iter();
+    let Some(scheduler) = issue.find(|queue| queue.holds.contains(&Work::FpAdd)) else {
+        return 0.0;
+    };
+    let held = FP.iter().filter(|work| scheduler.holds.contains(work));
+    held.map(|&work| share(phase, work)).sum::<f64>()
+        * needs.operations
+        * phase.fp_scheduler().waiting
+}
+
+/// What passes a floating-point scheduler where it is told apart from the rest.
+const FP: [Work; 4] = [
+    Work::FpAdd,
+    Work::Vector,
+    Work::VectorLoad,
+    Work::VectorStore,
+];
+
+/// Share of a work's operations in the window that wait for operands, 0 to 1.
+fn waiting(phase: &PhaseSpec, work: Work) -> f64 {
+    let fp = phase.fp_scheduler().waiting;
+    if FP.contains(&work) {
+        return fp;
+    }
+    let (mix, vector) = (&phase.mix, phase.vector_accesses());
+    let passing = mix.fp + mix.vector + (mix.load + mix.store) * vector;
+    let others = (phase.waiting() - passing * fp) / (1.0 - passing).max(f64::MIN_POSITIVE);
+    others.clamp(0.0, 1.0)
 }
 
 /// Share of a phase's operations that are of a work; what a store does beside its address waits

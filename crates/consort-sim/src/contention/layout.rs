@@ -1,6 +1,6 @@
 //! Who shares what, for one set of running threads.
 
-use super::buffers::{buffers, window};
+use super::buffers::{buffers, fp_waiting, window};
 use super::dispatch::{RESOURCES, Supply};
 use super::limits::Limits;
 use super::misses::Sets;
@@ -186,6 +186,7 @@ fn setting<'a>(
         needs,
         chain: phase.chain(),
         buffers: buffers(model, phase, &needs, on_core as f64),
+        fp_waiting: fp_waiting(model, phase, &needs),
         whole_window: window(&buffers(model, phase, &alone, 1.0)),
         hz,
         on_core: on_core as f64,

@@ -8,6 +8,7 @@ mod buffers;
 mod caches;
 pub(crate) mod core_model;
 mod dispatch;
+mod fetch;
 mod in_order;
 mod layout;
 mod limits;

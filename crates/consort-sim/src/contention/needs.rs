@@ -1,11 +1,8 @@
 //! What an instruction of a thread needs of its core, on average: slots, turns of fetch, ports.
 
 use super::core_model::{CoreModel, PerWork};
-use crate::machine::tables::FrontTables;
+use super::fetch;
 use crate::program::PhaseSpec;
-
-/// Bytes of code that a line of decoded operations covers.
-const DECODED_BYTES: f64 = 32.0;
 
 /// What an instruction needs, on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,7 +28,7 @@ impl Needs {
             operations: phase.operations(),
             width: width as u32,
             dispatch_turns: dispatch_turns(model, phase, width),
-            fetch_turns: fetch_turns(&model.tables.front, phase),
+            fetch_turns: fetch::turns(&model.tables.front, phase),
             bubbles: phase.taken_direct() * model.bubble,
             works: works(model, phase),
         }
@@ -75,43 +72,6 @@ fn dispatch_turns(model: &CoreModel, phase: &PhaseSpec, width: f64) -> f64 {
     of_branches.max(of_others).max(operations / width)
 }
 
-/// Cycles of fetch per instruction.
-///
-/// A cycle brings at most so many operations from one aligned block of code and ends at a taken
-/// branch. From one taken branch to the next, code of B bytes lies in `1 + (B − 1)/block` blocks on
-/// average, of which the first and the last are used in part.
-fn fetch_turns(front: &FrontTables, phase: &PhaseSpec) -> f64 {
-    let (block, width) = match front.op_cache {
-        Some(cache) => (DECODED_BYTES, f64::from(cache.width)),
-        None => (f64::from(front.fetch_bytes), f64::from(front.fetch_width)),
-    };
-    let taken = phase.taken().max(RAREST);
-    let bytes = phase.code_bytes() / taken;
-    let blocks = 1.0 + (bytes - 1.0).max(0.0) / block;
-    let fill = phase.operations() * block / phase.code_bytes() / width;
-    let (whole, parts) = ((blocks - 2.0).max(0.0), blocks.min(2.0));
-    taken * (whole * whole_block(fill) + parts * part_of_block(fill))
-}
-
-/// Taken branches per instruction, at least: where there are none, runs are long.
-const RAREST: f64 = 1e-4;
-
-/// Mean cycles for a block of `fill` cycles' worth of operations: one if it fits; beyond that, half
-/// a cycle is lost on average, as operations per block vary.
-fn whole_block(fill: f64) -> f64 {
-    if fill < 1.5 {
-        1.0 + 2.0 * (fill - 1.0).max(0.0)
-    } else {
-        fill + 0.5
-    }
-}
-
-/// The same for a part of a block, of which any size is equally likely.
-fn part_of_block(fill: f64) -> f64 {
-    let beyond = (fill - 1.0).max(0.0);
-    1.0 + beyond * beyond / fill.max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,28 +89,6 @@ mod tests {
         let spec = presets::find(machine).unwrap();
         let core = spec.core_types.values().next().unwrap();
         Needs::new(&CoreModel::both(core)[1], phase, core.dispatch_width)
-    }
-
-    #[test]
-    fn straight_code_is_fetched_block_by_block() {
-        // Blocks of 32 bytes, eight instructions per cycle.
-        let straight = phase(|p| {
-            p.code.taken = Some(0.0);
-            p.code.bytes = Some(4.0);
-        });
-        let turns = needs("power8", &straight).fetch_turns;
-        assert!((turns - 1.0 / 8.0).abs() < 1e-3, "{turns}");
-    }
-
-    #[test]
-    fn every_taken_branch_ends_a_turn() {
-        let with = |taken: f64| {
-            let phase = phase(|p| p.code.taken = Some(taken));
-            needs("power8", &phase).fetch_turns
-        };
-        // Ten instructions of four bytes in a row lie in 2.2 blocks.
-        assert!((with(0.1) - 0.1 * (1.0 + 39.0 / 32.0)).abs() < 1e-9);
-        assert!(with(0.2) > with(0.1) && with(1.0) >= 1.0);
     }
 
     #[test]

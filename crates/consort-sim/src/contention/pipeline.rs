@@ -58,6 +58,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) needs: Needs,
     /// What its window takes of each buffer.
     pub(crate) buffers: Buffers,
+    /// Floating-point operations per instruction in the window that wait in a scheduler.
+    pub(crate) fp_waiting: f64,
     /// What its longest chain is made of.
     pub(crate) chain: ChainSpec,
     /// Window that it would have with the core to itself, instructions.
@@ -422,10 +424,25 @@ impl Setting<'_> {
         parallel.min(outstanding).max(1.0)
     }
 
-    /// Cycles per instruction in which a floating-point operation is in the FPU: operations
-    /// arrive at random and stay for their latency, so the FPU is empty with e^(−load).
-    pub(crate) fn fpu_busy_cycles(&self, cpi: f64) -> f64 {
+    /// Cycles per instruction that floating-point operations are in execution, over all of them.
+    pub(crate) fn fp_cycles(&self) -> f64 {
         let fp = &self.units[FP];
-        cpi * (1.0 - exp(-fp.operations * fp.latency / cpi))
+        fp.operations * fp.latency
+    }
+
+    /// Cycles per instruction in which a floating-point operation is in the FPU, be it in its
+    /// scheduler or in execution. A scheduler holds what waits for operands for as long as the
+    /// window does (Little's law), so while the window waits for memory as well. With n operations
+    /// there on average, none is with e^(−s·n) by how far apart they come. Behind a mispredicted branch and while
+    /// fetch waits for code the window is empty.
+    pub(crate) fn fpu_busy_cycles(&self, cpi: f64, terms: &Terms, window: f64) -> f64 {
+        let refills = terms.misses.branch * self.core.pipeline_depth_cycles;
+        let filled = cpi - (refills + terms.fetch).min(cpi);
+        if filled <= 0.0 {
+            return 0.0;
+        }
+        let spread = self.demand.phase.spec.fp_scheduler().spread;
+        let operations = window * self.fp_waiting + self.fp_cycles() / filled;
+        filled * (1.0 - exp(-spread * operations))
     }
 }

@@ -374,6 +374,7 @@ impl<'a> State<'a> {
                     setting,
                     terms,
                     cpi,
+                    held.window,
                     self.line_wait_s(sharing, i) * setting.hz,
                 )
             },
@@ -428,7 +429,7 @@ fn first_held(setting: &Setting<'_>) -> Held {
 }
 
 /// `line_wait` are the cycles that a line waits at stations.
-fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, line_wait: f64) -> Flow {
+fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, window: f64, line_wait: f64) -> Flow {
     let misses = &terms.misses;
     let data_lines = misses.demand + misses.prefetched;
     let mix = &setting.demand.phase.spec.mix;
@@ -449,7 +450,8 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, line_wait: f64) -> Flow 
         branch_misses: misses.branch,
         tlb_misses: misses.tlb,
         tlb_walk_cycles: misses.tlb * setting.core.tlb.walk_cycles,
-        fpu_busy_cycles: setting.fpu_busy_cycles(cpi),
+        fpu_busy_cycles: setting.fpu_busy_cycles(cpi, terms, window),
+        fp_cycles: setting.fp_cycles(),
         groups: setting.needs.dispatch_turns,
         use_distance: setting.use_distance(),
         in_order_cycles: setting.in_order_cycles(),

@@ -179,8 +179,11 @@ pub struct Flow {
     pub tlb_misses: f64,
     /// Cycles that page walks take, whether others hide them or not.
     pub tlb_walk_cycles: f64,
-    /// Cycles in which a floating-point operation of the thread is in the FPU.
+    /// Cycles in which a floating-point operation of the thread is in the FPU, in its scheduler or in
+    /// execution.
     pub fpu_busy_cycles: f64,
+    /// Cycles that floating-point operations are in execution, over all of them.
+    pub fp_cycles: f64,
     /// Cycles of [`Stack::dispatch`] in which co-runners have the turns of fetch.
     pub lost_fetch_cycles: f64,
     /// Cycles of [`Stack::dispatch`] in which co-runners have the ports.

@@ -171,6 +171,7 @@ pub(super) fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
     sum.tlb_misses += flow.tlb_misses * n;
     sum.tlb_walk_cycles += flow.tlb_walk_cycles * n;
     sum.fpu_busy_cycles += flow.fpu_busy_cycles * n;
+    sum.fp_cycles += flow.fp_cycles * n;
     sum.lost_fetch_cycles += flow.lost_fetch_cycles * n;
     sum.lost_port_cycles += flow.lost_port_cycles * n;
     sum.groups += flow.groups * n;

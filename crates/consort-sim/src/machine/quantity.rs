@@ -13,7 +13,8 @@ pub enum Quantity {
     Cycles,
     /// Instructions completed.
     Instructions,
-    /// Cycles in which no floating-point operation of the thread was in the FPU.
+    /// Cycles in which no floating-point operation of the thread was in the FPU, neither in its
+    /// scheduler nor in execution.
     FpuEmptyCycles,
     /// Floating-point operations completed.
     FpOperations,

@@ -157,6 +157,11 @@ const TAKEN_SHARE: f64 = 0.58;
 const DIRECT_SHARE: f64 = 0.76;
 /// Mean of the traced programs: share of the instructions in a window that wait for operands.
 const WAITING: f64 = 0.41;
+/// Means of those traced programs that use floating-point or vector registers.
+const FP_SCHEDULER: FpSchedulerSpec = FpSchedulerSpec {
+    waiting: 0.53,
+    spread: 0.25,
+};
 /// Bytes of an instruction where nothing says: always on POWER and Arm, about the mean on x86.
 const INSTRUCTION_BYTES: f64 = 4.0;
 
@@ -196,6 +201,11 @@ impl PhaseSpec {
     /// Share of the instructions in a window that wait for operands, 0 to 1.
     pub fn waiting(&self) -> f64 {
         self.ilp.waiting.unwrap_or(WAITING)
+    }
+
+    /// What a scheduler of floating point sees.
+    pub fn fp_scheduler(&self) -> FpSchedulerSpec {
+        self.ilp.fp_scheduler.unwrap_or(FP_SCHEDULER)
     }
 
     /// What the longest chain is made of.
@@ -290,10 +300,32 @@ pub struct IlpSpec {
     /// hold of it. Where it is missing, the traced programs' mean.
     #[serde(default)]
     pub waiting: Option<f64>,
+    /// What a scheduler of floating point sees of it; where it is missing, the traced programs'
+    /// means.
+    #[serde(default)]
+    pub fp_scheduler: Option<FpSchedulerSpec>,
     /// What the longest chain is made of; where it is missing, as the traced programs' chains
     /// follow from their mixes.
     #[serde(default)]
     pub chain: Option<ChainSpec>,
+}
+
+/// Operations that wait in a scheduler of floating point: arithmetic and moves of floating-point and
+/// vector registers, their loads and stores.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FpSchedulerSpec {
+    /// Share of those in a window that wait for operands, 0 to 1.
+    pub waiting: f64,
+    /// How far apart they come, 0 to 1: with n of them waiting on average, none is there with
+    /// e^(−spread·n); 1 where they come at random, less where they come together.
+    #[serde(default = "at_random")]
+    pub spread: f64,
+}
+
+/// The default of [`FpSchedulerSpec::spread`].
+const fn at_random() -> f64 {
+    1.0
 }
 
 /// Operations on the chain of instructions that takes longest with the latencies of a usual core,

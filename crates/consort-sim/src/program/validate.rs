@@ -107,6 +107,11 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
     problems.range(format!("{key}.b"), ilp.b, 0.0, 1.0);
     problems.range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
     optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
+    if let Some(scheduler) = ilp.fp_scheduler {
+        let key = format!("{key}.fp_scheduler");
+        problems.range(format!("{key}.waiting"), scheduler.waiting, 0.0, 1.0);
+        problems.range(format!("{key}.spread"), scheduler.spread, 0.0, 1.0);
+    }
     for (name, shares) in [("uses", ilp.uses), ("load_uses", ilp.load_uses)] {
         let shares = shares.unwrap_or_default();
         for (i, share) in shares.iter().enumerate() {

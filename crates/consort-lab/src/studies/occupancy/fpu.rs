@@ -42,7 +42,7 @@ impl Observer for FpuWatch {
         (meter.from_ps, meter.to_ps) = (segment.from_ps, segment.to_ps);
         if segment.doing == Doing::Work {
             let rates = segment.rates;
-            meter.busy(segment.pu, rates.flow.fpu_busy_cycles / rates.cpi);
+            meter.busy(segment.pu, rates.flow.fp_cycles / rates.cpi);
         }
     }
 }
@@ -83,10 +83,8 @@ impl Meter {
         }
     }
 
-    /// A PU's thread has an operation in the FPU in this share of its cycles. Operations come at
-    /// random, so the share is `1 - exp(-n)` with n operations in it on average.
-    fn busy(&mut self, pu: usize, share: f64) {
-        let operations = -libm::log1p(-share.min(1.0 - f64::EPSILON));
+    /// A PU's thread has so many operations in execution on average.
+    fn busy(&mut self, pu: usize, operations: f64) {
         let core = self.core_of[pu];
         self.used[core] += operations * self.pipes_per_operation[core];
     }
@@ -130,7 +128,7 @@ mod tests {
             cpi: 2.0,
             ..ThreadRates::default()
         };
-        rates.flow.fpu_busy_cycles = 2.0 * (1.0 - libm::exp(-operations));
+        rates.flow.fp_cycles = 2.0 * operations;
         let thread = ThreadId {
             pid: 1,
             tid: 1,
