@@ -334,7 +334,7 @@ mod tests {
     fn experiment(machine: &str, alone_s: f64) -> Experiment {
         Experiment {
             chip: chip(machine),
-            workload: pair(["hmmer", "povray"]),
+            workload: pair(["bzip2", "povray"]),
             alone_s,
             quantum: None,
             free_migration: false,
@@ -350,13 +350,13 @@ mod tests {
     #[test]
     fn counters_are_those_of_the_program_alone() {
         let result = run(&experiment("bulldozer-6282se", 2.0), "linux");
-        let [hmmer, povray] = &result.programs[..] else {
+        let [bzip2, povray] = &result.programs[..] else {
             panic!("two programs were run")
         };
         // Only one of them has floating-point operations.
-        assert_eq!(hmmer.counters.fpu_busy_cycles, 0.0);
+        assert_eq!(bzip2.counters.fpu_busy_cycles, 0.0);
         assert!(povray.counters.fpu_busy() > 0.2);
-        for program in [hmmer, povray] {
+        for program in [bzip2, povray] {
             let counters = &program.counters;
             assert!(counters.instructions >= program.instructions);
             assert_eq!(counters.instructions / counters.cycles, program.ipc);
@@ -376,7 +376,7 @@ mod tests {
         assert!(slowdowns.iter().all(|s| *s > 0.98), "{slowdowns:?}");
     }
 
-    /// hmmer is three times as long as povray. It has the core to itself once povray has ended, and
+    /// bzip2 is three times as long as povray. It has the core to itself once povray has ended, and
     /// does the rest as fast as alone.
     #[test]
     fn what_is_left_of_a_longer_program_runs_alone() {
@@ -387,8 +387,8 @@ mod tests {
         let linux = Contender::new("linux", "linux").unwrap();
         let once = experiment.run_once(&linux, &work, 1, None).unwrap();
         let again = experiment.run(&linux, &work, 1, None).unwrap();
-        let [hmmer, povray] = [0, 1].map(|i| once.programs[i].together_s);
-        assert!(povray < 0.5 * hmmer && once.makespan_s == hmmer);
+        let [bzip2, povray] = [0, 1].map(|i| once.programs[i].together_s);
+        assert!(povray < 0.5 * bzip2 && once.makespan_s == bzip2);
         assert!(once.programs[1].counters.instructions < 1.01 * work[1].instructions);
         assert!(again.programs[1].counters.instructions > 2.0 * work[1].instructions);
         assert!(once.makespan_s <= again.makespan_s);
@@ -403,7 +403,7 @@ mod tests {
         let linux = Contender::new("linux", "linux").unwrap();
         let once = experiment.run_once(&linux, &work, 1, None).unwrap();
         let names: Vec<&str> = once.programs.iter().map(|p| p.name.as_str()).collect();
-        assert_eq!(names, ["hmmer"]);
+        assert_eq!(names, ["bzip2"]);
         assert_eq!(once.makespan_s, once.programs[0].together_s);
     }
 

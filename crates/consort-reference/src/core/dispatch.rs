@@ -46,12 +46,7 @@ impl Core<'_> {
         };
         let mut group = Group::new(self, most);
         self.contexts[at].account.full = None;
-        let stop = loop {
-            match self.dispatch_one(at, &mut group) {
-                Ok(()) => {}
-                Err(stop) => break stop,
-            }
-        };
+        let stop = self.dispatch_some(at, &mut group);
         self.close_group(at, &group);
         let wrong = self.throw_away(at, &group);
         let used = group.ops + wrong;
@@ -79,13 +74,51 @@ impl Core<'_> {
         context.account.stop = Some(stop);
     }
 
-    /// Dispatches the next operation of a thread, or says why not; `Base` where the thread has
-    /// had what it may have.
-    fn dispatch_one(&mut self, at: usize, group: &mut Group) -> Result<(), Stop> {
+    /// Dispatches operations of a thread, and says what ends it; `Base` where the thread has had
+    /// what it may have. A group is dispatched whole or not at all (Tendler et al., POWER4 system
+    /// microarchitecture, IBM J. Res. Dev. 46(1), 2002); only into an empty window it goes in parts,
+    /// as it might fit no buffer.
+    fn dispatch_some(&mut self, at: usize, group: &mut Group) -> Stop {
+        let mut places = std::mem::take(&mut self.places);
+        let stop = loop {
+            match self.reserve_one(at, group, places.len()) {
+                Ok(queues) => places.push(queues),
+                Err(stop) => break stop,
+            }
+        };
+        let is_cut = group.in_groups && self.contexts[at].account.full.is_some();
+        if is_cut && !self.contexts[at].flying.is_empty() {
+            self.give_back(at, &places);
+            *group = Group::new(self, group.most);
+        } else {
+            for &queues in &places {
+                self.enter_next(at, queues);
+            }
+        }
+        places.clear();
+        self.places = places;
+        stop
+    }
+
+    /// Has the first operations in line give their entries back.
+    fn give_back(&mut self, at: usize, places: &[[Option<u8>; 2]]) {
+        for (i, &queues) in places.iter().enumerate() {
+            let op = self.contexts[at].fetched[i].op;
+            self.release(at, &op, queues);
+        }
+    }
+
+    /// Takes entries of all buffers for the next operation of a thread behind so many others.
+    fn reserve_one(
+        &mut self,
+        at: usize,
+        group: &mut Group,
+        behind: usize,
+    ) -> Result<[Option<u8>; 2], Stop> {
         if !group.takes_more() {
             return Err(Stop::Cause(Cause::Base));
         }
-        let next = self.contexts[at].fetched.front().copied();
+        let next = self.contexts[at].fetched.get(behind).copied();
         let Some(next) = next.filter(|next| next.ready <= self.cycle) else {
             return Err(Stop::Cause(self.starved(at)));
         };
@@ -94,10 +127,9 @@ impl Core<'_> {
         }
         let works = self.ports.works(&next.op);
         let queues = self.room(at, &next.op, works, group)?;
-        self.contexts[at].fetched.pop_front();
         group.add(&next.op);
-        self.enter(at, &next.op, works, queues, next.mispredicted);
-        Ok(())
+        self.hold(at, &next.op, queues);
+        Ok(queues)
     }
 
     /// Issue queues for an operation, if all buffers have room for it.
@@ -153,6 +185,14 @@ impl Core<'_> {
         }
     }
 
+    /// Puts the next operation in line into the window.
+    fn enter_next(&mut self, at: usize, queues: [Option<u8>; 2]) {
+        if let Some(next) = self.contexts[at].fetched.pop_front() {
+            let works = self.ports.works(&next.op);
+            self.enter(at, &next.op, works, queues, next.mispredicted);
+        }
+    }
+
     fn enter(&mut self, at: usize, op: &Op, works: Works, queues: [Option<u8>; 2], wrong: bool) {
         let context = &mut self.contexts[at];
         let seq = context.next();
@@ -190,7 +230,6 @@ impl Core<'_> {
         if missing == 0 {
             self.ready.push((self.dispatched, at, seq));
         }
-        self.hold(at, op, queues);
     }
 
     /// Takes entries of all buffers but the group table.
@@ -210,6 +249,23 @@ impl Core<'_> {
         }
         for queue in queues.into_iter().flatten() {
             self.pools.issue[usize::from(queue)].pool.take(at);
+        }
+    }
+
+    /// Gives back what [`Core::hold`] took of a machine with groups.
+    fn release(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
+        match op.kind {
+            Kind::Load => self.pools.loads.give(at),
+            Kind::Store => self.pools.stores.give(at),
+            _ => {}
+        }
+        match register_file(op) {
+            Some(true) => self.pools.vector.give(at),
+            Some(false) => self.pools.int.give(at),
+            None => {}
+        }
+        for queue in queues.into_iter().flatten() {
+            self.pools.issue[usize::from(queue)].pool.give(at);
         }
     }
 

@@ -61,6 +61,8 @@ pub(crate) struct Core<'a> {
     ports: Ports,
     /// Operations that wait for a port, oldest first: age, thread, number.
     ready: Vec<(u64, usize, u64)>,
+    /// Memory for the issue queues of what is about to be dispatched.
+    places: Vec<[Option<u8>; 2]>,
     /// Operations in execution: cycle of the result, thread, number.
     results: BinaryHeap<Reverse<(u64, usize, u64)>>,
     predictors: Vec<Predictor>,
@@ -98,6 +100,7 @@ impl<'a> Core<'a> {
             pools: Pools::new(&tables, count, width_here),
             ports: Ports::new(&tables, count),
             ready: Vec::new(),
+            places: Vec::new(),
             results: BinaryHeap::new(),
             bubble: u64::from(spec.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             predictors: vec![predictor; own(spec.branch_predictor.per)],
