@@ -18,42 +18,8 @@
 //! never stall or hardly ever run, and in between charges a thread for the
 //! moments in which both want to dispatch.
 
-/// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
-pub(crate) const RESOURCES: usize = 8;
-/// Position of the dispatch slots among them.
-pub(crate) const SLOTS: usize = 0;
-/// Position of the turns of fetch.
-pub(crate) const FETCH: usize = 1;
-/// PUs of a core at most.
-pub(crate) const MAX_WAYS: usize = 8;
-
-/// What a thread wants of its core.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Claim {
-    /// Instructions per cycle that it could dispatch while active and alone.
-    pub(crate) rate: f64,
-    /// Share of time in which it is active, 0 to 1.
-    pub(crate) active: f64,
-    /// Share of time in which it dispatches what will be thrown away, 0 to 1: slots that others
-    /// lose and that do it no good.
-    pub(crate) wrong_path: f64,
-    /// Share of time in which it dispatches nothing but fetches, on a wrong path or behind one,
-    /// 0 to 1.
-    pub(crate) refills: f64,
-    /// Instructions that it dispatches at most in one of its turns.
-    pub(crate) per_turn: f64,
-    /// Use of each resource per instruction.
-    pub(crate) use_of: [f64; RESOURCES],
-}
-
-/// What a core has to give per cycle.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Supply {
-    /// Of each resource; infinite where there is no limit.
-    pub(crate) resources: [f64; RESOURCES],
-    /// Threads that can dispatch in one cycle; infinite where all can.
-    pub(crate) turns: f64,
-}
+use super::claims::{Claim, FETCH, MAX_WAYS, RESOURCES, SLOTS, Supply, members};
+use super::turns::{beside_refills, by_fetch, by_turns};
 
 /// Mean rate of each thread while it is active, instructions per cycle.
 pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
@@ -140,82 +106,6 @@ pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
     sums.map(LostTo::as_shares)
 }
 
-/// What is left to a set while some of the others refill: each of these has its fair share of the
-/// turns of fetch for as much of its time outside the set as it refills.
-fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
-    let others = claims.iter().enumerate();
-    let outside = others.filter(|(j, _)| set >> j & 1 == 0);
-    let refilling = outside.map(|(_, claim)| {
-        let idle = 1.0 - claim.active - claim.wrong_path;
-        if claim.refills > 0.0 {
-            (claim.refills / idle.max(claim.refills)).min(1.0)
-        } else {
-            0.0
-        }
-    });
-    let refilling: f64 = refilling.sum();
-    let mut left = *supply;
-    left.resources[FETCH] *= 1.0 - refilling / (f64::from(set.count_ones()) + refilling);
-    left
-}
-
-/// The claims of a set, none above what its share of the core's turns of fetch allows: threads take
-/// turns, however much a turn brings each.
-fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
-    let mut limited = [Claim::default(); MAX_WAYS];
-    limited[..claims.len()].copy_from_slice(claims);
-    let fetches = |i: usize| claims[i].rate * claims[i].use_of[FETCH];
-    let shares = fair_shares(supply.resources[FETCH], set, fetches);
-    for i in members(set) {
-        if claims[i].use_of[FETCH] > 0.0 {
-            limited[i].rate = limited[i].rate.min(shares[i] / claims[i].use_of[FETCH]);
-        }
-    }
-    limited
-}
-
-/// The same for turns of dispatch.
-fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) -> [Claim; MAX_WAYS] {
-    let mut limited = *claims;
-    if f64::from(set.count_ones()) <= supply.turns {
-        return limited;
-    }
-    // A thread wants a turn of dispatch per cycle, or per operation if it has fewer.
-    let wants = |i: usize| (claims[i].rate * claims[i].use_of[SLOTS]).min(1.0);
-    let shares = fair_shares(supply.turns, set, wants);
-    for i in members(set) {
-        limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
-    }
-    limited
-}
-
-/// Max-min fair shares of what the members of a set want.
-fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> [f64; MAX_WAYS] {
-    let mut shares = [0.0; MAX_WAYS];
-    let (mut left, mut open) = (there, set);
-    while open != 0 {
-        let fair = left / f64::from(open.count_ones());
-        let modest = members(open).filter(|&i| wants(i) <= fair);
-        let modest = modest.fold(0, |set, i| set | 1 << i);
-        let settled = if modest == 0 { open } else { modest };
-        for i in members(settled) {
-            shares[i] = wants(i).min(fair);
-            left -= shares[i];
-        }
-        open &= !settled;
-    }
-    shares
-}
-
-/// The members of a set, in rising order.
-fn members(mut set: u32) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let next = (set != 0).then(|| set.trailing_zeros() as usize);
-        set &= set.wrapping_sub(1);
-        next
-    })
-}
-
 /// Likelihood that exactly the others of `set` dispatch, be it on a wrong path.
 fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
     let others = claims.iter().enumerate().filter(|&(j, _)| j != but);
@@ -291,43 +181,12 @@ fn still_rising(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contention::claims::Front;
+    use crate::contention::claims::testing::{claim, fetching, four_wide};
     use proptest::prelude::*;
 
     /// A resource beside slots and fetch.
     const PORT: usize = 2;
-
-    fn four_wide() -> Supply {
-        let mut resources = [f64::INFINITY; RESOURCES];
-        resources[SLOTS] = 4.0;
-        Supply {
-            resources,
-            turns: f64::INFINITY,
-        }
-    }
-
-    #[test]
-    fn a_turn_that_is_hardly_used_is_lost_to_the_other() {
-        let supply = Supply {
-            turns: 1.0,
-            ..four_wide()
-        };
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(1.4, 1.0)]);
-        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
-        assert!((rates[1] - 1.4).abs() < 1e-9, "{rates:?}");
-        // One operation in four cycles takes one of these.
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(0.25, 1.0)]);
-        assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
-        // Who waits all the time takes no turns.
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
-        assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
-    }
-
-    /// A claim that needs so many turns of fetch per instruction.
-    fn fetching(rate: f64, turns: f64) -> Claim {
-        let mut claim = claim(rate, 1.0);
-        claim.use_of[FETCH] = turns;
-        claim
-    }
 
     #[test]
     fn what_is_lost_is_lost_to_what_runs_out() {
@@ -351,19 +210,6 @@ mod tests {
         assert_eq!(of(&[loads, loads]), all(0.0, 1.0, 0.0));
     }
 
-    fn claim(rate: f64, active: f64) -> Claim {
-        let mut use_of = [0.0; RESOURCES];
-        use_of[SLOTS] = 1.0;
-        Claim {
-            rate,
-            active,
-            wrong_path: 0.0,
-            refills: 0.0,
-            per_turn: 4.0,
-            use_of,
-        }
-    }
-
     #[test]
     fn slots_go_to_wrong_paths_as_well() {
         let mut mispredicts = claim(4.0, 0.5);
@@ -373,22 +219,6 @@ mod tests {
         // It has itself no more of them for that.
         let own = share(&four_wide(), &[mispredicts, claim(4.0, 1.0)])[0];
         assert!((own - 2.0).abs() < 1e-9, "{own}");
-    }
-
-    #[test]
-    fn who_refills_takes_turns_of_fetch_and_no_slots() {
-        let mut supply = four_wide();
-        supply.resources[FETCH] = 1.0;
-        let mut fetches = claim(4.0, 1.0);
-        fetches.use_of[FETCH] = 0.25;
-        let mut refills = claim(4.0, 0.0);
-        refills.refills = 1.0;
-        let rates = share(&supply, &[fetches, refills]);
-        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
-        // Who needs no more than every second turn loses nothing.
-        fetches.use_of[FETCH] = 0.125;
-        let rates = share(&supply, &[fetches, refills]);
-        assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
     }
 
     #[test]
@@ -434,6 +264,7 @@ mod tests {
             refills: wrong_path,
             per_turn,
             use_of,
+            front: Front::default(),
         });
         prop::collection::vec(claim, 1..6)
     }

@@ -20,6 +20,7 @@ impl Setting<'_> {
         // While an instruction waits for an operand, fetch goes on.
         terms.fetch = (1.0 / self.limits.all - ports - dependences).max(0.0);
         terms.active = ports + terms.fetch;
+        (terms.in_window, terms.full) = (terms.active, 1.0);
         (terms.l2, terms.llc) = self.hits(&terms.misses, 1.0 / terms.mlp);
         terms.stall += dependences + terms.l2 + terms.llc;
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;

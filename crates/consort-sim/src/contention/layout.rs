@@ -1,7 +1,7 @@
 //! Who shares what, for one set of running threads.
 
 use super::buffers::{buffers, fp_waiting, window};
-use super::dispatch::{RESOURCES, Supply};
+use super::claims::{RESOURCES, Supply};
 use super::limits::Limits;
 use super::misses::Sets;
 use super::needs::Needs;

@@ -6,6 +6,7 @@
 
 mod buffers;
 mod caches;
+mod claims;
 pub(crate) mod core_model;
 mod dispatch;
 mod fetch;
@@ -19,6 +20,7 @@ mod restrain;
 mod solve;
 mod stations;
 mod supply;
+mod turns;
 mod twins;
 mod types;
 mod units;

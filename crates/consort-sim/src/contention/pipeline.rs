@@ -10,8 +10,8 @@
 //! In order: see [`super::in_order`].
 
 use super::buffers::{Buffers, own_window, window};
+use super::claims::{Front, RESOURCES};
 use super::core_model::CoreModel;
-use super::dispatch::RESOURCES;
 use super::limits::Limits;
 use super::misses::{Misses, SETS, Sets};
 use super::needs::Needs;
@@ -153,6 +153,10 @@ pub(crate) struct Terms {
     pub(crate) window: f64,
     /// Active cycles in all.
     pub(crate) active: f64,
+    /// Active cycles of instructions that are dispatched into a full window.
+    pub(crate) in_window: f64,
+    /// Their share of all instructions, 0 to 1.
+    pub(crate) full: f64,
     /// Stall: instruction fetch.
     pub(crate) fetch: f64,
     /// Stall: branches.
@@ -298,6 +302,7 @@ impl Setting<'_> {
         let with_l2 = beyond(shortest, latency_l2 / own);
         terms.l2 = with_l2 - computing;
         terms.active = beyond(shortest, latency / own);
+        (terms.in_window, terms.full) = (latency / own, full);
         terms.llc = terms.active - with_l2;
         if self.shares_window() {
             terms.window_need = self.window_need(latency);
@@ -360,6 +365,16 @@ impl Setting<'_> {
             _ => gshare.or(branch.resolution_cycles),
         };
         measured.unwrap_or(RESOLUTION_CYCLES) * latency / self.chain.reference_latency()
+    }
+
+    /// How its front end limits a thread's rate.
+    pub(crate) fn front(&self, terms: &Terms) -> Front {
+        Front {
+            shortest: 1.0 / self.limits.all,
+            bubbles: self.needs.bubbles,
+            window: terms.in_window,
+            full: terms.full,
+        }
     }
 
     fn stalls(&self, terms: &mut Terms) {

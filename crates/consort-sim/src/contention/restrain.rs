@@ -4,7 +4,7 @@
 //! core or a memory has. Whoever takes part in an overload is slowed down by it; that lightens
 //! every other load as well, so one pass is enough.
 
-use super::dispatch::RESOURCES;
+use super::claims::RESOURCES;
 use super::layout::Sharing;
 use super::twins::Twins;
 use super::types::{Solution, ThreadRates};

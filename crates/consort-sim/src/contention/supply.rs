@@ -1,7 +1,7 @@
 //! What a core has for the threads on it: dispatch slots, turns of fetch, ports.
 
+use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
 use super::core_model::PortSet;
-use super::dispatch::{FETCH, RESOURCES, SLOTS, Supply};
 use super::pipeline::Setting;
 use super::units::{CLASSES, UnitQueue};
 

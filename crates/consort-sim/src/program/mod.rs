@@ -1,6 +1,7 @@
 //! Program profiles: what a program asks of a chip.
 
 mod curve;
+mod ilp;
 mod lines;
 mod phase;
 pub mod presets;
@@ -8,6 +9,7 @@ mod spec;
 mod validate;
 
 pub use curve::MissCurve;
+pub use ilp::{ChainSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, NEAR_USES};
 pub(crate) use lines::Lines;
 pub use phase::Phase;
 pub use spec::*;

@@ -3,7 +3,7 @@
 //! A profile describes a program, not a chip: nothing in it may depend on a
 //! machine or a co-runner. Every key has its unit in its name.
 
-use crate::math::{interpolated, pow};
+use super::ilp::{ChainSpec, FP_SCHEDULER, FpSchedulerSpec, IlpSpec, WAITING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -144,24 +144,13 @@ pub struct CodeSpec {
     pub vector_accesses: Option<f64>,
 }
 
-/// Distances from a value to its first use that are told apart, instructions.
-pub const NEAR_USES: usize = 8;
 /// Sizes of predictors for which mispredictions are measured, KiB.
 pub const PREDICTOR_KIB: [f64; 5] = [4.0, 8.0, 16.0, 32.0, 64.0];
-/// Windows for which ILP is measured, instructions.
-pub const ILP_WINDOWS: [f64; 7] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 /// Mean of the 28 traced programs (`traces/`): taken branches per branch.
 const TAKEN_SHARE: f64 = 0.58;
 /// Mean of the traced programs: share of taken branches that are direct.
 const DIRECT_SHARE: f64 = 0.76;
-/// Mean of the traced programs: share of the instructions in a window that wait for operands.
-const WAITING: f64 = 0.41;
-/// Means of those traced programs that use floating-point or vector registers.
-const FP_SCHEDULER: FpSchedulerSpec = FpSchedulerSpec {
-    waiting: 0.53,
-    spread: 0.25,
-};
 /// Bytes of an instruction where nothing says: always on POWER and Arm, about the mean on x86.
 const INSTRUCTION_BYTES: f64 = 4.0;
 
@@ -212,146 +201,6 @@ impl PhaseSpec {
     pub fn chain(&self) -> ChainSpec {
         self.ilp.chain.unwrap_or_else(|| ChainSpec::of(&self.mix))
     }
-}
-
-impl IlpSpec {
-    /// Instructions per cycle in a window, if every operation took one cycle: as measured, linear
-    /// in the logarithm of the window between the measured ones and from 1 in a window of 1; else
-    /// by the law.
-    pub fn at(&self, window: f64) -> f64 {
-        match &self.measured {
-            None => self.a * pow(window, self.b),
-            Some([least, ..]) if window < ILP_WINDOWS[0] => {
-                interpolated(&[1.0, ILP_WINDOWS[0]], &[least.min(1.0), *least], window)
-            }
-            Some(points) => interpolated(&ILP_WINDOWS, points, window),
-        }
-    }
-
-    /// The smallest window of so much parallelism, instructions; `most` where none up to it has it.
-    pub fn window_for(&self, parallelism: f64, most: f64) -> f64 {
-        if parallelism >= self.at(most) {
-            return most;
-        }
-        match &self.measured {
-            None if self.b <= 0.0 => most,
-            None => pow(parallelism.max(1e-9) / self.a, 1.0 / self.b),
-            Some(points) => {
-                let after = points.partition_point(|&point| point <= parallelism);
-                let before = after.checked_sub(1);
-                let (low, from) =
-                    before.map_or((points[0].min(1.0), 1.0), |i| (points[i], ILP_WINDOWS[i]));
-                let (high, to) = (points[after.min(6)], ILP_WINDOWS[after.min(6)]);
-                let share = (parallelism - low) / (high - low).max(1e-12);
-                from * pow(to / from, share.clamp(0.0, 1.0))
-            }
-        }
-        .clamp(1.0, most)
-    }
-}
-
-impl ChainSpec {
-    /// Cycles per instruction with the latencies for which chains are told: 1, of a load 4, of
-    /// floating point 4, of a multiplication 3, of divisions 24 and 14.
-    pub(crate) fn reference_latency(&self) -> f64 {
-        let short = self.plain + self.vector + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
-        (short + 24.0 * self.divide + 14.0 * self.fp_divide).max(1e-3)
-    }
-
-    /// A chain of operations as they are in the mix: with the latencies for which chains are told it
-    /// takes 1.02 times as long as the traced programs' on average, and each is 16 percent off.
-    fn of(mix: &MixSpec) -> Self {
-        Self {
-            plain: 1.0 - mix.load - mix.fp - mix.vector,
-            load: mix.load,
-            fp: mix.fp,
-            multiply: 0.0,
-            divide: 0.0,
-            fp_divide: 0.0,
-            vector: mix.vector,
-        }
-    }
-}
-
-/// Inherent parallelism: ILP(w) = a·w^b instructions per cycle in a window of w instructions if
-/// every instruction took one cycle (Karkhanis and Smith, ISCA 2004, section 3; Eyerman et al.,
-/// TOCS 2009, section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct IlpSpec {
-    /// Factor.
-    pub a: f64,
-    /// Exponent, 0 (a chain) to 1.
-    pub b: f64,
-    /// Mean distance from a value to its first use, instructions: how far an in-order pipe gets
-    /// before it must wait.
-    pub use_distance: f64,
-    /// Shares of the values that are computed and used first 1, 2, ... 8 instructions later, where
-    /// they were measured; else distances are distributed exponentially around `use_distance`.
-    #[serde(default)]
-    pub uses: Option<[f64; NEAR_USES]>,
-    /// The same of values that are loaded.
-    #[serde(default)]
-    pub load_uses: Option<[f64; NEAR_USES]>,
-    /// ILP in windows of each of [`ILP_WINDOWS`], where it was measured; it comes before the law.
-    #[serde(default)]
-    pub measured: Option<[f64; ILP_WINDOWS.len()]>,
-    /// Share of the instructions in a window that wait for operands, 0 to 1: what issue queues
-    /// hold of it. Where it is missing, the traced programs' mean.
-    #[serde(default)]
-    pub waiting: Option<f64>,
-    /// What a scheduler of floating point sees of it; where it is missing, the traced programs'
-    /// means.
-    #[serde(default)]
-    pub fp_scheduler: Option<FpSchedulerSpec>,
-    /// What the longest chain is made of; where it is missing, as the traced programs' chains
-    /// follow from their mixes.
-    #[serde(default)]
-    pub chain: Option<ChainSpec>,
-}
-
-/// Operations that wait in a scheduler of floating point: arithmetic and moves of floating-point and
-/// vector registers, their loads and stores.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FpSchedulerSpec {
-    /// Share of those in a window that wait for operands, 0 to 1.
-    pub waiting: f64,
-    /// How far apart they come, 0 to 1: with n of them waiting on average, none is there with
-    /// e^(−spread·n); 1 where they come at random, less where they come together.
-    #[serde(default = "at_random")]
-    pub spread: f64,
-}
-
-/// The default of [`FpSchedulerSpec::spread`].
-const fn at_random() -> f64 {
-    1.0
-}
-
-/// Operations on the chain of instructions that takes longest with the latencies of a usual core,
-/// per instruction of the chain of most instructions: with latencies l, the second is followed at
-/// one instruction per `Σ n·l` cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChainSpec {
-    /// Integer, branch, store and everything else that takes a cycle or so.
-    pub plain: f64,
-    /// Loads.
-    pub load: f64,
-    /// Floating-point additions and multiplications.
-    pub fp: f64,
-    /// Integer multiplications.
-    #[serde(default)]
-    pub multiply: f64,
-    /// Integer divisions.
-    #[serde(default)]
-    pub divide: f64,
-    /// Floating-point divisions and square roots.
-    #[serde(default)]
-    pub fp_divide: f64,
-    /// Moves and integer operations of vector registers.
-    #[serde(default)]
-    pub vector: f64,
 }
 
 /// Behaviour of branches.

@@ -3,9 +3,10 @@
 //! Every number has a range here; the message names it. Ranges are wide: they
 //! keep out what cannot be, not what is unusual.
 
+use super::ilp::{ILP_WINDOWS, IlpSpec};
 use super::spec::{
-    BranchSpec, Burstiness, CURVE_KIB, CodeSpec, ILP_WINDOWS, IlpSpec, IoSpec, LockSpec, MixSpec,
-    PhaseSpec, ProgramSpec, StageSpec, ThreadsSpec,
+    BranchSpec, Burstiness, CURVE_KIB, CodeSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec,
+    StageSpec, ThreadsSpec,
 };
 use crate::describe::Problems;
 

@@ -2,7 +2,8 @@
 
 use super::State;
 use crate::contention::buffers::MOST_BUFFERS;
-use crate::contention::dispatch::{Claim, LostTo, MAX_WAYS, lost, share};
+use crate::contention::claims::{Claim, MAX_WAYS};
+use crate::contention::dispatch::{LostTo, lost, share};
 use crate::contention::layout::Sharing;
 use crate::contention::window::{Pressure, shared};
 use crate::math::exp;
@@ -90,6 +91,7 @@ impl State<'_> {
                 refills: self.guess[i].refills,
                 per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
                 use_of: sharing.settings[i].use_of,
+                front: sharing.settings[i].front(&self.terms[i]),
             };
         }
         claims

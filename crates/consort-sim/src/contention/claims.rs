@@ -1,0 +1,105 @@
+//! What threads want of the core that they share, and what it has to give.
+
+/// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
+pub(crate) const RESOURCES: usize = 8;
+/// Position of the dispatch slots among them.
+pub(crate) const SLOTS: usize = 0;
+/// Position of the turns of fetch.
+pub(crate) const FETCH: usize = 1;
+/// PUs of a core at most.
+pub(crate) const MAX_WAYS: usize = 8;
+
+/// What a thread wants of its core.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Claim {
+    /// Instructions per cycle that it could dispatch while active and alone.
+    pub(crate) rate: f64,
+    /// Share of time in which it is active, 0 to 1.
+    pub(crate) active: f64,
+    /// Share of time in which it dispatches what will be thrown away, 0 to 1: slots that others
+    /// lose and that do it no good.
+    pub(crate) wrong_path: f64,
+    /// Share of time in which it dispatches nothing but fetches, on a wrong path or behind one,
+    /// 0 to 1.
+    pub(crate) refills: f64,
+    /// Instructions that it dispatches at most in one of its turns.
+    pub(crate) per_turn: f64,
+    /// Use of each resource per instruction.
+    pub(crate) use_of: [f64; RESOURCES],
+    /// What its rate is made of, where its front end may be slower than its window.
+    pub(crate) front: Front,
+}
+
+/// What a core has to give per cycle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Supply {
+    /// Of each resource; infinite where there is no limit.
+    pub(crate) resources: [f64; RESOURCES],
+    /// Threads that can dispatch in one cycle; infinite where all can.
+    pub(crate) turns: f64,
+}
+
+/// How a thread's front end limits its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Front {
+    /// Cycles per instruction that dispatch, ports and fetch take at least.
+    pub(crate) shortest: f64,
+    /// Of fetch, those that pass without a turn.
+    pub(crate) bubbles: f64,
+    /// Cycles per instruction of a full window.
+    pub(crate) window: f64,
+    /// Share of the instructions that are dispatched into a full window, 0 to 1.
+    pub(crate) full: f64,
+}
+
+impl Front {
+    /// Cycles per instruction where fetch takes at least so many.
+    pub(super) fn cycles(&self, fetch: f64) -> f64 {
+        let shortest = self.shortest.max(fetch);
+        shortest + self.full * (self.window - shortest).max(0.0)
+    }
+}
+
+/// The members of a set, in rising order.
+pub(super) fn members(mut set: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let next = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        next
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    pub(crate) fn four_wide() -> Supply {
+        let mut resources = [f64::INFINITY; RESOURCES];
+        resources[SLOTS] = 4.0;
+        Supply {
+            resources,
+            turns: f64::INFINITY,
+        }
+    }
+
+    /// A claim that needs so many turns of fetch per instruction.
+    pub(crate) fn fetching(rate: f64, turns: f64) -> Claim {
+        let mut claim = claim(rate, 1.0);
+        claim.use_of[FETCH] = turns;
+        claim
+    }
+
+    pub(crate) fn claim(rate: f64, active: f64) -> Claim {
+        let mut use_of = [0.0; RESOURCES];
+        use_of[SLOTS] = 1.0;
+        Claim {
+            rate,
+            active,
+            wrong_path: 0.0,
+            refills: 0.0,
+            per_turn: 4.0,
+            use_of,
+            front: Front::default(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Turns: which thread of a core fetches and dispatches in a cycle, and what the others lose by it.
+
+use super::claims::{Claim, FETCH, MAX_WAYS, SLOTS, Supply, members};
+
+/// What is left to a set while some of the others refill: each of these has its fair share of the
+/// turns of fetch for as much of its time outside the set as it refills.
+pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
+    let others = claims.iter().enumerate();
+    let outside = others.filter(|(j, _)| set >> j & 1 == 0);
+    let refilling = outside.map(|(_, claim)| {
+        let idle = 1.0 - claim.active - claim.wrong_path;
+        if claim.refills > 0.0 {
+            (claim.refills / idle.max(claim.refills)).min(1.0)
+        } else {
+            0.0
+        }
+    });
+    let refilling: f64 = refilling.sum();
+    let mut left = *supply;
+    left.resources[FETCH] *= 1.0 - refilling / (f64::from(set.count_ones()) + refilling);
+    left
+}
+
+/// The claims of a set, none above what its share of the core's turns of fetch allows: threads take
+/// turns, however much a turn brings each.
+pub(super) fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
+    let mut limited = [Claim::default(); MAX_WAYS];
+    limited[..claims.len()].copy_from_slice(claims);
+    let fetches = |i: usize| claims[i].rate * claims[i].use_of[FETCH];
+    let shares = fair_shares(supply.resources[FETCH], set, fetches);
+    for i in members(set) {
+        if claims[i].use_of[FETCH] > 0.0 {
+            limited[i].rate = limited[i].rate.min(shares[i] / claims[i].use_of[FETCH]);
+        }
+    }
+    delay_fetch(supply, &mut limited, set);
+    limited
+}
+
+/// Slows down who would fetch in cycles in which others do: a thread whose window is not full
+/// fetches as soon as it can, and loses the turns that others take, however many are left over.
+fn delay_fetch(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
+    const STEPS: u32 = 4;
+    let count = f64::from(set.count_ones());
+    let there = supply.resources[FETCH];
+    if count < 2.0 || !there.is_finite() {
+        return;
+    }
+    let alone = claims.map(|claim| claim.rate);
+    for _ in 0..STEPS {
+        let used = members(set).map(|i| claims[i].rate * claims[i].use_of[FETCH]);
+        let used: f64 = used.sum();
+        for i in members(set) {
+            let turns = claims[i].use_of[FETCH];
+            let others = (used - claims[i].rate * turns) / there;
+            let left = (1.0 - others).max(1.0 / count);
+            let front = &claims[i].front;
+            let cycles = front.cycles(turns / left + front.bubbles);
+            claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
+        }
+    }
+}
+
+/// The same for turns of dispatch.
+pub(super) fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) -> [Claim; MAX_WAYS] {
+    let mut limited = *claims;
+    if f64::from(set.count_ones()) <= supply.turns {
+        return limited;
+    }
+    // A thread wants a turn of dispatch per cycle, or per operation if it has fewer.
+    let wants = |i: usize| (claims[i].rate * claims[i].use_of[SLOTS]).min(1.0);
+    let shares = fair_shares(supply.turns, set, wants);
+    for i in members(set) {
+        limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
+    }
+    limited
+}
+
+/// Max-min fair shares of what the members of a set want.
+fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> [f64; MAX_WAYS] {
+    let mut shares = [0.0; MAX_WAYS];
+    let (mut left, mut open) = (there, set);
+    while open != 0 {
+        let fair = left / f64::from(open.count_ones());
+        let modest = members(open).filter(|&i| wants(i) <= fair);
+        let modest = modest.fold(0, |set, i| set | 1 << i);
+        let settled = if modest == 0 { open } else { modest };
+        for i in members(settled) {
+            shares[i] = wants(i).min(fair);
+            left -= shares[i];
+        }
+        open &= !settled;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contention::claims::Front;
+    use crate::contention::claims::testing::{claim, fetching, four_wide};
+    use crate::contention::dispatch::share;
+
+    #[test]
+    fn a_turn_that_is_hardly_used_is_lost_to_the_other() {
+        let supply = Supply {
+            turns: 1.0,
+            ..four_wide()
+        };
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(1.4, 1.0)]);
+        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
+        assert!((rates[1] - 1.4).abs() < 1e-9, "{rates:?}");
+        // One operation in four cycles takes one of these.
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(0.25, 1.0)]);
+        assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
+        // Who waits all the time takes no turns.
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
+        assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
+    }
+
+    #[test]
+    fn who_refills_takes_turns_of_fetch_and_no_slots() {
+        let mut supply = four_wide();
+        supply.resources[FETCH] = 1.0;
+        let mut fetches = claim(4.0, 1.0);
+        fetches.use_of[FETCH] = 0.25;
+        let mut refills = claim(4.0, 0.0);
+        refills.refills = 1.0;
+        let rates = share(&supply, &[fetches, refills]);
+        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
+        // Who needs no more than every second turn loses nothing.
+        fetches.use_of[FETCH] = 0.125;
+        let rates = share(&supply, &[fetches, refills]);
+        assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
+    }
+
+    #[test]
+    fn who_is_bound_by_fetch_waits_for_the_turns_of_others() {
+        let mut supply = four_wide();
+        supply.resources[FETCH] = 1.0;
+        // A turn brings four instructions, and two cycles pass behind it.
+        let mut bound = fetching(4.0 / 3.0, 0.25);
+        bound.front = Front {
+            shortest: 0.75,
+            bubbles: 0.5,
+            window: 0.1,
+            full: 0.0,
+        };
+        let rate = |other: Claim| share(&supply, &[bound, other])[0];
+        assert!((rate(fetching(1.0, 0.0)) - 4.0 / 3.0).abs() < 1e-9);
+        let beside = rate(fetching(1.0, 0.4));
+        assert!((beside - 1.0 / (0.25 / 0.6 + 0.5)).abs() < 1e-9, "{beside}");
+        // A full window hides it.
+        bound.front.full = 1.0;
+        bound.front.window = 2.0;
+        bound.rate = 0.5;
+        let rate = share(&supply, &[bound, fetching(1.0, 0.4)])[0];
+        assert!((rate - 0.5).abs() < 1e-9, "{rate}");
+    }
+}
