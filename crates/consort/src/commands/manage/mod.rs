@@ -13,7 +13,7 @@ use crate::config::RunConfig;
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_linux::enact::{EnactConfig, runtime_dirs};
-use consort_linux::enforce::EnactChoice;
+use consort_linux::enforce::{EnactChoice, EnactorKind};
 use consort_linux::live::Host;
 
 /// Hidden first argument of the process that becomes a guardian.
@@ -45,6 +45,31 @@ pub(crate) fn enactors(args: &ManageArgs, config: &RunConfig, host: &Host) -> Re
             status.reason
         ))),
         _ => Ok(choice),
+    }
+}
+
+/// Whether cores are kept to those whom plans seat on them; refused where that cannot be.
+pub(crate) fn cookies(
+    args: &ManageArgs,
+    config: &RunConfig,
+    host: &Host,
+    enactors: EnactChoice,
+) -> Result<bool> {
+    if !(args.cookies || config.cookies.unwrap_or(false)) {
+        return Ok(false);
+    }
+    if enactors.first() == EnactorKind::Ext {
+        return Err(bad_input(
+            "--cookies: not with --enact ext; cookies and a sched_ext scheduler together hang \
+             hosts with SMT (sched-ext/scx#3715)",
+        ));
+    }
+    match &host.cookies {
+        status if status.available => Ok(true),
+        status => Err(bad_input(format!(
+            "--cookies: {}; `consort machine` lists what there is",
+            status.reason
+        ))),
     }
 }
 
