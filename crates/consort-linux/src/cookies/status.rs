@@ -37,7 +37,7 @@ fn status(own: Result<u64, Errno>, scheduler: Option<String>) -> CookieStatus {
         Ok(_) => Some(
             "consort was started with a core-scheduling cookie, so somebody else arranges cores \
              here"
-            .to_owned(),
+                .to_owned(),
         ),
     };
     CookieStatus {

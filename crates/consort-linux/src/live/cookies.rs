@@ -76,10 +76,13 @@ impl Live {
             let managed = self.threads.get(id).is_some_and(|thread| thread.managed);
             managed && may.contains_key(id) && !plan.paused.contains(&self.program_of(id.pid))
         };
-        let placed = plan.placements.iter().filter_map(|(id, place)| match place {
-            Placement::Restricted(pus) => Some((*id, pus)),
-            Placement::Unrestricted => None,
-        });
+        let placed = plan
+            .placements
+            .iter()
+            .filter_map(|(id, place)| match place {
+                Placement::Restricted(pus) => Some((*id, pus)),
+                Placement::Unrestricted => None,
+            });
         neighbours(&self.topology, placed.filter(|(id, _)| runs(id)))
     }
 

@@ -192,7 +192,9 @@ fn what_is_inherited_is_taken_away() {
     assert_eq!(scene.turn(&[&[1, 2]]).writes, 1);
     assert_eq!(scene.of(7), 0);
     scene.set(8, scene.of(1));
-    let round = scene.cookies.clear(group(&[7, 8]).into_iter(), &scene.books);
+    let round = scene
+        .cookies
+        .clear(group(&[7, 8]).into_iter(), &scene.books);
     assert_eq!((round.writes, scene.of(8)), (1, 0));
 }
 
