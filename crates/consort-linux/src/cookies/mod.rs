@@ -6,8 +6,8 @@
 //! in common, and all others none. A thread that is alone on its core gets none either: its
 //! sibling PU would idle for nothing.
 //!
-//! Usage, by the live machine, once per quantum: [`Cookies::look`] tells which threads may be given
-//! cookies, [`Cookies::share`] gives one to each group of them. `kernel` has the system call,
+//! Usage, by the live machine, once per quantum: `look` tells which threads may be given
+//! cookies, `share` gives one to each group of them. `kernel` has the system call,
 //! `status` whether it can be used here.
 //!
 //! Every cookie is made by a thread of Consort's that keeps it, and its number is journalled before
