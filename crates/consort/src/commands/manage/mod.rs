@@ -11,7 +11,7 @@ pub(crate) use setup::{AUTO, Setup};
 use crate::cli::ManageArgs;
 use crate::config::RunConfig;
 use crate::failure::bad_input;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
 use consort_linux::enforce::{EnactChoice, EnactorKind};
 use consort_linux::live::Host;
@@ -58,19 +58,25 @@ pub(crate) fn cookies(
     if !(args.cookies || config.cookies.unwrap_or(false)) {
         return Ok(false);
     }
+    match (no_cookies(host, enactors), args.cookies) {
+        (None, _) => Ok(true),
+        (Some(why), true) => Err(bad_input(format!("--cookies: {why}"))),
+        (Some(why), false) => Err(config.blame("cookies", &anyhow!(why))),
+    }
+}
+
+/// Why there can be no cookies.
+fn no_cookies(host: &Host, enactors: EnactChoice) -> Option<String> {
     if enactors.first() == EnactorKind::Ext {
-        return Err(bad_input(
-            "--cookies: not with --enact ext; cookies and a sched_ext scheduler together hang \
-             hosts with SMT (sched-ext/scx#3715)",
-        ));
+        let text = "not with the enactor ext; cookies and a sched_ext scheduler together hang hosts \
+                    with SMT (sched-ext/scx#3715)";
+        return Some(text.to_owned());
     }
-    match &host.cookies {
-        status if status.available => Ok(true),
-        status => Err(bad_input(format!(
-            "--cookies: {}; `consort machine` lists what there is",
-            status.reason
-        ))),
-    }
+    let status = &host.cookies;
+    (!status.available).then(|| {
+        let reason = &status.reason;
+        format!("{reason}; `consort machine` lists what there is")
+    })
 }
 
 /// Where the journal goes and how the guardian is started.
