@@ -23,11 +23,10 @@ find_guardian() {
     done 2>/dev/null
 }
 
-# Polls until no thread of the workload has a cookie.
+# Polls until no thread at all has a cookie.
 none_left() {
     polls=0
-    while [ $polls -lt "$LIMIT" ] && guest-probe cookies fp- int- sleep \
-        | grep -v consort-cookie | grep -qv '^cookie [0-9]* [0-9]* 0 '; do
+    while [ $polls -lt "$LIMIT" ] && guest-probe cookies | grep -q cookie; do
         sleep "$POLL"
         polls=$((polls + 1))
     done

@@ -22,6 +22,8 @@ pub(crate) trait Owner {
 pub(crate) struct Cookies<K: Kernel> {
     kernel: K,
     keepers: BTreeMap<u64, K::Keeper>,
+    /// Numbers of all that were ever made.
+    made: BTreeSet<u64>,
     /// Threads that have somebody else's.
     foreign: BTreeSet<ThreadId>,
 }
@@ -51,6 +53,7 @@ impl<K: Kernel> Cookies<K> {
         Self {
             kernel,
             keepers: BTreeMap::new(),
+            made: BTreeSet::new(),
             foreign: BTreeSet::new(),
         }
     }
@@ -77,7 +80,12 @@ impl<K: Kernel> Cookies<K> {
     }
 
     fn is_own(&self, cookie: u64) -> bool {
-        cookie == 0 || self.keepers.contains_key(&cookie)
+        cookie == 0 || self.made.contains(&cookie)
+    }
+
+    /// Keeps no cookie any longer: the kernel has one only as long as somebody has it.
+    pub(crate) fn keep_none(&mut self) {
+        self.keepers.clear();
     }
 
     /// Gives each group a cookie of its own, and takes away what others still have of Consort's.
@@ -133,7 +141,7 @@ impl<K: Kernel> Cookies<K> {
             round.failures.push(text.to_owned());
             return BTreeMap::new();
         }
-        let mut kept = kept(now, groups);
+        let mut kept = kept(now, groups, |cookie| self.keepers.contains_key(&cookie));
         let mut wanted = BTreeMap::new();
         for (index, group) in groups.iter().enumerate() {
             let had = kept.get(&index).copied();
@@ -165,6 +173,7 @@ impl<K: Kernel> Cookies<K> {
         let id = keeper.id();
         let noted = owner.announce(id);
         noted.map_err(|why| format!("a core has no cookie: it could not be journalled: {why}"))?;
+        self.made.insert(id);
         self.keepers.insert(id, keeper);
         Ok(id)
     }
@@ -199,12 +208,17 @@ impl<K: Kernel> Cookies<K> {
     }
 }
 
-/// The cookie that most of a group has, by the group's number, each to one group.
-fn kept(now: &BTreeMap<ThreadId, u64>, groups: &[Vec<ThreadId>]) -> BTreeMap<usize, u64> {
+/// The cookie that most of a group has, of those that can be given to others, by the group's number;
+/// each to one group.
+fn kept(
+    now: &BTreeMap<ThreadId, u64>,
+    groups: &[Vec<ThreadId>],
+    can_be_given: impl Fn(u64) -> bool,
+) -> BTreeMap<usize, u64> {
     let mut claims: BTreeMap<(usize, u64), usize> = BTreeMap::new();
     for (index, group) in groups.iter().enumerate() {
         let have = group.iter().filter_map(|thread| now.get(thread));
-        for &cookie in have.filter(|&&cookie| cookie != 0) {
+        for &cookie in have.filter(|cookie| can_be_given(**cookie)) {
             *claims.entry((index, cookie)).or_default() += 1;
         }
     }

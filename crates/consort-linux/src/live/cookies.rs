@@ -14,9 +14,11 @@ const DANGER: &str = "cores have core-scheduling cookies: start no sched_ext sch
 /// The cookies of a run that wants them.
 #[derive(Default)]
 pub(super) struct CoreCookies {
-    /// None where they are not wanted, or not any more.
+    /// None where they are not wanted.
     cookies: Option<Cookies<RealKernel>>,
-    /// None where they were never wanted.
+    /// Whether a sched_ext scheduler was there: nobody is given any more.
+    is_overruled: bool,
+    /// None where they are not wanted.
     pub(super) counts: Option<CookieCounts>,
 }
 
@@ -24,8 +26,21 @@ impl CoreCookies {
     pub(super) fn new(wanted: bool) -> Self {
         Self {
             cookies: wanted.then(|| Cookies::new(RealKernel)),
+            is_overruled: false,
             counts: wanted.then(CookieCounts::default),
         }
+    }
+
+    /// Gives up for good if a sched_ext scheduler of this name has come; what is said of that, once.
+    fn overruled(&mut self, scheduler: Option<String>) -> Option<String> {
+        let name = scheduler.filter(|_| !self.is_overruled)?;
+        self.is_overruled = true;
+        self.cookies.iter_mut().for_each(Cookies::keep_none);
+        Some(format!(
+            "all core-scheduling cookies are taken away, for the rest of the run: sched_ext \
+             scheduler {name} is enabled, and the two together hang hosts with SMT \
+             (sched-ext/scx#3715)"
+        ))
     }
 
     /// Counts what was done; what went wrong with it.
@@ -45,15 +60,16 @@ impl Live {
         let Some(cookies) = &mut self.cookies.cookies else {
             return Vec::new();
         };
-        if let Some(name) = owners::sched_ext(&self.root) {
-            return self.give_cookies_up(&name);
-        }
         let looked = cookies.look(self.threads.keys().copied());
-        let groups = self.crowds(plan, &looked.own);
+        let overruled = self.cookies.overruled(owners::sched_ext(&self.root));
+        let groups = match self.cookies.is_overruled {
+            true => Vec::new(),
+            false => self.crowds(plan, &looked.own),
+        };
         let round = self.share(&looked.own, &groups);
         let foreign = looked.foreign.iter().map(|id| self.foreign(*id));
         let dangerous = self.is_dangerous_from(&round).then(|| DANGER.to_owned());
-        let said: Vec<String> = foreign.chain(dangerous).collect();
+        let said: Vec<String> = foreign.chain(overruled).chain(dangerous).collect();
         said.into_iter().chain(self.cookies.count(round)).collect()
     }
 
@@ -94,20 +110,6 @@ impl Live {
         let round = cookies.clear(threads.iter().copied(), &self.enactor);
         let said = self.cookies.count(round);
         self.warnings.extend(said);
-    }
-
-    /// A sched_ext scheduler has come: every cookie goes, for good.
-    fn give_cookies_up(&mut self, name: &str) -> Vec<String> {
-        let threads: Vec<ThreadId> = self.threads.keys().copied().collect();
-        self.take_cookies(&threads);
-        if self.cookies.cookies.take().is_none() {
-            return Vec::new();
-        }
-        vec![format!(
-            "all core-scheduling cookies were taken away, for the rest of the run: sched_ext \
-             scheduler {name} was enabled, and the two together hang hosts with SMT \
-             (sched-ext/scx#3715)"
-        )]
     }
 
     fn foreign(&self, id: ThreadId) -> String {

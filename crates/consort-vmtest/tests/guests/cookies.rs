@@ -11,6 +11,32 @@ use std::path::Path;
 
 const NAME: &str = "cookies";
 
+/// Four shells that are busy, and each starts a sleeper once all have cookies. Shows who has which
+/// cookie when every sleeper has lost the one that it was born with.
+const BORN: &str = r#"
+cat > /tmp/busy.sh <<'X'
+while [ ! -e /tmp/go ]; do :; done
+sleep 1000000 &
+while :; do :; done
+X
+cat > /tmp/four.sh <<'X'
+for _ in 1 2 3 4; do sh /tmp/busy.sh & done
+wait
+X
+consort run --quiet --cookies --policy spread:active=0.002 --interval 1s -- sh /tmp/four.sh &
+consort=$!
+count() { guest-probe cookies sleep | grep -c "$1"; }
+polls=0
+until [ $(count ' sh$') = 4 ] || [ $polls = 60 ]; do polls=$((polls + 1)); sleep 1; done
+touch /tmp/go
+# One more belongs to Consort itself.
+until [ $(count ' 0 sleep$') = 5 ] || [ $polls = 120 ]; do polls=$((polls + 1)); sleep 1; done
+guest-probe cookies sleep sh
+kill -TERM $consort
+wait $consort
+true
+"#;
+
 /// What one thread has.
 struct Cookie {
     tid: u32,
@@ -73,9 +99,7 @@ fn check_shared(outcome: &Outcome, placed: &str, section: &str) {
 fn check_none(outcome: &Outcome, section: &str) {
     let all = cookies(outcome, section);
     assert_eq!(all.iter().filter(is_busy).count(), 4, "{section}");
-    let left = all
-        .iter()
-        .filter(|c| c.id != 0 && c.name != "consort-cookie");
+    let left = all.iter().filter(|c| c.id != 0);
     let left: Vec<_> = left.map(|c| (&c.name, c.id)).collect();
     assert!(left.is_empty(), "{section}: {left:?}");
 }
@@ -97,7 +121,10 @@ fn whoever_shares_a_core_shares_a_cookie_until_the_end() {
         sleepers: 1,
         ..Scenario::new(NAME, Story::Cookies, WORKOVER, 2, 2)
     };
-    let outcome = story.add_to(vm).run(&host, LIMIT).unwrap();
+    // The shells stay, so they come last.
+    let vm = story.add_to(vm).command("born", BORN);
+    let vm = vm.command("born-left", "guest-probe cookies");
+    let outcome = vm.run(&host, LIMIT).unwrap();
     let machine = json(&outcome, "machine");
     assert_eq!(machine["cookies"]["available"], true, "{machine}");
 
@@ -121,6 +148,23 @@ fn whoever_shares_a_core_shares_a_cookie_until_the_end() {
     );
     check_ended(&outcome, "cookies");
     check_overruled(&outcome);
+    check_born(&outcome);
+}
+
+/// Who is born with a cookie loses it, and its creator keeps its own.
+fn check_born(outcome: &Outcome) {
+    let all = cookies(outcome, "born");
+    let having = |name: &str, has: bool| {
+        let named = all.iter().filter(|c| c.name == name && (c.id != 0) == has);
+        named.count()
+    };
+    let busy = (
+        having("sh", true),
+        having("sleep", true),
+        having("sleep", false),
+    );
+    assert_eq!(busy, (4, 0, 5), "{}", outcome.output("born").unwrap());
+    assert_eq!(outcome.output("born-left").unwrap(), "");
 }
 
 /// A sched_ext scheduler that comes ends all cookies, and one that is there prevents them.
@@ -128,7 +172,7 @@ fn check_overruled(outcome: &Outcome) {
     check_shared(outcome, "overruled-during", "overruled-shared");
     check_none(outcome, "overruled-cookies");
     let told = warnings(&json(outcome, "overruled-report"));
-    for words in ["start no sched_ext scheduler", "lavd was enabled"] {
+    for words in ["start no sched_ext scheduler", "lavd is enabled"] {
         assert!(told.contains(words), "{told}");
     }
     let refused = outcome.section("overruled-refused").unwrap();

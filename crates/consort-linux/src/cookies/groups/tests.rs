@@ -199,6 +199,19 @@ fn what_is_inherited_is_taken_away() {
 }
 
 #[test]
+fn cookies_that_are_kept_no_more_are_taken_away_and_not_used_again() {
+    let mut scene = Scene::new();
+    scene.turn(&[&[1, 2]]);
+    let inherited = scene.of(1);
+    scene.cookies.keep_none();
+    assert_eq!(scene.turn(&[]).writes, 2);
+    scene.set(7, inherited);
+    assert_eq!(scene.turn(&[]).writes, 1);
+    scene.turn(&[&[1, 2]]);
+    assert_ne!(scene.of(1), inherited);
+}
+
+#[test]
 fn somebody_elses_cookie_is_never_touched_and_told_once() {
     let mut scene = Scene::new();
     scene.set(2, 99);
