@@ -33,7 +33,37 @@ pub fn choose(topology: &Topology, offers: &Offers, model: Option<&str>) -> Choi
     } else {
         choose_with_smt(topology, offers, model)
     };
+    let why = match name == "spread" && suits_holistic(topology, offers) {
+        true => format!("{why}; {HOLISTIC}"),
+        false => why,
+    };
     Choice { name, why }
+}
+
+/// When the policy that weighs caches and memory is better than one that spreads threads
+/// (docs/holistic.md): its trials of mappings must pay.
+const HOLISTIC: &str = "--policy holistic can be better for programs that share data or compete for \
+                        a cache, and run for more than half a minute";
+
+/// Whether there is something that `holistic` weighs by its guidelines, and the counters that it
+/// does so by. Where PUs share cores and their use is told, it asks the policy that is chosen there
+/// anyway, and on large and small cores others yet.
+fn suits_holistic(topology: &Topology, offers: &Offers) -> bool {
+    let counted = [Signal::Instructions, Signal::LlcMisses];
+    counted.iter().all(|&s| offers.tier_of(s).is_some())
+        && topology.core_types().len() < 2
+        && has_several_places(topology)
+}
+
+/// Whether it matters for caches or memory which cores threads are on.
+fn has_several_places(topology: &Topology) -> bool {
+    let part = 2..topology.cores().len();
+    topology.llcs().len() > 1
+        || topology.nodes().len() > 1
+        || topology
+            .l2s()
+            .iter()
+            .any(|l2| part.contains(&l2.cores.len()))
 }
 
 fn choose_with_smt(
@@ -72,7 +102,9 @@ pub fn requested(name: &str, offers: &Offers) -> Result<&'static PolicyInfo, Pol
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::PuId;
     use crate::signal::Tier;
+    use crate::topology::{CoreType, PuFacts};
 
     fn check(cores: u32, ways: u32, offers: &[(Signal, Tier)], expect: &str) {
         let topology = Topology::uniform(cores, ways).unwrap();
@@ -105,6 +137,50 @@ mod tests {
         check(4, 1, &[proc, fp], "spread");
         check(1, 1, &[proc, fp], "none");
         check(4, 2, &[], "none");
+    }
+
+    /// The reason on four cores of one way in groups of so many that share an L2 and an LLC.
+    fn reason(ways: u32, l2: u32, llc: u32, counted: &[Signal]) -> String {
+        let facts = (0..4 * ways).map(|pu| {
+            let core = pu / ways;
+            PuFacts {
+                pu: PuId(pu),
+                package: 0,
+                node: 0,
+                core,
+                llc: core / llc,
+                l2: Some(core / l2),
+                core_type: 0,
+            }
+        });
+        let topology = Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap();
+        let counted = counted.iter().map(|&signal| (signal, Tier::Counters));
+        let offers = counted.chain([(Signal::CpuTime, Tier::Proc)]).collect();
+        choose(&topology, &offers, None).why
+    }
+
+    #[test]
+    fn holistic_is_named_where_cores_differ_in_what_they_share_and_counters_tell() {
+        let counted = [Signal::Instructions, Signal::LlcMisses];
+        let named = |ways, l2, llc, counted: &[Signal]| {
+            reason(ways, l2, llc, counted).contains("--policy holistic")
+        };
+        assert!(named(1, 2, 4, &counted), "pairs of cores share an L2");
+        assert!(named(1, 1, 2, &counted), "two LLC domains");
+        assert!(named(2, 1, 2, &counted), "SMT, but FPU usage is not told");
+        assert!(!named(1, 1, 4, &counted), "all share the LLC alike");
+        assert!(!named(1, 4, 4, &counted), "all share the L2 alike");
+        assert!(!named(1, 1, 2, &counted[..1]), "misses are not counted");
+    }
+
+    #[test]
+    fn holistic_is_not_named_where_it_would_ask_the_chosen_policy() {
+        let counted = [Signal::Instructions, Signal::LlcMisses, Signal::FpUsage];
+        let why = reason(2, 1, 2, &counted);
+        assert_eq!(
+            why,
+            "up to 2 PUs share a core, and tier counters tells FPU usage"
+        );
     }
 
     #[test]

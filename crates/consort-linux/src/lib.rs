@@ -5,11 +5,12 @@
 //! `sampling` (instruction pointers to instruction mix), `discovery` (which
 //! threads exist), `events` (event files by microarchitecture), `counters`
 //! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
-//! journal, guardian), `pause` (freezers and stop signals), `energy` (RAPL), `control` (the socket of a daemon), `group` (several runs
+//! journal, guardian), `cookies` (core scheduling), `pause` (freezers and stop signals), `energy` (RAPL), `control` (the socket of a daemon), `group` (several runs
 //! under one control loop). `live` puts them together.
 
 pub mod cgroup;
 pub mod control;
+pub mod cookies;
 pub mod counters;
 pub mod discovery;
 pub mod enact;

@@ -38,6 +38,9 @@ const DAEMONS: [(&str, &str); 4] = [
     ),
 ];
 
+/// Where the kernel tells of sched_ext, if it has it.
+const SCHED_EXT: &str = "sys/kernel/sched_ext";
+
 /// Everybody who was found below `root`, which is `/` except in tests.
 pub fn owners(root: &Path) -> Vec<Owner> {
     let running = names(root);
@@ -74,16 +77,24 @@ fn kubelet(root: &Path) -> Option<Owner> {
 
 /// A scheduler in the kernel that is not Consort's.
 fn scheduler(root: &Path) -> Option<Owner> {
-    let folder = root.join("sys/kernel/sched_ext");
-    let state = read::text(&folder.join("state"))?;
-    if state.trim() != "enabled" {
-        return None;
-    }
-    let name = read::text(&folder.join("root/ops")).unwrap_or_default();
+    let name = sched_ext(root)?;
     Some(Owner {
-        name: format!("sched_ext scheduler {}", name.trim()),
+        name: format!("sched_ext scheduler {name}"),
         effect: "decides where threads run within their masks, whatever plans want".to_owned(),
     })
+}
+
+/// The name of the sched_ext scheduler that is enabled, or just being so.
+pub(crate) fn sched_ext(root: &Path) -> Option<String> {
+    let folder = root.join(SCHED_EXT);
+    let state = read::text(&folder.join("state"))?;
+    let name = || read::text(&folder.join("root/ops")).unwrap_or_default();
+    (state.trim() != "disabled").then(|| name().trim().to_owned())
+}
+
+/// Whether a sched_ext scheduler could be started.
+pub(crate) fn may_get_sched_ext(root: &Path) -> bool {
+    root.join(SCHED_EXT).exists()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 # per kind. POLICY, INTERVAL, ENACT: given to consort. POLL: seconds from one poll to the
 # next. STABLE: polls without a change that count as settled. LIMIT: polls after
 # which waiting is given up. QUOTA: share of one PU that each thread of the load
-# gets, in percent.
+# gets, in percent. FLAGS: more options for consort, none if not set.
 #
 # Emulated time means nothing, so every wait ends by a count of polls. Where a
 # wait is given up the section still shows the masks as they are then.
@@ -75,7 +75,7 @@ start_managed() {
     make_box
     sh -c "echo \$\$ > $BOX/consort/cgroup.procs; exec \"\$@\"" sh \
         consort run --interval "$INTERVAL" --policy "$POLICY" --enact "$ENACT" \
-        --report "/tmp/$NAME.json" \
+        --report "/tmp/$NAME.json" ${FLAGS-} \
         -- sh /scenario/load.sh >"/tmp/$NAME.log" 2>&1 &
     consort=$!
 }

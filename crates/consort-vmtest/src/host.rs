@@ -52,6 +52,16 @@ impl Host {
             .ok()
     }
 
+    /// [`Host::find_or_skip`] with the kernel that has core scheduling: at `$CONSORT_COOKIES_KERNEL`
+    /// or in the cache that `.ci/install-cookies` fills.
+    #[must_use]
+    pub fn find_cookies_or_skip() -> Option<Self> {
+        let kernel = kernel_at("CONSORT_COOKIES_KERNEL", "cookies/vmlinuz");
+        Self::locate(&folders(), &kernel, ".ci/install-cookies")
+            .inspect_err(|missing| skipped(&missing.to_string()))
+            .ok()
+    }
+
     /// What qemu calls itself.
     pub(crate) fn qemu_version(&self) -> Result<String, VmError> {
         let output = Command::new(&self.qemu).arg("--version").output();

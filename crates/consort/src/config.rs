@@ -7,6 +7,7 @@
 //! seed = 1
 //! topology = "/etc/consort/cores.toml"
 //! enact = "nudge"
+//! cookies = true
 //! back-off = true
 //!
 //! [daemon]                          # the same keys
@@ -121,6 +122,8 @@ pub(crate) struct RunConfig {
     /// What keeps threads in their places.
     #[serde(default, deserialize_with = "enact", serialize_with = "enact_text")]
     pub(crate) enact: Option<EnactChoice>,
+    /// Whether cores are kept to those whom plans seat on them.
+    pub(crate) cookies: Option<bool>,
     /// Whether plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
     /// The last file that said something of it, and the table there.
@@ -159,6 +162,7 @@ impl RunConfig {
             seed: later.seed.or(self.seed),
             topology: later.topology.or(self.topology),
             enact: later.enact.or(self.enact),
+            cookies: later.cookies.or(self.cookies),
             back_off: later.back_off.or(self.back_off),
             origin: if says { later.origin } else { self.origin },
         }
@@ -299,12 +303,13 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nenact = \"pin\"\nback-off = false\n";
+        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nenact = \"pin\"\ncookies = true\nback-off = false\n";
         let run = parse(text).unwrap().run;
         assert_eq!(run.policy.as_deref(), Some("none"));
         assert_eq!(run.interval, Some(Duration::from_millis(250)));
         assert_eq!((run.seed, run.back_off), (Some(7), Some(false)));
         assert_eq!(run.enact, "pin".parse().ok());
+        assert_eq!(run.cookies, Some(true));
     }
 
     #[test]

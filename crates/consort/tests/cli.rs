@@ -10,7 +10,7 @@ mod schema;
 #[path = "cli/workloads.rs"]
 mod workloads;
 
-use common::{consort, folder, json, run, stderr};
+use common::{consort, folder, json, run, skipped, stderr};
 use serde_json::Value;
 
 /// Every verb, as the help lists them.
@@ -284,6 +284,22 @@ fn machine_has_every_key_of_the_contract() {
         assert!(!reason.is_empty(), "{tier} has no reason");
         assert!(tier["available"].is_boolean());
     }
+}
+
+#[test]
+fn cookies_are_refused_with_the_reason_that_machine_tells() {
+    let machine = json(&run(consort().args(["machine", "--format", "json"])));
+    let status = &machine["cookies"];
+    let reason = status["reason"].as_str().unwrap();
+    if status["available"] == true {
+        return skipped("cookies are available here");
+    }
+    check_refused(&["run", "--cookies", "--", "true"], &["--cookies", reason]);
+    let folder = folder();
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, "[run]\ncookies = true\n").unwrap();
+    let args = ["run", "--config", config.to_str().unwrap(), "--", "true"];
+    check_refused(&args, &["config.toml", "run.cookies", reason]);
 }
 
 #[test]

@@ -164,6 +164,11 @@ impl Enactor {
         self.threads.keys().copied()
     }
 
+    /// Whether a thread still runs under its number.
+    pub(crate) fn is_same(&self, thread: ThreadId) -> bool {
+        self.host.same(thread).is_some()
+    }
+
     /// The PUs that a managed thread could run on before Consort; none for others.
     pub fn original(&self, thread: ThreadId) -> Option<PuSet> {
         Some(self.threads.get(&thread)?.original.pus.clone())

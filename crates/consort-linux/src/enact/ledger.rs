@@ -25,6 +25,8 @@ pub(crate) struct Ledger {
     pub paused: BTreeSet<(u32, u64)>,
     /// Cgroups made for pausing.
     pub freezers: BTreeSet<FreezerCgroup>,
+    /// Numbers of core-scheduling cookies that threads were given; at most one for each core.
+    pub cookies: BTreeSet<u64>,
 }
 
 impl Ledger {
@@ -64,6 +66,9 @@ impl Ledger {
             Record::FreezerGone(cgroup) => {
                 self.freezers.remove(&cgroup);
             }
+            Record::Cookie(id) => {
+                self.cookies.insert(id);
+            }
         }
     }
 
@@ -85,12 +90,14 @@ impl Ledger {
         let paused = self.paused.iter();
         let paused = paused.map(|&(pid, start_ticks)| Record::Paused { pid, start_ticks });
         let freezers = self.freezers.iter().cloned().map(Record::Freezer);
+        let cookies = self.cookies.iter().copied().map(Record::Cookie);
         programs
             .chain(threads)
             .chain(masks)
             .chain(left)
             .chain(paused)
             .chain(freezers)
+            .chain(cookies)
             .collect()
     }
 

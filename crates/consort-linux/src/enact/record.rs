@@ -19,6 +19,7 @@
 //! resumed PID START                              a program that was continued
 //! freezer VERSION HOME NAME                      a cgroup about to be made for pausing
 //! freezer-gone VERSION HOME NAME                 one that was removed
+//! cookie ID                                      a core-scheduling cookie about to be given
 //! ```
 //!
 //! ROOT is the pid of the program at the root of a tree of managed programs.
@@ -84,6 +85,7 @@ pub(crate) enum Record {
     Resumed { pid: u32, start_ticks: u64 },
     Freezer(FreezerCgroup),
     FreezerGone(FreezerCgroup),
+    Cookie(u64),
 }
 
 impl fmt::Display for Header {
@@ -142,6 +144,7 @@ impl fmt::Display for Record {
             Self::Resumed { pid, start_ticks } => write!(f, "resumed {pid} {start_ticks}"),
             Self::Freezer(cgroup) => write_freezer(f, "freezer", cgroup),
             Self::FreezerGone(cgroup) => write_freezer(f, "freezer-gone", cgroup),
+            Self::Cookie(id) => write!(f, "cookie {id}"),
         }
     }
 }
@@ -262,6 +265,7 @@ impl Fields<'_> {
             },
             "freezer" => Record::Freezer(self.freezer()?),
             "freezer-gone" => Record::FreezerGone(self.freezer()?),
+            "cookie" => Record::Cookie(self.number()?),
             _ => return None,
         })
     }
@@ -324,6 +328,7 @@ pub(crate) mod tests {
             (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Resumed { pid, start_ticks }),
             freezer().prop_map(Record::Freezer),
             freezer().prop_map(Record::FreezerGone),
+            (1u64..50).prop_map(Record::Cookie),
         ]
     }
 

@@ -72,8 +72,12 @@ pub struct RestoreReport {
     pub thawed: usize,
     /// Cgroups that could not be thawed or emptied, and why.
     pub frozen: Vec<(PathBuf, String)>,
-    /// Whether every managed thread was seen with its original mask at the end and nothing is
-    /// left paused.
+    /// Number of threads that had a core-scheduling cookie of Consort's.
+    pub cleared: usize,
+    /// Threads that keep one, and why.
+    pub stuck: Vec<(ThreadId, Errno)>,
+    /// Whether every managed thread was seen with its original mask at the end, nothing is left
+    /// paused and nobody has a cookie of Consort's.
     pub complete: bool,
 }
 

@@ -11,6 +11,7 @@ use super::host::{AllowedPus, Host};
 use super::ledger::Ledger;
 use super::original::Original;
 use super::report::RestoreReport;
+use crate::cookies::{Kernel, RealKernel};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -53,10 +54,15 @@ pub(crate) fn restore(
         gone: gone.count(),
         released: work.released.len(),
         continued,
-        complete: converged && work.failed.is_empty() && work.frozen.is_empty(),
+        complete: converged
+            && work.failed.is_empty()
+            && work.frozen.is_empty()
+            && work.stuck.is_empty(),
         failed: work.failed.into_iter().collect(),
         thawed,
         frozen: work.frozen,
+        cleared: work.cleared.len(),
+        stuck: work.stuck.into_iter().collect(),
     }
 }
 
@@ -71,6 +77,10 @@ struct Restoration<'a> {
     released: BTreeSet<ThreadId>,
     failed: BTreeMap<ThreadId, Errno>,
     frozen: Vec<(PathBuf, String)>,
+    /// Threads that had a cookie of Consort's.
+    cleared: BTreeSet<ThreadId>,
+    /// Threads that still have one.
+    stuck: BTreeMap<ThreadId, Errno>,
 }
 
 impl<'a> Restoration<'a> {
@@ -90,6 +100,8 @@ impl<'a> Restoration<'a> {
             released: BTreeSet::new(),
             failed: BTreeMap::new(),
             frozen: Vec::new(),
+            cleared: BTreeSet::new(),
+            stuck: BTreeMap::new(),
         }
     }
 
@@ -130,24 +142,48 @@ impl<'a> Restoration<'a> {
     }
 
     /// Goes over every thread of the family once; returns how many processes
-    /// it has and how many masks were changed.
+    /// it has and how many masks and cookies were changed.
     fn pass(&mut self) -> (usize, usize) {
         let family = family::find(self.host, self.ledger, self.run);
         let mut allowed = AllowedPus::new(self.host);
         let mut changed = 0;
         for (&pid, &owner) in &family {
             for tid in self.host.tids(pid) {
-                changed += usize::from(self.visit(pid, tid, owner, &mut allowed));
+                let Some(thread) = self.living(pid, tid) else {
+                    continue;
+                };
+                changed += usize::from(self.take_cookie(thread));
+                changed += usize::from(self.visit(thread, owner, &mut allowed));
             }
         }
         (family.len(), changed)
     }
 
-    /// Puts one thread back if need be; whether its mask was changed.
-    fn visit(&mut self, pid: u32, tid: u32, owner: u32, allowed: &mut AllowedPus<'_>) -> bool {
-        let Some(thread) = self.living(pid, tid) else {
+    /// Takes a cookie of Consort's away, whoever it has come to; whether there was one.
+    fn take_cookie(&mut self, thread: ThreadId) -> bool {
+        if self.ledger.cookies.is_empty() || self.stuck.contains_key(&thread) {
             return false;
-        };
+        }
+        let cookie = RealKernel.cookie(thread.tid);
+        if !cookie.is_ok_and(|cookie| self.ledger.cookies.contains(&cookie)) {
+            return false;
+        }
+        match RealKernel.clear(thread.tid) {
+            Ok(()) => {
+                self.cleared.insert(thread);
+                true
+            }
+            Err(Errno::ESRCH) => false,
+            Err(errno) => {
+                self.stuck.insert(thread, errno);
+                false
+            }
+        }
+    }
+
+    /// Puts one thread back if need be; whether its mask was changed.
+    fn visit(&mut self, thread: ThreadId, owner: u32, allowed: &mut AllowedPus<'_>) -> bool {
+        let ThreadId { pid, tid, .. } = thread;
         if self.ledger.left.contains(&thread) {
             self.released.insert(thread);
             return false;

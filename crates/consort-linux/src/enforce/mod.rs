@@ -15,8 +15,10 @@ mod budget;
 mod enforcement;
 mod kind;
 mod pairs;
+mod seats;
 mod starters;
 
 pub use adherence::Tally;
 pub(crate) use enforcement::{Enforcement, Whereabouts};
 pub use kind::{EnactChoice, EnactorKind, EnactorStatus, enactors};
+pub(crate) use seats::neighbours;

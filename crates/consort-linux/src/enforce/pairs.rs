@@ -1,8 +1,8 @@
 //! Threads that a plan has on the PUs of one core together, and whether they were there together.
 
 use super::adherence::Tally;
+use super::seats::by_core;
 use consort_core::{PuSet, ThreadId, Topology};
-use std::collections::BTreeMap;
 
 /// Pairs of threads with a place on the same core, where each thread has a PU to itself.
 #[derive(Clone, Debug, Default)]
@@ -15,16 +15,7 @@ impl Pairs {
         topology: &Topology,
         places: impl Iterator<Item = (ThreadId, &'a PuSet)>,
     ) -> Self {
-        let mut by_core: BTreeMap<usize, Vec<ThreadId>> = BTreeMap::new();
-        for (thread, pus) in places {
-            let core = pus.first().and_then(|pu| topology.core_of(pu));
-            let within = |core: &usize| pus.iter().all(|pu| topology.core_of(pu) == Some(*core));
-            let core = core.filter(within);
-            if let Some(core) = core {
-                by_core.entry(core).or_default().push(thread);
-            }
-        }
-        let crowds = by_core.into_iter();
+        let crowds = by_core(topology, places).into_iter();
         let pairs = crowds
             .filter(|(core, threads)| threads.len() <= topology.cores()[*core].pus.len())
             .flat_map(|(_, threads)| all_pairs(&threads));

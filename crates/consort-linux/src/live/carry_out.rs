@@ -25,6 +25,7 @@ impl Live {
         let orders = self.orders(plan);
         let report = self.enactor.apply(&orders);
         self.tell_kernel(plan);
+        let of_cookies = self.share_cores(plan);
         self.enforcement.carried_out(monotonic_ns());
         self.resume_as_planned(plan);
         self.enforcement.nudges += report.nudged.len() as u64;
@@ -32,6 +33,7 @@ impl Live {
             moved: self.moved(&report, &sent),
             pinned: self.enforcement.pinned().iter().copied().collect(),
             nudged: report.nudged,
+            warnings: of_cookies,
             ..Enacted::default()
         };
         for (id, mask) in report.released {
@@ -144,6 +146,7 @@ impl Live {
             adherence: enforcement.adherence.share(),
             pair_adherence: enforcement.pair_adherence.share(),
             nudges: enforcement.nudges,
+            cookies: self.cookies.counts,
         }
     }
 

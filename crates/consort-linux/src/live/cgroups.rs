@@ -161,6 +161,7 @@ impl Live {
     /// Puts threads back and forgets them.
     pub(super) fn free(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
         let its: Vec<ThreadId> = self.threads.keys().copied().filter(is_its).collect();
+        self.take_cookies(&its);
         let managed = its.iter().filter(|id| self.threads[*id].managed);
         let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
         let report = self.enactor.apply(&free);

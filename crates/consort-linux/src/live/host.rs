@@ -1,6 +1,7 @@
 //! What there is to work with, before anything is started.
 
 use super::energy::TIER;
+use crate::cookies::{self, CookieStatus};
 use crate::counters::{TierStatus, probe};
 use crate::energy::{self, EnergyStatus};
 use crate::enforce::{EnactorStatus, enactors};
@@ -28,6 +29,8 @@ pub struct Host {
     pub energy: EnergyStatus,
     /// What can keep threads in their places.
     pub enactors: Vec<EnactorStatus>,
+    /// Whether cores can be kept to those whom plans seat on them.
+    pub cookies: CookieStatus,
     /// How programs can be paused, best first.
     pub pausing: Vec<Availability>,
     /// Who else gives processors to threads.
@@ -63,6 +66,7 @@ impl Host {
             tiers,
             energy: energy::probe(root),
             enactors: enactors(root),
+            cookies: cookies::probe(root),
             pausing: mechanisms(root),
             owners: owners(root),
             sharing: None,

@@ -1,5 +1,6 @@
 //! Starting a command under management.
 
+use super::cookies::CoreCookies;
 use super::counting::Counting;
 use super::cpusets::{NOBODY, RECHECK_EVERY};
 use super::descriptors::Descriptors;
@@ -45,6 +46,8 @@ pub struct LaunchSpec {
     pub override_affinity: bool,
     /// What keeps threads in their places.
     pub enactors: EnactChoice,
+    /// Whether cores are kept to those whom plans seat on them, by core-scheduling cookies.
+    pub cookies: bool,
     /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
     /// host does not have are passed over.
     pub pausing: Vec<PauseKind>,
@@ -89,6 +92,7 @@ impl LaunchSpec {
             dry_run: self.dry_run,
             override_affinity: self.override_affinity,
             enactors: self.enactors,
+            cookies: self.cookies,
             pausing: self.pausing,
             recorded: self.recorded,
             enact: self.enact,
@@ -104,6 +108,7 @@ pub(super) struct Settings {
     pub(super) dry_run: bool,
     pub(super) override_affinity: bool,
     pub(super) enactors: EnactChoice,
+    pub(super) cookies: bool,
     pub(super) pausing: Vec<PauseKind>,
     pub(super) recorded: Option<Recorded>,
     pub(super) enact: EnactConfig,
@@ -250,6 +255,7 @@ impl Live {
             enforcement: Enforcement::new(enactors),
             urgency: Urgency::take(),
             in_kernel,
+            cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
             trees: root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name)),
             child: running.child,
             residence: Residence::default(),
@@ -287,6 +293,12 @@ pub(super) fn recovered(config: &EnactConfig) -> Warnings {
     if masks > 0 {
         warnings.insert(format!(
             "{masks} masks that an earlier run left changed were put back"
+        ));
+    }
+    let cookies: usize = report.restored.iter().map(|(_, r)| r.cleared).sum();
+    if cookies > 0 {
+        warnings.insert(format!(
+            "{cookies} core-scheduling cookies that an earlier run left were taken away"
         ));
     }
     let paused = report.restored.iter().map(|(_, r)| r.thawed + r.continued);

@@ -11,6 +11,7 @@
 
 mod carry_out;
 mod cgroups;
+mod cookies;
 mod counting;
 mod cpusets;
 mod descriptors;
@@ -55,6 +56,7 @@ use crate::sampling::{Profiler, Sampler};
 use crate::topology::Watch;
 use consort_core::sharing::SharingMap;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, ThreadId, Tier, Topology};
+use cookies::CoreCookies;
 use counting::Counting;
 use energy::Energy;
 use in_kernel::InKernel;
@@ -62,6 +64,7 @@ use pace::Pace;
 use pausing::Pausing;
 use relay::Ending;
 use resident::Residence;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use threads::{Parted, Threads};
@@ -92,6 +95,7 @@ pub struct Live {
     enforcement: Enforcement,
     urgency: Urgency,
     in_kernel: InKernel,
+    cookies: CoreCookies,
     pausing: Pausing,
     /// The command; none where nothing was started.
     child: Option<Launched>,
@@ -214,6 +218,17 @@ pub struct Held {
     pub pair_adherence: Option<f64>,
     /// Nudges that were made.
     pub nudges: u64,
+    /// Core-scheduling cookies; none where they were not wanted.
+    pub cookies: Option<CookieCounts>,
+}
+
+/// Core-scheduling cookies over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CookieCounts {
+    /// Cores that had one, at most at a time.
+    pub cores: usize,
+    /// How often a thread was given one, or had its taken away, until the run ended.
+    pub writes: u64,
 }
 
 impl Machine for Live {
@@ -260,6 +275,10 @@ impl Live {
         let restoration = self.enactor.close();
         for (thread, errno) in &restoration.failed {
             let text = format!("the mask of thread {thread} could not be put back: {errno}");
+            self.warnings.insert(text);
+        }
+        for (thread, errno) in &restoration.stuck {
+            let text = format!("thread {thread} keeps a core-scheduling cookie: {errno}");
             self.warnings.insert(text);
         }
         for (cgroup, why) in &restoration.frozen {

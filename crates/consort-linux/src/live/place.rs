@@ -82,6 +82,7 @@ impl Live {
             sleeps: None,
         };
         self.threads.insert(id, thread);
+        self.take_cookies(&[id]);
     }
 
     /// Takes a thread in. One that a managed thread has started may have inherited a mask that

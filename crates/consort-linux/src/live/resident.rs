@@ -33,6 +33,8 @@ pub struct ResideSpec {
     pub override_affinity: bool,
     /// What keeps threads in their places.
     pub enactors: EnactChoice,
+    /// Whether cores are kept to those whom plans seat on them, by core-scheduling cookies.
+    pub cookies: bool,
     /// Where the journal goes and how the guardian is started.
     pub enact: EnactConfig,
     /// When the run is over.
@@ -160,6 +162,7 @@ impl Live {
             dry_run: spec.dry_run,
             override_affinity: spec.override_affinity,
             enactors: spec.enactors,
+            cookies: spec.cookies,
             pausing: PauseKind::ALL.to_vec(),
             recorded: None,
             enact: spec.enact,

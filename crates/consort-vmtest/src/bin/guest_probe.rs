@@ -2,15 +2,19 @@
 //!
 //! `guest-probe perf` takes software-clock samples of its own thread and prints what came.
 //! `guest-probe threads N` starts N named threads and prints each one's mask.
+//! `guest-probe cookies NAME...` prints the core-scheduling cookie of each thread whose name begins
+//! so, and of each that has one.
 //!
 //! Pitfall: emulated time means nothing, so both work until something has happened, with a bound
 //! in iterations.
 
+use nix::libc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 use perf_event_open_sys as sys;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -28,7 +32,8 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["perf"] => perf(),
         ["threads", count] => threads(count),
-        _ => Err("usage: guest-probe perf | threads N".into()),
+        ["cookies", ref names @ ..] => cookies(names),
+        _ => Err("usage: guest-probe perf | threads N | cookies NAME...".into()),
     };
     result.map_or_else(
         |error| {
@@ -98,6 +103,51 @@ fn threads(count: &str) -> Result<(), Box<dyn std::error::Error>> {
     print_tasks()?;
     all_seen.wait();
     Ok(())
+}
+
+/// Prints `cookie PID TID ID COMM` for each thread that is asked for.
+fn cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
+    for task in tasks()? {
+        // One that has ended meanwhile has neither a name nor a cookie.
+        let Ok(comm) = std::fs::read_to_string(task.join("comm")) else {
+            continue;
+        };
+        let number = |at: usize| task.iter().nth_back(at).and_then(|part| part.to_str());
+        let (Some(tid), Some(pid)) = (number(0), number(2)) else {
+            continue;
+        };
+        let cookie = cookie(tid.parse()?).unwrap_or(0);
+        if cookie != 0 || names.iter().any(|name| comm.starts_with(name)) {
+            println!("cookie {pid} {tid} {cookie} {}", comm.trim());
+        }
+    }
+    Ok(())
+}
+
+/// The folder `/proc/PID/task/TID` of every thread.
+fn tasks() -> Result<Vec<PathBuf>, std::io::Error> {
+    let processes = std::fs::read_dir("/proc")?.filter_map(Result::ok);
+    let folders =
+        processes.filter_map(|process| std::fs::read_dir(process.path().join("task")).ok());
+    let tasks = folders.flatten().filter_map(Result::ok);
+    let tasks = tasks.map(|task| task.path());
+    // `/proc/self` and `/proc/thread-self` are there twice.
+    let of_number = |path: &PathBuf| {
+        let process = path.iter().nth(2).and_then(|part| part.to_str());
+        process.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    Ok(tasks.filter(of_number).collect())
+}
+
+fn cookie(tid: libc::c_ulong) -> Result<u64, std::io::Error> {
+    let (get, one_thread): (libc::c_ulong, libc::c_ulong) = (0, 0);
+    let mut cookie = 0u64;
+    // SAFETY: the kernel writes eight bytes to `cookie`, which lives until the call returns.
+    let answer = unsafe { libc::prctl(libc::PR_SCHED_CORE, get, tid, one_thread, &raw mut cookie) };
+    match answer {
+        0 => Ok(cookie),
+        _ => Err(std::io::Error::last_os_error()),
+    }
 }
 
 fn print_tasks() -> Result<(), std::io::Error> {

@@ -33,6 +33,10 @@ pub enum Story {
         /// What is left of them.
         shrunk: &'static str,
     },
+    /// With cookies, `shared` `during` a run that ends, `again` one that is `killed`, `third` one
+    /// that the next run clears up after, and `fourth` one that a sched_ext scheduler meets; the
+    /// cookies each time. The guest needs `/bin/guest-probe`.
+    Cookies,
     /// `during` a run an fp thread's PU is `taken` offline, threads are placed `without`
     /// it, and `after` the run it comes `back`.
     Offline,
@@ -133,6 +137,7 @@ impl Story {
             Self::Brief => ("brief.sh", include_str!("../../scenarios/brief.sh")),
             Self::Held { .. } => ("held.sh", include_str!("../../scenarios/held.sh")),
             Self::Cpuset { .. } => ("cpuset.sh", include_str!("../../scenarios/cpuset.sh")),
+            Self::Cookies => ("cookies.sh", include_str!("../../scenarios/cookies.sh")),
             Self::Offline => ("offline.sh", include_str!("../../scenarios/offline.sh")),
         }
     }

@@ -5,6 +5,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod cookies;
 mod endings;
 mod four_by_two;
 mod four_ways;

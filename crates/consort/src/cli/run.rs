@@ -32,6 +32,10 @@ pub(crate) struct ManageArgs {
     /// ext, a scheduler in the kernel; auto nudges, and pins workers that nudges do not keep
     #[arg(long, value_name = "HOW", value_parser = enact_choices())]
     pub(crate) enact: Option<EnactChoice>,
+    /// Keep each core to the threads that a plan seats on it together: nobody else runs beside them.
+    /// Uses core-scheduling cookies, where the kernel has them (docs/enactment.md)
+    #[arg(long)]
+    pub(crate) cookies: bool,
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

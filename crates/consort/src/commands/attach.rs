@@ -37,11 +37,13 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
     let host = manage::look(&args.manage, &config.run)?;
     let offers = host.offers();
     let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
+    let enactors = manage::enactors(&args.manage, &config.run, &host)?;
     let spec = ResideSpec {
         interval: setup.interval,
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
-        enactors: manage::enactors(&args.manage, &config.run, &host)?,
+        enactors,
+        cookies: manage::cookies(&args.manage, &config.run, &host, enactors)?,
         enact: manage::enact_config(args.manage.dry_run),
         until: Until::Empty,
         leads: None,

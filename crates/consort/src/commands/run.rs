@@ -37,6 +37,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
         recorded.offer(&mut offers);
     }
     let enact = manage::enactors(&args.manage, &config.run, &host)?;
+    let cookies = manage::cookies(&args.manage, &config.run, &host, enact)?;
     let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let page_file = args.report_html.as_deref().map(ReportFile::create);
@@ -46,6 +47,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let means = Means {
         recorded,
         enact,
+        cookies,
         recorder,
     };
     let report = begin(args, &config.run, setup, host, means)?;
@@ -119,6 +121,8 @@ struct Means {
     recorded: Option<Recorded>,
     /// What keeps threads in their places.
     enact: EnactChoice,
+    /// Whether cores are kept to those whom plans seat on them.
+    cookies: bool,
     /// Where it is recorded.
     recorder: Option<Recorder>,
 }
@@ -158,6 +162,7 @@ fn begin(
     Means {
         recorded,
         enact,
+        cookies,
         recorder,
     }: Means,
 ) -> Result<RunReport> {
@@ -170,7 +175,10 @@ fn begin(
     };
     let group = args.group.clone().or_else(|| group_of_daemon(args));
     let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
-    let spec = launch_spec(args, &setup, recorded, enact)?;
+    let spec = LaunchSpec {
+        cookies,
+        ..launch_spec(args, &setup, recorded, enact)?
+    };
     let Some(group) = group else {
         let machine = Live::launch(host, spec).map_err(refused)?;
         return run.manage(setup.with_what_is_left(&machine)?, machine);
@@ -189,6 +197,7 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || manage.interval.is_some()
         || manage.emulate_asymmetry.is_some()
         || manage.enact.is_some()
+        || manage.cookies
         || manage.dry_run
         || manage.override_affinity
         || manage.topology.is_some()
@@ -257,6 +266,7 @@ fn launch_spec(
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
+        cookies: false,
         pausing: PauseKind::ALL.to_vec(),
         recorded,
         enact: manage::enact_config(changes_nothing),

@@ -233,6 +233,7 @@ impl Ledger {
             adherence: ending.held.adherence,
             pair_adherence: ending.held.pair_adherence,
             nudges: ending.held.nudges,
+            cookies: ending.held.cookies,
             not_held: ending.not_held,
             pauses: ending.pauses,
             undone: ending.undone,

@@ -20,6 +20,7 @@ pub(crate) use render::{COLUMNS, text};
 
 use consort_core::{Class, MemoryLimit, Mix};
 use consort_linux::enforce::EnactorKind;
+use consort_linux::live::CookieCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -67,6 +68,8 @@ pub(crate) struct RunReport {
     pub(crate) pair_adherence: Option<f64>,
     /// Nudges: those that sent threads to another place, and those after they had drifted.
     pub(crate) nudges: u64,
+    /// Core-scheduling cookies; none where they were not wanted.
+    pub(crate) cookies: Option<CookieCounts>,
     /// Plans of which nothing could be concluded because threads did not stay in place.
     pub(crate) not_held: u64,
     /// How often programs were paused.

@@ -4,6 +4,7 @@ use super::{RunReport, ThreadRow};
 use crate::output::{self, Column, extra, number};
 use consort_core::{MemoryLimit, visible};
 use consort_linux::enforce::EnactorKind;
+use consort_linux::live::CookieCounts;
 use std::fmt::Write;
 
 fn percent(share: f64) -> String {
@@ -165,6 +166,14 @@ fn held(enactor: EnactorKind, report: &RunReport) -> String {
     )
 }
 
+/// How cores were kept to those who were to share them.
+fn cookies(counts: CookieCounts) -> String {
+    format!(
+        "core-scheduling cookies: on up to {} cores at a time, {} changes",
+        counts.cores, counts.writes
+    )
+}
+
 pub(super) fn foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
         returns(out, report);
@@ -187,6 +196,9 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
     );
     if let Some(enactor) = report.enactor {
         let _ = writeln!(out, "{}", held(enactor, report));
+    }
+    if let Some(counts) = report.cookies {
+        let _ = writeln!(out, "{}", cookies(counts));
     }
     let _ = writeln!(
         out,

@@ -44,6 +44,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
         dry_run,
         override_affinity: false,
         recorded: None,
+        cookies: false,
         enactors: EnactChoice::Auto,
         pausing: vec![kind],
         enact: config(Path::new(&args[0])),

@@ -34,6 +34,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let topology = host.discovery.topology.clone();
     let setup = Setup::new(&args.manage, &config.daemon, &topology, &offers)?;
     let enactors = manage::enactors(&args.manage, &config.daemon, &host)?;
+    let cookies = manage::cookies(&args.manage, &config.daemon, &host, enactors)?;
     let place = socket_place(args)?;
     let shared = Rc::new(RefCell::new(Snapshot::new(&setup)));
     let checker = (
@@ -48,6 +49,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
+        cookies,
         enact: manage::enact_config(args.manage.dry_run),
         until: Until::Told,
         leads: Some(setup.requested.clone()),

@@ -9,6 +9,7 @@ use crate::output;
 use crate::table_file;
 use anyhow::Result;
 use consort_core::{Offers, Tier};
+use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::{EnactorKind, EnactorStatus};
 use consort_linux::pause::{Availability, PauseKind};
@@ -102,6 +103,10 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
             available: true,
             reason: "simulated: threads stay where they are put".to_owned(),
         }],
+        cookies: CookieStatus {
+            available: false,
+            reason: "simulated: threads have no core-scheduling cookies".to_owned(),
+        },
         owners: Vec::new(),
         pausing: vec![Availability {
             kind: PauseKind::FreezerV2,

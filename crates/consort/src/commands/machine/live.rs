@@ -77,8 +77,14 @@ fn facilities(host: &Host) -> Vec<FacilityRow> {
             false => enactor.reason.clone(),
         },
     });
+    let cookies = FacilityRow {
+        name: "core cookies".to_owned(),
+        available: host.cookies.available,
+        reason: host.cookies.reason.clone(),
+    };
     std::iter::once(energy)
         .chain(enactors)
+        .chain([cookies])
         .chain(pausing)
         .collect()
 }
@@ -106,6 +112,7 @@ fn report(host: &Host) -> MachineReport {
         notes: host.discovery.notes.clone(),
         energy: host.energy.clone(),
         enactors: host.enactors.clone(),
+        cookies: host.cookies.clone(),
         pausing: host.pausing.clone(),
         owners: host.owners.clone(),
     }

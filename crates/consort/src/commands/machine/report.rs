@@ -3,6 +3,7 @@
 use crate::output::{Column, number, text};
 use consort_core::topology::PuFacts;
 use consort_core::{PuSet, Topology};
+use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::EnactorStatus;
 use consort_linux::owners::Owner;
@@ -31,6 +32,8 @@ pub(super) struct MachineReport {
     pub(super) energy: EnergyStatus,
     /// What can keep threads in their places.
     pub(super) enactors: Vec<EnactorStatus>,
+    /// Whether cores can be kept to those whom plans seat on them.
+    pub(super) cookies: CookieStatus,
     /// How programs can be paused, best first.
     pub(super) pausing: Vec<Availability>,
     /// Who else gives processors to threads.

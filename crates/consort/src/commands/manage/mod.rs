@@ -11,9 +11,9 @@ pub(crate) use setup::{AUTO, Setup};
 use crate::cli::ManageArgs;
 use crate::config::RunConfig;
 use crate::failure::bad_input;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
-use consort_linux::enforce::EnactChoice;
+use consort_linux::enforce::{EnactChoice, EnactorKind};
 use consort_linux::live::Host;
 
 /// Hidden first argument of the process that becomes a guardian.
@@ -46,6 +46,37 @@ pub(crate) fn enactors(args: &ManageArgs, config: &RunConfig, host: &Host) -> Re
         ))),
         _ => Ok(choice),
     }
+}
+
+/// Whether cores are kept to those whom plans seat on them; refused where that cannot be.
+pub(crate) fn cookies(
+    args: &ManageArgs,
+    config: &RunConfig,
+    host: &Host,
+    enactors: EnactChoice,
+) -> Result<bool> {
+    if !(args.cookies || config.cookies.unwrap_or(false)) {
+        return Ok(false);
+    }
+    match (no_cookies(host, enactors), args.cookies) {
+        (None, _) => Ok(true),
+        (Some(why), true) => Err(bad_input(format!("--cookies: {why}"))),
+        (Some(why), false) => Err(config.blame("cookies", &anyhow!(why))),
+    }
+}
+
+/// Why there can be no cookies.
+fn no_cookies(host: &Host, enactors: EnactChoice) -> Option<String> {
+    if enactors.first() == EnactorKind::Ext {
+        let text = "not with the enactor ext; cookies and a sched_ext scheduler together hang hosts \
+                    with SMT (sched-ext/scx#3715)";
+        return Some(text.to_owned());
+    }
+    let status = &host.cookies;
+    (!status.available).then(|| {
+        let reason = &status.reason;
+        format!("{reason}; `consort machine` lists what there is")
+    })
 }
 
 /// Where the journal goes and how the guardian is started.

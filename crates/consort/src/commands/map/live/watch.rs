@@ -103,6 +103,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         dry_run: false,
         override_affinity: false,
         enactors: EnactChoice::Auto,
+        cookies: false,
         pausing: Vec::new(),
         recorded: None,
         enact: EnactConfig {

@@ -66,6 +66,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
         override_affinity: false,
         // Our own kernels do not look at their masks.
         enactors: EnactChoice::Only(EnactorKind::Pin),
+        cookies: false,
         pausing: Vec::new(),
         recorded: None,
         enact: EnactConfig {

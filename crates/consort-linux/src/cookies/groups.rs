@@ -1,0 +1,237 @@
+//! Which thread gets which cookie, and no writes but those that change something.
+
+use super::kernel::{Keep, Kernel};
+use consort_core::ThreadId;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who answers for what is done to threads.
+pub(crate) trait Owner {
+    /// Whether a thread is still there under its number.
+    fn is_there(&self, thread: ThreadId) -> bool;
+
+    /// Whether somebody would take cookies away should Consort be killed.
+    fn is_guarded(&mut self) -> bool;
+
+    /// Notes the number of a cookie that threads are about to be given; why it cannot be noted.
+    fn announce(&mut self, cookie: u64) -> Result<(), String>;
+}
+
+/// Cookies that Consort has made.
+#[derive(Debug)]
+pub(crate) struct Cookies<K: Kernel> {
+    kernel: K,
+    keepers: BTreeMap<u64, K::Keeper>,
+    /// Numbers of all that were ever made.
+    made: BTreeSet<u64>,
+    /// Threads that have somebody else's.
+    foreign: BTreeSet<ThreadId>,
+}
+
+/// Threads as they were found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// What those that may be given a cookie have now: one of Consort's, or 0.
+    pub(crate) own: BTreeMap<ThreadId, u64>,
+    /// Threads that were found with somebody else's cookie for the first time.
+    pub(crate) foreign: Vec<ThreadId>,
+}
+
+/// What sharing came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// Groups that have a cookie.
+    pub(crate) groups: usize,
+    /// Threads that were given one, or had theirs taken away.
+    pub(crate) writes: u64,
+    /// Why groups have none, or threads not what they were to have.
+    pub(crate) failures: Vec<String>,
+}
+
+impl<K: Kernel> Cookies<K> {
+    pub(crate) fn new(kernel: K) -> Self {
+        Self {
+            kernel,
+            keepers: BTreeMap::new(),
+            made: BTreeSet::new(),
+            foreign: BTreeSet::new(),
+        }
+    }
+
+    /// What these threads have now. Those that are gone, or may not be asked, are left out, and so
+    /// is who has somebody else's.
+    pub(crate) fn look(&mut self, threads: impl Iterator<Item = ThreadId>) -> Looked {
+        let mut looked = Looked::default();
+        let mut foreign = BTreeSet::new();
+        for thread in threads {
+            match self.kernel.cookie(thread.tid) {
+                Ok(cookie) if self.is_own(cookie) => {
+                    looked.own.insert(thread, cookie);
+                }
+                Ok(_) => {
+                    foreign.insert(thread);
+                }
+                Err(_) => {}
+            }
+        }
+        looked.foreign = foreign.difference(&self.foreign).copied().collect();
+        self.foreign = foreign;
+        looked
+    }
+
+    fn is_own(&self, cookie: u64) -> bool {
+        cookie == 0 || self.made.contains(&cookie)
+    }
+
+    /// Keeps no cookie any longer: the kernel has one only as long as somebody has it.
+    pub(crate) fn keep_none(&mut self) {
+        self.keepers.clear();
+    }
+
+    /// Gives each group a cookie of its own, and takes away what others still have of Consort's.
+    /// A group keeps the cookie that most of it has.
+    pub(crate) fn share(
+        &mut self,
+        now: &BTreeMap<ThreadId, u64>,
+        groups: &[Vec<ThreadId>],
+        owner: &mut impl Owner,
+    ) -> Round {
+        let mut round = Round::default();
+        let wanted = self.wanted(now, groups, owner, &mut round);
+        let of = |thread| wanted.get(thread).copied().unwrap_or(0);
+        let changes = now.iter().map(|(thread, &has)| (*thread, has, of(thread)));
+        let (given, taken): (Vec<_>, Vec<_>) = changes
+            .filter(|(_, has, wants)| has != wants)
+            .partition(|(_, _, wants)| *wants != 0);
+        for (thread, _, wants) in taken.into_iter().chain(given) {
+            self.write(thread, wants, owner, &mut round);
+        }
+        round
+    }
+
+    /// Takes Consort's cookies away from these threads; how many had one.
+    pub(crate) fn clear(
+        &self,
+        threads: impl Iterator<Item = ThreadId>,
+        owner: &impl Owner,
+    ) -> Round {
+        let mut round = Round::default();
+        for thread in threads {
+            let cookie = self.kernel.cookie(thread.tid);
+            if cookie.is_ok_and(|cookie| cookie != 0 && self.is_own(cookie)) {
+                self.write(thread, 0, owner, &mut round);
+            }
+        }
+        round
+    }
+
+    /// The cookie for each thread of a group.
+    fn wanted(
+        &mut self,
+        now: &BTreeMap<ThreadId, u64>,
+        groups: &[Vec<ThreadId>],
+        owner: &mut impl Owner,
+        round: &mut Round,
+    ) -> BTreeMap<ThreadId, u64> {
+        if groups.is_empty() {
+            return BTreeMap::new();
+        }
+        if !owner.is_guarded() {
+            let text = "no core has a cookie: there is no guardian to take it away";
+            round.failures.push(text.to_owned());
+            return BTreeMap::new();
+        }
+        let mut kept = kept(now, groups, |cookie| self.keepers.contains_key(&cookie));
+        let mut wanted = BTreeMap::new();
+        for (index, group) in groups.iter().enumerate() {
+            let had = kept.get(&index).copied();
+            let cookie = had.map_or_else(|| self.another(kept.values(), owner), Ok);
+            match cookie {
+                Ok(cookie) => {
+                    kept.insert(index, cookie);
+                    wanted.extend(group.iter().map(|&thread| (thread, cookie)));
+                    round.groups += 1;
+                }
+                Err(why) => round.failures.push(why),
+            }
+        }
+        wanted
+    }
+
+    /// A cookie that no group has, a new one if need be.
+    fn another<'a>(
+        &mut self,
+        taken: impl Iterator<Item = &'a u64>,
+        owner: &mut impl Owner,
+    ) -> Result<u64, String> {
+        let taken: BTreeSet<u64> = taken.copied().collect();
+        if let Some(idle) = self.keepers.keys().find(|id| !taken.contains(id)) {
+            return Ok(*idle);
+        }
+        let keeper = self.kernel.create();
+        let keeper = keeper.map_err(|errno| format!("a core has no cookie: {errno}"))?;
+        let id = keeper.id();
+        let noted = owner.announce(id);
+        noted.map_err(|why| format!("a core has no cookie: it could not be journalled: {why}"))?;
+        self.made.insert(id);
+        self.keepers.insert(id, keeper);
+        Ok(id)
+    }
+
+    /// Gives a thread a cookie, or takes its own away. One that has got its number meanwhile was born
+    /// a moment ago, and is to have none.
+    fn write(&self, thread: ThreadId, cookie: u64, owner: &impl Owner, round: &mut Round) {
+        if !owner.is_there(thread) {
+            return;
+        }
+        let written = match self.keepers.get(&cookie) {
+            Some(keeper) => keeper.share(thread.tid),
+            None => self.kernel.clear(thread.tid),
+        };
+        let is_there = owner.is_there(thread);
+        match written {
+            Ok(()) if is_there => round.writes += 1,
+            Ok(()) if cookie != 0 => self.give_back(thread.tid),
+            Err(errno) if is_there => {
+                let what = if cookie == 0 { "keeps its" } else { "has no" };
+                let text = format!("thread {thread} {what} core-scheduling cookie: {errno}");
+                round.failures.push(text);
+            }
+            _ => {}
+        }
+    }
+
+    fn give_back(&self, tid: u32) {
+        if let Err(errno) = self.kernel.clear(tid) {
+            tracing::warn!(tid, %errno, "a reused tid keeps a cookie that was not meant for it");
+        }
+    }
+}
+
+/// The cookie that most of a group has, of those that can be given to others, by the group's number;
+/// each to one group.
+fn kept(
+    now: &BTreeMap<ThreadId, u64>,
+    groups: &[Vec<ThreadId>],
+    can_be_given: impl Fn(u64) -> bool,
+) -> BTreeMap<usize, u64> {
+    let mut claims: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+    for (index, group) in groups.iter().enumerate() {
+        let have = group.iter().filter_map(|thread| now.get(thread));
+        for &cookie in have.filter(|cookie| can_be_given(**cookie)) {
+            *claims.entry((index, cookie)).or_default() += 1;
+        }
+    }
+    let mut claims: Vec<_> = claims.into_iter().collect();
+    claims.sort_by_key(|&(claim, members)| (Reverse(members), claim));
+    let (mut kept, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    for ((index, cookie), _) in claims {
+        if !kept.contains_key(&index) && taken.insert(cookie) {
+            kept.insert(index, cookie);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

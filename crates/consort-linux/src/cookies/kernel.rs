@@ -1,0 +1,189 @@
+//! `prctl(PR_SCHED_CORE)`, and threads that keep a cookie in being.
+
+use nix::errno::Errno;
+use nix::libc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// A keeper does nothing but this system call.
+const STACK_BYTES: usize = 1 << 16;
+
+/// Cookies as the kernel has them. 0 is none.
+pub(crate) trait Kernel {
+    /// Keeps a cookie.
+    type Keeper: Keep;
+
+    /// A thread's cookie.
+    fn cookie(&self, tid: u32) -> Result<u64, Errno>;
+
+    /// Takes a thread's cookie away.
+    fn clear(&self, tid: u32) -> Result<(), Errno>;
+
+    /// Makes a new cookie that nobody has but its keeper.
+    fn create(&self) -> Result<Self::Keeper, Errno>;
+}
+
+/// A cookie that lasts as long as this.
+pub(crate) trait Keep {
+    /// Its number.
+    fn id(&self) -> u64;
+
+    /// Gives it to a thread.
+    fn share(&self, tid: u32) -> Result<(), Errno>;
+}
+
+/// The host's kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RealKernel;
+
+impl RealKernel {
+    /// The calling thread's cookie.
+    pub(crate) fn own(self) -> Result<u64, Errno> {
+        get(0)
+    }
+}
+
+impl Kernel for RealKernel {
+    type Keeper = Keeper;
+
+    fn cookie(&self, tid: u32) -> Result<u64, Errno> {
+        get(kernel_tid(tid)?)
+    }
+
+    fn clear(&self, tid: u32) -> Result<(), Errno> {
+        // Sharing gives away what the caller has itself.
+        match self.own()? {
+            0 => share_own(kernel_tid(tid)?),
+            _ => Err(Errno::EBUSY),
+        }
+    }
+
+    fn create(&self) -> Result<Keeper, Errno> {
+        Keeper::start()
+    }
+}
+
+/// A thread of this process that has a cookie, and gives it to whom it is told to.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    id: u64,
+    orders: Sender<libc::pid_t>,
+    answers: Receiver<Result<u64, Errno>>,
+}
+
+impl Keeper {
+    fn start() -> Result<Self, Errno> {
+        let (orders, to_do) = channel();
+        let (answer, answers) = channel();
+        let builder = thread::Builder::new().name("consort-cookie".to_owned());
+        let spawned = builder.stack_size(STACK_BYTES).spawn(move || {
+            keep(&to_do, &answer);
+        });
+        spawned.map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+        let id = told(&answers)?;
+        Ok(Self {
+            id,
+            orders,
+            answers,
+        })
+    }
+}
+
+impl Keep for Keeper {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn share(&self, tid: u32) -> Result<(), Errno> {
+        let tid = kernel_tid(tid)?;
+        self.orders.send(tid).map_err(|_| Errno::ECHILD)?;
+        told(&self.answers).map(drop)
+    }
+}
+
+/// What a keeper says; it ends no sooner than it is dropped.
+fn told(answers: &Receiver<Result<u64, Errno>>) -> Result<u64, Errno> {
+    answers.recv().unwrap_or(Err(Errno::ECHILD))
+}
+
+/// Makes a cookie, tells its number, and shares it until nobody gives orders any more.
+fn keep(orders: &Receiver<libc::pid_t>, answer: &Sender<Result<u64, Errno>>) {
+    let made = create_own();
+    let is_made = made.is_ok();
+    if answer.send(made).is_err() || !is_made {
+        return;
+    }
+    for tid in orders {
+        if answer.send(share_own(tid).map(|()| 0)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Gives the calling thread a new cookie; its number.
+fn create_own() -> Result<u64, Errno> {
+    call(libc::PR_SCHED_CORE_CREATE, 0, std::ptr::null_mut())?;
+    match get(0)? {
+        // The kernel hides numbers until it has random ones: then nobody could be given back.
+        0 => Err(Errno::EAGAIN),
+        id => Ok(id),
+    }
+}
+
+fn get(tid: libc::pid_t) -> Result<u64, Errno> {
+    let mut cookie = 0;
+    call(libc::PR_SCHED_CORE_GET, tid, &raw mut cookie)?;
+    Ok(cookie)
+}
+
+/// Gives a thread the calling thread's cookie.
+fn share_own(tid: libc::pid_t) -> Result<(), Errno> {
+    call(libc::PR_SCHED_CORE_SHARE_TO, tid, std::ptr::null_mut())
+}
+
+/// `tid` 0 is the calling thread; `cookie` is null, or where the kernel may write a number.
+fn call(command: libc::c_int, tid: libc::pid_t, cookie: *mut u64) -> Result<(), Errno> {
+    let scope_thread: libc::c_ulong = 0;
+    let [command, tid] = [command, tid].map(|word| libc::c_long::from(word).cast_unsigned());
+    // SAFETY: the kernel writes eight bytes to `cookie` for the command that reads one, for which
+    // it points to a number that lives until the call returns, and nothing for others.
+    let answer = unsafe { libc::prctl(libc::PR_SCHED_CORE, command, tid, scope_thread, cookie) };
+    Errno::result(answer).map(drop)
+}
+
+/// Tids as the kernel takes them; 0 would mean the caller and is nobody's tid.
+fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
+    match libc::pid_t::try_from(tid) {
+        Ok(tid) if tid > 0 => Ok(tid),
+        _ => Err(Errno::ESRCH),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skip::skipped;
+    use std::process::Command;
+
+    #[test]
+    fn a_cookie_is_shared_inherited_by_nobody_else_and_taken_away() {
+        if let Err(errno) = RealKernel.own() {
+            return skipped(format!("no core scheduling here: {errno}"));
+        }
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let keeper = RealKernel.create().unwrap();
+        assert_eq!(RealKernel.cookie(child.id()), Ok(0));
+        keeper.share(child.id()).unwrap();
+        assert_eq!(RealKernel.cookie(child.id()), Ok(keeper.id()));
+        assert_eq!(RealKernel.own(), Ok(0));
+        RealKernel.clear(child.id()).unwrap();
+        assert_eq!(RealKernel.cookie(child.id()), Ok(0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn nobody_has_tid_0() {
+        assert_eq!(RealKernel.cookie(0), Err(Errno::ESRCH));
+    }
+}

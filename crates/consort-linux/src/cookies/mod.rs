@@ -1,0 +1,29 @@
+//! Core-scheduling cookies: whom a plan seats on one core, and nobody else, runs there together.
+//!
+//! Threads on the PUs of one core run at the same time only if they have the same cookie; a PU whose
+//! core is taken by others idles until they leave (Linux,
+//! `Documentation/admin-guide/hw-vuln/core-scheduling.rst`). So the threads of a core get a cookie
+//! in common, and all others none. A thread that is alone on its core gets none either: its
+//! sibling PU would idle for nothing.
+//!
+//! Usage, by the live machine, once per quantum: `look` tells which threads may be given
+//! cookies, `share` gives one to each group of them. `kernel` has the system call,
+//! `status` whether it can be used here.
+//!
+//! Every cookie is made by a thread of Consort's that keeps it, and its number is journalled before
+//! anybody else gets it. So whoever restores takes away every cookie of these numbers, wherever it
+//! has been inherited. Children inherit cookies, and so does whatever a thread becomes by `exec`:
+//! what each thread has is read anew in every quantum.
+//!
+//! Pitfalls: a program that runs with another user's rights keeps what it has inherited, unless
+//! Consort runs as root. While Consort has a cookie itself it can take none away.
+
+mod groups;
+mod journalled;
+mod kernel;
+mod status;
+
+pub(crate) use groups::{Cookies, Round};
+pub(crate) use kernel::{Kernel, RealKernel};
+pub use status::CookieStatus;
+pub(crate) use status::probe;
