@@ -53,11 +53,11 @@ impl Host {
     }
 
     /// [`Host::find_or_skip`] with the kernel that has core scheduling: at `$CONSORT_COOKIES_KERNEL`
-    /// or in the cache that `.ci/install-cookies` fills.
+    /// or in the cache that `.ci/cookies-kernel` fills.
     #[must_use]
     pub fn find_cookies_or_skip() -> Option<Self> {
         let kernel = kernel_at("CONSORT_COOKIES_KERNEL", "cookies/vmlinuz");
-        Self::locate(&folders(), &kernel, ".ci/install-cookies")
+        Self::locate(&folders(), &kernel, ".ci/cookies-kernel")
             .inspect_err(|missing| skipped(&missing.to_string()))
             .ok()
     }
