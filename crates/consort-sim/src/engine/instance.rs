@@ -36,6 +36,7 @@ pub enum RunMode {
     /// As `RestartUntilAllDone`, and a thread that has done its part of a program's work before its
     /// siblings does it again until they have theirs, so that the number of running threads stays
     /// constant.
+    #[doc(alias = "restarted threads")]
     RestartThreadsUntilAllDone,
 }
 
