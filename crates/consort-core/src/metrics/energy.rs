@@ -14,7 +14,7 @@ pub fn energy_delay_js(energy_j: f64, time_s: f64) -> f64 {
 /// better; it does not change with voltage to the first order. Martin,
 /// "Towards an energy complexity of computation", Information Processing
 /// Letters 77, 2001.
-#[doc(alias = "ED2")]
+#[doc(alias = "ED squared")]
 pub fn energy_delay_squared_js2(energy_j: f64, time_s: f64) -> f64 {
     energy_j * time_s * time_s
 }
