@@ -299,15 +299,10 @@ fn nothing_refers_to_a_document_that_nobody_has() {
 /// How many comments of public items may still open with a question, by crate. These numbers may
 /// only fall; a crate that is not listed has none.
 const QUESTIONS: &[(&str, usize)] = &[
-    ("consort-ext", 20),
-    ("consort-isa", 33),
-    ("consort-kernels", 20),
     ("consort-lab", 166),
     ("consort-linux", 230),
-    ("consort-ops", 17),
     ("consort-profile", 38),
     ("consort-sim", 128),
-    ("consort-vmtest", 28),
 ];
 
 const QUESTION_WORDS: &[&str] = &[
