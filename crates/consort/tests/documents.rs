@@ -301,8 +301,7 @@ fn nothing_refers_to_a_document_that_nobody_has() {
 const QUESTIONS: &[(&str, usize)] = &[
     ("consort-lab", 166),
     ("consort-linux", 230),
-    ("consort-profile", 38),
-    ("consort-sim", 128),
+    ("consort-sim", 71),
 ];
 
 const QUESTION_WORDS: &[&str] = &[
