@@ -1,7 +1,7 @@
 //! How long one decision takes: `cargo bench -p consort-core`.
 //!
-//! The budget (10.4 of the specification): below 1 ms for 80 threads on 40
-//! cores, below 20 ms for 1,024 threads on 512 cores. Every iteration sees other
+//! The budget: below 1 ms for 80 threads on 40 cores,
+//! below 20 ms for 1,024 threads on 512 cores. Every iteration sees other
 //! FPU usages, so group membership changes and nothing is settled.
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]

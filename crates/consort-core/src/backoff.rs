@@ -29,7 +29,7 @@ const HELD: f64 = 0.5;
 /// The longest hold-off, quanta.
 const LONGEST: u64 = 256;
 
-/// Whether the policy may decide this quantum.
+/// Answer to whether the policy may decide this quantum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may.
@@ -100,12 +100,12 @@ impl Backoff {
         };
     }
 
-    /// How often plans have been undone.
+    /// Number of plans that have been undone.
     pub fn undone(&self) -> u64 {
         self.undone
     }
 
-    /// How often nothing could be concluded about a plan because threads did not stay in place.
+    /// Number of plans of which nothing could be concluded, because threads did not stay in place.
     pub fn not_held(&self) -> u64 {
         self.not_held
     }

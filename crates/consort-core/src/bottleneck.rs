@@ -7,7 +7,7 @@
 use crate::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
-/// What threads wait at.
+/// Kinds of things that threads wait at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BottleneckKind {
@@ -22,14 +22,16 @@ pub enum BottleneckKind {
 pub struct Bottleneck {
     /// Unique per program and object, the same in every interval.
     pub id: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: BottleneckKind,
-    /// Who keeps the others waiting, by id: the holder of the lock, those that have not reached
-    /// the barrier.
+    /// Threads that keep the others waiting, by id: the holder of the lock, those that have not
+    /// reached the barrier.
     pub executers: Vec<ThreadId>,
-    /// Who waits now; for a lock in the order in which they will have it, for a barrier by id.
+    /// Threads that wait now; for a lock in the order in which they will have it, for a barrier by
+    /// id.
     pub waiters: Vec<ThreadId>,
     /// Time that threads waited within the interval, summed over them, thread·ns ("thread
     /// waiting cycles" of Joao et al. in time).
+    #[doc(alias = "thread waiting cycles")]
     pub waited_ns: u64,
 }

@@ -4,7 +4,7 @@ use crate::mix::Mix;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a thread mainly does.
+/// Main activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -22,7 +22,7 @@ pub enum Class {
     Idle,
 }
 
-/// What a thread that waits for memory is limited by.
+/// Limit of a thread that waits for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryLimit {
@@ -45,7 +45,7 @@ impl MemoryLimit {
     }
 }
 
-/// What [`classify`] goes by.
+/// Numbers that [`classify`] goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traits {
     /// Share of one PU over the thread's life, 0 to 1.

@@ -22,23 +22,23 @@ pub struct ControlLoop<M: Machine> {
     probing: bool,
 }
 
-/// What one turn saw and did.
+/// Account of one turn: what was seen and done.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// What was observed.
+    /// Observation of the turn.
     pub observation: Observation,
     /// The plan that was made of it.
     pub plan: Plan,
     /// Threads whose placement the plan changes.
     pub changed: Vec<ThreadId>,
-    /// What the linter found; a fatal finding means that the plan was not enacted.
+    /// Findings of the linter; a fatal one means that the plan was not enacted.
     pub findings: Vec<Finding>,
-    /// What came of it.
+    /// Result of the plan.
     pub enacted: Enacted,
 }
 
 impl Turn {
-    /// Whether the plan passed the linter and was enacted.
+    /// Says whether the plan passed the linter and was enacted.
     pub fn was_enacted(&self) -> bool {
         !self.findings.iter().any(Finding::is_fatal)
     }
@@ -78,12 +78,12 @@ impl<M: Machine> ControlLoop<M> {
         self.probing = false;
     }
 
-    /// How often plans were undone because progress fell after them.
+    /// Number of plans that were undone because progress fell after them.
     pub fn undone(&self) -> u64 {
         self.backoff.undone()
     }
 
-    /// How often nothing could be concluded about a plan because threads did not stay in place.
+    /// Number of plans of which nothing could be concluded, because threads did not stay in place.
     pub fn not_held(&self) -> u64 {
         self.backoff.not_held()
     }

@@ -49,7 +49,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Whether the plan must not be enacted.
+    /// Says whether the plan must not be enacted.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::BookedTwice { .. } | Self::Unexplained(_))
     }

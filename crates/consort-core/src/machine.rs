@@ -40,7 +40,7 @@ pub trait Machine {
     fn enact(&mut self, plan: &Plan) -> Result<Enacted, Self::Error>;
 }
 
-/// What came of a plan.
+/// Result of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enacted {
     /// Threads that were sent to another place than before.
@@ -54,6 +54,6 @@ pub struct Enacted {
     pub pinned: Vec<ThreadId>,
     /// Threads that somebody else has moved and that are no longer managed.
     pub released: Vec<ThreadId>,
-    /// What could not be done, one sentence each.
+    /// Things that could not be done, one sentence each.
     pub warnings: Vec<String>,
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Where a thread may run.
+/// Places where a thread may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
@@ -29,7 +29,7 @@ impl fmt::Display for Placement {
 /// A number that decided, with its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is, for example `fp usage`.
+    /// Name of the fact, for example `fp usage`.
     pub name: Cow<'static, str>,
     /// Its value.
     pub value: f64,
@@ -37,12 +37,12 @@ pub struct Fact {
     pub unit: Cow<'static, str>,
 }
 
-/// Why a thread is where the plan puts it.
+/// Reason for a thread's place in the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
-    /// What was considered.
+    /// Alternatives that were considered.
     pub considered: String,
-    /// What was chosen, and by which rule.
+    /// Choice, and the rule that made it.
     pub chosen: String,
     /// The numbers that decided.
     pub facts: Vec<Fact>,
@@ -51,13 +51,13 @@ pub struct Reason {
 /// The explanation of a whole plan; it travels inside the plan and is only rendered later.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanReport {
-    /// What holds for the plan as a whole, one sentence each.
+    /// Remarks on the plan as a whole, one sentence each.
     pub notes: Vec<String>,
     /// Per thread: what was considered, what was chosen, the numbers that decided.
     pub threads: BTreeMap<ThreadId, Reason>,
 }
 
-/// What a policy decided; the control loop makes it a [`Plan`].
+/// Decision of a policy; the control loop makes it a [`Plan`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// Threads that are not named are unrestricted.
@@ -69,11 +69,11 @@ pub struct Decision {
     /// Simulated machines with a hardware scheduler do not do this.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<ProgramId>,
-    /// How many threads malleable programs are to have; those that are not named keep theirs.
+    /// Number of threads that malleable programs are to have; those that are not named keep theirs.
     /// Live machines cannot choose that, nor simulated ones with a hardware scheduler.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub teams: BTreeMap<ProgramId, u32>,
-    /// Why.
+    /// Reasons.
     pub report: PlanReport,
 }
 
@@ -90,7 +90,7 @@ impl Decision {
 pub struct Plan {
     /// Counts up by one per plan; a machine refuses a plan that is not newer than its last.
     pub generation: u64,
-    /// Where each observed thread may run.
+    /// Placement of each observed thread.
     pub placements: BTreeMap<ThreadId, Placement>,
     /// Length of the next quantum, ns, where it is to differ from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,11 +99,11 @@ pub struct Plan {
     /// Simulated machines with a hardware scheduler do not do this.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<ProgramId>,
-    /// How many threads malleable programs are to have; those that are not named keep theirs.
+    /// Number of threads that malleable programs are to have; those that are not named keep theirs.
     /// Live machines cannot choose that, nor simulated ones with a hardware scheduler.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub teams: BTreeMap<ProgramId, u32>,
-    /// Why.
+    /// Reasons.
     pub report: PlanReport,
 }
 

@@ -18,11 +18,11 @@ pub type PolicyRng = rand_pcg::Pcg64;
 pub struct View<'a> {
     /// The machine.
     pub topology: &'a Topology,
-    /// What the threads did in the last quantum.
+    /// Observation of the last quantum.
     pub observation: &'a Observation,
 }
 
-/// Where in a machine a policy sits.
+/// Place of a policy in a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// In or above the operating system: it places software threads.
@@ -33,13 +33,13 @@ pub enum Form {
     Hardware,
 }
 
-/// What a policy asks of a machine beside signals. A machine that cannot grant a wish goes on
+/// Wishes that a policy has beside signals. A machine that cannot grant a wish goes on
 /// without: live ones have the software form only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Where the policy sits.
+    /// Place of the policy.
     pub form: Form,
-    /// Whether an interval is to end as soon as a thread stalls or goes on.
+    /// True where an interval is to end as soon as a thread stalls or goes on.
     pub on_activity: bool,
     /// Its quantum where its options make it another than its usual one, ms.
     pub quantum_ms: Option<u64>,
@@ -81,11 +81,11 @@ pub struct OptionInfo {
     pub name: &'static str,
     /// Value when not given.
     pub default: &'static str,
-    /// What it does, with its unit and range.
+    /// Effect of the option, with its unit and range.
     pub meaning: &'static str,
 }
 
-/// What the registry knows of a policy.
+/// Entry of a policy in the registry.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PolicyInfo {
     /// Name, as the literature has it.
@@ -100,11 +100,11 @@ pub struct PolicyInfo {
     pub tier_min: Tier,
     /// Its usual quantum, ms.
     pub quantum_ms: u64,
-    /// Whether it runs on a live machine.
+    /// True where it runs on a live machine.
     pub live: bool,
-    /// Whether it runs on a simulated machine.
+    /// True where it runs on a simulated machine.
     pub simulated: bool,
-    /// What it does, in a line.
+    /// Description in a line.
     pub summary: &'static str,
     /// Its options.
     pub options: &'static [OptionInfo],
@@ -113,7 +113,7 @@ pub struct PolicyInfo {
     pub build: fn(&Options) -> Result<Box<dyn Policy>, PolicyError>,
 }
 
-/// Why a policy cannot be had.
+/// Reason why a policy cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PolicyError {
     /// There is no policy of that name.
@@ -282,7 +282,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether a value is given for an option, rather than its default taken.
+    /// Says whether a value is given for an option, rather than its default taken.
     pub fn is_given(&self, key: &str) -> bool {
         self.given.contains_key(key)
     }

@@ -20,7 +20,7 @@ pub struct PuSet {
     words: Vec<u64>,
 }
 
-/// Why a CPU list could not be read.
+/// Reason why a CPU list could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PuSetError {
     /// A field is not a number or a range.
@@ -60,7 +60,7 @@ impl PuSet {
         self.trim();
     }
 
-    /// Whether the PU is a member.
+    /// Says whether the PU is a member.
     pub fn contains(&self, pu: PuId) -> bool {
         self.words
             .get((pu.0 / WORD_BITS) as usize)
@@ -72,7 +72,7 @@ impl PuSet {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Whether there is no member.
+    /// Says whether there is no member.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -98,7 +98,7 @@ impl PuSet {
         Self::from_words(words.map(|(i, a)| a & !other.word(i)).collect())
     }
 
-    /// Whether every member is also in the other set.
+    /// Says whether every member is also in the other set.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.words
             .iter()

@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// A value with its tier and the time over which it was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// What was counted, unscaled, in the unit of its [`Signal`].
+    /// Count, unscaled, in the unit of its [`Signal`].
     pub raw: f64,
-    /// Where it comes from.
+    /// Tier that it comes from.
     pub tier: Tier,
     /// For how long it was asked for, ns.
     pub enabled_ns: u64,
@@ -49,7 +49,7 @@ impl Reading {
         (self.running_ns > 0).then_some(self.raw * factor)
     }
 
-    /// Whether the value was counted only part of the time.
+    /// Says whether the value was counted only part of the time.
     pub fn is_multiplexed(self) -> bool {
         self.running_ns < self.enabled_ns
     }
@@ -63,7 +63,7 @@ pub struct Sample {
     pub mix: Option<Mix>,
     /// Cycle stack, with its tier.
     pub stack: Option<(CycleStack, Tier)>,
-    /// What it is limited by where it mainly waits for memory and that can be told.
+    /// Limit of the thread, where it mainly waits for memory and that can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
     /// The software thread that was on it at the end, where the sample is that of a logical core.
@@ -92,7 +92,7 @@ impl Sample {
         self.get(Signal::CpuTime).unwrap_or(0.0)
     }
 
-    /// How active the thread was: cycles where they are counted, else CPU time in ns.
+    /// Activity of the thread: cycles where they are counted, else CPU time in ns.
     /// Comparable among threads of one observation.
     pub fn activity(&self) -> f64 {
         self.get(Signal::Cycles)
@@ -100,17 +100,17 @@ impl Sample {
     }
 }
 
-/// What is known of one thread at the end of an interval.
+/// Knowledge of one thread at the end of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadObservation {
     /// The thread.
     pub id: ThreadId,
     /// Its name (`comm`).
     pub name: Arc<str>,
-    /// Where it may run by its own affinity and cpuset; plans stay inside.
+    /// PUs that its own affinity and cpuset allow; plans stay inside.
     pub original: Arc<PuSet>,
-    /// Whether it may be placed. Threads that it must let alone (real-time ones, those that
-    /// somebody has placed on purpose) are observed all the same: they take part in contention.
+    /// True for a thread that may be placed. Threads that must be let alone (real-time ones, those
+    /// that somebody has placed on purpose) are observed all the same: they take part in contention.
     pub managed: bool,
     /// The PU that it was last seen on.
     pub last_pu: Option<PuId>,
@@ -118,7 +118,7 @@ pub struct ThreadObservation {
     pub sample: Sample,
 }
 
-/// Why an interval ended.
+/// Reason why an interval ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -129,14 +129,14 @@ pub enum Ended {
     Activity,
 }
 
-/// What a machine saw over one interval.
+/// Samples of a machine over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// End of the interval, ns since the start of the run.
     pub time_ns: u64,
     /// Length of the interval, ns.
     pub interval_ns: u64,
-    /// Why it ended.
+    /// Reason why it ended.
     #[serde(default)]
     pub ended: Ended,
     /// Live threads of the managed programs, by id.
@@ -192,7 +192,7 @@ impl Observation {
         (cpu_ns > 0.0).then(|| planned_ns / cpu_ns)
     }
 
-    /// What a thread mainly did over the interval.
+    /// Main activity of a thread over the interval.
     pub fn class_of(&self, thread: &ThreadObservation) -> Class {
         classify(Traits {
             cpu_share: self.cpu_share(thread),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Where a value comes from, poorest first.
+/// Origin of a value, poorest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
@@ -56,6 +56,7 @@ pub enum Signal {
     /// Instructions retired.
     Instructions,
     /// Use of the floating-point units, 0 to 1; comparable within one machine only.
+    #[doc(alias = "FPU usage")]
     FpUsage,
     /// Share of CPU time stalled behind loads, 0 to 1.
     MemoryStall,
@@ -68,11 +69,13 @@ pub enum Signal {
     /// Page faults.
     PageFaults,
     /// Returns from futex calls to user mode: from waits, and from waking others.
+    #[doc(alias = "transition bit")]
     FutexReturns,
     /// Returns from other blocking system calls, input and output above all, to user mode.
     BlockingReturns,
     /// Returns from the kernel to user mode for whatever reason: system calls, time slices, ticks;
     /// told by a core's privilege level.
+    #[doc(alias = "transition bit")]
     UserReturns,
     /// 1 when it was on a PU or waited for one at the end of the interval, else 0.
     Runnable,

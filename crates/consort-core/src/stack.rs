@@ -10,6 +10,7 @@ use std::borrow::Cow;
 /// retiring, bad speculation, front end and back end; the estimate from
 /// sampled instructions has base, unit, memory and front end. Models and
 /// reports work with whatever list they get.
+#[doc(alias = "CPI stack")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CycleStack {
     components: Vec<Component>,
@@ -64,7 +65,7 @@ impl CycleStack {
     }
 }
 
-/// Where a cycle stack comes from, in the words of the report.
+/// Origin of a cycle stack, in the words of the report.
 pub fn stack_source(tier: Tier) -> &'static str {
     match tier {
         Tier::Counters => "counters",

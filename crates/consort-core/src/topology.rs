@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// What a source knows of one online PU. Keys only need to tell groups apart.
+/// Facts that a source knows of one online PU. Keys only need to tell groups apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PuFacts {
     /// The PU.
@@ -38,12 +38,12 @@ pub struct CoreType {
     pub name: String,
     /// Relative capacity; the largest type has 1024, as in Linux' `cpu_capacity`.
     pub capacity: u32,
-    /// How it executes instructions; none where the source does not tell, as live machines do not.
+    /// Its pipeline; none where the source does not tell, as live machines do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
 }
 
-/// How a kind of core executes instructions.
+/// Way in which a kind of core executes instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// Instructions per cycle that it dispatches at most.
@@ -93,7 +93,7 @@ pub struct Topology {
     core_of: BTreeMap<PuId, usize>,
 }
 
-/// Why a set of facts is not a topology.
+/// Reason why a set of facts is not a topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
     /// There is no PU to place anything on.

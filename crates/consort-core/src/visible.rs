@@ -18,7 +18,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |character| character == '\n' || is_visible(character))
 }
 
-/// Whether a character shows as itself: neither a control, nor invisible, nor unassigned.
+/// Says whether a character shows as itself: neither a control, nor invisible, nor unassigned.
 pub fn is_visible(character: char) -> bool {
     // The standard library knows which can be printed, combining marks among them where a letter
     // precedes; it escapes quotes and backslashes as well, which are ordinary here.

@@ -5,13 +5,13 @@ use std::time::Duration;
 /// Settings that hold from start to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How long a thread runs before the next one of its place has its turn. The kernel looks at its
-    /// ticks only, so that at 250 ticks a second a turn takes 4 ms however short this is.
+    /// Time that a thread runs before the next one of its place has its turn. The kernel looks at
+    /// its ticks only, so that at 250 ticks a second a turn takes 4 ms however short this is.
     pub slice: Duration,
-    /// How long a runnable thread may wait before the kernel ends the scheduler; at most 30 s.
+    /// Time that a runnable thread may wait before the kernel ends the scheduler; at most 30 s.
     pub watchdog: Duration,
-    /// How long threads wait for PUs that do not come for them, because threads above sched_ext keep
-    /// them, until they may run anywhere.
+    /// Time that threads wait for PUs that do not come for them, because threads above sched_ext
+    /// keep them, until they may run anywhere.
     pub relief: Duration,
     /// Most time slots of a plan, at most 8. Each costs a queue per PU and core.
     pub slots: usize,

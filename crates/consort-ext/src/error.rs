@@ -5,7 +5,7 @@ use consort_core::{ProgramId, PuSet, ThreadId};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why the scheduler did not do what it was asked to.
+/// Reason why the scheduler did not do what it was asked to.
 #[derive(Debug, Error)]
 pub enum ExtError {
     /// This host cannot have the scheduler, or not now.

@@ -10,14 +10,14 @@ pub const LEAST_STALE: Duration = Duration::from_secs(1);
 /// A plan that the kernel follows until the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtPlan {
-    /// Where threads may run: one PU, a core's PUs or any other set. Threads that are not named run
+    /// Places of threads: one PU, a core's PUs or any other set. Threads that are not named run
     /// anywhere. A place of which a thread's own mask has nothing is not followed.
     pub places: BTreeMap<ThreadId, PuSet>,
     /// Time slots in their order; without any, all threads may run at all times.
     pub slots: Vec<TimeSlot>,
-    /// How often the author makes itself heard, by [`apply`](crate::Scheduler::apply) or
-    /// [`beat`](crate::Scheduler::beat). After three times this, and at least a second, of silence
-    /// every thread may run anywhere and at all times.
+    /// Time within which the author makes itself heard again, by [`apply`](crate::Scheduler::apply)
+    /// or [`beat`](crate::Scheduler::beat). After three times this, and at least a second, of
+    /// silence every thread may run anywhere and at all times.
     pub quantum: Duration,
 }
 

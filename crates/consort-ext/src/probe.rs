@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What a host says about sched_ext.
+/// Answer of a host about sched_ext.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
     /// A scheduler can be started.

@@ -162,7 +162,7 @@ impl Scheduler {
         Ok(times.and_then(|times| times.adherence()))
     }
 
-    /// How long two threads ran at the same time on different PUs of one core, both in their places.
+    /// Time that two threads ran at once on different PUs of one core, both in their places.
     /// Pairs that have not done so for long may have been forgotten.
     ///
     /// # Errors
@@ -172,13 +172,13 @@ impl Scheduler {
         self.kernel.together(low, high)
     }
 
-    /// What the scheduler has counted since its start.
+    /// Counts of the scheduler since its start.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.kernel.stats(self.layout.end())
     }
 
-    /// Whether plans are followed.
+    /// Tells whether plans are followed.
     #[must_use]
     pub fn state(&self) -> State {
         self.kernel.ending().map_or(State::Running, State::Ejected)

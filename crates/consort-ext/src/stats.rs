@@ -5,13 +5,13 @@ use std::time::Duration;
 /// Running time, by where it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Where the plan had the thread.
+    /// Time that the thread ran in its place.
     pub in_place: Duration,
-    /// Where it did not, although it named a place.
+    /// Time that it ran elsewhere, although the plan named a place.
     pub elsewhere: Duration,
     /// While the plan named no place.
     pub unplanned: Duration,
-    /// How often the kernel switched to the thread.
+    /// Number of times that the kernel switched to the thread.
     pub turns: u64,
 }
 
@@ -24,7 +24,7 @@ impl Times {
         (!planned.is_zero()).then(|| self.in_place.as_secs_f64() / planned.as_secs_f64())
     }
 
-    /// What was added since an earlier reading of the same thread or PU.
+    /// Times that were added since an earlier reading of the same thread or PU.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Times {
     }
 }
 
-/// What one PU did under the scheduler.
+/// Account of one PU under the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuTimes {
     /// Running time of governed threads.
@@ -53,13 +53,13 @@ pub struct PuTimes {
 pub struct Stats {
     /// By PU number.
     pub pus: Vec<PuTimes>,
-    /// How often a slot began.
+    /// Number of slots that began.
     pub slots_opened: u64,
-    /// How often a thread began to run while one of another slot did.
+    /// Number of times that a thread began to run while one of another slot did.
     pub overlaps: u64,
-    /// How often a slot began although threads of the one before had not stopped.
+    /// Number of slots that began although threads of the one before had not stopped.
     pub overruns: u64,
-    /// How often the threads of a place were let go because none of its PUs came for them.
+    /// Number of times that a place's threads were let go because none of its PUs came for them.
     pub reliefs: u64,
     /// Threads about which nothing could be kept; they run anywhere.
     pub unrecorded: u64,
@@ -78,7 +78,7 @@ impl Stats {
     }
 }
 
-/// Whether the kernel follows plans.
+/// State of the scheduler: whether the kernel follows plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// It does.

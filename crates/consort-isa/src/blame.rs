@@ -22,7 +22,7 @@ pub enum Cause {
     FrontEnd,
 }
 
-/// How much a single sample says about its cause.
+/// Strength of what a single sample says about its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
@@ -40,9 +40,9 @@ pub enum Certainty {
 pub struct Blame {
     /// The class of the instruction that is charged: the one at the address.
     pub class: Class,
-    /// What it probably waits for.
+    /// Probable cause of its wait.
     pub cause: Cause,
-    /// How far to trust `cause`.
+    /// Trust that `cause` deserves.
     pub certainty: Certainty,
 }
 

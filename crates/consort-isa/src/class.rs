@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What an instruction is for.
+/// Purpose of an instruction.
 ///
 /// An instruction that computes on a memory operand is of the class of its
 /// computation; the memory access is told by [`crate::MemoryUse`].

@@ -2,7 +2,7 @@
 
 use crate::{Arch, Instruction, a64, x86};
 
-/// Why bytes are not an instruction.
+/// Reason why bytes are not an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end inside the instruction.

@@ -2,7 +2,7 @@
 
 use crate::{Class, Operand, RegisterSet};
 
-/// How an instruction touches memory. Calls and returns touch the stack.
+/// Use that an instruction makes of memory. Calls and returns touch the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// It reads memory.
@@ -16,7 +16,7 @@ pub struct MemoryUse {
     pub repeats: bool,
 }
 
-/// How long the execution unit of an instruction takes.
+/// Time that the execution unit of an instruction takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnitUse {
     /// One to three cycles, pipelined.
@@ -29,7 +29,7 @@ pub enum UnitUse {
     Long,
 }
 
-/// Where control goes behind an instruction. Targets are absent when indirect.
+/// Way that control takes behind an instruction. Targets are absent when indirect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
     /// To the next instruction.
@@ -48,7 +48,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Whether a basic block ends here.
+    /// Says whether a basic block ends here.
     pub const fn ends_block(self) -> bool {
         !matches!(self, Self::Next)
     }
@@ -69,7 +69,7 @@ pub struct Instruction {
     pub address: u64,
     /// Its length in bytes.
     pub len: u8,
-    /// What it is for.
+    /// Its purpose.
     pub class: Class,
     /// Registers whose value it needs, those of addresses included.
     pub reads: RegisterSet,
@@ -77,18 +77,18 @@ pub struct Instruction {
     pub writes: RegisterSet,
     /// Those of `reads` that make up a memory address.
     pub address_registers: RegisterSet,
-    /// How it touches memory.
+    /// Its use of memory.
     pub memory: MemoryUse,
-    /// Where, if that is one place that general registers tell: neither the
+    /// Place of that use, if that is one place that general registers tell: neither the
     /// stack nor relative to a segment.
     pub operand: Option<Operand>,
     /// The general register that it adds a constant to, and the constant.
     pub advance: Option<(u8, i64)>,
-    /// How long its execution unit takes.
+    /// Time that its execution unit takes.
     pub unit: UnitUse,
     /// It is atomic, a fence, or otherwise waits for what came before it.
     pub serialising: bool,
-    /// Where control goes behind it.
+    /// Way that control takes behind it.
     pub flow: Flow,
 }
 
@@ -98,12 +98,12 @@ impl Instruction {
         self.address.wrapping_add(self.len as u64)
     }
 
-    /// Whether it calls.
+    /// Says whether it calls.
     pub const fn is_call(&self) -> bool {
         matches!(self.flow, Flow::Call(_))
     }
 
-    /// Whether it returns.
+    /// Says whether it returns.
     pub const fn is_return(&self) -> bool {
         matches!(self.flow, Flow::Return)
     }

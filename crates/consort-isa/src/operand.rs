@@ -2,7 +2,7 @@
 
 use crate::{Register, RegisterSet};
 
-/// How many general registers there are values of: those of x86-64.
+/// Number of general registers that there are values of: those of x86-64.
 pub const GENERAL_REGISTERS: usize = 16;
 
 /// The values of the general registers at a sample, by hardware number
@@ -19,7 +19,7 @@ pub struct Operand {
     pub index: Option<u8>,
     /// Factor of the index: 1, 2, 4 or 8.
     pub scale: u8,
-    /// What is added, modulo 2^64.
+    /// Number that is added, modulo 2^64.
     pub displacement: u64,
 }
 
@@ -42,7 +42,7 @@ impl Operand {
         })
     }
 
-    /// Whether both walk through memory together: by the same registers.
+    /// Says whether both walk through memory together: by the same registers.
     pub fn is_beside(self, other: Self) -> bool {
         (self.base, self.index, self.scale) == (other.base, other.index, other.scale)
     }

@@ -41,12 +41,12 @@ impl RegisterSet {
         self.0 |= 1 << register.bit();
     }
 
-    /// Whether `register` is a member.
+    /// Says whether `register` is a member.
     pub const fn contains(self, register: Register) -> bool {
         self.0 & (1 << register.bit()) != 0
     }
 
-    /// Whether the two sets share a member.
+    /// Says whether the two sets share a member.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -73,7 +73,7 @@ impl RegisterSet {
         })
     }
 
-    /// Whether there are no members.
+    /// Says whether there are no members.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

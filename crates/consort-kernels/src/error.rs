@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use thiserror::Error;
 
-/// Why a kernel could not be built or started.
+/// Reason why a kernel could not be built or started.
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// The kernel writes machine code, and none is known for this processor.

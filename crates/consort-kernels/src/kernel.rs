@@ -25,7 +25,7 @@ pub trait Kernel: Send {
 /// is first touched).
 pub type Seat = Box<dyn FnOnce() -> Result<Box<dyn Kernel>, KernelError> + Send>;
 
-/// What a thread that runs the kernel should be recognised as.
+/// Class that a thread that runs the kernel should be recognised as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -53,14 +53,14 @@ impl fmt::Display for Class {
     }
 }
 
-/// What kernels are built for.
+/// Settings that kernels are built for.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// How many threads run the kernel together; at least 1 are made.
+    /// Number of threads that run the kernel together; at least 1 are made.
     pub threads: usize,
     /// The caches that chases and streams are sized for.
     pub caches: CacheSizes,
-    /// How long `phases` stays with one kind of work.
+    /// Time that `phases` stays with one kind of work.
     pub phase: Duration,
 }
 
@@ -80,11 +80,11 @@ impl Default for Setup {
 pub struct Entry {
     /// The name, as on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
     /// The part of the machine that it loads.
     pub stresses: &'static str,
-    /// What a thread that runs it should be recognised as.
+    /// Class that a thread that runs it should be recognised as.
     pub class: Class,
     /// Makes the seats of one group of threads.
     #[serde(skip)]

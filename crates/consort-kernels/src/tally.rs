@@ -6,7 +6,7 @@
 
 use crate::kernel::{Kernel, Seat, Setup, seats_of};
 
-/// How many units until a kernel's seeds repeat.
+/// Number of units until a kernel's seeds repeat.
 pub const PERIOD: u64 = 256;
 
 /// Units done, and the sum of their results.

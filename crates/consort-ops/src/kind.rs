@@ -53,7 +53,7 @@ impl Kind {
         self as usize
     }
 
-    /// Whether it computes on floating-point numbers.
+    /// Says whether it computes on floating-point numbers.
     #[must_use]
     pub const fn is_floating(self) -> bool {
         matches!(
@@ -62,7 +62,7 @@ impl Kind {
         )
     }
 
-    /// Whether it passes the floating-point and vector side of a core.
+    /// Says whether it passes the floating-point and vector side of a core.
     #[must_use]
     pub const fn is_vector_side(self) -> bool {
         self.is_floating() || matches!(self, Self::Vector | Self::VectorMove)

@@ -7,9 +7,9 @@ pub struct Op {
     pub address: u64,
     /// Length of its instruction in bytes.
     pub length: u8,
-    /// Whether it is the first operation of its instruction.
+    /// True for the first operation of its instruction.
     pub first: bool,
-    /// What executes it.
+    /// Kind of operation, which says what executes it.
     pub kind: Kind,
     /// Registers that it reads, the ones for an address included.
     pub sources: [Option<Register>; 4],
@@ -28,16 +28,16 @@ pub struct Access {
     pub address: u64,
     /// Number of bytes.
     pub bytes: u16,
-    /// Whether the value is floating-point or goes to a vector register.
+    /// True where the value is floating-point or goes to a vector register.
     pub is_vector: bool,
 }
 
 /// Executed transfer of control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
-    /// What predicts it.
+    /// Kind of transfer, which says what predicts it.
     pub turn: Turn,
-    /// Whether it went to its target.
+    /// True where it went to its target.
     pub taken: bool,
     /// Virtual address at which execution went on.
     pub target: u64,
@@ -61,7 +61,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// Whether the instruction says where to.
+    /// Says whether the instruction tells where to.
     #[must_use]
     pub const fn is_direct(self) -> bool {
         matches!(self, Self::Conditional | Self::Jump | Self::Call)

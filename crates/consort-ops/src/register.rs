@@ -6,7 +6,7 @@
 pub struct Register(u8);
 
 impl Register {
-    /// How many numbers there are.
+    /// Number of registers that can be told apart.
     pub const COUNT: usize = 256;
     /// Condition flags, written and read as one.
     pub const FLAGS: Self = Self(192);
@@ -41,7 +41,7 @@ impl Register {
         self.0 as usize
     }
 
-    /// Whether the floating-point and vector register file holds it.
+    /// Says whether the floating-point and vector register file holds it.
     #[must_use]
     pub const fn is_vector(self) -> bool {
         64 <= self.0 && self.0 < 192

@@ -22,7 +22,7 @@ const CURVE_START: usize = 1;
 /// has this.
 const LEAST_ILP: f64 = 0.01;
 
-/// What stands in a program file besides what was measured.
+/// Contents of a program file besides what was measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
     /// Name of the program; other characters than a file may have are replaced.
@@ -31,7 +31,7 @@ pub struct Told<'a> {
     pub command: &'a str,
     /// Instructions that it executed.
     pub executed: u64,
-    /// How it was sampled.
+    /// Way in which it was sampled.
     pub sampling: Option<Sampling>,
 }
 

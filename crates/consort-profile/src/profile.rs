@@ -36,7 +36,7 @@ pub struct Profiler {
     trace: Option<Recorder>,
 }
 
-/// What was measured of a program.
+/// Measurements of a program.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// All of it, every thread's.
@@ -48,17 +48,17 @@ pub struct Profile {
     pub intervals: Vec<Figures>,
     /// Windows in which was counted; 1 where everything was.
     pub windows: u64,
-    /// Whether these are a sample, so that there is an error.
+    /// True where these are a sample, so that there is an error.
     pub is_sampled: bool,
-    /// How much of the program's length each phase is; they sum to 1.
+    /// Share of the program's length that each phase is; they sum to 1.
     pub phase_shares: Vec<f64>,
-    /// What threads are to each other, where there are several.
+    /// Relations of threads to each other, where there are several.
     pub threads: Option<Threads>,
     /// System calls that were seen; what the kernel does in them is not.
     pub system_calls: u64,
 }
 
-/// What was measured of a stretch of execution.
+/// Measurements of a stretch of execution.
 #[derive(Debug, Clone)]
 pub struct Figures {
     /// Instructions and operations.

@@ -3,7 +3,7 @@
 use consort_core::PuId;
 use thiserror::Error;
 
-/// Why the reference cannot run something.
+/// Reason why the reference cannot run something.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReferenceError {
     /// There is nothing to run.

@@ -30,7 +30,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// How many there are.
+    /// Number of causes.
     pub const COUNT: usize = 11;
     /// Every cause.
     pub const ALL: [Self; Self::COUNT] = [
@@ -94,7 +94,7 @@ impl Stack {
     }
 }
 
-/// What a thread asked of caches and memory.
+/// Requests of a thread to caches and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounts {
     /// Accesses to the L1D: loads that no store served, and stores that were written.
@@ -185,7 +185,7 @@ impl ThreadOutcome {
     }
 }
 
-/// What a run was like.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Threads in the order of their placements, each over its measured instructions.

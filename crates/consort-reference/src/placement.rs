@@ -37,10 +37,10 @@ where
 /// A thread and its place.
 #[derive(Clone, Copy)]
 pub struct Placement<'a> {
-    /// Where it runs; one thread per PU.
+    /// PU that it runs on; one thread per PU.
     pub pu: PuId,
     /// Number of its address space: threads with the same number share memory and code.
     pub space: u32,
-    /// What it runs.
+    /// Program that it runs.
     pub program: &'a dyn Program,
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Cycles without a commit after which a thread is stuck: longer than any wait for memory.
 const STUCK_CYCLES: u64 = 5_000_000;
 
-/// How much is executed.
+/// Amount that is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length {
     /// Instructions that every thread commits before measurement begins, for all at once.

@@ -7,7 +7,7 @@ use crate::reference::{Passed, Reference, Swaps};
 use crate::setting::{Policy, Setting};
 use std::fmt;
 
-/// What was compared.
+/// Extent of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Cycles of the unit.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a unit could not be compared with its policy, or how they differ.
+/// Reason why a unit could not be compared with its policy, or how they differ.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A program could not be started or heard.

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// The sources of the units, `rtl/` of this repository.
 pub const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rtl");
 
-/// Whether Verilator can be had: its version, or the reason why not.
+/// Looks for Verilator: its version, or the reason why it cannot be had.
 ///
 /// # Errors
 /// The reason, as `skipped: ...` has it.

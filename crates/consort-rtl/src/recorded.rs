@@ -30,7 +30,7 @@ const QUANTUM_NS: u64 = 1_000_000;
 /// More than any run here does.
 const INSTRUCTIONS: f64 = 1e12;
 
-/// What a policy observed in a run, and where it put every logical core.
+/// Observations of a policy in a run, and where it put every logical core.
 #[derive(Clone, Debug)]
 pub struct Recording {
     intervals: Vec<(Observation, Vec<usize>)>,

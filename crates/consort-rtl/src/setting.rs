@@ -25,13 +25,13 @@ pub struct Setting {
     pub cores: usize,
     /// Large cores, each with its own group; they divide the cores.
     pub groups: usize,
-    /// Whether groups are regions with caches of their own; else the large cores come first.
+    /// True where groups are regions with caches of their own; else the large cores come first.
     pub regions: bool,
-    /// Whether turns are kept in a queue; else by a counter.
+    /// True where turns are kept in a queue; else by a counter.
     pub queue: bool,
-    /// Whether the lowest long-term sum gets the large core (tcs).
+    /// True where the lowest long-term sum gets the large core (tcs).
     pub lagging: bool,
-    /// Whether long-term sums decide at once (tcs).
+    /// True where long-term sums decide at once (tcs).
     pub immediate: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Chip {
     domains: Domains,
 }
 
-/// Where a PU is: indices that count over the whole machine.
+/// Place of a PU: indices that count over the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Core.
@@ -44,7 +44,7 @@ pub struct Place {
     pub core_type: usize,
 }
 
-/// How many of each there are.
+/// Number of domains of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Domains {
     /// Cores.
@@ -121,7 +121,7 @@ impl Chip {
         &self.pus
     }
 
-    /// How many of each domain there are.
+    /// Number of each kind of domain.
     pub fn domains(&self) -> Domains {
         self.domains
     }

@@ -43,7 +43,7 @@ pub struct Working<'a> {
     pub rates: &'a ThreadRates,
 }
 
-/// What one thread draws.
+/// Power that one thread draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadPower {
     /// By its own work, W.
@@ -52,7 +52,7 @@ pub struct ThreadPower {
     pub static_w: f64,
 }
 
-/// What one thread has used.
+/// Energy that one thread has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadEnergy {
     /// By its own work, J.

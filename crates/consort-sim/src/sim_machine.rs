@@ -25,7 +25,7 @@ use thiserror::Error;
 /// PU and turns among two or four PUs have no common period.
 const SKIPS_EVERY: u64 = 11;
 
-/// Why the simulated machine can no longer be told anything.
+/// Reason why the simulated machine can no longer be told anything.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SimError {
     /// A plan is not newer than the last.
@@ -97,13 +97,13 @@ impl SimMachine {
         self.engine.remap(physical)
     }
 
-    /// Whether a logical core is in kernel mode, switching to its thread; a hardware scheduler must
-    /// not move it then.
+    /// Says whether a logical core is in kernel mode, switching to its thread; a hardware scheduler
+    /// must not move it then.
     pub fn in_kernel(&self, logical: usize) -> bool {
         self.engine.in_kernel(logical)
     }
 
-    /// What each instance has done so far, in the order in which they were given.
+    /// Results of each instance so far, in the order in which they were given.
     pub fn results(&self) -> Vec<InstanceResult> {
         self.engine.results()
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What is wrong with a file of a table. Its text is one line and names the file.
+/// Fault of a file of a table. Its text is one line and names the file.
 #[derive(Debug, Error)]
 pub enum TableError {
     /// The file's name tells no format.

@@ -36,7 +36,8 @@ impl Kind {
     }
 }
 
-/// Whether a file's name asks for a table, in whichever format, rather than for something else.
+/// Says whether a file's name asks for a table, in whichever format, rather than for something
+/// else.
 pub fn names_table(path: &Path) -> bool {
     let end = path.extension().and_then(|end| end.to_str());
     matches!(end, Some("csv" | "arrow" | "parquet"))

@@ -31,7 +31,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Text(all) => all.len(),
@@ -109,7 +109,7 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }

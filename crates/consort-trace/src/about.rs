@@ -15,12 +15,12 @@ const SCHEMA_KEY: &str = "consort.schema";
 /// Key of the rest, as JSON.
 const ABOUT_KEY: &str = "consort.about";
 
-/// What holds for a recording as a whole.
+/// Facts that hold for a recording as a whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct About {
     /// Version of the program that recorded.
     pub version: String,
-    /// When it began, s since 1970.
+    /// Time at which it began, s since 1970.
     pub started_s: u64,
     /// The command, or what was attached.
     pub command: String,

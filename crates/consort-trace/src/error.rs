@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a recording cannot be written or read.
+/// Reason why a recording cannot be written or read.
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// A file cannot be used.

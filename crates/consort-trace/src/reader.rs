@@ -22,10 +22,10 @@ pub struct Recording {
     files: Vec<PathBuf>,
 }
 
-/// What one turn saw and did.
+/// Account of one turn: what was seen and done.
 #[derive(Clone, Debug)]
 pub struct Quantum {
-    /// What was observed.
+    /// Observation of the turn.
     pub observation: Observation,
     /// The plan that was made of it, without what it said of single threads.
     pub plan: Plan,
@@ -49,7 +49,7 @@ impl Recording {
         })
     }
 
-    /// What holds for all of it.
+    /// Facts that hold for all of it.
     pub fn about(&self) -> &About {
         &self.about
     }

@@ -27,7 +27,7 @@ const PART_ROWS: usize = 20_000;
 /// Time that a part spans at most, ns: what a kill can lose.
 const PART_NS: i64 = 5_000_000_000;
 
-/// Where the parts of a recording lie while it is written.
+/// Folder in which the parts of a recording lie while it is written.
 pub fn parts_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".parts");

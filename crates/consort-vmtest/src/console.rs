@@ -7,7 +7,7 @@ const END: &str = "@@end ";
 const DONE: &str = "@@done";
 const TAIL_LINES: usize = 30;
 
-/// What one command of a guest wrote.
+/// Output of one command of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// The name that the command was given.
@@ -58,7 +58,7 @@ impl Outcome {
             .ok_or_else(|| VmError::NoSection(name.to_owned()))
     }
 
-    /// What the command of that name wrote.
+    /// Output of the command of that name.
     ///
     /// # Errors
     /// Where there is no such section, or the command failed.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why a guest gave no usable answer.
+/// Reason why a guest gave no usable answer.
 #[derive(Debug, Error)]
 pub enum VmError {
     /// A file of the host could not be read, written or run.

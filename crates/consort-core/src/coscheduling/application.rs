@@ -19,7 +19,7 @@ use super::slot::{Slot, Team, Trial};
 use crate::ids::ProgramId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What the chooser wants.
+/// Next wish of the chooser.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
     /// A trial of this slot.
@@ -31,7 +31,7 @@ pub enum Wanted {
     Nothing,
 }
 
-/// What every member's energy-delay must be below for a newcomer to stay.
+/// Mark that every member's energy-delay must be below for a newcomer to stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standard {
     /// Its own in the gang.
@@ -42,6 +42,7 @@ pub enum Standard {
 }
 
 /// The chooser's state.
+#[doc(alias = "application chooser")]
 #[derive(Clone, Debug, Default)]
 pub struct Application {
     cores: u32,
@@ -76,7 +77,7 @@ impl Application {
         }
     }
 
-    /// What to do next, told what came of the last trial.
+    /// Says what to do next, told what came of the last trial.
     pub fn next(&mut self, last: Option<&Trial>) -> Wanted {
         if !self.trying {
             return self.begin();

@@ -26,7 +26,7 @@ pub const MOST_PROGRAMS: usize = 16;
 /// Slots at most: n programs on c cores make (n + c)! / (n! c!) − 1.
 pub const MOST_SLOTS: u64 = 500_000;
 
-/// What cannot be searched.
+/// Reason why there can be no search.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExhaustiveError {
     /// Too many programs.
@@ -60,6 +60,7 @@ pub struct Round {
 }
 
 /// The search and what it knows.
+#[doc(alias = "oracle")]
 #[derive(Clone, Debug)]
 pub struct Exhaustive {
     objective: Objective,
@@ -196,7 +197,7 @@ impl Exhaustive {
     }
 }
 
-/// How many slots n programs make on c cores: one less than (n + c)! / (n! c!).
+/// Number of slots that n programs make on c cores: one less than (n + c)! / (n! c!).
 pub fn slots_of(programs: usize, cores: u32) -> u64 {
     let mut count: u128 = 1;
     for i in 1..=programs as u128 {

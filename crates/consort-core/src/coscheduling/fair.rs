@@ -29,6 +29,7 @@ impl Use {
 }
 
 /// The fair chooser.
+#[doc(alias = "HOLISYN")]
 #[derive(Clone, Debug)]
 pub struct Fair {
     order: Use,

@@ -5,6 +5,7 @@ use super::slot::{Chooser, Slot, Step, Trial};
 use crate::ids::ProgramId;
 
 /// Every program on its own.
+#[doc(alias = "gang scheduling")]
 #[derive(Clone, Debug, Default)]
 pub struct Gang {
     slots: Vec<Slot>,

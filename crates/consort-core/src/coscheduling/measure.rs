@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 /// Nanoseconds per second.
 const NS_PER_S: f64 = 1e9;
 
-/// What all threads of a program did in an interval.
+/// Account of all threads of a program over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measure {
     /// Instructions.
@@ -63,6 +63,8 @@ impl Measure {
     }
 
     /// Normalised thread throughput, NTT: instructions per core and s.
+    #[doc(alias = "NTT")]
+    #[doc(alias = "normalised thread throughput")]
     pub fn thread_throughput(&self) -> f64 {
         share(self.throughput(), f64::from(self.cores))
     }
@@ -75,6 +77,7 @@ impl Measure {
     /// Energy times delay per unit of work, J·s per squared instruction, when it runs `quanta`
     /// quanta of a round: energy per instruction times time per instruction, which the more quanta
     /// shorten. Of a program that did nothing it is infinite.
+    #[doc(alias = "ED")]
     pub fn energy_delay(&self, quanta: u32) -> f64 {
         if self.instructions <= 0.0 {
             return f64::INFINITY;
@@ -91,12 +94,13 @@ impl Measure {
 }
 
 /// Thread throughput gain, TTG: NTT with fewer cores while co-scheduled over NTT with all.
+#[doc(alias = "TTG")]
 pub fn thread_throughput_gain(fewer: &Measure, all: &Measure) -> f64 {
     share(fewer.thread_throughput(), all.thread_throughput())
 }
 
-/// What a program is given, over what it had: (new cores / old cores) · (new quanta / old quanta);
-/// 1 is fair.
+/// Share that a program is given, over what it had: (new cores / old cores) · (new quanta / old
+/// quanta); 1 is fair.
 pub fn fairness(new: (u32, u32), old: (u32, u32)) -> f64 {
     let product = |(cores, quanta): (u32, u32)| f64::from(cores) * f64::from(quanta);
     share(product(new), product(old))

@@ -58,7 +58,7 @@ impl Objective {
         }
     }
 
-    /// What trials of all slots of a round are worth, by what each program does alone on all
+    /// Worth of the trials of all slots of a round, by what each program does alone on all
     /// cores: the mean over their programs, of which those that are not known alone are none.
     pub fn of(self, trials: &[Trial], gang: &BTreeMap<ProgramId, Measure>) -> f64 {
         let of_trial = |trial: &Trial| -> Vec<f64> {

@@ -18,6 +18,7 @@ use crate::ids::ProgramId;
 use std::collections::VecDeque;
 
 /// The chooser.
+#[doc(alias = "performance-driven processor allocation")]
 #[derive(Clone, Debug)]
 pub struct Pdpa {
     high: f64,

@@ -13,7 +13,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What programs do alone on all `cores`; [`Profile::note`] adds other numbers.
+    /// Profile from what programs do alone on all `cores`; [`Profile::note`] adds other numbers.
     pub fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
         let all = alone.iter().map(|&(id, measure)| ((id, cores), measure));
         Self {

@@ -13,9 +13,10 @@ pub struct Team {
 }
 
 /// Programs that run at the same time.
+#[doc(alias = "co-schedule")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// Who, with how many cores each.
+    /// Members, with how many cores each.
     pub teams: Vec<Team>,
 }
 
@@ -44,17 +45,17 @@ impl Slot {
     }
 }
 
-/// What came of a slot in a quantum.
+/// Outcome of a slot in a quantum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The slot.
     pub slot: Slot,
-    /// What each of its programs did, in the slot's order.
+    /// Measures of its programs, in the slot's order.
     pub measures: Vec<Measure>,
 }
 
 impl Trial {
-    /// What a program did.
+    /// Measure of a program.
     pub fn of(&self, program: ProgramId) -> Option<&Measure> {
         let at = self.slot.teams.iter().position(|t| t.program == program)?;
         self.measures.get(at)
@@ -72,7 +73,7 @@ impl Trial {
     }
 }
 
-/// What a chooser wants next.
+/// Next wish of a chooser.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// This slot is to run for a quantum.
@@ -81,7 +82,7 @@ pub enum Step {
     Done(Vec<Slot>),
 }
 
-/// Who makes slots.
+/// Maker of slots.
 pub trait Chooser {
     /// Begins anew with what each program did alone on all cores, in any order.
     fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]);

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Rounds in which cores are given.
 const ROUNDS: u32 = 2;
 
-/// How the secondary condition is read.
+/// Reading of the secondary condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secondary {
     /// As printed.
@@ -38,7 +38,7 @@ pub enum Secondary {
 }
 
 impl Secondary {
-    /// Whether a member that had `cores` may keep the core that it got, when the chip's
+    /// Says whether a member that had `cores` may keep the core that it got, when the chip's
     /// instructions went from `before` to `after`.
     pub fn allows(self, before: f64, after: f64, cores: u32, alpha: f64) -> bool {
         let n = f64::from(cores);
@@ -66,6 +66,7 @@ enum State {
 }
 
 /// The chooser's state.
+#[doc(alias = "thread chooser")]
 #[derive(Clone, Debug)]
 pub struct Teams {
     secondary: Secondary,

@@ -70,7 +70,7 @@ impl Exhaustive {
         })
     }
 
-    /// How many there are.
+    /// Number of mappings.
     pub fn count(&self) -> usize {
         self.fillings.len()
     }

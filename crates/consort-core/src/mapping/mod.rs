@@ -33,6 +33,7 @@ use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// The PU of every thread of every program.
+#[doc(alias = "thread mapping")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mapping {
     programs: Vec<Vec<PuId>>,
@@ -61,7 +62,7 @@ impl Mapping {
         &self.programs
     }
 
-    /// How many threads each PU has; those without are left out.
+    /// Number of threads of each PU; those without are left out.
     pub fn loads(&self) -> BTreeMap<PuId, usize> {
         let mut loads = BTreeMap::new();
         for &pu in self.programs.iter().flatten() {

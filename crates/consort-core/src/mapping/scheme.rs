@@ -12,11 +12,14 @@ use thiserror::Error;
 pub enum Scheme {
     /// Each program in a cache domain of its own: siblings share caches, strangers only the memory
     /// path.
+    #[doc(alias = "isolated")]
     Iso,
     /// Each program over all cache domains and on cores of its own: siblings share cores, strangers
     /// share caches.
+    #[doc(alias = "interleaved")]
     Int,
     /// Each program over all cores: strangers share cores, in turns or by SMT.
+    #[doc(alias = "spread")]
     Spr,
 }
 
@@ -24,7 +27,7 @@ pub enum Scheme {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown mapping '{name}'; {hint}")]
 pub struct UnknownScheme {
-    /// What was asked for.
+    /// Name that was asked for.
     pub name: String,
     /// The nearest name, or all of them.
     pub hint: String,

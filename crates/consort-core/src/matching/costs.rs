@@ -82,7 +82,7 @@ impl Costs {
         self.threads
     }
 
-    /// What the pair costs; 0 for a thread and itself.
+    /// Cost of the pair; 0 for a thread and itself.
     ///
     /// # Panics
     /// As a slice does, where there is no such thread.

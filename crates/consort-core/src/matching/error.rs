@@ -1,6 +1,6 @@
 //! What can be wrong with a request.
 
-/// Why there is no matching or assignment.
+/// Reason why there is no matching or assignment.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatchingError {

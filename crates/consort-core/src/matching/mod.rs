@@ -1,7 +1,7 @@
 //! Who shares a core with whom, and which core it is.
 //!
-//! Purpose: the decision step of symbiotic scheduling (6.6 of the
-//! specification). Usage: fill [`Costs`], ask [`pairs()`] for the exact
+//! Purpose: the decision step of symbiotic scheduling (Feliu et al., HPCA
+//! 2016). Usage: fill [`Costs`], ask [`pairs()`] for the exact
 //! minimum-weight matching of threads into pairs, or [`groups()`] for more than two
 //! per core, then [`assign`] for the cores with the fewest moves. Pitfalls: all
 //! is pure and deterministic, but among equally good matchings the one that is

@@ -13,15 +13,15 @@ pub struct Pairing {
     /// Each pair once, the thread of lower number first, in the order of the first; a thread alone
     /// has no second.
     pub pairs: Vec<(usize, Option<usize>)>,
-    /// What the pairs and the threads alone cost together.
+    /// Cost of the pairs and the threads alone together.
     pub cost: f64,
-    /// How far each thread's dual at the optimum is from the mean of its costs, in units of cost: a
-    /// start for the next matching of the same threads.
+    /// Distance of each thread's dual at the optimum from the mean of its costs, in units of cost:
+    /// a start for the next matching of the same threads.
     pub duals: Vec<f64>,
 }
 
 /// Splits threads into at most `cores` pairs and threads alone so that the sum of their costs is
-/// the least that there is (6.6 of the specification; see the module for the method).
+/// the least that there is; see the module for the method.
 ///
 /// `alone` is what each thread costs without a co-runner, usually 1, its slowdown. Two threads may
 /// be paired although a core is free, where the pair costs less than both alone.
@@ -30,6 +30,8 @@ pub struct Pairing {
 /// [`MatchingError::TooMany`] for more than two threads per core,
 /// [`MatchingError::Length`] unless each thread has a cost of being alone,
 /// [`MatchingError::Alone`] where that is not finite.
+#[doc(alias = "blossom")]
+#[doc(alias = "minimum-weight perfect matching")]
 pub fn pairs(costs: &Costs, alone: &[f64], cores: usize) -> Result<Pairing, MatchingError> {
     pairs_from(costs, alone, cores, &[])
 }

@@ -15,13 +15,13 @@ use super::MatchingError;
 /// A place for one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// How many threads it can run at once.
+    /// Number of threads that it can run at once.
     pub pus: usize,
-    /// What it costs to move one thread here, usually 1.
+    /// Cost of moving one thread here, usually 1.
     pub move_cost: u32,
 }
 
-/// Where each group goes.
+/// Core of each group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seating {
     /// The core of each group.

@@ -5,6 +5,7 @@ use super::quotient;
 /// Energy-delay product E·T, in joule-seconds. Lower is better. Gonzalez and
 /// Horowitz, "Energy dissipation in general purpose microprocessors", IEEE
 /// Journal of Solid-State Circuits 31(9), 1996.
+#[doc(alias = "ED")]
 pub fn energy_delay_js(energy_j: f64, time_s: f64) -> f64 {
     energy_j * time_s
 }
@@ -13,11 +14,13 @@ pub fn energy_delay_js(energy_j: f64, time_s: f64) -> f64 {
 /// better; it does not change with voltage to the first order. Martin,
 /// "Towards an energy complexity of computation", Information Processing
 /// Letters 77, 2001.
+#[doc(alias = "ED squared")]
 pub fn energy_delay_squared_js2(energy_j: f64, time_s: f64) -> f64 {
     energy_j * time_s * time_s
 }
 
 /// Power-delay product: mean power times time, in joules. Lower is better.
+#[doc(alias = "PDP")]
 pub fn power_delay_j(mean_power_w: f64, time_s: f64) -> f64 {
     mean_power_w * time_s
 }

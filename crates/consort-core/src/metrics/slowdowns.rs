@@ -15,7 +15,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slowdowns(Vec<f64>);
 
-/// Why slowdowns are not defined.
+/// Reason why slowdowns are not defined.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SlowdownError {
     /// There is no program.
@@ -78,12 +78,14 @@ impl Slowdowns {
     /// System throughput, the sum of 1/S: how many programs' worth of work the
     /// machine does at once (weighted speedup). Higher is better; n programs
     /// that do not disturb each other reach n. Eyerman and Eeckhout 2008.
+    #[doc(alias = "weighted speedup")]
     pub fn stp(&self) -> f64 {
         self.0.iter().map(|slowdown| 1.0 / slowdown).sum()
     }
 
     /// Average normalised turnaround time, the mean of S. Lower is better; 1 is
     /// undisturbed. Eyerman and Eeckhout 2008.
+    #[doc(alias = "average normalised turnaround time")]
     pub fn antt(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.len()
     }

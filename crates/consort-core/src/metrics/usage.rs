@@ -4,6 +4,7 @@ use super::quotient;
 
 /// Processor utilisation: time that PUs were busy over time that there were
 /// PUs, 0 to 1. `busy_pu_s` is summed over PUs; `None` without PUs or time.
+#[doc(alias = "processor utilisation")]
 pub fn utilisation(busy_pu_s: f64, pus: usize, elapsed_s: f64) -> Option<f64> {
     quotient(busy_pu_s, pus as f64 * elapsed_s)
 }
@@ -11,6 +12,7 @@ pub fn utilisation(busy_pu_s: f64, pus: usize, elapsed_s: f64) -> Option<f64> {
 /// L2 miss penalty: L2 misses times memory latency, in nanoseconds. Lower is
 /// better. It ignores that misses overlap, so it ranks threads by demand and
 /// does not predict time.
+#[doc(alias = "L2MP")]
 pub fn l2mp_ns(l2_misses: f64, memory_latency_ns: f64) -> f64 {
     l2_misses * memory_latency_ns
 }

@@ -12,7 +12,7 @@ const LEAST_FACTOR: f64 = 0.5;
 /// Weight of the newest slice in the average; the paper gives none.
 const DEFAULT_WEIGHT: f64 = 0.5;
 
-/// What an update did.
+/// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// The factors of the thread next to these co-runners moved.
@@ -25,6 +25,7 @@ pub enum Update {
 /// Correction factors: actual over predicted performance of a thread next to a
 /// co-runner, averaged over slices, 1 for pairs that have not been seen. A
 /// prediction of performance is to be multiplied by it.
+#[doc(alias = "correction factor")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Corrections {
     weight: f64,

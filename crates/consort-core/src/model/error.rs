@@ -4,7 +4,7 @@ use super::level::MAX_WAYS;
 use super::parameters::MAX_PARAMETER;
 use thiserror::Error;
 
-/// Why a model cannot be read or used.
+/// Reason why a model cannot be read or used.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ModelError {
     /// The text of a model is wrong at one place.

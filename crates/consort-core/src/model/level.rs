@@ -7,6 +7,7 @@ use super::parameters::{MAX_PARAMETER, Parameters};
 pub const MAX_WAYS: u32 = 8;
 
 /// The parameters of all components at one SMT level.
+#[doc(alias = "forward model")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     ways: u32,

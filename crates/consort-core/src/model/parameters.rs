@@ -4,19 +4,19 @@
 /// keeps every prediction finite.
 pub const MAX_PARAMETER: f64 = 1e3;
 
-/// How one component of a thread's stack grows next to co-runners (section 3 of
+/// Growth of one component of a thread's stack next to co-runners (section 3 of
 /// the paper): `alpha + beta c + gamma s + delta c s`, where `c` is the thread's
 /// own share and `s` the sum of its co-runners' shares of the component, all in
 /// shares of ST cycles. The coefficients have no unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parameters {
-    /// What sharing adds to every thread.
+    /// Part that sharing adds to every thread.
     pub alpha: f64,
-    /// What becomes of the thread's own share.
+    /// Factor of the thread's own share.
     pub beta: f64,
-    /// What the co-runners' shares add.
+    /// Factor of the co-runners' shares.
     pub gamma: f64,
-    /// What both together add.
+    /// Factor of the product of both.
     pub delta: f64,
 }
 
@@ -37,13 +37,13 @@ impl Parameters {
         ]
     }
 
-    /// Whether the component occurs but depends on no share, as training makes it where no thread
-    /// has it alone; its shares alone are then 0.
+    /// Says whether the component occurs but depends on no share, as training makes it where no
+    /// thread has it alone; its shares alone are then 0.
     pub fn is_never_alone(&self) -> bool {
         [self.beta, self.gamma, self.delta] == [0.0; 3] && !self.is_absent()
     }
 
-    /// Whether the component is left out: it never occurred in training.
+    /// Says whether the component is left out: it never occurred in training.
     pub fn is_absent(&self) -> bool {
         *self == Self::default()
     }

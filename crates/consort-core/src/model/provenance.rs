@@ -1,6 +1,6 @@
 //! Where a model comes from, and how well it did there.
 
-/// How a model came to be.
+/// Origin of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Provenance {
     /// The source of the parameters: a paper, or how they were trained.

@@ -6,6 +6,7 @@ use super::provenance::Provenance;
 use crate::stack::CycleStack;
 
 /// An interference model for one machine and one kind of cycle stack.
+#[doc(alias = "interference model")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Name of the model.
@@ -16,7 +17,7 @@ pub struct Model {
     pub components: Vec<String>,
     /// One level per number of threads per core, ascending.
     pub levels: Vec<Level>,
-    /// Where it comes from.
+    /// Origin of the model.
     pub provenance: Provenance,
 }
 
@@ -26,7 +27,7 @@ impl Model {
         self.levels.iter().find(|level| level.ways() == ways)
     }
 
-    /// Whether the model holds for this machine and this cycle stack. The order
+    /// Checks that the model holds for this machine and this cycle stack. The order
     /// of the components does not matter; [`Model::shares`] brings them into the
     /// model's.
     ///

@@ -10,6 +10,7 @@ use super::occupancy::{Arrangement, OPTIONS, Occupancy};
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
 use crate::signal::{Signal, Tier};
 
+#[doc(alias = "inverted WorkOver")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "aggregate",
     family: "unit-occupancy",

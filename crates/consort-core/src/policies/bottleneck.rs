@@ -32,6 +32,7 @@ use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
 use std::collections::BTreeMap;
 
+#[doc(alias = "BIS")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "bottleneck",
     family: "asymmetry",

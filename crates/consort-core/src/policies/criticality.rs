@@ -25,6 +25,7 @@ use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, Policy
 use crate::signal::{Signal, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
+#[doc(alias = "criticality stacks")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "criticality",
     family: "asymmetry",

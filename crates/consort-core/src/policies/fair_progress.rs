@@ -25,6 +25,8 @@ use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
+#[doc(alias = "fairness-aware scheduler")]
+#[doc(alias = "equal-progress scheduling")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "fair-progress",
     family: "asymmetry",

@@ -17,6 +17,7 @@ use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
 use crate::signal::{Signal, Tier};
 use std::collections::BTreeMap;
 
+#[doc(alias = "equal-time scheduling")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "fair-time",
     family: "asymmetry",

@@ -22,6 +22,7 @@ use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
 use std::collections::BTreeMap;
 
+#[doc(alias = "hardware round-robin")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "hrrs",
     family: "asymmetry",

@@ -25,6 +25,7 @@ use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
+#[doc(alias = "kernel-to-user")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "kuths",
     family: "asymmetry",

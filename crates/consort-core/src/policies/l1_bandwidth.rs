@@ -16,6 +16,7 @@ use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, Policy
 use crate::sample::ThreadObservation;
 use crate::signal::{Signal, Tier};
 
+#[doc(alias = "L1-bandwidth aware")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "l1-bandwidth",
     family: "symbiosis",

@@ -20,6 +20,7 @@ use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::str::FromStr;
 
+#[doc(alias = "static mapping")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "mapping",
     family: "thread mapping",

@@ -37,6 +37,18 @@ use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
 use crate::suggest::hint;
 
 /// Every policy, in the order in which they are listed.
+#[doc(alias = "WorkOver")]
+#[doc(alias = "symbiotic job scheduling")]
+#[doc(alias = "HRRS")]
+#[doc(alias = "KUTHS")]
+#[doc(alias = "TCS")]
+#[doc(alias = "BIS")]
+#[doc(alias = "UBA")]
+#[doc(alias = "fairness-aware scheduler")]
+#[doc(alias = "performance impact estimation")]
+#[doc(alias = "HOLISYN")]
+#[doc(alias = "PDPA")]
+#[doc(alias = "SOS")]
 pub const REGISTRY: &[PolicyInfo] = &[
     workover::INFO,
     aggregate::INFO,

@@ -22,6 +22,7 @@ use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
 use crate::signal::{Offers, Tier};
 use crate::topology::Topology;
 
+#[doc(alias = "performance impact estimation")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "pie",
     family: "asymmetry",

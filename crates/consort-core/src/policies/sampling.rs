@@ -17,6 +17,7 @@ use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, Policy
 use crate::signal::{Signal, Tier};
 use rand::seq::SliceRandom;
 
+#[doc(alias = "SOS")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "sampling",
     family: "symbiosis",

@@ -40,6 +40,7 @@ use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, Policy
 use crate::signal::{Signal, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
+#[doc(alias = "trait-aware criticality")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "tcs",
     family: "asymmetry",

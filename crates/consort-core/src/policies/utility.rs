@@ -37,6 +37,7 @@ use lagging::Lagging;
 use speed::Speeds;
 use std::collections::BTreeMap;
 
+#[doc(alias = "UBA")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "utility",
     family: "asymmetry",

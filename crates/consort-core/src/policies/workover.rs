@@ -22,6 +22,7 @@ use super::occupancy::{Arrangement, OPTIONS, Occupancy};
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
 use crate::signal::{Signal, Tier};
 
+#[doc(alias = "WorkOver")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "workover",
     family: "unit-occupancy",

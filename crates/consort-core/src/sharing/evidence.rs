@@ -38,10 +38,10 @@ impl fmt::Display for Stress {
     }
 }
 
-/// How much two copies of a kernel slow each other down on a pair of PUs.
+/// Slowdown that two copies of a kernel cause each other on a pair of PUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// What the kernel loads.
+    /// Part of the machine that the kernel loads.
     pub stress: Stress,
     /// Time for the same work together over that alone, over runs.
     pub slowdown: RatioInterval,
@@ -68,7 +68,7 @@ impl PairEvidence {
     }
 }
 
-/// Whether two PUs share something.
+/// Answer to whether two PUs share something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
@@ -80,13 +80,13 @@ pub enum Sharing {
     Unclear,
 }
 
-/// What the measurements tell of one kind of sharing.
+/// Verdict of the measurements on one kind of sharing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Whether it is shared.
+    /// Shared, not shared, or not known.
     pub sharing: Sharing,
-    /// How likely the deciding measurement is on its side of the threshold, 0 to 1; none where
-    /// nothing was decided.
+    /// Probability that the deciding measurement is on its side of the threshold, 0 to 1; none
+    /// where nothing was decided.
     pub confidence: Option<f64>,
     /// The numbers that decided, or why none did.
     pub why: String,
@@ -102,17 +102,17 @@ impl Verdict {
     }
 }
 
-/// What the measurements tell of a pair.
+/// Verdicts of the measurements on a pair.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairVerdict {
     /// One PU.
     pub a: PuId,
     /// The other.
     pub b: PuId,
-    /// Whether they share a core.
+    /// Verdict on a common core.
     pub core: Verdict,
-    /// Whether they share a level 2 cache.
+    /// Verdict on a common level 2 cache.
     pub l2: Verdict,
-    /// Whether they share an LLC domain.
+    /// Verdict on a common LLC domain.
     pub llc: Verdict,
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 /// different cores of a virtual machine, 1.00 to 1.08; the first from unit counts.)
 pub const SLOWED: f64 = 1.15;
 
-/// What PUs share, as far as it was measured.
+/// Parts that PUs share, as far as it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inference {
     /// Every pair that was measured, in the order given.

@@ -12,7 +12,7 @@ use thiserror::Error;
 /// what the kernel tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharingMap {
-    /// Where it comes from, in words.
+    /// Origin, in words.
     pub source: String,
     /// The PUs of each core.
     pub cores: Vec<PuSet>,
@@ -22,7 +22,7 @@ pub struct SharingMap {
     pub llcs: Vec<PuSet>,
 }
 
-/// Why a map cannot be used on a machine, or is none.
+/// Reason why a map cannot be used on a machine, or is none.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SharingError {
     /// The text is not such a file.
@@ -52,7 +52,7 @@ pub enum SharingError {
 }
 
 impl SharingMap {
-    /// What was decided; the rest is left to the kernel.
+    /// Map of what was decided; the rest is left to the kernel.
     pub fn of(inference: &Inference, source: String) -> Self {
         let decided = |level: &Level| level.groups.iter().map(|g| g.pus.clone()).collect();
         Self {

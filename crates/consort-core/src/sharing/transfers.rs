@@ -4,7 +4,7 @@ use super::doubt::{Side, side_of};
 use super::evidence::{Sharing, Verdict};
 use crate::stats::Interval;
 
-/// How many times longer a line must travel to count as going out of an LLC domain.
+/// Number of times longer that a line must travel to count as going out of an LLC domain.
 ///
 /// Within a domain times differ with the places of cores on its ring or mesh, by a third at most;
 /// to another domain they are twice as long or more. (Estimated from published core-to-core

@@ -17,7 +17,7 @@ use crate::{Access, Class, Instruction, Operand, RegisterSet, RegisterValues};
 pub use rounds::{Rounds, Stride};
 pub use suspicion::Suspicion;
 
-/// Why there is no block around an address.
+/// Reason why there is no block around an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// The address is not inside the bytes.
@@ -35,7 +35,7 @@ pub enum BlockError {
     Decode(#[from] crate::DecodeError),
 }
 
-/// How control comes to the first instruction of a block.
+/// Way in which control comes to the first instruction of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// From a conditional branch that was not taken; perhaps from others too.
@@ -80,22 +80,22 @@ impl BlockFacts {
         &self.instructions
     }
 
-    /// What a pile of samples on each instruction would be waiting for.
+    /// Causes that a pile of samples on each instruction would be waiting for.
     pub fn suspicions(&self) -> &[Suspicion] {
         &self.suspicions
     }
 
-    /// How many instructions there are of each class, as in [`Class::ALL`].
+    /// Number of instructions of each class, as in [`Class::ALL`].
     pub const fn class_counts(&self) -> [u16; 7] {
         self.class_counts
     }
 
-    /// How control comes in.
+    /// Way in which control comes in.
     pub const fn entry(&self) -> Entry {
         self.entry
     }
 
-    /// Whether the branch at its end leads back to its start.
+    /// Says whether the branch at its end leads back to its start.
     pub const fn loops(&self) -> bool {
         self.loops
     }

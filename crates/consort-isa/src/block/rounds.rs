@@ -18,7 +18,7 @@ const TIMED_ROUNDS: usize = 8;
 /// Registers that carry values: [`Register`]s have numbers below this.
 const REGISTERS: usize = 128;
 
-/// How an operand moves from round to round.
+/// Movement of an operand from round to round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stride {
     /// The operand.

@@ -102,7 +102,7 @@ impl Estimator {
         self.undecoded_weight += usable(weight);
     }
 
-    /// What the samples say; `None` if none with a weight was decoded.
+    /// Estimate that the samples give; `None` if none with a weight was decoded.
     pub fn finish(&self) -> Option<Estimate> {
         let decoded = self.decoded_weight();
         if decoded <= 0.0 {

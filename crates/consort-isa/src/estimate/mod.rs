@@ -41,7 +41,7 @@ pub struct CycleStack {
     pub front_end: f64,
 }
 
-/// What the samples of one thread over one interval say.
+/// Estimate from the samples of one thread over one interval.
 ///
 /// Everything here is estimated; shares are of the time whose code could be
 /// decoded, unless said otherwise.
@@ -65,11 +65,11 @@ pub struct Estimate {
     /// whose samples stand elsewhere (a saturated memory path under many
     /// overlapping accesses) are outside.
     pub memory_bounds: Bounds,
-    /// How many samples there were, decoded or not.
+    /// Number of samples, decoded or not.
     pub samples: u64,
     /// Share of the weight of all samples whose code could be decoded.
     pub decoded_share: f64,
-    /// How much code the thread ran.
+    /// Amount of code that the thread ran.
     pub footprint: Footprint,
 }
 

@@ -31,7 +31,7 @@ use serde::Serialize;
 
 pub use arch::{LOOPS, UNAVAILABLE};
 
-/// What a loop retires. All counts are of architectural events in user mode.
+/// Counts that a loop retires. All are of architectural events in user mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KnownCounts {
     /// All instructions.
@@ -76,7 +76,7 @@ impl KnownCounts {
 pub struct CountedLoop {
     /// A name that is also part of the loop's symbol.
     pub name: &'static str,
-    /// What one iteration consists of.
+    /// Contents of one iteration.
     pub summary: &'static str,
     /// The counts of one iteration whose loop branch is taken.
     per_iteration: KnownCounts,
@@ -95,13 +95,13 @@ impl CountedLoop {
         }
     }
 
-    /// What `run` must return; ties the numbers of operations to arithmetic.
+    /// Value that `run` must return; ties the numbers of operations to arithmetic.
     #[must_use]
     pub fn result(&self, iterations: u64) -> u64 {
         (self.result)(iterations)
     }
 
-    /// What the loop retires in so many iterations.
+    /// Counts that the loop retires in so many iterations.
     #[must_use]
     pub const fn counts(&self, iterations: u64) -> KnownCounts {
         self.per_iteration.times(iterations)

@@ -7,7 +7,7 @@ use core::arch::asm;
 /// The loops of this processor.
 pub const LOOPS: &[CountedLoop] = &[INT_ADD, FP_ADD, FP_MUL, FP_PACKED, LOAD, STORE, BRANCH];
 
-/// Why there are no loops, if there are none.
+/// Reason why there are no loops, if there are none.
 pub const UNAVAILABLE: Option<&str> = None;
 
 /// `sub` and `jnz`, which every loop ends with.

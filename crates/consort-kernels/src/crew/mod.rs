@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// When a thread is done.
+/// End of a thread's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// After so many units.
@@ -40,13 +40,13 @@ pub enum Goal {
 /// Turns of work and rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
-    /// How long the thread works.
+    /// Time that the thread works.
     pub work: Duration,
-    /// How long it rests after that.
+    /// Time that it rests after that.
     pub rest: Duration,
 }
 
-/// What one thread did.
+/// Account of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadReport {
     /// The thread's name.
@@ -57,7 +57,7 @@ pub struct ThreadReport {
     pub units: u64,
     /// The checksum reached, in hexadecimal.
     pub checksum: String,
-    /// Whether that is the right one.
+    /// True where that is the right one.
     pub ok: bool,
 }
 

@@ -1,9 +1,9 @@
 //! What the threads of a program did in a whole run: what studies explain their outcomes with.
 //!
-//! [`Counters`] has one field per resource that a PMU of the time of chapter 9's source could
-//! count, and what follows from several of them as functions. Pitfall: some chips call L2 what is
-//! the LLC here because it is their last level, the Core 2 among them; there `llc_misses` are
-//! what its L2 events count, and `l2_misses` equal what misses the L1D.
+//! [`Counters`] has one field per resource that a PMU of the time of the study of thread mappings
+//! (Wang et al., ISPASS 2012) could count, and what follows from several of them as functions.
+//! Pitfall: some chips call L2 what is the LLC here because it is their last level, the Core 2 among
+//! them; there `llc_misses` are what its L2 events count, and `l2_misses` equal what misses the L1D.
 
 mod time;
 mod transactions;

@@ -16,7 +16,7 @@ pub use history::History;
 use history::Lanes;
 use targets::Targets;
 
-/// How the direction of conditional branches is predicted.
+/// Way in which the direction of conditional branches is predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
     /// A table of two-bit counters by address.
@@ -32,7 +32,7 @@ pub enum Scheme {
 /// Odd number that scatters bits by multiplication (Knuth, volume 3, section 6.4).
 const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What fetch knows of a branch.
+/// Knowledge that fetch has of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prediction {
     /// Right.

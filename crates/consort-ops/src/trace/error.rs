@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a trace cannot be read or written.
+/// Reason why a trace cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be read or written.
@@ -40,7 +40,7 @@ pub enum TraceError {
     },
 }
 
-/// What is wrong with the bytes of a trace.
+/// Fault in the bytes of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// It ends too early.

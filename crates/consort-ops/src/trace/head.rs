@@ -6,7 +6,7 @@ use super::error::Damage;
 /// Threads that a trace can have.
 const MOST_THREADS: u64 = 4096;
 
-/// What was recorded, and how.
+/// Account of what was recorded, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// Name of the program.
@@ -16,7 +16,7 @@ pub struct About {
     pub executed: u64,
     /// Instructions before the first that is recorded.
     pub skipped: u64,
-    /// Which of the others are recorded; all where there is none.
+    /// Choice of the others that are recorded; all where there is none.
     pub sampling: Option<Sampling>,
 }
 

@@ -45,7 +45,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// What is told of the recording.
+    /// Account of the recording.
     #[must_use]
     pub const fn about(&self) -> &About {
         &self.about

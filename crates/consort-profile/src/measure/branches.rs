@@ -69,7 +69,7 @@ impl Branches {
         std::array::from_fn(|scheme| wrong >> (scheme * PREDICTOR_KIB.len() + REFERENCE) & 1 == 1)
     }
 
-    /// What was mispredicted.
+    /// Counts of mispredictions.
     #[must_use]
     pub const fn missed(&self) -> Mispredictions {
         self.missed

@@ -7,7 +7,7 @@ use super::{
     Mispredictions, Mix, Tally, Timing, TimingCounts,
 };
 
-/// What all meters counted in a stretch of execution.
+/// Counts of all meters in a stretch of execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Instructions and operations.
@@ -73,7 +73,7 @@ impl Meters {
         }
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {

@@ -213,7 +213,7 @@ impl Dataflow {
         self.counts.instructions += u64::from(self.counted);
     }
 
-    /// What was counted.
+    /// Counts so far.
     #[must_use]
     pub const fn counts(&self) -> &DataflowCounts {
         &self.counts

@@ -102,7 +102,7 @@ impl Distances {
         }
     }
 
-    /// What was counted.
+    /// Counts so far.
     #[must_use]
     pub const fn counts(&self) -> &DistanceCounts {
         &self.counts

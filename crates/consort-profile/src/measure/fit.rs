@@ -5,7 +5,7 @@
 pub struct PowerLaw {
     /// y at x = 1.
     pub factor: f64,
-    /// How steep it is.
+    /// Steepness of the curve.
     pub exponent: f64,
     /// Largest relative distance of a point from the law.
     pub error: f64,

@@ -24,7 +24,7 @@ const STREAMS: usize = 16;
 const AHEAD: u64 = 8;
 const KEPT: usize = 1024;
 
-/// What caches, prefetchers and translation make of a program's accesses.
+/// Meter of what caches, prefetchers and translation make of a program's accesses.
 #[derive(Debug, Clone)]
 pub struct Memory {
     data: LruStack,
@@ -39,7 +39,7 @@ pub struct Memory {
     figures: Events,
 }
 
-/// What was counted, in raw numbers.
+/// Counts, in raw numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryCounts {
     data: Depths,
@@ -61,7 +61,7 @@ struct Events {
     new_page: u64,
 }
 
-/// What was counted.
+/// Figures from the counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryFigures {
     /// Data, lines of 64 bytes.
@@ -195,7 +195,7 @@ impl Memory {
         at.is_some()
     }
 
-    /// What was counted.
+    /// Counts so far.
     #[must_use]
     pub fn counts(&self) -> MemoryCounts {
         MemoryCounts {

@@ -118,13 +118,13 @@ impl LruStack {
         self.counts = counts;
     }
 
-    /// What was counted.
+    /// Counts so far.
     #[must_use]
     pub const fn depths(&self) -> &Depths {
         &self.depths
     }
 
-    /// How many of [`CAPACITIES`], from the smallest, do not hold the line of `address`.
+    /// Number of [`CAPACITIES`], from the smallest, that do not hold the line of `address`.
     #[must_use]
     pub fn group(&self, address: u64) -> usize {
         let place = self.places.get(&(address >> self.line_shift));

@@ -88,8 +88,8 @@ pub struct TimingCounts {
     pub time: u64,
 }
 
-/// What passes a floating-point scheduler: arithmetic and moves of floating-point and vector
-/// registers, their loads and stores.
+/// Operations that pass a floating-point scheduler: arithmetic and moves of floating-point and
+/// vector registers, their loads and stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchedulerCounts {
     /// Cycles from entering the window to execution, over all operations.
@@ -130,8 +130,8 @@ impl TimingCounts {
         self.waiting as f64 / self.staying.max(1) as f64
     }
 
-    /// How far apart from each other operations come that pass a floating-point scheduler, 0 to 1:
-    /// were they at random, none of n that wait on average would be there with e^(−n); with this
+    /// Distance from each other at which operations come that pass a floating-point scheduler, 0 to
+    /// 1: were they at random, none of n that wait on average would be there with e^(−n); with this
     /// share s it is e^(−s·n). None where none wait, or one always does.
     #[must_use]
     pub fn fp_spread(&self) -> Option<f64> {
@@ -332,7 +332,7 @@ impl Timing {
         self.instructions += 1;
     }
 
-    /// What was counted.
+    /// Counts so far.
     #[must_use]
     pub fn counts(&self) -> TimingCounts {
         let mut counts = self.counts.clone();

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a program cannot be recorded.
+/// Reason why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Nothing was to be run.

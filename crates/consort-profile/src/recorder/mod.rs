@@ -24,7 +24,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 /// Lowest number of the descriptor through which the emulator reports: out of programs' way.
 const HIGH: i32 = 600;
 
-/// What is recorded of a program.
+/// Part of a program that is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Instructions that pass before anything is recorded.
@@ -32,11 +32,11 @@ pub struct Extent {
     /// Instructions after which the program is ended, counting those of windows; no limit
     /// where there is none.
     pub limit: Option<u64>,
-    /// Which instructions are recorded; all where there is none.
+    /// Choice of the instructions that are recorded; all where there is none.
     pub sampling: Option<Sampling>,
 }
 
-/// Where what the program prints goes.
+/// Destination of what the program prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// Where this process's output goes.
@@ -45,19 +45,19 @@ pub enum Output {
     Aside,
 }
 
-/// How a recording went.
+/// Outcome of a recording.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Instructions that all threads executed, recorded or not; the last heard of where the
     /// program was killed.
     pub executed: u64,
-    /// How the emulator ended, which is how the program did.
+    /// Exit status of the emulator, which is that of the program.
     pub status: ExitStatus,
-    /// Why there is no more.
+    /// Reason why there is no more.
     pub reason: EndReason,
 }
 
-/// Why a recording ended.
+/// Reason why a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     /// The program exited.

@@ -2,7 +2,7 @@
 
 use consort_ops::Op;
 
-/// What a recording is doing.
+/// Stage of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Nothing is recorded.
@@ -30,17 +30,17 @@ pub struct Atomic {
     pub word: u64,
     /// Virtual address of its instruction.
     pub code: u64,
-    /// Whether it compares before it writes.
+    /// True where it compares before it writes.
     pub compares: bool,
 }
 
-/// What a thread did that others feel. Events come in the order of the whole program, apart from
+/// Deed of a thread that others feel. Events come in the order of the whole program, apart from
 /// the operations of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// The thread.
     pub thread: usize,
-    /// What it did.
+    /// The deed.
     pub deed: Deed,
     /// Instructions that it has executed.
     pub executed: u64,
@@ -48,7 +48,7 @@ pub struct Event {
     pub executed_by_first: u64,
 }
 
-/// What a thread does that others feel.
+/// Deeds of a thread that others feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
     /// It executes its first instruction.

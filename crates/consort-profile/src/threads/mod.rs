@@ -23,7 +23,7 @@ use crate::profile::Figures;
 /// counts as one that only looks after them.
 const IDLE: f64 = 0.1;
 
-/// What was measured of a program's threads.
+/// Measurements of a program's threads.
 #[derive(Debug, Clone)]
 pub struct Threads {
     /// Threads that there were.
@@ -59,9 +59,9 @@ pub struct Role {
     pub at_once: usize,
     /// Instructions that they executed, recorded or not, without those of the serial part.
     pub executed: u64,
-    /// Whether it is the first thread alone, doing little but looking after the others.
+    /// True for the first thread alone, doing little but looking after the others.
     pub is_idle: bool,
-    /// What was measured of them.
+    /// Measurements of them.
     pub figures: Figures,
 }
 

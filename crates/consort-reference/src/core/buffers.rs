@@ -21,7 +21,7 @@ pub enum Buffer {
 }
 
 impl Buffer {
-    /// How many there are.
+    /// Number of buffers.
     pub const COUNT: usize = 6;
     /// Every buffer.
     pub const ALL: [Self; Self::COUNT] = [

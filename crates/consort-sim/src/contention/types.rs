@@ -3,7 +3,7 @@
 use crate::program::{LockSpec, Phase};
 use std::sync::Arc;
 
-/// What a thread asks of the PU that it runs on.
+/// Demand of a thread on the PU that it runs on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// The phase that it is in.
@@ -30,7 +30,7 @@ pub struct Demand {
 pub struct Running<'a> {
     /// Number of the PU.
     pub pu: usize,
-    /// What the thread asks for.
+    /// Demand of the thread.
     pub demand: &'a Demand,
 }
 
@@ -39,7 +39,7 @@ pub struct Running<'a> {
 pub struct Solution {
     /// Per thread.
     pub threads: Vec<ThreadRates>,
-    /// Whether the last iteration changed every rate by less than 10⁻⁶ of itself.
+    /// True where the last iteration changed every rate by less than 10⁻⁶ of itself.
     pub converged: bool,
     /// Largest relative change of a rate in the last iteration.
     pub residual: f64,
@@ -51,16 +51,16 @@ pub struct Solution {
     pub interconnect_utilisation: Vec<f64>,
 }
 
-/// How one thread runs.
+/// Rates at which one thread runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadRates {
     /// Instructions per second.
     pub ips: f64,
     /// Cycles per instruction; the sum of `stack`.
     pub cpi: f64,
-    /// Where the cycles go, per instruction.
+    /// Cycles by cause, per instruction.
     pub stack: Stack,
-    /// What it moves and counts, per instruction.
+    /// Moves and counts, per instruction.
     pub flow: Flow,
     /// Window that it has, instructions.
     pub window: f64,
@@ -76,7 +76,7 @@ pub struct ThreadRates {
     pub lock: LockQueue,
 }
 
-/// What an acquisition of a lock meets; the product of both is the mean wait.
+/// Queue that an acquisition of a lock meets; the product of both is the mean wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LockQueue {
     /// Probability that a sibling is in the way, 0 to 1.
@@ -145,7 +145,7 @@ impl Stack {
     }
 }
 
-/// What one instruction does on average; events that counters and energy are made of.
+/// Doings of one instruction on average; events that counters and energy are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flow {
     /// Accesses to the L1D.

@@ -12,9 +12,9 @@ pub struct DescribeError {
     pub line: usize,
     /// Path of the key, for example `core_type.big.smt[1].ways`; empty when the text is no TOML.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// Account of what is wrong and what would be right.
     pub message: String,
-    /// How many more things are wrong.
+    /// Number of further things that are wrong.
     pub more: usize,
 }
 

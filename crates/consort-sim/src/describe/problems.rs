@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub struct Problem {
     /// Path of the key in the file, for example `phase[2].mlp.value`.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// Account of what is wrong and what would be right.
     pub message: String,
 }
 

@@ -3,7 +3,7 @@
 use crate::os::UnknownOs;
 use thiserror::Error;
 
-/// What is wrong with a run.
+/// Fault of a run.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum EngineError {
     /// There is nothing to run.

@@ -13,7 +13,7 @@ pub struct Instance {
     /// Instructions of one run: of all threads together where the program divides its work, of
     /// each thread where it does not.
     pub instructions: f64,
-    /// When it begins, ms after the start.
+    /// Time at which it begins, ms after the start.
     pub start_ms: f64,
 }
 
@@ -23,7 +23,7 @@ impl Instance {
     pub const ENDLESS: f64 = 1e18;
 }
 
-/// When a run is over.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunMode {
     /// Each program runs once.
@@ -36,6 +36,7 @@ pub enum RunMode {
     /// As `RestartUntilAllDone`, and a thread that has done its part of a program's work before its
     /// siblings does it again until they have theirs, so that the number of running threads stays
     /// constant.
+    #[doc(alias = "restarted threads")]
     RestartThreadsUntilAllDone,
 }
 
@@ -49,28 +50,28 @@ impl RunMode {
     }
 }
 
-/// How a run is to go.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// From which all randomness comes.
     pub seed: u64,
-    /// When it is over.
+    /// Condition for its end.
     pub mode: RunMode,
     /// Name of the operating system's model.
     pub os: String,
-    /// Whether a hardware scheduler sits below: the operating system then sees logical cores
+    /// True where a hardware scheduler sits below: the operating system then sees logical cores
     /// that are all alike.
     pub logical_cores: bool,
-    /// Whether moves from PU to PU cost nothing, for comparison with closed forms.
+    /// True where moves from PU to PU cost nothing, for comparison with closed forms.
     pub free_migration: bool,
 }
 
 /// A run of a program from its beginning to the end of its work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Completion {
-    /// When it began, s.
+    /// Time at which it began, s.
     pub start_s: f64,
-    /// When it ended, s.
+    /// Time at which it ended, s.
     pub end_s: f64,
     /// Instructions of all threads.
     pub instructions: f64,
@@ -79,7 +80,7 @@ pub struct Completion {
     pub energy_j: f64,
 }
 
-/// What an instance has done in a whole run.
+/// Work of an instance in a whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceResult {
     /// Name of the program.

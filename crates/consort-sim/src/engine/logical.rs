@@ -13,6 +13,7 @@ use super::thread::Thread;
 use super::time::picoseconds;
 
 /// Which physical PU each logical one is.
+#[doc(alias = "logical core")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogicalMap {
     physical: Vec<usize>,

@@ -12,7 +12,7 @@ use crate::contention::Solution;
 /// Places of the table, a power of two: at 20 threads about 8 KiB each.
 const PLACES: usize = 4096;
 
-/// How often solutions were reused.
+/// Number of times that solutions were reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoUse {
     /// Asked for and there.

@@ -11,8 +11,7 @@ use super::thread::Thread;
 use super::warming::{Arrived, Here, Warming};
 use crate::chip::{Chip, Place};
 
-/// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015, chapter 7 of the
-/// specification).
+/// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015).
 pub(crate) const SWAP_CYCLES: f64 = 1000.0;
 
 /// Share of what was left in a cache of which the lack is none.

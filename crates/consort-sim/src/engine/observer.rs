@@ -3,7 +3,7 @@
 use crate::contention::{Solution, ThreadRates};
 use consort_core::ThreadId;
 
-/// What a thread does with its PU.
+/// Use that a thread makes of its PU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// Its work.
@@ -29,12 +29,12 @@ pub struct Segment<'a> {
     pub from_ps: u64,
     /// End, ps since the start of the run.
     pub to_ps: u64,
-    /// What it does.
+    /// Use that it makes of it.
     pub doing: Doing,
     /// Share of the time in the kernel while it does its work, 0 to 1: calls for locks that are too
     /// frequent to be events.
     pub kernel_share: f64,
-    /// How it runs while it works, with what it misses in caches that are not warm.
+    /// Rates while it works, with what it misses in caches that are not warm.
     pub rates: &'a ThreadRates,
 }
 

@@ -29,17 +29,17 @@ impl<'a> Oracle<'a> {
         self.engine.threads().iter().map(|t| t.id)
     }
 
-    /// How a thread ran when it last ran.
+    /// Rates of a thread when it last ran.
     pub fn rates(&self, id: ThreadId) -> Option<&'a ThreadRates> {
         self.thread(id).map(|t| &t.rates)
     }
 
-    /// What a thread asks of a PU now.
+    /// Demand of a thread on a PU now.
     pub fn demand(&self, id: ThreadId) -> Option<&'a Demand> {
         self.thread(id).map(|t| &t.demand)
     }
 
-    /// What a thread has done since its start.
+    /// Counts of a thread since its start.
     pub fn counts(&self, id: ThreadId) -> Option<Counts> {
         self.thread(id).map(Thread::total)
     }
@@ -61,7 +61,7 @@ impl<'a> Oracle<'a> {
         self.engine.energy_j()
     }
 
-    /// How often solutions were reused.
+    /// Number of times that solutions were reused.
     pub fn memo_use(&self) -> MemoUse {
         self.engine.memo_use()
     }

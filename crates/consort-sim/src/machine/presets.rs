@@ -6,7 +6,7 @@ use crate::describe::DescribeError;
 use consort_core::hint;
 use thiserror::Error;
 
-/// Why there is no such preset.
+/// Reason why there is no such preset.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PresetError {
     /// No preset has the name.

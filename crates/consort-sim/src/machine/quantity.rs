@@ -15,6 +15,7 @@ pub enum Quantity {
     Instructions,
     /// Cycles in which no floating-point operation of the thread was in the FPU, neither in its
     /// scheduler nor in execution.
+    #[doc(alias = "empty FPU cycles")]
     FpuEmptyCycles,
     /// Floating-point operations completed.
     FpOperations,

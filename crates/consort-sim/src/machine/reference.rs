@@ -23,11 +23,11 @@ pub struct MachineRef {
     /// Nodes that have memory, as [`super::NumaSpec::memory_nodes`]; those of the description
     /// without.
     pub memory: Option<Vec<u32>>,
-    /// Whether all prefetchers are switched off.
+    /// True where all prefetchers are switched off.
     pub prefetch_off: bool,
 }
 
-/// Where a description was found.
+/// Place in which a description was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// In this file.
@@ -43,11 +43,11 @@ pub struct Loaded {
     pub spec: MachineSpec,
     /// Most PUs per core; for [`crate::chip::Chip::new`].
     pub smt: Option<u32>,
-    /// Where it was found.
+    /// Place in which it was found.
     pub source: Source,
 }
 
-/// Why a machine cannot be had.
+/// Reason why a machine cannot be had.
 #[derive(Debug, Error)]
 pub enum MachineError {
     /// What follows the `:` is no option.
@@ -179,7 +179,7 @@ impl MachineRef {
         Some(())
     }
 
-    /// Where the machine is: the path itself when it ends in `.toml`, else `NAME.toml` in the
+    /// Place of the machine: the path itself when it ends in `.toml`, else `NAME.toml` in the
     /// first of `directories` that has it, else a preset.
     pub fn source(&self, directories: &[PathBuf]) -> Source {
         if self.machine.ends_with(".toml") {

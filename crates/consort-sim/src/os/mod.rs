@@ -79,7 +79,7 @@ pub(crate) trait OsModel {
 pub struct OsInfo {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description in a line.
     pub summary: &'static str,
     build: fn(Draw) -> Box<dyn OsModel>,
 }

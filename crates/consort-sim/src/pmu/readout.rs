@@ -19,7 +19,7 @@ use thiserror::Error;
 /// that machine files use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readout {
-    /// What is counted.
+    /// Quantity that is counted.
     pub counts: Quantity,
     /// By what.
     pub per: Per,
@@ -43,7 +43,7 @@ pub struct ReadoutValue {
     pub age_ns: u64,
 }
 
-/// Why a PMU cannot be had as asked for.
+/// Reason why a PMU cannot be had as asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PmuError {
     /// The text is no readout.

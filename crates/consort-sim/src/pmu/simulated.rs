@@ -11,7 +11,7 @@ use crate::machine::{EventSpec, MachineSpec, Quantity};
 use consort_core::{Offers, Reading, Sample, Signal, ThreadId, Tier};
 use std::collections::BTreeMap;
 
-/// What a PMU is to measure.
+/// Signals and quantities that a PMU is to measure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Signals; all that the machine's events usually feed when none. Fewer take fewer quanta.
@@ -134,7 +134,7 @@ impl SimulatedPmu {
         self.always.iter().chain(turns).map(|&e| &self.events[e])
     }
 
-    /// What the counters tell of a thread over the quantum that has just ended.
+    /// Sample that the counters give of a thread over the quantum that has just ended.
     pub fn sample(&mut self, thread: ThreadId, truth: &Counts, interval_ns: u64) -> Sample {
         let (seed, noise, events) = (self.seed, self.noise, self.events.len());
         // Taken for a moment, so that the rest of the PMU can be read beside it.

@@ -93,7 +93,7 @@ impl MissCurve {
         self.accesses
     }
 
-    /// Whether it ever misses a cache of the smallest capacity.
+    /// Says whether it has no misses even in a cache of the smallest capacity.
     pub fn is_flat_zero(&self) -> bool {
         self.points[0] == 0.0
     }

@@ -27,7 +27,7 @@ const FILES: &[(&str, &str)] = embedded![
     "water.sp" "wrf" "x264" "xalancbmk" "zeusmp"
 ];
 
-/// Why there is no such program.
+/// Reason why there is no such program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PresetError {
     /// No preset has the name.

@@ -4,7 +4,7 @@ use super::source::LoadError;
 use crate::describe::DescribeError;
 use thiserror::Error;
 
-/// What is wrong with a workload.
+/// Fault of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WorkloadError {
     /// The expression is none.

@@ -14,13 +14,13 @@ pub struct WorkloadExpr {
 /// `COUNT*ITEM`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// How many times the item runs, from 1.
+    /// Number of times that the item runs, from 1.
     pub count: u32,
-    /// What runs.
+    /// Program or file that runs.
     pub item: Item,
 }
 
-/// What a term names.
+/// Thing that a term names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// `NAME` or `NAME@THREADS`.

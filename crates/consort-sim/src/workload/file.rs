@@ -26,7 +26,7 @@ impl WorkloadFile {
         })
     }
 
-    /// What the file says.
+    /// Contents of the file.
     pub fn spec(&self) -> &WorkloadSpec {
         &self.spec
     }

@@ -30,7 +30,7 @@ pub struct Instance {
     pub program: Arc<ProgramSpec>,
     /// Threads, at least 1.
     pub threads: u32,
-    /// When it starts, ms after the run's start.
+    /// Time at which it starts, ms after the run's start.
     pub start_ms: f64,
 }
 

@@ -32,7 +32,7 @@ pub trait ProgramSource {
     fn suites(&self) -> Vec<String>;
 }
 
-/// What a file describes.
+/// Thing that a file describes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Described {
     /// A program.

@@ -13,7 +13,7 @@ use consort_core::PuSet;
 use consort_core::topology::Topology;
 use std::collections::BTreeMap;
 
-/// Whether every fp thread is confined to one core, and no core has more of them than an even
+/// Checks that every fp thread is confined to one core, and no core has more of them than an even
 /// spread over all cores needs.
 ///
 /// # Errors
@@ -37,8 +37,8 @@ pub fn fp_threads_on_different_cores(
     Ok(())
 }
 
-/// Whether every core with fp threads can be given a light thread of its own that may run on a PU
-/// of that core which no fp thread occupies.
+/// Checks that every core with fp threads can be given a light thread of its own that may run on a
+/// PU of that core which no fp thread occupies.
 ///
 /// # Errors
 /// The first core that has to do without one, or an fp thread that is not confined to a core.
@@ -60,7 +60,7 @@ pub fn each_fp_paired_with_light(masks: &[ThreadMask], topology: &Topology) -> R
     Ok(())
 }
 
-/// Whether two sightings show the same threads with the same masks.
+/// Checks that two sightings show the same threads with the same masks.
 ///
 /// # Errors
 /// The first thread that differs.

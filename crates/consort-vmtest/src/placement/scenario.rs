@@ -9,7 +9,7 @@ const FILES: [(&str, &str); 3] = [
     ("load.sh", include_str!("../../scenarios/load.sh")),
 ];
 
-/// What happens to a load of fp and int threads while `consort run` places it.
+/// Story of a load of fp and int threads while `consort run` places it.
 ///
 /// Every story ends with the sections `ended` (Consort's output, with its exit status), `report`,
 /// `after` (the masks once it is gone) and `left` (what it has left behind), unless it is killed.
@@ -47,7 +47,7 @@ pub enum Story {
 pub struct Scenario {
     /// Begins the name of each section: `NAME-during`.
     pub name: &'static str,
-    /// What happens.
+    /// Course of events.
     pub story: Story,
     /// The policy for `consort run`.
     pub policy: &'static str,
@@ -57,9 +57,9 @@ pub struct Scenario {
     pub int: u32,
     /// Threads that mostly sleep.
     pub sleepers: u32,
-    /// What keeps threads in their places; masks are seen only where it is `pin`.
+    /// Enactor that keeps threads in their places; masks are seen only where it is `pin`.
     pub enact: &'static str,
-    /// Whether all threads of a kind are one program's, rather than a program each.
+    /// True where all threads of a kind are one program's, rather than a program each.
     pub one_program_per_kind: bool,
     /// Percentage of a PU that each thread gets; one host thread emulates all PUs, so busy ones
     /// would leave Consort next to nothing.

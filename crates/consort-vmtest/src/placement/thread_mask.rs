@@ -12,12 +12,12 @@ pub struct ThreadMask {
     pub tid: u32,
     /// The thread's name; `fp-0` is thread 0 of the `fp` kernel.
     pub comm: String,
-    /// Where it may run (`Cpus_allowed_list`).
+    /// PUs that it may run on (`Cpus_allowed_list`).
     pub mask: PuSet,
 }
 
 impl ThreadMask {
-    /// Whether the thread runs the floating-point kernel.
+    /// Says whether the thread runs the floating-point kernel.
     #[must_use]
     pub fn is_fp(&self) -> bool {
         self.comm.starts_with("fp-")

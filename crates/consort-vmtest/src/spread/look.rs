@@ -5,16 +5,16 @@ use crate::spread::arrival::Arrival;
 use consort_core::PuId;
 use std::fmt::{Display, Formatter};
 
-/// Where the spinning threads of one repetition were at one moment.
+/// Places of the spinning threads of one repetition at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// How the threads came into being.
+    /// Way in which the threads came into being.
     pub arrival: Arrival,
-    /// When the look was due, ms of the guest after the last thread was started.
+    /// Time at which the look was due, ms of the guest after the last thread was started.
     pub after_ms: u64,
-    /// When it was over, µs of the guest after the last thread was started.
+    /// Time at which it was over, µs of the guest after the last thread was started.
     pub elapsed_us: u64,
-    /// How often the threads together had moved since their births.
+    /// Number of times that the threads together had moved since their births.
     pub migrations: u64,
     /// The PU of each thread.
     pub pus: Vec<PuId>,

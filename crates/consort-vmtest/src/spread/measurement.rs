@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = "/bin/linux-placements";
 
-/// What to measure.
+/// Extent of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Guests to boot one after another, so that what differs between boots is in the counts too.
@@ -28,7 +28,7 @@ pub struct Extent {
     pub limit: Duration,
 }
 
-/// What a guest says of itself.
+/// Account that a guest gives of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     /// The kernel's release and version (`uname -rv`).
@@ -37,10 +37,10 @@ pub struct Guest {
     pub date: String,
 }
 
-/// What was measured.
+/// Outcome of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measurement {
-    /// What was asked for.
+    /// Extent that was asked for.
     pub extent: Extent,
     /// The last guest.
     pub guest: Guest,

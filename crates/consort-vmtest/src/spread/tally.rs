@@ -6,7 +6,7 @@ use crate::spread::threads_per_pu::Spread;
 use consort_core::topology::Topology;
 use std::collections::BTreeMap;
 
-/// What was seen of one number of threads, arrival and moment.
+/// Counts of one number of threads, arrival and moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Repetitions of each spread.

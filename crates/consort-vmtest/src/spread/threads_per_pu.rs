@@ -5,7 +5,7 @@ use consort_core::topology::Topology;
 use std::cmp::Reverse;
 use std::fmt::{Display, Formatter};
 
-/// How many threads each PU of each core has, whichever the cores and PUs are.
+/// Number of threads of each PU of each core, whichever the cores and PUs are.
 ///
 /// The text form names every core by the threads on its PUs, the fullest PU first and joined by
 /// `|`; cores come with the most threads first, then with the fullest PU first, and are separated
@@ -39,13 +39,13 @@ impl Spread {
         self.cores.iter().flatten().sum()
     }
 
-    /// Whether some threads share a core.
+    /// Says whether some threads share a core.
     #[must_use]
     pub fn shares_core(&self) -> bool {
         self.cores.iter().any(|core| core.iter().sum::<usize>() > 1)
     }
 
-    /// Whether some threads share a PU, and so take turns.
+    /// Says whether some threads share a PU, and so take turns.
     #[must_use]
     pub fn shares_pu(&self) -> bool {
         self.cores.iter().flatten().any(|&threads| threads > 1)

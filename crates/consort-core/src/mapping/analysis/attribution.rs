@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A change of time in parts; each is a summand of the natural logarithm of the ratio of times.
+#[doc(alias = "Exec_Time")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attribution {
     /// Logarithm of the ratio of times, positive where the second is slower.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What was counted of a program alone. Each item is absent where nothing counts it.
+/// Counts of a program alone. Each item is absent where nothing counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Alone {
     /// Time of a run, s.
@@ -33,7 +33,7 @@ pub struct Alone {
     pub switches: Option<f64>,
 }
 
-/// What follows.
+/// Characteristics that follow from these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Characteristics {
     /// Data sharing: share of the L2 misses that siblings under one L2 save over siblings under

@@ -4,7 +4,8 @@ use super::{Pair, Resource, Row, Table, Thresholds, Usage, attribute};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What decides between a program's best mapping and the one that is compared with.
+/// Resources that decide between a program's best mapping and the one that is compared with.
+#[doc(alias = "most important resource")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Importance {
     /// The mapping under which the program is fastest.

@@ -23,7 +23,7 @@ impl Default for Thresholds {
     }
 }
 
-/// How a resource was judged, with the program and co-runner for which it shows most.
+/// Verdict on a resource, with the program and co-runner for which it shows most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "approach")]
 pub enum Finding {
@@ -52,13 +52,14 @@ pub enum Finding {
 }
 
 /// One resource.
+#[doc(alias = "key hardware resources")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyResource {
     /// The resource.
     pub resource: Resource,
-    /// Whether it is one of those that matter; none where that cannot be told.
+    /// True for one of those that matter; none where that cannot be told.
     pub key: Option<bool>,
-    /// Why.
+    /// Ground of the verdict.
     #[serde(flatten)]
     pub finding: Finding,
 }

@@ -28,6 +28,7 @@ impl MemoryPath {
     }
 
     /// L2MP, cycles.
+    #[doc(alias = "L2MP")]
     pub fn l2mp_cycles(&self) -> Option<f64> {
         Some(self.l2_misses * self.latency_cycles()?)
     }

@@ -26,7 +26,7 @@ pub use resource::{Amount, Resource};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What one program used of the hardware under one mapping, per run of it.
+/// Use that one program made of the hardware under one mapping, per run of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Usage {
     /// Time of a run, s: the source's `Exec_Time`.
@@ -36,9 +36,9 @@ pub struct Usage {
     pub cycles: Option<f64>,
     /// Share of the cores' time that its threads were on them, 0 to 1: `Utilisation`.
     pub utilisation: Option<f64>,
-    /// What is counted of resources.
+    /// Counts of resources.
     pub amounts: BTreeMap<Resource, Amount>,
-    /// What the L2, its prefetchers and the memory path cost as one.
+    /// Cost of the L2, its prefetchers and the memory path as one.
     pub memory: Option<MemoryPath>,
 }
 
@@ -49,9 +49,9 @@ pub struct Row {
     pub mapping: String,
     /// The program.
     pub program: String,
-    /// Who ran beside it.
+    /// Program that ran beside it.
     pub co_runner: String,
-    /// What it used.
+    /// Use that it made.
     pub usage: Usage,
 }
 

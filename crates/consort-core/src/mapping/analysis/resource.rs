@@ -56,8 +56,8 @@ impl Resource {
         }
     }
 
-    /// Whether a program is better off with more of it; of what is counted of the others less is
-    /// better, since it is counted per run.
+    /// Says whether a program is better off with more of it; of what is counted of the others less
+    /// is better, since it is counted per run.
     pub fn more_is_better(self) -> bool {
         self == Self::Cores
     }
@@ -71,7 +71,7 @@ impl Resource {
         }
     }
 
-    /// What is counted of its use.
+    /// Unit in which its use is counted.
     pub fn unit(self) -> &'static str {
         match self {
             Self::L1d | Self::L1i | Self::L2 => "misses",
@@ -91,7 +91,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// How much a program used of a resource, per run.
+/// Amount of a resource that a program used, per run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Amount {
     /// In the unit of [`Resource::unit`].

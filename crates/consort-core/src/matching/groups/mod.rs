@@ -1,9 +1,9 @@
 //! Threads into groups of up to `ways` per core, for SMT with more than two.
 //!
-//! Purpose: hierarchical pairing (6.6 of the specification): threads into
-//! pairs, pairs into fours, fours into eights, each step an exact matching at
-//! the cost of the larger groups, then a local search that swaps two threads,
-//! or moves one to a free place, as long as that is cheaper. Usage: [`groups()`];
+//! Purpose: hierarchical pairing: threads into pairs, pairs into fours, fours
+//! into eights, each step an exact matching at the cost of the larger groups,
+//! then a local search that swaps two threads, or moves one to a free place, as
+//! long as that is cheaper. Usage: [`groups()`];
 //! [`exhaustive()`] for few threads shows what the heuristic leaves. Pitfalls:
 //! the problem is NP-hard from three per group on, so this is no optimum.
 
@@ -17,7 +17,7 @@ pub use exhaustive::{exhaustive, partitions};
 use super::MatchingError;
 use cost::Costed;
 
-/// How threads share cores, and what that costs.
+/// Groups of threads that share cores, and what that costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grouping {
     /// The threads of each core in use, ascending; groups in the order of their first.
@@ -26,12 +26,12 @@ pub struct Grouping {
     pub cost: f64,
 }
 
-/// What there is to fill, and how long to look.
+/// Room to fill, and how long to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How many groups there may be.
+    /// Most groups that there may be.
     pub cores: usize,
-    /// How many threads a group may have.
+    /// Most threads that a group may have.
     pub ways: usize,
     /// Most swaps that the local search tries; each asks for two costs.
     pub swaps: usize,

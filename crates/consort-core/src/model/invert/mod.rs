@@ -8,7 +8,8 @@ use self::core::Core;
 use super::error::ModelError;
 use super::level::Level;
 
-/// What the inverse model says of the threads of one core.
+/// Answer of the inverse model for the threads of one core.
+#[doc(alias = "inverse model")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inverse {
     components: usize,

@@ -6,7 +6,7 @@ use crate::policy::PolicyRng;
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-/// What the specification promises, in shares of ST cycles.
+/// Error that the inverse model may have on random stacks, in shares of ST cycles.
 const PROMISED: f64 = 0.02;
 
 fn invert(level: &Level, seen: &[Vec<f64>]) -> Inverse {

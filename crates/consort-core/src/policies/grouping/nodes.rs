@@ -24,7 +24,7 @@ impl Domain {
     }
 }
 
-/// Whether a group, by its members, may have a core: one of its own domain.
+/// Says whether a group, by its members, may have a core: one of its own domain.
 pub fn inside(domains: &[Domain], group: &[usize], core: usize) -> bool {
     let domain = domains
         .iter()

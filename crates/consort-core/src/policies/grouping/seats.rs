@@ -31,7 +31,7 @@ pub fn seat(
     );
 }
 
-/// What it costs groups to be on cores and to come there.
+/// Cost for groups of being on cores and of coming there.
 #[derive(Clone, Copy)]
 pub struct Prices<'a> {
     /// Of a thread that moves to another core.

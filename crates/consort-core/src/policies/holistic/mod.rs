@@ -61,6 +61,7 @@ use crate::sample::{Observation, ThreadObservation};
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 
+#[doc(alias = "guidelines")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "holistic",
     family: "thread mapping",

@@ -36,6 +36,7 @@ impl Actual {
     }
 
     /// Takes what every thread did alone in the quantum that has just ended.
+    #[doc(alias = "isolated IPC")]
     pub(super) fn note_alone(&mut self, topology: &Topology, crew: &Crew<'_>) {
         for thread in &crew.members {
             if let Some(ipc) = ipc(&thread.sample) {

@@ -11,6 +11,7 @@ use crate::sample::ThreadObservation;
 const STALE_QUANTA: u64 = 1;
 
 /// When threads are measured alone, and for how long.
+#[doc(alias = "sampling phase")]
 #[derive(Debug)]
 pub(super) struct Isolation {
     period: u64,

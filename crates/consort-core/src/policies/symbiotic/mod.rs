@@ -53,6 +53,7 @@ use crate::sample::{Observation, ThreadObservation};
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 
+#[doc(alias = "symbiotic job scheduling")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "symbiotic",
     family: "symbiosis",

@@ -30,7 +30,7 @@ impl Objective {
         options.one_of("objective", &WORDS, "slowdown, throughput or fairness")
     }
 
-    /// What a thread of this slowdown costs.
+    /// Cost of a thread of this slowdown.
     pub fn cost(self, slowdown: f64) -> f64 {
         match self {
             Self::Slowdown => slowdown,

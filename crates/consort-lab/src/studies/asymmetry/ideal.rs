@@ -15,6 +15,7 @@
 //! long, since together they commit no more per second than N threads do.
 
 /// One large and several small cores with round robin among them.
+#[doc(alias = "ideal model")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdealRoundRobin {
     /// Instructions per second of a thread on the large core.

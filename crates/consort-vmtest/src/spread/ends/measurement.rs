@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
-/// What to measure.
+/// Extent of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndsExtent {
     /// The machine that the guests show. As many processes start as it has PUs.
@@ -25,10 +25,10 @@ pub struct EndsExtent {
     pub limit: Duration,
 }
 
-/// What was measured.
+/// Outcome of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// What was asked for.
+    /// Extent that was asked for.
     pub extent: EndsExtent,
     /// The last guest.
     pub guest: Guest,
