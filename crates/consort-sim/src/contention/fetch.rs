@@ -12,7 +12,8 @@ use crate::program::PhaseSpec;
 /// Taken branches per instruction, at least: where there are none, runs are long.
 const RAREST: f64 = 1e-4;
 
-/// Deviation of an instruction's length over its mean: of the traced programs' instructions.
+/// Deviation of an instruction's length over its mean, estimated: eleven of the traced programs have
+/// 0.17 to 0.49, their median is 0.44.
 const LENGTHS: f64 = 0.45;
 
 /// Cycles of fetch per instruction.
