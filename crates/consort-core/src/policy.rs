@@ -41,6 +41,9 @@ pub struct Wishes {
     pub form: Form,
     /// True where an interval is to end as soon as a thread stalls or goes on.
     pub on_activity: bool,
+    /// Time from a quantum's end, or from what happens before, until its decision takes effect, ns:
+    /// what the unit of a hardware form needs.
+    pub latency_ns: u64,
     /// Its quantum where its options make it another than its usual one, ms.
     pub quantum_ms: Option<u64>,
     /// The only signals that it uses beside those that the operating system tells, needed or not;

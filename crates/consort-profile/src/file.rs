@@ -135,17 +135,14 @@ impl Figures {
         )
     }
 
-    /// Share of the missing lines of code that follow another, from what lines of twice the length
-    /// save: of a cache of 32 KiB, or of the largest that still misses often enough to tell.
+    /// Share of the missing lines of code that fetching the next line along brings: of a cache of
+    /// 32 KiB, or of the largest that still misses often enough to tell.
     fn sequential_code(&self) -> f64 {
         const SIZE: usize = 3;
-        let (single, double) = (&self.memory.code.misses, &self.memory.code_128.misses);
-        let often = |&size: &usize| self.per_kilo(single[size]) >= FEW_MPKI;
-        let Some(size) = (0..=SIZE).rev().find(often) else {
-            return 0.0;
-        };
-        let left = double[size] as f64 / single[size] as f64;
-        (2.0 * (1.0 - left)).clamp(0.0, 1.0)
+        let (missed, ahead) = (&self.memory.code.misses, &self.memory.code_ahead.0);
+        let often = |&size: &usize| self.per_kilo(missed[size]) >= FEW_MPKI;
+        let size = (0..=SIZE).rev().find(often);
+        size.map_or(0.0, |size| ahead[size] as f64 / missed[size] as f64)
     }
 
     /// What a scheduler of floating point sees, where anything passes it.

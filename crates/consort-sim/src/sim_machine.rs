@@ -50,6 +50,8 @@ pub struct SimMachine {
     next_ns: Option<u64>,
     /// End of the quantum that has begun, ps; in the past when it is over.
     quantum_end: u64,
+    /// Time that the last decision took since the observation before it, ps.
+    decided_in: u64,
     wishes: Wishes,
     generation: u64,
     /// Energy of the machine up to the last observation, J.
@@ -77,6 +79,7 @@ impl SimMachine {
             quanta: 0,
             next_ns: None,
             quantum_end: 0,
+            decided_in: 0,
             wishes: Wishes::default(),
             generation: 0,
             told_j: 0.0,
@@ -124,8 +127,7 @@ impl SimMachine {
     }
 
     /// Lets time pass to the end of the quantum, or of its part until something happens.
-    fn pass(&mut self) {
-        let begin = self.engine.now_ps();
+    fn pass(&mut self, begin: u64) {
         if self.quantum_end <= begin {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
@@ -143,6 +145,15 @@ impl SimMachine {
         {
             self.engine.run_to_stir(self.quantum_end);
         }
+    }
+
+    /// Lets the time pass that the policy's unit takes to decide, with everybody in place as before.
+    fn wait_for_decision(&mut self) {
+        let begin = self.engine.now_ps();
+        let latency_ns = self.wishes.latency_ns.min(self.quantum_ns);
+        let latency = latency_ns.saturating_mul(PS_PER_NS);
+        self.engine.run_until(begin.saturating_add(latency));
+        self.decided_in = self.engine.now_ps() - begin;
     }
 
     /// By how much the quantum that begins is longer: one in [`SKIPS_EVERY`] by a time slice, where
@@ -186,8 +197,8 @@ impl Machine for SimMachine {
         if self.engine.is_done() {
             return Ok(None);
         }
-        let begin = self.engine.now_ps();
-        self.pass();
+        let begin = self.engine.now_ps() - std::mem::take(&mut self.decided_in);
+        self.pass(begin);
         let now = self.engine.now_ps();
         let mut observation = Observation {
             time_ns: self.time_ns(),
@@ -220,7 +231,10 @@ impl Machine for SimMachine {
         self.next_ns = plan.quantum_ns.map(|ns| ns.max(1));
         Ok(match self.wishes.form {
             Form::Software => self.enact_masks(plan),
-            Form::Hardware => self.enact_mapping(plan),
+            Form::Hardware => {
+                self.wait_for_decision();
+                self.enact_mapping(plan)
+            }
         })
     }
 }

@@ -16,7 +16,8 @@
 //! nobody else can run.
 
 use super::asymmetric::{
-    FORM, Group, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, turns,
+    FORM, Group, LATENCY, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, latency,
+    turns,
 };
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
@@ -33,7 +34,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     live: true,
     simulated: true,
     summary: "gives the large core to every thread in turn",
-    options: &[FORM, TURNS],
+    options: &[FORM, TURNS, LATENCY],
     build,
 };
 
@@ -43,7 +44,8 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
         order: turns(options)?,
         ..Hrrs::default()
     };
-    Ok(Box::new(Swapper::new(rule, form)))
+    let policy = Swapper::new(rule, form).deciding_in(latency(options)?);
+    Ok(Box::new(policy))
 }
 
 /// Turns, by group.

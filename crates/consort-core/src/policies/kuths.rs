@@ -19,7 +19,9 @@
 //! Many cores: where groups of cores have private last-level regions, exchanges stay inside a
 //! group ([`super::asymmetric::Groups`]).
 
-use super::asymmetric::{FORM, Group, Order, Rule, Swap, Swapper, TURNS, Tick, form, turns};
+use super::asymmetric::{
+    FORM, Group, LATENCY, Order, Rule, Swap, Swapper, TURNS, Tick, form, latency, turns,
+};
 use super::hrrs::Turns;
 use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
 use crate::signal::{Signal, Tier};
@@ -36,7 +38,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     live: true,
     simulated: true,
     summary: "gives the large core to a thread that has just returned from the kernel",
-    options: &[FORM, TURNS],
+    options: &[FORM, TURNS, LATENCY],
     build,
 };
 
@@ -46,7 +48,8 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
         order: turns(options)?,
         ..Kuths::default()
     };
-    Ok(Box::new(Swapper::new(rule, form)))
+    let policy = Swapper::new(rule, form).deciding_in(latency(options)?);
+    Ok(Box::new(policy))
 }
 
 /// Bits and turns, by group.

@@ -33,7 +33,8 @@ mod counters;
 
 use self::counters::{Arithmetic, Criticality, Weight};
 use super::asymmetric::{
-    FORM, Group, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, turns,
+    FORM, Group, LATENCY, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, latency,
+    turns,
 };
 use crate::ids::ThreadId;
 use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng};
@@ -64,6 +65,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             meaning: "decide by the long-term sum at once when a thread stalls or goes on",
         },
         TURNS,
+        LATENCY,
         OptionInfo {
             name: "arithmetic",
             default: "real",
@@ -86,7 +88,8 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
         arithmetic: options.one_of("arithmetic", &kinds, "real or integer")?,
         ..Tcs::new(reading, immediate)
     };
-    Ok(Box::new(Swapper::new(rule, form(options)?)))
+    let policy = Swapper::new(rule, form(options)?).deciding_in(latency(options)?);
+    Ok(Box::new(policy))
 }
 
 /// Whom the long-term sum sends to the large core.

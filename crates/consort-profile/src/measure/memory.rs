@@ -6,7 +6,7 @@ use std::hash::BuildHasherDefault;
 use consort_ops::{Access, Kind, Op};
 
 use super::Tally;
-use super::stack::{Depths, LruStack, Multiplied};
+use super::stack::{Depths, LruStack, Multiplied, SIZES};
 
 /// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about what a core has
 /// of caches of its own.
@@ -32,6 +32,7 @@ pub struct Memory {
     code: LruStack,
     code_128: LruStack,
     code_line: u64,
+    code_ahead: Ahead,
     /// Pages used last, the latest first.
     pages: Vec<u64>,
     prefetcher: Prefetcher,
@@ -46,6 +47,7 @@ pub struct MemoryCounts {
     data_128: Depths,
     code: Depths,
     code_128: Depths,
+    code_ahead: Ahead,
     events: Events,
 }
 
@@ -61,6 +63,20 @@ struct Events {
     new_page: u64,
 }
 
+/// Missing lines of code, by cache size, that are there where every fetch brings the next line
+/// along: those that follow a line which is still there, as both were used last at one time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ahead(pub [u64; SIZES]);
+
+impl Ahead {
+    /// Counts a line that so many of the sizes missed, where so many miss the line before it.
+    fn missed(&mut self, line: usize, before: usize) {
+        if let Some(sizes) = self.0.get_mut(before..line) {
+            sizes.iter_mut().for_each(|count| *count += 1);
+        }
+    }
+}
+
 /// Figures from the counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryFigures {
@@ -72,6 +88,8 @@ pub struct MemoryFigures {
     pub code: Depths,
     /// Code, lines of 128 bytes.
     pub code_128: Depths,
+    /// Missing lines of code that fetching the next line along brings.
+    pub code_ahead: Ahead,
     /// Misses of 1 MiB.
     pub long_misses: u64,
     /// Share of them that prefetching removes.
@@ -94,6 +112,7 @@ impl Default for Memory {
             code: LruStack::new(LINE_SHIFT),
             code_128: LruStack::new(LINE_SHIFT + 1),
             code_line: u64::MAX,
+            code_ahead: Ahead::default(),
             pages: Vec::new(),
             prefetcher: Prefetcher::default(),
             counts: true,
@@ -131,7 +150,11 @@ impl Memory {
     /// Fetches code of another line than before.
     fn code(&mut self, address: u64) {
         self.code_line = address >> LINE_SHIFT;
-        self.code.access(address, false);
+        let missed = self.code.access(address, false);
+        if missed > 0 && self.counts {
+            let before = self.code.group(address.wrapping_sub(1 << LINE_SHIFT));
+            self.code_ahead.missed(missed, before);
+        }
         self.code_128.access(address, false);
     }
 
@@ -203,6 +226,7 @@ impl Memory {
             data_128: self.data_128.depths().clone(),
             code: self.code.depths().clone(),
             code_128: self.code_128.depths().clone(),
+            code_ahead: self.code_ahead,
             events: self.figures,
         }
     }
@@ -214,6 +238,7 @@ impl Tally for MemoryCounts {
         self.data_128.merge(&other.data_128, with);
         self.code.merge(&other.code, with);
         self.code_128.merge(&other.code_128, with);
+        self.code_ahead.0.merge(&other.code_ahead.0, with);
         self.events.merge(&other.events, with);
     }
 }
@@ -247,6 +272,7 @@ impl MemoryCounts {
             data_128: self.data_128.clone(),
             code: self.code.clone(),
             code_128: self.code_128.clone(),
+            code_ahead: self.code_ahead,
         }
     }
 }

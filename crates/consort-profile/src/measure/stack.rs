@@ -22,7 +22,8 @@ pub const CAPACITIES: [u64; 15] = {
     sizes
 };
 
-const SIZES: usize = CAPACITIES.len();
+/// Number of [`CAPACITIES`].
+pub const SIZES: usize = CAPACITIES.len();
 const NONE: u32 = u32::MAX;
 /// Lines whose places are remembered.
 const RECENT: usize = 4096;

@@ -161,7 +161,10 @@ pub(crate) struct Terms {
     pub(crate) fetch: f64,
     /// Stall: branches.
     pub(crate) branch: f64,
-    /// Of these, cycles in which instructions of a wrong path are dispatched.
+    /// Of these, cycles from the dispatch of mispredicted branches until they are resolved.
+    pub(crate) resolving: f64,
+    /// Of these, cycles in which instructions of a wrong path are dispatched: until the window is
+    /// full of them.
     pub(crate) wrong_path: f64,
     /// Stall: memory, were it idle.
     pub(crate) memory: f64,
@@ -286,8 +289,11 @@ impl Setting<'_> {
         let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
         let latency_l2 = queued + l2 * on_chain;
         let latency = latency_l2 + llc * on_chain;
-        terms.wrong_path = terms.misses.branch * self.resolution(&terms.misses, latency_l2);
-        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.wrong_path;
+        let resolution = self.resolution(&terms.misses, latency_l2);
+        terms.resolving = terms.misses.branch * resolution;
+        let into_window = self.filling(held.window, resolution, own / latency);
+        terms.wrong_path = terms.misses.branch * resolution.min(into_window);
+        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.resolving;
         let full = self.full_window(held.window, latency / own, terms);
         let beyond = |limit: f64, cycles: f64| limit + full * (cycles - limit).max(0.0);
         let shortest = 1.0 / self.limits.all;
@@ -365,6 +371,14 @@ impl Setting<'_> {
             _ => gshare.or(branch.resolution_cycles),
         };
         measured.unwrap_or(RESOLUTION_CYCLES) * latency / self.chain.reference_latency()
+    }
+
+    /// Cycles in which the wrong path behind a mispredicted branch fills what is left of the
+    /// window, its threads taking turns. In front of the branch there are as many instructions as
+    /// are executed, `chain` per cycle at most, while it waits (Little's law).
+    fn filling(&self, window: f64, resolution: f64, chain: f64) -> f64 {
+        let before = resolution * chain.min(self.limits.all);
+        (window - before).max(0.0) / self.limits.dispatch * self.on_core
     }
 
     /// How its front end limits a thread's rate.

@@ -290,9 +290,10 @@ impl<'a> State<'a> {
             let memory = terms.memory / setting.hz + queue;
             let cycles = setting.hz * time_s;
             let active = 1.0 / (self.rate[i] * cycles);
-            let wrong_path = (terms.wrong_path - self.absorbed(i)) / cycles;
+            let resolving = terms.resolving - self.absorbed(i);
+            let wrong_path = resolving.min(terms.wrong_path) / cycles;
             let wrong_path = wrong_path.min(1.0 - active).max(0.0);
-            let refills = (terms.branch - terms.wrong_path) / cycles;
+            let refills = (terms.branch - terms.resolving) / cycles;
             self.next[i] = Guess {
                 time_s,
                 active,

@@ -10,6 +10,7 @@ use consort_core::{Placement, PuId, PuSet, Signal, ThreadId};
 const HARDWARE: Wishes = Wishes {
     form: Form::Hardware,
     on_activity: true,
+    latency_ns: 0,
     quantum_ms: None,
     signals: &[],
 };
@@ -50,6 +51,31 @@ fn sum(observations: &[Observation], signal: Signal) -> f64 {
         .iter()
         .flat_map(|o| o.threads.iter().chain(&o.exited));
     threads.filter_map(|t| t.sample.get(signal)).sum()
+}
+
+#[test]
+fn an_exchange_waits_for_the_unit_that_decides_and_quanta_do_not() {
+    let mut machine = machine(Wishes {
+        latency_ns: 300_000,
+        on_activity: false,
+        ..HARDWARE
+    });
+    let mut times = Vec::new();
+    for generation in 1..=4 {
+        let seen = machine.observe().unwrap().unwrap();
+        times.push((seen.time_ns, seen.interval_ns, seen.ended));
+        machine.enact(&plan(generation, &[(0, 1), (1, 0)])).unwrap();
+        let decided = machine.time_ns() - seen.time_ns;
+        assert!(machine.engine.is_done() || decided == 300_000, "{decided}");
+    }
+    let quanta = times
+        .iter()
+        .filter(|(_, _, ended)| *ended == Ended::Quantum);
+    for (time_ns, interval_ns, _) in quanta.clone() {
+        assert!(time_ns % 1_000_000 == 0, "{times:?}");
+        assert!(*interval_ns <= 1_000_000, "{times:?}");
+    }
+    assert!(quanta.count() >= 2, "{times:?}");
 }
 
 #[test]

@@ -37,6 +37,6 @@ pub(super) use round_robin::{Order, RoundRobin, TURNS, turns};
 pub(super) use scores::{Best, MARGIN, Score, Ties, margin};
 pub(super) use seat::{Group, Ran, Seat};
 pub(super) use stays::{Rates, Times};
-pub(super) use swapper::{FORM, Rule, SOFTWARE_FORM, Swap, Swapper, Tick, form};
+pub(super) use swapper::{FORM, LATENCY, Rule, SOFTWARE_FORM, Swap, Swapper, Tick, form, latency};
 
 use layer::Layer;

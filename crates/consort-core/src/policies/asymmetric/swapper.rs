@@ -92,11 +92,27 @@ pub(in crate::policies) fn form(options: &Options<'_>) -> Result<Form, PolicyErr
     options.one_of(FORM.name, &words, "hardware or software")
 }
 
+/// The option of policies whose source has a unit that takes time to decide.
+pub(in crate::policies) const LATENCY: OptionInfo = OptionInfo {
+    name: "latency-ns",
+    default: "0",
+    meaning: "ns that the unit of the hardware form takes to decide, a quantum at most; simulated alone",
+};
+
+/// Reads [`LATENCY`].
+///
+/// # Errors
+/// Anything but a whole number of ns.
+pub(in crate::policies) fn latency(options: &Options<'_>) -> Result<u64, PolicyError> {
+    options.parsed(LATENCY.name, "a whole number of ns")
+}
+
 /// A policy that exchanges logical cores by a rule.
 #[derive(Debug)]
 pub(in crate::policies) struct Swapper<R> {
     rule: R,
     form: Form,
+    latency_ns: u64,
     layer: Layer,
     quantum_ns: u64,
 }
@@ -106,9 +122,15 @@ impl<R: Rule> Swapper<R> {
         Self {
             rule,
             form,
+            latency_ns: 0,
             layer: Layer::default(),
             quantum_ns: 0,
         }
+    }
+
+    /// The same where its unit takes so many ns to decide.
+    pub(in crate::policies) fn deciding_in(self, latency_ns: u64) -> Self {
+        Self { latency_ns, ..self }
     }
 
     #[cfg(test)]
@@ -168,6 +190,7 @@ impl<R: Rule> Policy for Swapper<R> {
         Wishes {
             form: self.form,
             on_activity: true,
+            latency_ns: self.latency_ns,
             quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
             ..Wishes::default()
         }

@@ -119,9 +119,9 @@ impl State<'_> {
     pub(super) fn absorbed(&self, i: usize) -> f64 {
         let terms = &self.terms[i];
         let lost = 1.0 / self.rate[i] - terms.active;
-        if lost <= 0.0 || terms.wrong_path <= 0.0 {
+        if lost <= 0.0 || terms.resolving <= 0.0 {
             return 0.0;
         }
-        terms.wrong_path * (1.0 - exp(-lost / terms.wrong_path))
+        terms.resolving * (1.0 - exp(-lost / terms.resolving))
     }
 }

@@ -1,19 +1,24 @@
 //! Branch predictors: who holds how much of one that several threads use at a time.
 //!
-//! Storage goes to programs in proportion to the branches that they run; threads that run the
+//! Storage goes to programs in proportion to what they fill anew. A branch that is predicted
+//! right takes nothing from anybody; an entry is taken where a prediction was missing for want of
+//! room, which an octave of storage more would have saved: the slope of the curve of
+//! mispredictions. A program whose mispredictions do not depend on the storage, because it fits or
+//! because nothing could predict it, takes nothing however often it branches. Threads that run the
 //! same code, at the same addresses, train it for each other. What threads do to each other that
-//! use a predictor in turns is the engine's: see `engine/retrain.rs`.
+//! use a predictor in turns is the engine's: see `engine/relearn.rs`.
 
 use super::State;
 use crate::contention::layout::Sharing;
+use crate::program::PREDICTOR_KIB;
 
 /// A thread's use of a predictor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Trainer {
     /// Threads with the same number run the same binary.
     text: u32,
-    /// Branches per second.
-    branches: f64,
+    /// Entries that it fills anew per second, in units that all trainers have in common.
+    fills: f64,
     /// Share of its code that threads of its binary share, 0 to 1.
     shared_code: f64,
 }
@@ -31,22 +36,25 @@ impl State<'_> {
     }
 
     fn trainer(&self, sharing: &Sharing<'_>, i: usize) -> Trainer {
-        let demand = sharing.settings[i].demand;
+        let setting = &sharing.settings[i];
+        // Curves end at their smallest predictor; the slope there is that of the last octave.
+        let kib = self.held[i].predictor_kib.max(2.0 * PREDICTOR_KIB[0]);
+        let saved = setting.mispredictions(kib / 2.0) - setting.mispredictions(kib);
         Trainer {
-            text: demand.text,
-            branches: demand.phase.spec.mix.branch / self.guess[i].time_s,
-            shared_code: demand.shared_code,
+            text: setting.demand.text,
+            fills: saved.max(0.0) / self.guess[i].time_s,
+            shared_code: setting.demand.shared_code,
         }
     }
 }
 
 /// Share of the storage that is of use to thread `k`, 0 to 1.
 fn part(trainers: &[Trainer], k: usize) -> f64 {
-    let all: f64 = trainers.iter().map(|t| t.branches).sum();
+    let all: f64 = trainers.iter().map(|t| t.fills).sum();
     let own = trainers[k];
     let same = trainers.iter().filter(|t| t.text == own.text);
-    let siblings: f64 = same.map(|t| t.branches).sum();
-    let useful = own.branches + own.shared_code * (siblings - own.branches);
+    let siblings: f64 = same.map(|t| t.fills).sum();
+    let useful = own.fills + own.shared_code * (siblings - own.fills);
     if all > 0.0 { useful / all } else { 1.0 }
 }
 
@@ -57,9 +65,9 @@ mod tests {
 
     fn trainers() -> impl Strategy<Value = Vec<Trainer>> {
         let trainer = (0u32..3, 0.0f64..1e9, 0.0f64..=1.0);
-        let trainer = trainer.prop_map(|(text, branches, shared_code)| Trainer {
+        let trainer = trainer.prop_map(|(text, fills, shared_code)| Trainer {
             text,
-            branches,
+            fills,
             shared_code,
         });
         prop::collection::vec(trainer, 1..8)
@@ -69,9 +77,9 @@ mod tests {
         #[test]
         fn the_more_strangers_the_less_of_the_predictor(
             trainers in trainers(),
-            branches in 0.0f64..1e9,
+            fills in 0.0f64..1e9,
         ) {
-            let stranger = Trainer { text: 9, branches, shared_code: 1.0 };
+            let stranger = Trainer { text: 9, fills, shared_code: 1.0 };
             let with: Vec<_> = trainers.iter().copied().chain([stranger]).collect();
             for k in 0..trainers.len() {
                 prop_assert!(part(&with, k) <= part(&trainers, k) * (1.0 + 1e-12));
@@ -80,16 +88,16 @@ mod tests {
 
         #[test]
         fn siblings_with_all_their_code_in_common_take_nothing_from_each_other(
-            branches in prop::collection::vec(1.0f64..1e9, 1..8),
+            fills in prop::collection::vec(1.0f64..1e9, 1..8),
             strangers in 0.0f64..1e9,
         ) {
-            let sibling = |&branches: &f64| Trainer { text: 0, branches, shared_code: 1.0 };
-            let stranger = Trainer { text: 1, branches: strangers, shared_code: 1.0 };
-            let few = [sibling(&branches[0]), stranger];
-            let many: Vec<_> = branches.iter().map(sibling).chain([stranger]).collect();
+            let sibling = |&fills: &f64| Trainer { text: 0, fills, shared_code: 1.0 };
+            let stranger = Trainer { text: 1, fills: strangers, shared_code: 1.0 };
+            let few = [sibling(&fills[0]), stranger];
+            let many: Vec<_> = fills.iter().map(sibling).chain([stranger]).collect();
             // They learn together what one learns alone: never less, and all where nobody else is.
             prop_assert!(part(&many, 0) >= part(&few, 0) * (1.0 - 1e-12));
-            let alone = &many[..branches.len()];
+            let alone = &many[..fills.len()];
             prop_assert!((part(alone, 0) - 1.0).abs() < 1e-12);
         }
 
