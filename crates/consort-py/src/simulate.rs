@@ -10,7 +10,7 @@ use crate::table::{Table, pick};
 use crate::topology::numbers;
 use crate::workload::AskedWorkload;
 use consort_core::plan::{Decision, Placement};
-use consort_lab::experiment::{Experiment, RunResult};
+use consort_experiment::{Experiment, RunResult};
 use consort_lab::long;
 use pyo3::prelude::*;
 use std::cell::RefCell;

@@ -5,7 +5,7 @@ use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
 use consort_lab::validate::{self as lab, Check, Data, Inputs, ValidateError};
-use consort_lab::{Context, StudyError};
+use consort_experiment::{Context, JobsError};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
@@ -83,7 +83,7 @@ pub(crate) fn validate(
             context: &context,
         };
         lab::run(&groups, &inputs).map_err(|error| match error {
-            ValidateError::Workers(StudyError::Stopped) => Failure::Stopped,
+            ValidateError::Workers(JobsError::Stopped) => Failure::Stopped,
             other => Failure::run(other),
         })
     })?;

@@ -13,6 +13,17 @@ use std::process::Command;
 /// A crate that is not listed is an error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-core", &[]),
+    (
+        "consort-experiment",
+        &[
+            "consort-core",
+            "consort-input",
+            "consort-ops",
+            "consort-reference",
+            "consort-sim",
+            "consort-table",
+        ],
+    ),
     ("consort-ext", &["consort-core"]),
     ("consort-input", &[]),
     ("consort-isa", &["consort-ops"]),
@@ -21,10 +32,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-lab",
         &[
             "consort-core",
+            "consort-experiment",
             "consort-input",
             "consort-ops",
             "consort-profile",
             "consort-reference",
+            "consort-report",
             "consort-sim",
             "consort-table",
         ],
@@ -42,12 +55,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort",
         &[
             "consort-core",
+            "consort-experiment",
             "consort-input",
             "consort-kernels",
             "consort-lab",
             "consort-linux",
             "consort-ops",
             "consort-profile",
+            "consort-report",
             "consort-sim",
             "consort-table",
             "consort-trace",
@@ -59,6 +74,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-reference",
         &["consort-core", "consort-ops", "consort-sim"],
     ),
+    ("consort-report", &["consort-core"]),
     ("consort-rtl", &["consort-core", "consort-sim"]),
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-table", &[]),

@@ -4,7 +4,7 @@ use super::clock::Stopwatch;
 use super::error::BenchError;
 use std::time::Duration;
 
-/// How much time to spend.
+/// Time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Few and short repetitions: whether it works, not how fast it is.

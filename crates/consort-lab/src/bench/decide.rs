@@ -6,7 +6,7 @@ use super::Bench;
 use super::case::{Case, Effort, ns_each};
 use super::error::BenchError;
 use super::synthetic::{observations, offers};
-use crate::experiment::ExperimentError;
+use consort_experiment::ExperimentError;
 
 use consort_core::policy::{Policy, PolicyInfo, PolicyRng, PolicySpec, View};
 use consort_core::topology::{CoreType, PuFacts};

@@ -1,11 +1,11 @@
 //! Why a bench cannot be run.
 
-use crate::experiment::ExperimentError;
 use consort_core::topology::TopologyError;
+use consort_experiment::ExperimentError;
 use consort_sim::{machine, program};
 use thiserror::Error;
 
-/// What is wrong with a bench.
+/// Reason why a bench cannot be run.
 #[derive(Debug, Error)]
 pub enum BenchError {
     /// There is no bench of that name.

@@ -18,7 +18,7 @@ pub struct Row {
     pub low: f64,
     /// Third quartile.
     pub high: f64,
-    /// What is aimed at, where there is such a figure; nothing fails when it is missed.
+    /// Aim, where there is such a figure; nothing fails when it is missed.
     pub target: Option<f64>,
 }
 

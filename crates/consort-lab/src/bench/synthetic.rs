@@ -1,12 +1,12 @@
 //! Made-up observations with every signal that there is, so that any policy can be fed.
 
 use super::error::BenchError;
-use crate::experiment::ExperimentError;
 use consort_core::policy::PolicyRng;
 use consort_core::{
     Bottleneck, BottleneckKind, CycleStack, Mix, Observation, Offers, PuId, PuSet, Reading, Sample,
     Signal, ThreadId, ThreadObservation, Tier, Topology,
 };
+use consort_experiment::ExperimentError;
 use consort_sim::machine::presets;
 use consort_sim::pmu::{Request, SimulatedPmu};
 use rand::{RngExt, SeedableRng};

@@ -1,8 +1,8 @@
 //! Long tables of what is checked and measured about Consort itself.
 
-use super::{Rows, Whose};
 use crate::bench;
 use crate::validate::Check;
+use consort_experiment::long::{Rows, Whose};
 use consort_table::Table;
 
 /// Checks: the case is `GROUP:ID`; `agrees` is 1 or 0.

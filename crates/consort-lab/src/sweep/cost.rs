@@ -5,7 +5,7 @@
 
 use super::error::SweepError;
 use super::spec::SweepSpec;
-use crate::experiment::{Contender, Experiment};
+use consort_experiment::{Contender, Experiment};
 
 /// Host time per thread and quantum, s (docs/measurements/speed.md: 13 to 27 µs with 16 to 128
 /// threads whose placement changes every quantum).

@@ -1,9 +1,9 @@
 //! Why a sweep cannot be planned, run or merged.
 
-use crate::experiment::ExperimentError;
 use crate::registry::UnknownStudy;
 use crate::runner::RunError;
 use consort_core::topology::TopologyError;
+use consort_experiment::ExperimentError;
 use consort_sim::describe::DescribeError;
 use consort_sim::machine::MachineError;
 use consort_sim::workload::WorkloadError;
@@ -11,7 +11,7 @@ use consort_table::TableError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What is wrong with a sweep. Its text is one line.
+/// Reason why there is no sweep. Its text is one line.
 #[derive(Debug, Error)]
 pub enum SweepError {
     /// The description.
@@ -101,7 +101,7 @@ impl SweepError {
         }
     }
 
-    /// Whether the caller can put it right, rather than that a run or the file system failed.
+    /// Says whether the caller can put it right, rather than that a run or the file system failed.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Experiment(error) => !matches!(

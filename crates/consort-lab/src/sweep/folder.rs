@@ -3,7 +3,8 @@
 use super::error::SweepError;
 use super::plan::Plan;
 use super::shard;
-use crate::{Progress, atomic, long};
+use consort_experiment::Progress;
+use consort_experiment::long;
 use consort_table::{Sink, Table, Values};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -23,7 +24,7 @@ pub struct Folder {
     plan: Plan,
 }
 
-/// What became of a shard.
+/// Outcome of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
     /// It was run now; its result is here.
@@ -32,7 +33,7 @@ pub enum Ran {
     Before(PathBuf),
 }
 
-/// What is there of a sweep.
+/// Progress of a sweep: its shards and which of them are done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// Shards of the plan.
@@ -58,7 +59,7 @@ impl Folder {
         let cases = cases(&plan)?;
         consort_table::write(&path.join(CASES), &cases)?;
         let text = serde_json::to_vec_pretty(&plan).map_err(std::io::Error::from);
-        let kept = text.and_then(|text| atomic::write(path, PLAN, &text));
+        let kept = text.and_then(|text| consort_report::write_whole(path, PLAN, &text));
         kept.map_err(|cause| SweepError::io(&path.join(PLAN), cause))?;
         let path = path.to_owned();
         Ok(Self { path, plan })
@@ -134,7 +135,7 @@ impl Folder {
         Ok(Ran::Now(path))
     }
 
-    /// What is there.
+    /// Counts what is done and what is missing.
     ///
     /// # Errors
     /// What the file system answers.

@@ -15,7 +15,7 @@ pub struct Plan {
     pub file: String,
     /// The description.
     pub description: String,
-    /// Whether its units are studies rather than runs.
+    /// True where its units are studies rather than runs.
     pub studies: bool,
     /// The shards, by number.
     pub shards: Vec<Shard>,
@@ -26,7 +26,7 @@ pub struct Plan {
 pub struct Shard {
     /// Its first unit.
     pub first: usize,
-    /// How many units it has.
+    /// Number of its units.
     pub units: usize,
     /// Estimated host time on one worker, s.
     pub seconds: f64,

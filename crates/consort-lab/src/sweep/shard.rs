@@ -3,9 +3,10 @@
 use super::cases::Case;
 use super::error::SweepError;
 use super::units::Sweep;
-use crate::experiment::{Contender, ExperimentError, RunResult};
-use crate::study::Scale;
-use crate::{Context, Progress, long, runner};
+use crate::{long, runner};
+use consort_experiment::Scale;
+use consort_experiment::{Contender, ExperimentError, RunResult};
+use consort_experiment::{Context, Progress};
 use consort_table::Table;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -30,7 +31,7 @@ pub(super) fn run(
     let tables = cases.map(|(case, part)| {
         let case = sweep.cases.get(case)?;
         let runs = runs(sweep, &case, part, &context)?;
-        Ok(long::of_runs(&case.key, &runs))
+        Ok(consort_experiment::long::of_runs(&case.key, &runs))
     });
     tables.collect()
 }

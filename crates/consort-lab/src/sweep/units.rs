@@ -4,11 +4,13 @@ use super::cases::{Case, Cases};
 use super::cost::{QUICK_STUDY_S, run_s};
 use super::error::SweepError;
 use super::spec::SweepSpec;
-use crate::experiment::Contender;
+use crate::VERSION;
 use crate::runner::Settings;
-use crate::study::{Scale, Study};
-use crate::{Made, VERSION};
+use crate::study::Study;
 use consort_core::policy::PolicySpec;
+use consort_experiment::Contender;
+use consort_experiment::Made;
+use consort_experiment::Scale;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -192,9 +194,9 @@ impl Fingerprint {
         for text in policies {
             let mut spec: PolicySpec = text
                 .parse()
-                .map_err(crate::experiment::ExperimentError::from)?;
+                .map_err(consort_experiment::ExperimentError::from)?;
             let read = spec.attach(|path| consort_input::text(path.as_ref()));
-            read.map_err(crate::experiment::ExperimentError::from)?;
+            read.map_err(consort_experiment::ExperimentError::from)?;
             for content in spec.files.values() {
                 self.add(content.as_bytes());
             }

@@ -29,7 +29,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// What a model file says of them.
+    /// Summary for a model file.
     pub fn accuracy(&self) -> Accuracy {
         Accuracy {
             ways: self.ways,

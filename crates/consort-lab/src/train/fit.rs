@@ -23,7 +23,7 @@ pub struct Fit {
     pub absent: Vec<String>,
 }
 
-/// Why a training set gives no model.
+/// Reason why a training set gives no model.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum FitError {
     /// Too few programs.

@@ -19,7 +19,7 @@ pub struct TrainingSet {
 /// entry per component of the set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// Which threads belong together: the rows of one core in one quantum have
+    /// Number of the threads that belong together: the rows of one core in one quantum have
     /// the same number, which no other rows of the set have.
     pub co_run: u64,
     /// The thread's program.

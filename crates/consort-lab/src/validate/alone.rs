@@ -1,8 +1,8 @@
 //! A program alone: solved phase by phase, or run with its chip's own PMU watching.
 
 use super::error::ValidateError;
-use crate::experiment::machine;
 use consort_core::{Machine, Offers, Sample, Signal, ThreadId};
+use consort_experiment::machine;
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver, ThreadRates};
 use consort_sim::engine::{Counts, Instance, RunMode, SampleSource, Settings};

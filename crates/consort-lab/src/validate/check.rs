@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What was published.
+/// Published figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Published {
@@ -36,7 +36,7 @@ impl Published {
     }
 }
 
-/// What an error is.
+/// Meaning of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -117,25 +117,25 @@ pub struct Check {
     pub group: &'static str,
     /// Stable id within the group.
     pub id: String,
-    /// What is compared.
+    /// Quantity that is compared.
     pub what: String,
-    /// Where the published figure is from.
+    /// Source of the published figure.
     pub source: String,
     /// Unit of both figures; empty for plain ratios.
     pub unit: String,
-    /// What was published.
+    /// Published figure.
     pub published: Published,
     /// Ours.
     pub ours: f64,
-    /// How far off ours is; none where it cannot be said.
+    /// Distance of ours from it; none where it cannot be said.
     pub error: Option<f64>,
-    /// What the error is.
+    /// Meaning of the error.
     pub error_kind: ErrorKind,
     /// Size of the error up to which they agree.
     pub allowed: f64,
-    /// Whether they agree.
+    /// True where they agree.
     pub agrees: bool,
-    /// What a reader should know; may be empty.
+    /// Remark for the reader; may be empty.
     pub note: String,
 }
 

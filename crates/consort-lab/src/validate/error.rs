@@ -1,19 +1,19 @@
 //! Why a validation cannot be carried out.
 
 use crate::bench::BenchError;
-use crate::experiment::ExperimentError;
-use crate::report::{FigureError, TableError};
 use crate::study::StudyError;
-use crate::traced::TracedError;
 use consort_core::topology::TopologyError;
+use consort_experiment::traced::TracedError;
+use consort_experiment::{ExperimentError, JobsError};
 use consort_reference::ReferenceError;
+use consort_report::{FigureError, TableError};
 use consort_sim::SimError;
 use consort_sim::describe::DescribeError;
 use consort_sim::pmu::PmuError;
 use consort_sim::{machine, program};
 use thiserror::Error;
 
-/// What keeps a check from being made.
+/// Reason why a check cannot be made.
 #[derive(Debug, Error)]
 pub enum ValidateError {
     /// A file of published figures cannot be read.
@@ -60,7 +60,10 @@ pub enum ValidateError {
     /// A table.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// A measurement that a study makes as well.
+    #[error(transparent)]
+    Study(#[from] StudyError),
     /// Workers could not be started.
     #[error(transparent)]
-    Workers(#[from] StudyError),
+    Workers(#[from] JobsError),
 }

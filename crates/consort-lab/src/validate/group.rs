@@ -5,11 +5,11 @@ use super::data::Data;
 use super::error::ValidateError;
 use super::reference::{self, ReferenceSummary};
 use super::{conservation, consistency, independent, placement, speed};
-use crate::context::Context;
-use crate::report::{Figure, Table};
+use consort_experiment::Context;
+use consort_report::{Figure, Table};
 use thiserror::Error;
 
-/// What a group gets to work with.
+/// Input of a group.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     /// The published figures.
@@ -18,14 +18,14 @@ pub struct Inputs<'a> {
     pub context: &'a Context<'a>,
 }
 
-/// What a group gives.
+/// Output of a group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupOutput {
     /// The checks.
     pub checks: Vec<Check>,
     /// Tables behind them.
     pub tables: Vec<Table>,
-    /// What a reader must know.
+    /// Facts that a reader must know.
     pub notes: Vec<String>,
     /// Figures.
     pub figures: Vec<Figure>,
@@ -38,11 +38,11 @@ pub struct GroupOutput {
 pub struct Group {
     /// Name, for `--group`.
     pub name: &'static str,
-    /// What it is evidence of, in a sentence.
+    /// Kind of evidence that it is, in a sentence.
     pub about: &'static str,
-    /// Whether a disagreement is a failure: the checks are laws.
+    /// True where a disagreement is a failure: the checks are laws.
     pub is_law: bool,
-    /// Whether it is run only when it is named, as it takes minutes.
+    /// True where it is run only when it is named, as it takes minutes.
     pub is_long: bool,
     run: fn(&Inputs<'_>) -> Result<GroupOutput, ValidateError>,
 }

@@ -2,7 +2,7 @@
 
 use super::check::{Check, ErrorKind, Published};
 use super::validation::Validation;
-use crate::report::{Cell, Column, Table, TableError};
+use consort_report::{Cell, Column, Table, TableError};
 
 /// Relative errors from here on are told as a multiple.
 const MANY_TIMES: f64 = 9.0;

@@ -1,9 +1,9 @@
 //! What is published wrongly is noticed; what is broken is named.
 
 use super::*;
-use crate::context::Context;
-use crate::study::Scale;
 use crate::testing::workers;
+use consort_experiment::Context;
+use consort_experiment::Scale;
 
 fn validate(group: &str, data: &Data) -> Result<Validation, ValidateError> {
     let groups = select(&[group.to_owned()]).unwrap();

@@ -4,15 +4,15 @@ use super::check::Check;
 use super::error::ValidateError;
 use super::group::{Group, Inputs};
 use super::reference::ReferenceSummary;
-use crate::report::{Figure, Table};
+use consort_report::{Figure, Table};
 use serde::Serialize;
 
-/// How a group came out.
+/// Outcome of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GroupSummary {
     /// Its name.
     pub group: &'static str,
-    /// What it is evidence of.
+    /// Kind of evidence that it is.
     pub about: &'static str,
     /// Checks.
     pub checks: usize,
@@ -20,7 +20,7 @@ pub struct GroupSummary {
     pub agree: usize,
     /// Those that do not.
     pub disagree: usize,
-    /// Whether a disagreement is a failure.
+    /// True where a disagreement is a failure.
     pub is_law: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Disagreement {
     pub group: &'static str,
     /// The check's id.
     pub id: String,
-    /// What disagrees and by how much.
+    /// The disagreement and its size.
     pub text: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Validation {
     pub summary: Vec<GroupSummary>,
     /// Tables behind the checks.
     pub tables: Vec<Table>,
-    /// What a reader must know, by group.
+    /// Facts that a reader must know, by group.
     pub notes: Vec<Note>,
     /// Figures.
     #[serde(skip)]
@@ -56,12 +56,12 @@ pub struct Validation {
     pub reference: Option<ReferenceSummary>,
 }
 
-/// What a reader of a group must know.
+/// A fact that a reader of a group must know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// The group.
     pub group: &'static str,
-    /// What there is to know.
+    /// The fact.
     pub text: String,
 }
 
@@ -92,7 +92,7 @@ pub fn run(groups: &[&'static Group], inputs: &Inputs<'_>) -> Result<Validation,
 }
 
 impl Validation {
-    /// Whether every law holds.
+    /// Says whether every law holds.
     pub fn laws_hold(&self) -> bool {
         let broken = |group: &GroupSummary| group.is_law && group.disagree > 0;
         !self.summary.iter().any(broken)

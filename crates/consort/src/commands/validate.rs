@@ -7,9 +7,10 @@ use crate::output::{self, Column, number, text};
 use crate::progress;
 use crate::table_file::TableFile;
 use anyhow::Result;
-use consort_lab::report::Cell;
+use consort_experiment::{Context, Progress, Scale};
+use consort_lab::long;
 use consort_lab::validate::{self, Check, Data, GroupSummary, Inputs, Validation};
-use consort_lab::{Context, Progress, Scale, long, report};
+use consort_report::Cell;
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Check>] = &[
@@ -68,7 +69,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     progress.finish();
     let validation = result?;
     if let Some(folder) = cli::own(&args.out) {
-        report::write_parts(folder, &validation.tables, &validation.figures)?;
+        consort_report::write_parts(folder, &validation.tables, &validation.figures)?;
     }
     file.write(|| long::of_checks(&validation.checks, args.seed))?;
     let mut out = output::stdout();
@@ -121,7 +122,7 @@ fn section(validation: &Validation, group: &GroupSummary) -> String {
 }
 
 /// A table of the lab, laid out.
-fn plain(table: &report::Table) -> String {
+fn plain(table: &consort_report::Table) -> String {
     let heads: Vec<output::Head> = heads(table).collect();
     let rows = table.rows().iter();
     let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());

@@ -2,12 +2,12 @@
 
 use super::alone::{named, programs};
 use super::migration::{Cost, Path};
-use crate::context::Context;
 use crate::frame::{Case, Frame};
 use crate::simulate::ExperimentSpec;
 use crate::simulate::chips::{Kind, chip, spec, whole};
 use crate::simulate::programs::{copies, find};
 use crate::study::StudyError;
+use consort_experiment::Context;
 use consort_sim::chip::Chip;
 use consort_sim::program::{CURVE_KIB, ProgramSpec};
 use std::sync::Arc;

@@ -4,11 +4,11 @@
 //! no cost, is time that the exchanges took. The other thread is a copy of the same program. Alone
 //! a thread would find the caches of either core as it left them.
 
-use crate::experiment::{Quiet, machine};
 use crate::simulate::chips::Kind;
 use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_core::Machine;
+use consort_experiment::{Quiet, machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Instance, RunMode, Settings};

@@ -11,12 +11,12 @@ use super::notes;
 use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
 use super::views::{Draft, bars};
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_report::{Cell, Column, Figure, Headline, Table};
 
 /// A study of one measure. One differs from another by what it looks at, and by nothing else.
 pub(in crate::studies) struct PerProgramStudy {

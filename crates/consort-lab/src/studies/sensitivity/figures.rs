@@ -3,8 +3,8 @@
 use super::headlines::THRESHOLD;
 use super::tested::{Swing, Tested, Trial};
 use super::variation::ENDS;
-use crate::report::{Axis, Figure, Plot, Tornado, TornadoRow};
 use crate::study::StudyError;
+use consort_report::{Axis, Figure, Plot, Tornado, TornadoRow};
 
 /// Parameters with a bar of their own; the others have one together.
 const ROWS: usize = 15;

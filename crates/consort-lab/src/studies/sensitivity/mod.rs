@@ -24,8 +24,8 @@ mod trials;
 mod variation;
 mod wilson;
 
-use crate::context::Context;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
 use headlines::HEADLINES;
 pub(crate) use latin::hypercube;
 use trials::{Effort, put_to_the_test};

@@ -1,8 +1,8 @@
 //! Tables of what became of the conclusions.
 
 use super::tested::{Joint, Tested, Trial, Verdict};
-use crate::report::{Cell, Column, Headline, Table};
 use crate::study::StudyError;
+use consort_report::{Cell, Column, Headline, Table};
 
 /// How often each conclusion holds with everything varied.
 pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {

@@ -3,11 +3,11 @@
 use super::super::load::workload;
 use super::headlines::Headline;
 use super::subject::Subject;
-use crate::experiment::Contender;
 use crate::simulate::Outcome;
 use crate::simulate::case::Case;
 use crate::simulate::failed;
 use crate::study::StudyError;
+use consort_experiment::Contender;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 

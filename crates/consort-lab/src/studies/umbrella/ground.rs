@@ -13,7 +13,7 @@ pub(super) struct Ground {
     pub machine: &'static str,
     /// What runs.
     pub load: &'static [Programs],
-    /// Whether serial sections come in frames: see [`crate::experiment::slots::framed`].
+    /// Whether serial sections come in frames: see [`consort_experiment::slots::framed`].
     pub framed: bool,
     /// The system's own scheduler first, then the policies.
     pub policies: &'static [&'static str],

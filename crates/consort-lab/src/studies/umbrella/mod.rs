@@ -12,12 +12,12 @@ mod ground;
 mod judged;
 
 use super::load::workload;
-use crate::context::Context;
-use crate::experiment::slots::framed;
-use crate::report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use crate::simulate::case::Case;
 use crate::simulate::{self, failed};
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_experiment::slots::framed;
+use consort_report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
@@ -183,8 +183,8 @@ fn notes(judged: &[Judged]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
     use std::collections::BTreeSet;
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
             assert!(keys.insert(ground.key));
             assert!(ground.policies.len() > 1, "{}", ground.key);
             for policy in ground.policies {
-                crate::experiment::Contender::new(policy, "linux").unwrap();
+                consort_experiment::Contender::new(policy, "linux").unwrap();
             }
             let few = Ground {
                 alone_s: [0.01; 2],

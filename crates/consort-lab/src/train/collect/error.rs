@@ -1,10 +1,9 @@
 //! Why training runs cannot be had.
 
-use crate::experiment::ExperimentError;
-use crate::study::StudyError;
+use consort_experiment::{ExperimentError, JobsError};
 use thiserror::Error;
 
-/// What is wrong with a training.
+/// Reason why training runs cannot be had.
 #[derive(Debug, Error)]
 pub enum CollectError {
     /// Nothing shares a core.
@@ -55,5 +54,5 @@ pub enum CollectError {
     Experiment(#[from] ExperimentError),
     /// Workers could not be started.
     #[error(transparent)]
-    Workers(#[from] StudyError),
+    Workers(#[from] JobsError),
 }

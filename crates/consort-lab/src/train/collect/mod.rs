@@ -25,14 +25,14 @@ pub use profile::AloneProfile;
 pub use quantum::Quantum;
 
 use super::{Row, TrainingSet};
-use crate::context::Context;
 use align::Group;
+use consort_experiment::Context;
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use run::Bench;
 use std::sync::Arc;
 
-/// What is to be run.
+/// Runs to train on.
 #[derive(Clone, Debug)]
 pub struct Training {
     /// The machine.
@@ -49,7 +49,7 @@ pub struct Training {
     pub draws: usize,
 }
 
-/// What the runs gave.
+/// Rows that the runs gave.
 #[derive(Clone, Debug)]
 pub struct Collected {
     /// One set per number of threads, as asked for.
@@ -58,7 +58,7 @@ pub struct Collected {
     pub runs_alone: usize,
     /// Runs of programs together.
     pub runs_together: usize,
-    /// What the machine's stack consists of.
+    /// Components of the machine's stack.
     pub components: Vec<String>,
 }
 

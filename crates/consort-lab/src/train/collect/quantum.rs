@@ -14,7 +14,7 @@ pub struct Quantum {
 }
 
 impl Quantum {
-    /// What a sample tells; nothing counted is nothing done. A stack that lacks one of the
+    /// Reads a sample; nothing counted is nothing done. A stack that lacks one of the
     /// components is no stack.
     pub fn of(sample: &Sample, components: &[String]) -> Self {
         let stack = sample.stack.as_ref().map(|(stack, _)| stack);

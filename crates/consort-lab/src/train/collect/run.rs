@@ -3,9 +3,9 @@
 use super::Training;
 use super::error::CollectError;
 use super::quantum::Quantum;
-use crate::experiment::{ExperimentError, machine};
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Observation, Placement, Plan, PuId, Signal};
+use consort_experiment::{ExperimentError, machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Instance, RunMode, Settings};

@@ -1,9 +1,9 @@
 //! What the collection of training rows promises.
 
 use super::*;
-use crate::Scale;
 use crate::testing::workers;
 use crate::train::fit;
+use consort_experiment::Scale;
 use consort_sim::machine::presets;
 use consort_sim::program;
 

@@ -1,12 +1,12 @@
 //! Random workloads run to their end: nothing is lost, however time is divided.
 
 use super::{ROUNDING, World, law, random};
-use crate::experiment::{Quiet, machine};
 use crate::validate::alone::{instance, once};
 use crate::validate::check::Check;
 use crate::validate::error::ValidateError;
 use crate::validate::group::Inputs;
 use consort_core::Machine;
+use consort_experiment::{Quiet, machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::contention::Solution;

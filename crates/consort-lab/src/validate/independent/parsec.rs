@@ -2,13 +2,13 @@
 //! pay off.
 
 use super::NAME;
-use crate::experiment::{Quiet, machine};
 use crate::validate::alone::{instance, length_instr, once};
 use crate::validate::check::{Check, Published, Tolerance, Topic};
 use crate::validate::error::ValidateError;
 use crate::validate::group::Inputs;
 use crate::validate::statistics::spearman;
 use consort_core::Machine;
+use consort_experiment::{Quiet, machine};
 use consort_sim::chip::Chip;
 use consort_sim::program::{ProgramSpec, presets};
 use serde::Deserialize;

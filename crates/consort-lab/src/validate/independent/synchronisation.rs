@@ -6,12 +6,12 @@
 //! often that makes them call the kernel, and what they spend there, did not.
 
 use super::NAME;
-use crate::experiment::{Quiet, machine};
 use crate::validate::alone::{instance, length_instr, once};
 use crate::validate::check::{Check, Published, Tolerance, Topic};
 use crate::validate::error::ValidateError;
 use crate::validate::group::Inputs;
 use consort_core::Machine;
+use consort_experiment::{Quiet, machine};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Counts;
 use consort_sim::program::presets;

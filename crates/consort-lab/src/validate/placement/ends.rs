@@ -3,12 +3,12 @@
 use super::measured::{Ends, Moment};
 use super::model::{SPINNER, class};
 use super::{DISTANCE, Inputs};
-use crate::experiment::{Quiet, machine};
 use crate::validate::alone::{instance, once};
 use crate::validate::check::{Check, Published};
 use crate::validate::error::ValidateError;
 use crate::validate::statistics::{Counts, distance, noise, total};
 use consort_core::{Machine, Observation};
+use consort_experiment::{Quiet, machine};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Instance;
 use consort_sim::machine::{MachineSpec, SmtMode};

@@ -9,7 +9,7 @@ use super::check::{Check, Published, Tolerance, Topic};
 use super::error::ValidateError;
 use super::group::{GroupOutput, Inputs};
 use super::statistics::{Counts, distance, noise, share, total};
-use crate::report::{Cell, Column, Table};
+use consort_report::{Cell, Column, Table};
 use consort_sim::chip::Chip;
 use measured::{Case, Measured};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Placements that the model of Linux makes of the same threads.
 
 use super::measured::Case;
-use crate::experiment::{Quiet, machine};
 use crate::validate::alone::{instance, once};
 use crate::validate::error::ValidateError;
 use crate::validate::statistics::Counts;
 use consort_core::Machine;
+use consort_experiment::{Quiet, machine};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Instance;
 use consort_sim::program::{ProgramSpec, ThreadsSpec, presets};

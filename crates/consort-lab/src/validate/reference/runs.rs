@@ -3,10 +3,10 @@
 use super::INSTRUCTIONS;
 use super::case::Case;
 use super::ground::Ground;
-use crate::context::Context;
-use crate::traced::Traced;
 use crate::validate::alone::solve;
 use crate::validate::error::ValidateError;
+use consort_experiment::Context;
+use consort_experiment::traced::Traced;
 use consort_reference::{Length, Placement, Reference, ThreadOutcome};
 use consort_sim::contention::{Solver, ThreadRates};
 use consort_sim::program::PhaseSpec;

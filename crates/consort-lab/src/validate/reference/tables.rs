@@ -4,11 +4,11 @@ use super::case::{Case, antt, stp};
 use super::ground::Ground;
 use super::runs::Both;
 use super::summary::ReferenceSummary;
-use crate::report::{
+use consort_experiment::traced::Traced;
+use consort_reference::Cause;
+use consort_report::{
     Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table, TableError,
 };
-use crate::traced::Traced;
-use consort_reference::Cause;
 use consort_sim::contention::Stack;
 
 /// Cases explained term by term.
@@ -232,7 +232,7 @@ fn terms_of_reference(both: &Both) -> [f64; TERMS.len()] {
 pub(super) fn figure(
     cases: &[Case],
     names: Names<'_>,
-) -> Result<Figure, crate::report::FigureError> {
+) -> Result<Figure, consort_report::FigureError> {
     let mut series = Vec::new();
     for (number, ground) in names.grounds.iter().enumerate() {
         let here = cases.iter().filter(|case| case.ground == number);

@@ -11,7 +11,7 @@ use crate::output::{self, Column, number};
 use crate::progress;
 use crate::table_file;
 use anyhow::Result;
-use consort_lab::Progress;
+use consort_experiment::Progress;
 use consort_lab::sweep::{Folder, Ran, Status, SweepError, ranges};
 use serde::Serialize;
 use std::num::NonZeroUsize;

@@ -6,7 +6,7 @@ use super::worst::Worst;
 use crate::cli::{self, TrainArgs};
 use crate::output::{self, Column, number, text};
 use consort_core::model::Deviation;
-use consort_lab::long::{Rows, Whose};
+use consort_experiment::long::{Rows, Whose};
 use consort_lab::train::Spread;
 use consort_table::Table;
 
