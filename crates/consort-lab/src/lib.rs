@@ -9,7 +9,6 @@
 //! Pitfall: results depend on the seed and the scale, never on the number of
 //! workers or on time; a study that breaks this breaks resuming.
 
-pub mod bench;
 pub mod descriptions;
 pub mod frame;
 pub mod long;
@@ -25,7 +24,6 @@ pub mod study;
 pub mod sweep;
 #[cfg(test)]
 mod testing;
-pub mod train;
 pub mod validate;
 
 /// What made a result: the package's version and a fingerprint of the sources of the

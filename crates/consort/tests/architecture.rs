@@ -12,6 +12,15 @@ use std::process::Command;
 /// What each crate of the workspace may depend on inside the workspace.
 /// A crate that is not listed is an error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    (
+        "consort-bench",
+        &[
+            "consort-core",
+            "consort-experiment",
+            "consort-sim",
+            "consort-table",
+        ],
+    ),
     ("consort-core", &[]),
     (
         "consort-experiment",
@@ -31,6 +40,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "consort-lab",
         &[
+            "consort-bench",
             "consort-core",
             "consort-experiment",
             "consort-input",
@@ -40,6 +50,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-report",
             "consort-sim",
             "consort-table",
+            "consort-train",
         ],
     ),
     (
@@ -54,6 +65,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "consort",
         &[
+            "consort-bench",
             "consort-core",
             "consort-experiment",
             "consort-input",
@@ -66,6 +78,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-sim",
             "consort-table",
             "consort-trace",
+            "consort-train",
         ],
     ),
     ("consort-ops", &[]),
@@ -79,6 +92,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-sim", &["consort-core", "consort-input"]),
     ("consort-table", &[]),
     ("consort-trace", &["consort-core"]),
+    (
+        "consort-train",
+        &["consort-core", "consort-experiment", "consort-sim"],
+    ),
     ("consort-vmtest", &["consort-core"]),
 ];
 

@@ -1,8 +1,8 @@
-//! Studies, checks and benches as tables for files and data frames; see
+//! Studies and checks as tables for files and data frames; see
 //! [`consort_experiment::long`].
 
 mod measured;
 mod tables;
 
-pub use measured::{of_benches, of_checks};
+pub use measured::of_checks;
 pub use tables::{of_study, of_table};

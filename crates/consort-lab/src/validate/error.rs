@@ -1,7 +1,7 @@
 //! Why a validation cannot be carried out.
 
-use crate::bench::BenchError;
 use crate::study::StudyError;
+use consort_bench::BenchError;
 use consort_core::topology::TopologyError;
 use consort_experiment::traced::TracedError;
 use consort_experiment::{ExperimentError, JobsError};

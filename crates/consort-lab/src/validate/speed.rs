@@ -6,7 +6,7 @@
 use super::check::{Check, Published, Tolerance, Topic};
 use super::error::ValidateError;
 use super::group::{GroupOutput, Inputs};
-use crate::bench::{ACMP, POWER8, Simulate};
+use consort_bench::{ACMP, POWER8, Simulate};
 
 /// The group's name.
 pub(super) const NAME: &str = "speed";

@@ -2,10 +2,10 @@
 
 use super::{QUANTUM, chip, chip_with_causes, failed, programs};
 use crate::study::StudyError;
-use crate::train::collect::{Training, collect};
-use crate::train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
 use consort_experiment::Context;
 use consort_sim::chip::Chip;
+use consort_train::collect::{Training, collect};
+use consort_train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
 use std::sync::Arc;
 
 /// Threads per core.

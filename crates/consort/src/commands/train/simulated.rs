@@ -7,10 +7,10 @@ use crate::failure::bad_input;
 use crate::progress;
 use anyhow::Result;
 use consort_experiment::{Context, Progress, Scale};
-use consort_lab::train::collect::{CollectError, Collected, Training, collect};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
+use consort_train::collect::{CollectError, Collected, Training, collect};
 use std::sync::Arc;
 use std::time::Duration;
 

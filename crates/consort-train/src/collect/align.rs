@@ -2,7 +2,7 @@
 
 use super::profile::AloneProfile;
 use super::quantum::Quantum;
-use crate::train::Row;
+use crate::Row;
 
 /// Programs that ran together, by slot.
 pub(super) struct Group<'a> {

@@ -1,11 +1,15 @@
 //! What the collection of training rows promises.
 
 use super::*;
-use crate::testing::workers;
-use crate::train::fit;
+use crate::fit;
 use consort_experiment::Scale;
 use consort_sim::machine::presets;
 use consort_sim::program;
+use std::num::NonZeroUsize;
+
+fn workers(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
 
 fn chip(machine: &str, smt: Option<u32>) -> Arc<Chip> {
     let spec = presets::find(machine).unwrap();

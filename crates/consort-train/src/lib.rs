@@ -5,7 +5,7 @@
 //! section 3 of Feliu et al., "Symbiotic Job Scheduling on the IBM POWER8"
 //! (HPCA 2016). Usage: [`fit()`] gives the parameters, [`cross_validate()`] the
 //! errors on programs that the fit has not seen; [`errors()`] tests any level on
-//! any set. Pitfall: errors on the training set flatter; publish those of
+//! any set; [`collect`] has simulated runs. Pitfall: errors on the training set flatter; publish those of
 //! [`cross_validate()`].
 
 pub mod collect;

@@ -12,7 +12,7 @@ use consort_sim::machine::presets;
 
 /// A run whose speed is measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Simulate {
+pub struct Simulate {
     name: &'static str,
     summary: &'static str,
     machine: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Simulate {
 }
 
 /// Ten cores of SMT2, fully taken.
-pub(crate) const POWER8: Simulate = Simulate {
+pub const POWER8: Simulate = Simulate {
     name: "simulate-power8-100ms",
     summary: "20 programs on power8:smt=2, random every 100 ms, counters and energy included",
     machine: "power8",
@@ -38,7 +38,7 @@ pub(crate) const POWER8: Simulate = Simulate {
 };
 
 /// One big core and three small ones at the quanta of hardware schedulers.
-pub(crate) const ACMP: Simulate = Simulate {
+pub const ACMP: Simulate = Simulate {
     name: "simulate-acmp-1ms",
     summary: "4 programs on acmp-1+3, random every 1 ms, counters and energy included",
     machine: "acmp-1+3",
@@ -50,21 +50,26 @@ pub(crate) const ACMP: Simulate = Simulate {
 };
 
 impl Simulate {
-    pub(crate) fn title(&self) -> &'static str {
+    /// Summary in a line.
+    pub fn title(&self) -> &'static str {
         self.summary
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    /// Name of the bench.
+    pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// Simulated instructions per second aimed at.
-    pub(crate) fn target(&self) -> f64 {
+    pub fn target(&self) -> f64 {
         self.target
     }
 
     /// Runs it so many times from its beginning.
-    pub(crate) fn runs(&self, times: usize) -> Result<Vec<Done>, BenchError> {
+    ///
+    /// # Errors
+    /// A machine or programs that cannot be had.
+    pub fn runs(&self, times: usize) -> Result<Vec<Done>, BenchError> {
         let setting = self.setting()?;
         (0..times).map(|_| once(&setting, self.quanta)).collect()
     }
@@ -104,18 +109,20 @@ fn speed(setting: Setting, quanta: u32) -> Measure {
     Box::new(move || Ok(once(&setting, quanta)?.speed()))
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub(crate) quanta: u32,
-    pub(crate) instructions: f64,
+pub struct Done {
+    /// Simulated quanta.
+    pub quanta: u32,
+    /// Simulated instructions.
+    pub instructions: f64,
     /// Processor time, s.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
 }
 
 impl Done {
     /// Simulated instructions per second.
-    pub(crate) fn speed(self) -> f64 {
+    pub fn speed(self) -> f64 {
         self.instructions / self.seconds
     }
 }

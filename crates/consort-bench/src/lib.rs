@@ -1,7 +1,7 @@
-//! How fast Consort itself is: the simulator, its solver, the policies.
+//! Benches of Consort itself: the speed of the simulator, its solver, the policies.
 //!
 //! Usage: take [`all`] benches or [`select`] some by name, and [`run()`] them; each
-//! gives [`Row`]s. To add a bench: a file here that implements [`Bench`], and a
+//! gives [`Row`]s, which [`of_benches`] makes a table of. To add a bench: a file here that implements [`Bench`], and a
 //! line in [`all`].
 //!
 //! Method: everything is warmed up once; then each round measures every case
@@ -16,6 +16,7 @@ mod case;
 mod clock;
 mod decide;
 mod error;
+mod long;
 mod quantum;
 mod reuse;
 mod row;
@@ -27,9 +28,10 @@ mod synthetic;
 
 pub use case::{Case, Derive, Effort, Measure};
 pub use error::BenchError;
+pub use long::of_benches;
 pub use row::Row;
 pub use run::run;
-pub(crate) use simulate::{ACMP, POWER8, Simulate};
+pub use simulate::{ACMP, Done, POWER8, Simulate};
 
 use consort_core::{hint, policies};
 
