@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What decides results, relative to this crate.
-const DECIDES: [&str; 11] = [
+const DECIDES: [&str; 12] = [
     "src",
     "studies",
     "../consort-core/src",
@@ -21,6 +21,7 @@ const DECIDES: [&str; 11] = [
     "../consort-sim/src",
     "../consort-sim/machines",
     "../consort-sim/programs",
+    "../consort-sweep/src",
     "../consort-train/src",
     "../../traces",
     "../../Cargo.lock",

@@ -19,9 +19,9 @@ use crate::frame::interval;
 use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use crate::validate::spearman;
 use consort_core::ProgramId;
 use consort_core::coscheduling::Measure;
+use consort_core::stats::spearman;
 use consort_experiment::Context;
 use consort_report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 

@@ -46,7 +46,8 @@ mod x3;
 mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
-pub(crate) use sensitivity::hypercube;
+pub use asymmetry::migration::ExchangePath;
+pub use sensitivity::hypercube;
 
 use crate::registry::Registry;
 use crate::simulate::{ExperimentSpec, Presets};

@@ -27,7 +27,7 @@ mod wilson;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use headlines::HEADLINES;
-pub(crate) use latin::hypercube;
+pub use latin::hypercube;
 use trials::{Effort, put_to_the_test};
 
 /// Samples with everything varied.

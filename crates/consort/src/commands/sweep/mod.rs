@@ -12,7 +12,7 @@ use crate::progress;
 use crate::table_file;
 use anyhow::Result;
 use consort_experiment::Progress;
-use consort_lab::sweep::{Folder, Ran, Status, SweepError, ranges};
+use consort_sweep::{Folder, Ran, Status, SweepError, ranges};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
