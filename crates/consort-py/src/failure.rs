@@ -1,7 +1,7 @@
 //! Errors of Consort as exceptions of Python, with file, line and key where they tell them.
 
-use consort_lab::StudyError;
 use consort_experiment::{ExperimentError, JobsError};
+use consort_lab::StudyError;
 use consort_lab::runner::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

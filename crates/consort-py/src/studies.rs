@@ -3,10 +3,10 @@
 use crate::failure::Failure;
 use crate::run::{interruptible, workers};
 use crate::table::{Table, pick};
+use consort_experiment::{Made, Scale};
 use consort_lab::pages;
 use consort_lab::runner::{self, Settings};
 use consort_lab::{Descriptions, FileStudy, Store, Study as LabStudy, StudyReport, VERSION, long};
-use consort_experiment::{Made, Scale};
 use consort_report::Table;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;

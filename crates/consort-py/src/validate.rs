@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
-use consort_validate::{Check, Data, Inputs, ValidateError};
 use consort_experiment::{Context, JobsError};
+use consort_validate::{Check, Data, Inputs, ValidateError};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
