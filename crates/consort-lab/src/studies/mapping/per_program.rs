@@ -6,7 +6,7 @@
 //! by how much the largest mean over co-runners exceeds the smallest, and `lowest` and `highest`,
 //! the mappings of these. Figure `programs`.
 
-use super::measures::Measure;
+use super::measures::{L1D, Measure, UTILISATION};
 use super::notes;
 use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
@@ -24,6 +24,18 @@ pub(in crate::studies) struct PerProgramStudy {
     /// What the measure is called in titles.
     pub title: &'static str,
 }
+
+/// M1: misses of the L1 data cache of each program under each mapping.
+pub(in crate::studies) const M1: PerProgramStudy = PerProgramStudy {
+    measure: L1D,
+    title: "L1D misses per 1000 instructions",
+};
+
+/// M4: how much of the cores each program has under each mapping.
+pub(in crate::studies) const M4: PerProgramStudy = PerProgramStudy {
+    measure: UTILISATION,
+    title: "Utilisation of the cores",
+};
 
 impl PerProgramStudy {
     /// Runs the study.

@@ -27,7 +27,7 @@ pub(super) fn tornado(tested: &Tested<'_>) -> Result<Figure, StudyError> {
     };
     let text = "A parameter that cannot go so far goes as far as it can. The last bar adds up what \
                 all other parameters take away at either end, and what they add.";
-    let key = tested.headline.key;
+    let key = &tested.headline.key;
     let runs = tested.plain().ratios.len();
     let title = capital(&tested.headline.axis());
     Ok(Figure::new(

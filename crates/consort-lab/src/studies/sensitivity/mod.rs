@@ -26,7 +26,7 @@ mod wilson;
 
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use headlines::HEADLINES;
+use headlines::headlines;
 pub use latin::hypercube;
 use trials::{Effort, put_to_the_test};
 
@@ -40,7 +40,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         samples: SAMPLES[scale],
         scale,
     };
-    let all = put_to_the_test(HEADLINES, effort, context)?;
+    let headlines = headlines()?;
+    let all = put_to_the_test(&headlines, effort, context)?;
     let mut tables = vec![tables::headline(&all)?, tables::conclusions(&all)?];
     let mut figures = Vec::new();
     for tested in &all {
@@ -51,6 +52,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         tables,
         figures,
         notes: notes::notes(&all),
-        runs: HEADLINES[0].runs[scale],
+        runs: headlines[0].runs[scale],
     })
 }

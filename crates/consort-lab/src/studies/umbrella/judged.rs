@@ -6,7 +6,7 @@ use consort_report::Cell;
 
 /// A ground with its runs; the umbrella policy is the last.
 pub(super) struct Judged {
-    pub ground: &'static Ground,
+    pub ground: Ground,
     pub frame: Frame,
 }
 
