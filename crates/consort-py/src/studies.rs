@@ -7,7 +7,6 @@ use consort_experiment::{Made, Scale};
 use consort_lab::pages;
 use consort_lab::runner::{self, Settings};
 use consort_lab::{Descriptions, FileStudy, Store, Study as LabStudy, StudyReport, VERSION, long};
-use consort_report::Table;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -47,7 +46,12 @@ impl Study {
     /// Names of its tables, the headline first where it has one.
     #[getter]
     fn tables(&self) -> Vec<&str> {
-        self.0.output.tables.iter().map(Table::key).collect()
+        self.0
+            .output
+            .tables
+            .iter()
+            .map(consort_report::Table::key)
+            .collect()
     }
 
     /// Its id.

@@ -1,6 +1,6 @@
 //! Which conclusions depend on what the descriptions say.
 //!
-//! A conclusion ([`headlines`]) is a ratio of two policies' runs that is above 1. Every number of
+//! A conclusion ([`mod@headlines`]) is a ratio of two policies' runs that is above 1. Every number of
 //! the machine's and the programs' descriptions ([`parameters`]) and the policies' quantum are
 //! varied by 30 percent to both sides, one at a time and all at once by a Latin hypercube
 //! ([`variation`]), and both policies run again ([`trial`]) with the seeds that they had before.
