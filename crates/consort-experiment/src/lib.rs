@@ -1,6 +1,6 @@
 //! Experiments: a workload on a simulated machine under a policy, once or many times.
 //!
-//! Purpose: an [`Experiment`] under a [`Contender`] gives a [`RunResult`]; [`compare`] sets several
+//! Purpose: an [`Experiment`] under a [`Contender`] gives a [`RunResult`]; [`compare()`] sets several
 //! contenders beside each other, and [`mapping`] measures workloads under thread mappings. A
 //! [`Context`] has seed, scale and workers for many of them, and a [`Stop`] ends them early.
 //! [`long`] has results as tables for files and data frames, [`traced`] runs programs by their
