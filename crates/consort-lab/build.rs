@@ -11,18 +11,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Traces of programs that ship.
-const TRACES: &str = "../../traces";
-
 /// What decides results, relative to this crate.
-const DECIDES: [&str; 8] = [
+const DECIDES: [&str; 12] = [
     "src",
     "studies",
     "../consort-core/src",
+    "../consort-experiment/src",
+    "../consort-report/src",
     "../consort-sim/src",
     "../consort-sim/machines",
     "../consort-sim/programs",
-    TRACES,
+    "../consort-sweep/src",
+    "../consort-train/src",
+    "../../traces",
     "../../Cargo.lock",
 ];
 
@@ -39,28 +40,7 @@ fn main() -> io::Result<()> {
         }
     }
     println!("cargo:rustc-env=CONSORT_FINGERPRINT={:016x}", hash.0);
-    embed_traces()
-}
-
-/// Writes a list of all traces and their bytes, by name, for `src/traced`.
-fn embed_traces() -> io::Result<()> {
-    let folder = Path::new(TRACES);
-    let paths = if folder.exists() {
-        files(&folder.canonicalize()?)?
-    } else {
-        Vec::new()
-    };
-    let mut list = String::from("const FILES: &[(&str, &[u8])] = &[\n");
-    for path in paths
-        .iter()
-        .filter(|path| path.extension().is_some_and(|end| end == "trace"))
-    {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        list += &format!("    ({name:?}, include_bytes!({path:?})),\n");
-    }
-    list += "];\n";
-    let out = std::env::var_os("OUT_DIR").unwrap_or_default();
-    fs::write(Path::new(&out).join("traces.rs"), list)
+    Ok(())
 }
 
 /// A file, or all files below a folder, in the order of their names.

@@ -1,9 +1,10 @@
 //! Running a study, unless it is already done.
 
-use crate::context::{Context, Made, Progress};
-use crate::report::{Figure, HEADLINE, Table};
 use crate::store::{Store, StoreError, StoreKey};
-use crate::study::{Scale, Study, StudyError, StudyOutput, StudyReport};
+use crate::study::{Study, StudyError, StudyOutput, StudyReport};
+use consort_experiment::Scale;
+use consort_experiment::{Context, Made, Progress};
+use consort_report::{Figure, HEADLINE, Table};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Instant;

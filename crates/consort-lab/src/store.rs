@@ -1,7 +1,7 @@
 //! Finished studies on disk, so that an interrupted set goes on where it was.
 
-use crate::atomic;
-use crate::study::{Scale, StudyReport};
+use crate::study::StudyReport;
+use consort_experiment::Scale;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ impl Store {
         let name = file_name(key);
         let written = serde_json::to_vec(&Written { result_of, report }).map_err(io::Error::from);
         written
-            .and_then(|content| atomic::write(&self.folder, &name, &content))
+            .and_then(|content| consort_report::write_whole(&self.folder, &name, &content))
             .map_err(|cause| StoreError::Io {
                 doing: "write",
                 path: self.folder.join(&name),

@@ -1,9 +1,10 @@
 //! A study for tests: sums of small numbers, counted.
 
-use crate::context::{Context, Made};
-use crate::report::{Axis, Bar, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
-use crate::study::{Scale, Study, StudyError, StudyInfo, StudyOutput, StudyReport};
+use crate::study::{Study, StudyError, StudyInfo, StudyOutput, StudyReport};
 use consort_core::stats::Interval;
+use consort_experiment::Scale;
+use consort_experiment::{Context, Made};
+use consort_report::{Axis, Bar, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

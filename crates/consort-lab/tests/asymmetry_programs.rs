@@ -6,7 +6,7 @@ mod common;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Cell, Figure, HEADLINE, Table};
+use consort_report::{Cell, Figure, HEADLINE, Table};
 
 /// Every third of the thirteen programs.
 const PROGRAMS: [&str; 4] = ["barnes", "lu.cont", "ocean.ncont", "raytrace"];

@@ -5,7 +5,7 @@ mod common;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Cell, Figure, Table};
+use consort_report::{Cell, Figure, Table};
 
 /// The conclusions that are put to the test at the quick scale.
 const HEADLINES: [&str; 6] = [

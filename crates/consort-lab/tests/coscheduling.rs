@@ -2,8 +2,8 @@
 //! threads each.
 
 use consort_core::plan::Decision;
-use consort_lab::experiment::slots::framed;
-use consort_lab::experiment::{Contender, Experiment, RunResult, Work};
+use consort_experiment::slots::framed;
+use consort_experiment::{Contender, Experiment, RunResult, Work};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;

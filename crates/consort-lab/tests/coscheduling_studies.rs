@@ -7,7 +7,7 @@ mod headline;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Cell, Table};
+use consort_report::{Cell, Table};
 
 const POLICIES: [&str; 7] = [
     "fair-mis",

@@ -1,6 +1,6 @@
 //! Simulated `hrrs` against its closed form: equal threads, moves that cost nothing.
 
-use consort_lab::experiment::{Contender, Experiment, measure_alone};
+use consort_experiment::{Contender, Experiment, measure_alone};
 use consort_lab::studies::IdealRoundRobin;
 use consort_sim::chip::Chip;
 use consort_sim::machine::{MachineSpec, presets as machines};

@@ -5,7 +5,7 @@ mod common;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Figure, Table};
+use consort_report::{Figure, Table};
 
 /// Those of pairs; kernels have the first two.
 const POLICIES: [&str; 3] = ["linux", "workover", "aggregate"];

@@ -5,7 +5,7 @@ mod common;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Cell, Figure, HEADLINE, Table};
+use consort_report::{Cell, Figure, HEADLINE, Table};
 
 /// Runs with one and with three workers, which share no result, and gives the output.
 fn same_for_any_workers(id: &str) -> StudyOutput {

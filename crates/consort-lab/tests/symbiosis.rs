@@ -5,7 +5,7 @@ mod common;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Figure, Table};
+use consort_report::{Figure, Table};
 
 const POLICIES: [&str; 6] = [
     "random",
@@ -50,7 +50,7 @@ fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
 
 fn value(output: &StudyOutput, table: &str, row: &str, column: &str) -> f64 {
     let cell = find(output, table).cell(row, column);
-    let value = cell.and_then(consort_lab::report::Cell::value);
+    let value = cell.and_then(consort_report::Cell::value);
     value.unwrap_or_else(|| unreachable!("{table}: {row}, {column} has a value"))
 }
 

@@ -7,7 +7,7 @@ mod headline;
 
 use common::output;
 use consort_lab::StudyOutput;
-use consort_lab::report::{Cell, Figure, Table};
+use consort_report::{Cell, Figure, Table};
 
 const PROGRAMS: [&str; 9] = [
     "canneal",

@@ -7,8 +7,7 @@ use crate::policy::Raised;
 use crate::run::{interruptible, workers};
 use crate::table::{Table, pick};
 use crate::workload::AskedWorkload;
-use consort_lab::experiment::{Compared, Experiment, baseline, compare_runs};
-use consort_lab::{Context, Scale, long};
+use consort_experiment::{Compared, Context, Experiment, Scale, baseline, compare_runs, long};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -89,7 +88,7 @@ impl Comparison {
             .compared
             .runs
             .chunks(self.compared.comparison.runs.max(1));
-        let mean = |runs: &[consort_lab::experiment::RunResult]| {
+        let mean = |runs: &[consort_experiment::RunResult]| {
             let (sum, n) = runs.iter().fold((0.0, 0), |(sum, n), run| {
                 let time = run.decision_us;
                 (sum + time.mean * time.n as f64, n + time.n)

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::policy::{Raised, Written};
-use consort_lab::experiment::Contender;
+use consort_experiment::Contender;
 use pyo3::prelude::*;
 
 /// A policy as an argument names it.

@@ -1,7 +1,7 @@
 //! Errors of Consort as exceptions of Python, with file, line and key where they tell them.
 
+use consort_experiment::{ExperimentError, JobsError};
 use consort_lab::StudyError;
-use consort_lab::experiment::ExperimentError;
 use consort_lab::runner::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -43,10 +43,19 @@ impl From<ExperimentError> for Failure {
     }
 }
 
+impl From<JobsError> for Failure {
+    fn from(error: JobsError) -> Self {
+        match error {
+            JobsError::Stopped => Self::Stopped,
+            other @ JobsError::Workers(_) => Self::run(other),
+        }
+    }
+}
+
 impl From<StudyError> for Failure {
     fn from(error: StudyError) -> Self {
         match error {
-            StudyError::Stopped => Self::Stopped,
+            StudyError::Jobs(JobsError::Stopped) => Self::Stopped,
             other => Self::run(other),
         }
     }
@@ -56,7 +65,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Study {
-                cause: StudyError::Stopped,
+                cause: StudyError::Jobs(JobsError::Stopped),
                 ..
             } => Self::Stopped,
             other => Self::run(other),

@@ -1,7 +1,7 @@
 //! Long calls: the interpreter lock is released, and signals are heard.
 
 use crate::failure::Failure;
-use consort_lab::Stop;
+use consort_experiment::Stop;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -3,11 +3,10 @@
 use crate::failure::Failure;
 use crate::run::{interruptible, workers};
 use crate::table::{Table, pick};
-use consort_lab::report;
+use consort_experiment::{Made, Scale};
+use consort_lab::pages;
 use consort_lab::runner::{self, Settings};
-use consort_lab::{
-    Descriptions, FileStudy, Made, Scale, Store, Study as LabStudy, StudyReport, VERSION, long,
-};
+use consort_lab::{Descriptions, FileStudy, Store, Study as LabStudy, StudyReport, VERSION, long};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -51,7 +50,7 @@ impl Study {
             .output
             .tables
             .iter()
-            .map(report::Table::key)
+            .map(consort_report::Table::key)
             .collect()
     }
 
@@ -96,7 +95,7 @@ impl Study {
     fn write(&self, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         let told = |error| Failure::input(format!("{}: {error}", folder.display()));
         std::fs::create_dir_all(&folder).map_err(told)?;
-        Ok(report::write(&folder, &self.0, None).map_err(Failure::run)?)
+        Ok(pages::write(&folder, &self.0, None).map_err(Failure::run)?)
     }
 
     /// The document that ``consort reproduce --format json`` prints of it.

@@ -6,13 +6,13 @@ use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
 use consort_core::model::{self, Provenance};
-use consort_lab::experiment::ExperimentError;
-use consort_lab::train::collect::{CollectError, Training, collect};
-use consort_lab::train::{Errors, TrainingSet, cross_validate, fit};
-use consort_lab::{Context, Descriptions, StudyError};
+use consort_experiment::{Context, ExperimentError, JobsError};
+use consort_lab::Descriptions;
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
+use consort_train::collect::{CollectError, Training, collect};
+use consort_train::{Errors, TrainingSet, cross_validate, fit};
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -216,7 +216,7 @@ fn trained(
 
 fn failed(error: CollectError) -> Failure {
     match error {
-        CollectError::Workers(StudyError::Stopped)
+        CollectError::Workers(JobsError::Stopped)
         | CollectError::Experiment(ExperimentError::Stopped) => Failure::Stopped,
         CollectError::Workers(_) | CollectError::Experiment(_) => Failure::run(error),
         other => Failure::input(other),

@@ -4,14 +4,14 @@ use crate::failure::Failure;
 use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
-use consort_lab::validate::{self as lab, Check, Data, Inputs, ValidateError};
-use consort_lab::{Context, StudyError};
+use consort_experiment::{Context, JobsError};
+use consort_validate::{Check, Data, Inputs, ValidateError};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
 /// What the simulation gives beside what was published or measured.
 #[pyclass(frozen, module = "consort")]
-pub(crate) struct Validation(lab::Validation);
+pub(crate) struct Validation(consort_validate::Validation);
 
 #[pymethods]
 impl Validation {
@@ -75,15 +75,15 @@ pub(crate) fn validate(
     seed: u64,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<Validation> {
-    let groups = lab::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
+    let groups = consort_validate::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
     let validation = interruptible(py, move |_| {
         let context = Context::new(seed, scale(quick), workers(jobs), &|_| ());
         let inputs = Inputs {
             data: &Data::embedded(),
             context: &context,
         };
-        lab::run(&groups, &inputs).map_err(|error| match error {
-            ValidateError::Workers(StudyError::Stopped) => Failure::Stopped,
+        consort_validate::run(&groups, &inputs).map_err(|error| match error {
+            ValidateError::Workers(JobsError::Stopped) => Failure::Stopped,
             other => Failure::run(other),
         })
     })?;

@@ -3,8 +3,8 @@
 use crate::cli::SetupArgs;
 use crate::table_file::TableFile;
 use anyhow::Result;
-use consort_lab::experiment::RunResult;
-use consort_lab::long;
+use consort_experiment::RunResult;
+use consort_experiment::long;
 
 /// The file that was asked for about one workload on one machine.
 pub(crate) struct LongFile {

@@ -2,7 +2,7 @@
 
 use crate::output::Column;
 use anyhow::Result;
-use consort_lab::report::{self, Cell, Figure, Table};
+use consort_report::{Cell, Figure, Table};
 use std::collections::BTreeSet;
 
 /// What a page shows.
@@ -23,7 +23,7 @@ impl Page {
             figures,
             tables,
         } = self;
-        Ok(report::sheet(title, facts, tables, figures)?)
+        Ok(consort_report::sheet(title, facts, tables, figures)?)
     }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn table<R>(key: &str, title: &str, columns: &[Column<R>], rows: &[R]
         return Ok(Table::new(key, title, Vec::new())?);
     };
     let heads = others.iter().enumerate();
-    let heads = heads.map(|(at, c)| report::Column::plain(&format!("c{at}"), c.header));
+    let heads = heads.map(|(at, c)| consort_report::Column::plain(&format!("c{at}"), c.header));
     let mut table = Table::new(key, title, heads.collect())?;
     let mut names = BTreeSet::new();
     for row in rows {

@@ -12,7 +12,27 @@ use std::process::Command;
 /// What each crate of the workspace may depend on inside the workspace.
 /// A crate that is not listed is an error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    (
+        "consort-bench",
+        &[
+            "consort-core",
+            "consort-experiment",
+            "consort-sim",
+            "consort-table",
+        ],
+    ),
     ("consort-core", &[]),
+    (
+        "consort-experiment",
+        &[
+            "consort-core",
+            "consort-input",
+            "consort-ops",
+            "consort-reference",
+            "consort-sim",
+            "consort-table",
+        ],
+    ),
     ("consort-ext", &["consort-core"]),
     ("consort-input", &[]),
     ("consort-isa", &["consort-ops"]),
@@ -21,12 +41,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-lab",
         &[
             "consort-core",
+            "consort-experiment",
             "consort-input",
-            "consort-ops",
-            "consort-profile",
-            "consort-reference",
+            "consort-report",
             "consort-sim",
             "consort-table",
+            "consort-train",
         ],
     ),
     (
@@ -41,16 +61,22 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "consort",
         &[
+            "consort-bench",
             "consort-core",
+            "consort-experiment",
             "consort-input",
             "consort-kernels",
             "consort-lab",
             "consort-linux",
             "consort-ops",
             "consort-profile",
+            "consort-report",
             "consort-sim",
+            "consort-sweep",
             "consort-table",
             "consort-trace",
+            "consort-train",
+            "consort-validate",
         ],
     ),
     ("consort-ops", &[]),
@@ -59,10 +85,42 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-reference",
         &["consort-core", "consort-ops", "consort-sim"],
     ),
+    ("consort-report", &["consort-core"]),
     ("consort-rtl", &["consort-core", "consort-sim"]),
     ("consort-sim", &["consort-core", "consort-input"]),
+    (
+        "consort-sweep",
+        &[
+            "consort-core",
+            "consort-experiment",
+            "consort-input",
+            "consort-lab",
+            "consort-report",
+            "consort-sim",
+            "consort-table",
+        ],
+    ),
     ("consort-table", &[]),
     ("consort-trace", &["consort-core"]),
+    (
+        "consort-train",
+        &["consort-core", "consort-experiment", "consort-sim"],
+    ),
+    (
+        "consort-validate",
+        &[
+            "consort-bench",
+            "consort-core",
+            "consort-experiment",
+            "consort-lab",
+            "consort-ops",
+            "consort-profile",
+            "consort-reference",
+            "consort-report",
+            "consort-sim",
+            "consort-table",
+        ],
+    ),
     ("consort-vmtest", &["consort-core"]),
 ];
 

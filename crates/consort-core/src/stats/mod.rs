@@ -8,10 +8,12 @@
 //! results have the same bits everywhere.
 
 mod interval;
+mod rank;
 mod ratio;
 mod student;
 
 pub use interval::Interval;
+pub use rank::spearman;
 pub use ratio::RatioInterval;
 pub use student::t_975;
 

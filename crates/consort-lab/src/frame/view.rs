@@ -1,8 +1,8 @@
 //! Views of a frame: cells of groups of cases.
 
 use super::{Frame, Group, Over};
-use crate::report::Cell;
 use consort_core::stats::{Interval, RatioInterval, mean, quantile, sample_standard_deviation};
+use consort_report::Cell;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;

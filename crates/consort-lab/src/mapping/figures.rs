@@ -2,11 +2,11 @@
 
 use super::analysis::Analysis;
 use super::tables::{attributed, gains};
-use crate::report::{
+use consort_core::mapping::analysis::Resource;
+use consort_report::{
     Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, MAX_SERIES, Plot, Point, PointSeries,
     Scatter,
 };
-use consort_core::mapping::analysis::Resource;
 use std::collections::BTreeSet;
 
 /// Those for which there are numbers.

@@ -1,25 +1,10 @@
-//! Thread mappings measured: workloads under mappings, and what decides between these.
+//! Thread mappings analysed: tables and figures of what decides between them.
 //!
-//! Source: Wang et al., "Performance Analysis of Thread Mappings with a Holistic View of the
-//! Hardware Resources" (ISPASS 2012). The method is the source's: each workload runs until the
-//! program that is last has done its work three times.
-//!
-//! Usage: a [`Sweep`] of workloads and [`Held`] mappings gives [`Measured`], of which
-//! [`Measured::table`] is what [`consort_core::mapping::analysis`] works on; [`Analysis`] makes
-//! tables and figures of it, whether it was simulated or counted on a live machine. Pitfall: a
-//! program's work is what it does alone in a set time, so that all programs of a workload are about
-//! equally long; the source's have their own lengths.
+//! [`Analysis`] makes them of a table that was simulated ([`consort_experiment::mapping`]) or
+//! counted on a live machine.
 
-mod alone;
 mod analysis;
 mod figures;
-mod held;
-mod sweep;
 mod tables;
-mod usage;
 
-pub use alone::{Characterised, characterise, characterised};
 pub use analysis::{Analysis, Question};
-pub use held::{Held, OS};
-pub use sweep::{Measured, RUNS_OF_LONGEST, Sweep};
-pub use usage::usage;

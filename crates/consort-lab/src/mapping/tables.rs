@@ -1,10 +1,10 @@
 //! The answers as tables.
 
 use super::analysis::Analysis;
-use crate::report::{Cell, Column, Table, TableError};
 use consort_core::mapping::analysis::{
     Characteristics, Finding, Importance, KeyResource, Resource, Row,
 };
+use consort_report::{Cell, Column, Table, TableError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One characteristic: key, title, unit, and its value in that unit.

@@ -1,8 +1,8 @@
 //! Matching published figures with ours.
 
 use super::file::ReferenceLine;
-use crate::report::{Cell, Column, Table, TableError};
 use crate::study::StudyReport;
+use consort_report::{Cell, Column, Table, TableError};
 use serde::Serialize;
 
 /// A published figure with ours.

@@ -1,6 +1,6 @@
 //! Contenders by the names that rows have: `POLICY`, `POLICY on OS`, `POLICY every N ms`.
 
-use crate::experiment::{Contender, ExperimentError};
+use consort_experiment::{Contender, ExperimentError};
 use std::time::Duration;
 
 /// A contender and its quantum, where it is not the policy's own.

@@ -25,10 +25,10 @@ pub use ground::{Ground, Presets};
 pub(crate) use outcome::Outcome;
 pub use spec::{Again, Alone, CaseSpec, ExperimentSpec, Most, Scaled};
 
-use crate::context::Context;
 use crate::frame::Frame;
 use crate::study::StudyError;
 use case::Case;
+use consort_experiment::Context;
 
 /// Names what part of a study failed.
 pub(crate) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
@@ -78,8 +78,8 @@ pub(crate) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     fn grid(count: usize) -> Frame {
         let context = Context::new(3, Scale::Quick, workers(count), &|_| ());

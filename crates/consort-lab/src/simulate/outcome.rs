@@ -2,9 +2,9 @@
 
 use super::observers::Observers;
 use super::returns::Tally;
-use crate::experiment::{ProgramResult, RunResult};
 use crate::frame::{self, Frame};
 use consort_core::stats::mean;
+use consort_experiment::{ProgramResult, RunResult};
 
 /// Measurements of one run.
 #[derive(Clone, Debug, PartialEq)]

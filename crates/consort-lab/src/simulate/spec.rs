@@ -1,6 +1,6 @@
 //! Experiments as study files have them.
 
-use crate::context::Context;
+use consort_experiment::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

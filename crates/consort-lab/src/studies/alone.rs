@@ -6,12 +6,12 @@
 //! events, with read noise, so a usage near 0 can come out a hair below; FPU
 //! usage means another thing on each chip, and operations per cycle can exceed 1.
 
-use crate::context::Context;
 use crate::frame::{Case, Frame};
 use crate::simulate::{CaseSpec, ExperimentSpec};
 use crate::study::StudyError;
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Offers, Placement, Plan, PuSet, Sample, Signal, ThreadId, Topology};
+use consort_experiment::Context;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;

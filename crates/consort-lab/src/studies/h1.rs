@@ -15,15 +15,15 @@ use super::coscheduling::entrants::ALPHA;
 use super::coscheduling::figures::Chart;
 use super::coscheduling::published::{PUBLISHED, Published};
 use super::symbiosis::cells::ratio;
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use crate::validate::spearman;
 use consort_core::ProgramId;
 use consort_core::coscheduling::Measure;
+use consort_core::stats::spearman;
+use consort_experiment::Context;
+use consort_report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 
 /// What is known of a program.
 struct Line {
@@ -396,8 +396,8 @@ fn listed(
 mod tests {
     use super::super::coscheduling::SEED;
     use super::*;
-    use crate::study::Scale;
     use crate::testing::{made, workers};
+    use consort_experiment::Scale;
 
     #[test]
     fn ranks_are_those_of_the_values() {

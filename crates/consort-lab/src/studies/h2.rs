@@ -12,14 +12,14 @@ use super::coscheduling::entrants::{ENTRANTS, Entrant, MAIN, SOURCES};
 use super::coscheduling::grid::Grid;
 use super::coscheduling::notes;
 use super::coscheduling::views::{local_speedup, name};
-use crate::context::Context;
-use crate::experiment::slots::BestRound;
 use crate::frame::interval;
-use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Slot, Team, Trial};
+use consort_experiment::Context;
+use consort_experiment::slots::BestRound;
+use consort_report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use std::collections::BTreeSet;
 
 /// Runs the study.

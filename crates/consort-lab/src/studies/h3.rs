@@ -10,15 +10,15 @@ use super::coscheduling::entrants::{ENTRANTS, FAIR, MAIN};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::shares;
-use crate::context::Context;
 use crate::frame::{interval, ratios};
-use crate::report::{BarSeries, Cell, Column, Figure, Headline, Table};
 use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, thread_throughput_gain};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_report::{BarSeries, Cell, Column, Figure, Headline, Table};
 
 /// Throughputs per thread over that of one thread alone.
 struct Threads {

@@ -17,10 +17,10 @@ use super::coscheduling::grid::Grid;
 use super::coscheduling::notes;
 use super::coscheduling::views::{Over, local_speedup, name};
 use super::coscheduling::whole::Whole;
-use crate::context::Context;
-use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_report::{Cell, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

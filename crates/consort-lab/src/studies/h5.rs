@@ -8,11 +8,11 @@ use super::coscheduling::entrants::{ENTRANTS, GANG, MAIN, SOURCES};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::{Over, power_per_thread};
-use crate::context::Context;
-use crate::report::{BarSeries, Column, Figure, Headline, Table};
 use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_report::{BarSeries, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

@@ -10,11 +10,11 @@ use super::coscheduling::entrants::{BOUND, ENTRANTS, MAIN, SOURCES};
 use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{Over, Value, energy, energy_delay, name};
-use crate::context::Context;
-use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::Interval;
+use consort_experiment::Context;
+use consort_report::{Cell, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

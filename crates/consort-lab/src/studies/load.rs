@@ -3,11 +3,12 @@
 use crate::study::StudyError;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{Instance, Workload};
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// So many copies of a program with so many threads each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Programs(pub usize, pub &'static str, pub u32);
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Programs(pub usize, pub String, pub u32);
 
 /// The workload in which they all start at once; `program` gives what is run under a name.
 ///
@@ -18,7 +19,7 @@ pub(super) fn workload(
     program: impl Fn(&str) -> Result<ProgramSpec, StudyError>,
 ) -> Result<Workload, StudyError> {
     let mut entries = Vec::new();
-    for &Programs(copies, name, threads) in load {
+    for &Programs(copies, ref name, threads) in load {
         let program = Arc::new(program(name)?);
         entries.extend((1..=copies).map(|number| Instance {
             name: format!("{name}#{number}"),
@@ -41,7 +42,8 @@ mod tests {
 
     #[test]
     fn copies_are_numbered_and_share_their_program() {
-        let load = [Programs(2, "hmmer", 1), Programs(1, "canneal", 4)];
+        let load = [(2, "hmmer", 1), (1, "canneal", 4)];
+        let load = load.map(|(copies, name, threads)| Programs(copies, name.to_owned(), threads));
         let made = workload(&load, |name| Ok(presets::find(name).unwrap())).unwrap();
         assert_eq!(made.text, "hmmer#1+hmmer#2+canneal#1");
         let [one, two, three] = &made.entries[..] else {

@@ -6,15 +6,15 @@
 use super::mapping::plan::{LITTLE_SHARING, PROGRAMS};
 use super::mapping::sweep::Runs;
 use super::mapping::{notes, sweep};
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{
-    Axis, Cell, Column, Figure, Headline, Plot, Point, PointSeries, Scatter, Table,
-};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{self, memory_correlation};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_report::{
+    Axis, Cell, Column, Figure, Headline, Plot, Point, PointSeries, Scatter, Table,
+};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

@@ -9,12 +9,12 @@
 
 use super::mapping::plan::PROGRAMS;
 use super::mapping::{notes, sweep};
-use crate::context::Context;
-use crate::mapping::OS;
-use crate::report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Importance, Pair, Resource, Thresholds, importance};
+use consort_experiment::Context;
+use consort_experiment::mapping::OS;
+use consort_report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the study.

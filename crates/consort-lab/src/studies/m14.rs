@@ -16,10 +16,10 @@ use super::mapping::sweep::Runs;
 use super::mapping::views::{Draft, bars};
 use super::mapping::{notes, sweep};
 use super::symbiosis::cells::known;
-use crate::context::Context;
-use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

@@ -13,14 +13,14 @@ use super::mapping::plan::{ALONE_S, LINUX, Pair, SEEDS};
 use super::mapping::sweep::{Field, Runs};
 use super::mapping::views::{Draft, bars};
 use super::mapping::{failed, notes, sweep};
-use crate::context::Context;
-use crate::experiment::Repeated;
 use crate::frame::ratios;
-use crate::mapping::{Held, OS};
-use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::geometric_mean;
+use consort_experiment::Context;
+use consort_experiment::Repeated;
+use consort_experiment::mapping::{Held, OS};
+use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
 use libm::exp;
 
 /// The policy.

@@ -8,12 +8,12 @@
 
 use super::mapping::views::{Draft, bars};
 use super::mapping::{notes, sweep};
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Finding, KeyResource, Thresholds, key_resources};
+use consort_experiment::Context;
+use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

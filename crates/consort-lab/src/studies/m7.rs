@@ -14,13 +14,13 @@ use super::mapping::sweep::Runs;
 use super::mapping::views::{Draft, bars};
 use super::mapping::{notes, sweep};
 use super::symbiosis::cells::known;
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::Characteristics;
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_report::{Cell, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

@@ -10,11 +10,11 @@ use super::mapping::plan::{MAPPINGS, Pair};
 use super::mapping::sweep::Runs;
 use super::mapping::views::{Draft, bars};
 use super::mapping::{notes, sweep};
-use crate::context::Context;
-use crate::mapping::OS;
-use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_experiment::mapping::OS;
+use consort_report::{Cell, Column, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

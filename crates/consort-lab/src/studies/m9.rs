@@ -10,10 +10,10 @@ use super::mapping::plan::{MAPPINGS, Pair};
 use super::mapping::sweep::Runs;
 use super::mapping::views::Draft;
 use super::mapping::{notes, sweep};
-use crate::context::Context;
-use crate::report::{Axis, Cell, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_report::{Axis, Cell, Figure, Headline, Table};
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

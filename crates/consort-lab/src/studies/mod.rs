@@ -13,17 +13,10 @@ mod h4;
 mod h5;
 mod h6;
 mod load;
-mod m1;
-mod m10;
 mod m11;
-mod m12;
 mod m13;
 mod m14;
 mod m15;
-mod m2;
-mod m3;
-mod m4;
-mod m5;
 mod m6;
 mod m7;
 mod m8;
@@ -46,12 +39,14 @@ mod x3;
 mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
-pub(crate) use sensitivity::hypercube;
+pub use asymmetry::migration::ExchangePath;
+pub use sensitivity::hypercube;
 
 use crate::registry::Registry;
 use crate::simulate::{ExperimentSpec, Presets};
 use crate::study::{Analyses, FileStudy, Study};
 use consort_sim::describe::DescribeError;
+use mapping::{pairs, per_program};
 use std::sync::Arc;
 
 macro_rules! files {
@@ -117,18 +112,18 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("h4", h4::run),
         ("h5", h5::run),
         ("h6", h6::run),
-        ("m1", |context, file| m1::M1.run(context, file)),
-        ("m2", |context, file| m2::M2.run(context, file)),
-        ("m3", |context, file| m3::M3.run(context, file)),
-        ("m4", |context, file| m4::M4.run(context, file)),
-        ("m5", |context, file| m5::M5.run(context, file)),
+        ("m1", |context, file| per_program::M1.run(context, file)),
+        ("m2", |context, file| pairs::M2.run(context, file)),
+        ("m3", |context, file| pairs::M3.run(context, file)),
+        ("m4", |context, file| per_program::M4.run(context, file)),
+        ("m5", |context, file| pairs::M5.run(context, file)),
         ("m6", m6::run),
         ("m7", m7::run),
         ("m8", m8::run),
         ("m9", m9::run),
-        ("m10", |context, file| m10::M10.run(context, file)),
+        ("m10", |context, file| pairs::M10.run(context, file)),
         ("m11", m11::run),
-        ("m12", |context, file| m12::M12.run(context, file)),
+        ("m12", |context, file| pairs::M12.run(context, file)),
         ("m13", m13::run),
         ("m14", m14::run),
         ("m15", m15::run),

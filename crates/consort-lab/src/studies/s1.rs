@@ -9,11 +9,11 @@
 
 use super::symbiosis::failed;
 use super::symbiosis::training::{Lesson, lesson, lesson_by_cause};
-use crate::context::Context;
-use crate::report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::model::{Level, Model, Parameters, embedded};
+use consort_experiment::Context;
+use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
 
 /// The published parameters, which come with the program.
 const PUBLISHED: &str = "power8-paper";

@@ -9,11 +9,11 @@
 
 use super::symbiosis::errors::{self, FORWARD};
 use super::symbiosis::training::{Lesson, lesson};
-use crate::context::Context;
-use crate::report::{Column, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use crate::train::Row;
+use consort_experiment::Context;
+use consort_report::{Column, Table};
+use consort_train::Row;
 use std::collections::BTreeMap;
 
 /// Runs the study.

@@ -8,11 +8,11 @@
 use super::symbiosis::errors::{self, INVERSE};
 use super::symbiosis::failed;
 use super::symbiosis::training::{Lesson, lesson};
-use crate::context::Context;
-use crate::report::{Column, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use crate::train::{Errors, Row};
+use consort_experiment::Context;
+use consort_report::{Column, Table};
+use consort_train::{Errors, Row};
 use std::collections::BTreeMap;
 
 /// What differences of counts leave of a component that does not occur, percent.

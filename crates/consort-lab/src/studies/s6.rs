@@ -5,9 +5,9 @@
 use super::symbiosis::QUANTUM;
 use super::symbiosis::cells::known;
 use crate::frame::{Frame, Group, Over, What};
-use crate::report::{Cell, Table};
 use crate::study::file::{CellSpec, TableSpec};
 use crate::study::{Frames, StudyError};
+use consort_report::{Cell, Table};
 
 /// Decision times that are charged without being measured, µs.
 const CHARGED_US: [f64; 2] = [100.0, 1000.0];

@@ -11,12 +11,12 @@
 use super::symbiosis::beside::Beside;
 use super::symbiosis::mixes::Mix;
 use super::symbiosis::{NEAR_FIRST_HALF, Prepared, chip_with_memory, phases};
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
 
 const CORES: usize = 5;
 const POLICY: &str = "symbiotic";

@@ -18,11 +18,11 @@ use super::symbiosis::asymmetry::{
     Extent, FIRST_HALF, IN_NODE, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
 use super::symbiosis::cells::ratio;
-use crate::context::Context;
-use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
 use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
 use consort_sim::contention::Stack;
 
 const QUICK: Extent = Extent {

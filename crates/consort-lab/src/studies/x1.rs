@@ -3,9 +3,9 @@
 //! Keys: see [`super::umbrella`].
 
 use super::umbrella;
-use crate::context::Context;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

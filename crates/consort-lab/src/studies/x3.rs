@@ -8,9 +8,9 @@
 //! `high_verdict`, `low_factor`, `high_factor`.
 
 use super::sensitivity;
-use crate::context::Context;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

@@ -12,9 +12,9 @@
 //! `coschedules-energy-delay`, `coschedules-throughput`.
 
 use super::optimality;
-use crate::context::Context;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
 
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {

@@ -5,7 +5,7 @@ use super::file::{CellSpec, FigureKind, FigureSpec};
 use super::frames::{Frames, Turn};
 use super::template::fill;
 use crate::frame::Case;
-use crate::report::{
+use consort_report::{
     Axis, Bar, BarSeries, Bars, Cell, Figure, HeatMap, Lines, Plot, Point, PointSeries, Scatter,
 };
 

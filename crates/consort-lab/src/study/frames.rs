@@ -3,7 +3,7 @@
 use super::file::{CellSpec, GroupSpec, Loop, OverSpec};
 use super::template::fill;
 use crate::frame::{self, Case, Frame, Group, Over, What};
-use crate::report::{Cell, Column, percent_above_one};
+use consort_report::{Cell, Column, percent_above_one};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -17,10 +17,9 @@ pub(crate) use frames::Frames;
 pub(crate) use run::Analyses;
 pub use run::FileStudy;
 
-use crate::context::Context;
-use crate::report::{Figure, FigureError, Table, TableError};
+use consort_experiment::{Context, JobsError, Scale};
+use consort_report::{Figure, FigureError, Table, TableError};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use thiserror::Error;
 
 /// One experiment, usually a published one that is run again.
@@ -69,25 +68,6 @@ pub struct StudyInfo {
     pub default_seed: u64,
     /// About how long the full scale takes on two cores, in seconds.
     pub full_seconds_hint: u32,
-}
-
-/// Amount of work of a study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scale {
-    /// The shape of the result, in seconds.
-    Quick,
-    /// As many runs as the source had.
-    Full,
-}
-
-impl fmt::Display for Scale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        })
-    }
 }
 
 /// Results of a study.
@@ -178,12 +158,9 @@ pub enum StudyError {
         /// The key.
         key: String,
     },
-    /// The threads to run on could not be started.
-    #[error("cannot start worker threads: {0}")]
-    Workers(String),
-    /// Somebody asked to stop.
-    #[error("stopped on request")]
-    Stopped,
+    /// Not all jobs were done.
+    #[error(transparent)]
+    Jobs(#[from] JobsError),
     /// Something that the study runs on failed.
     #[error("{part}: {cause}")]
     Part {

@@ -3,7 +3,7 @@
 use super::file::{Loop, NoteSpec, PhraseKind, PhraseSpec};
 use super::frames::{Frames, Turn, Words};
 use super::template::fill;
-use crate::report::Cell;
+use consort_report::Cell;
 use std::collections::BTreeMap;
 
 /// The notes of one entry of the file: one for each turn of its loop.

@@ -2,12 +2,12 @@
 
 use super::file::{NoteSpec, StudyFile, TableSpec};
 use super::frames::Frames;
-use super::{Scale, Study, StudyError, StudyInfo, StudyOutput, figures, notes, tables};
-use crate::context::Context;
+use super::{Study, StudyError, StudyInfo, StudyOutput, figures, notes, tables};
 use crate::frame::Frame;
-use crate::report::Table;
 use crate::simulate::{self, ExperimentSpec, Ground, failed};
 use crate::studies;
+use consort_experiment::{Context, Scale};
+use consort_report::Table;
 use consort_sim::describe::DescribeError;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::StudyError;
 use super::file::{CellSpec, HeadlineSpec, TableSpec};
 use super::frames::{Frames, Turn};
 use super::template::fill;
-use crate::report::{Headline, Table};
+use consort_report::{Headline, Table};
 
 /// The unit of headline rows that shows a ratio as percent above 1.
 pub(super) const GAIN: &str = "gain";

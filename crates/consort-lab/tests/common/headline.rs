@@ -1,7 +1,7 @@
 //! What must hold of the first table of every study.
 
 use consort_lab::StudyOutput;
-use consort_lab::report::{Cell, HEADLINE};
+use consort_report::{Cell, HEADLINE};
 
 /// The first table is the headline and has numbers.
 pub fn check(id: &str, output: &StudyOutput) {

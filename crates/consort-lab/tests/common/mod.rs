@@ -1,8 +1,9 @@
 //! Running a study, as the tests of all studies do.
 
+use consort_experiment::{Made, Scale};
+use consort_lab::StudyOutput;
 use consort_lab::runner::{Settings, run};
 use consort_lab::studies::registry;
-use consort_lab::{Made, Scale, StudyOutput};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;

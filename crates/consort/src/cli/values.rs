@@ -7,7 +7,7 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use consort_core::mapping::Scheme;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
-use consort_lab::{studies, validate};
+use consort_lab::studies;
 use consort_sim::workload::ProgramSource;
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsStr;
@@ -124,7 +124,7 @@ pub(super) fn benches() -> ArgValueCandidates {
 
 /// Groups of checks.
 pub(super) fn check_groups() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| plain(validate::GROUPS.iter().map(|group| group.name)))
+    ArgValueCandidates::new(|| plain(consort_validate::GROUPS.iter().map(|group| group.name)))
 }
 
 /// Mappings, by comma.

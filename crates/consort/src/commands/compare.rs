@@ -7,10 +7,10 @@ use crate::long_file::LongFile;
 use crate::output::{self, Column, number, text};
 use crate::progress;
 use anyhow::Result;
-use consort_lab::experiment::{
+use consort_experiment::{
     Comparison, Contender, Experiment, ExperimentError, Measure, Row, baseline, compare_runs,
 };
-use consort_lab::{Context, Progress, Scale};
+use consort_experiment::{Context, Progress, Scale};
 use std::process::ExitCode;
 
 pub(super) const COLUMNS: &[Column<Row>] = &[

@@ -11,7 +11,7 @@ use crate::failure::bad_input;
 use crate::long_file::LongFile;
 use crate::output::{self, Column, number, text};
 use anyhow::Result;
-use consort_lab::experiment::{Contender, Experiment, ProgramResult, RunResult};
+use consort_experiment::{Contender, Experiment, ProgramResult, RunResult};
 use consort_sim::engine::{Observer, Segment};
 use explain::{Explained, Last};
 use serde::Serialize;

@@ -14,7 +14,7 @@ use crate::out_file::OutFile;
 use crate::output;
 use crate::table_file::TableFile;
 use anyhow::Result;
-use consort_lab::train::{MIN_PROGRAMS, TrainingSet};
+use consort_train::{MIN_PROGRAMS, TrainingSet};
 use document::Document;
 pub(crate) use live::{WORKER, work};
 use outcome::Outcome;

@@ -7,9 +7,9 @@ use crate::output::{self, Column, number, text};
 use crate::progress;
 use crate::table_file::TableFile;
 use anyhow::Result;
-use consort_lab::report::Cell;
-use consort_lab::validate::{self, Check, Data, GroupSummary, Inputs, Validation};
-use consort_lab::{Context, Progress, Scale, long, report};
+use consort_experiment::{Context, Progress, Scale};
+use consort_report::Cell;
+use consort_validate::{Check, Data, GroupSummary, Inputs, Validation};
 use std::process::ExitCode;
 
 const COLUMNS: &[Column<Check>] = &[
@@ -50,7 +50,7 @@ conservation that does not hold\nmakes the exit code 1. docs/validation.md says 
 the disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
-    let groups = validate::select(&args.group).map_err(bad_input)?;
+    let groups = consort_validate::select(&args.group).map_err(bad_input)?;
     let file = TableFile::beside(&args.out)?;
     let progress = progress::counted("jobs");
     let tell = |at: Progress| progress.at(at.done, at.total);
@@ -64,13 +64,13 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
         data: &Data::embedded(),
         context: &context,
     };
-    let result = validate::run(&groups, &inputs);
+    let result = consort_validate::run(&groups, &inputs);
     progress.finish();
     let validation = result?;
     if let Some(folder) = cli::own(&args.out) {
-        report::write_parts(folder, &validation.tables, &validation.figures)?;
+        consort_report::write_parts(folder, &validation.tables, &validation.figures)?;
     }
-    file.write(|| long::of_checks(&validation.checks, args.seed))?;
+    file.write(|| consort_validate::of_checks(&validation.checks, args.seed))?;
     let mut out = output::stdout();
     match args.format {
         Format::Table => output::people(&mut out, &page(&validation))?,
@@ -121,7 +121,7 @@ fn section(validation: &Validation, group: &GroupSummary) -> String {
 }
 
 /// A table of the lab, laid out.
-fn plain(table: &report::Table) -> String {
+fn plain(table: &consort_report::Table) -> String {
     let heads: Vec<output::Head> = heads(table).collect();
     let rows = table.rows().iter();
     let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());

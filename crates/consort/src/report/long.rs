@@ -2,7 +2,7 @@
 
 use super::{ProgramRow, RunReport, ThreadRow};
 use consort_core::visible;
-use consort_lab::long::{Rows, Whose};
+use consort_experiment::long::{Rows, Whose};
 use consort_table::Table;
 
 /// The case of what ran on this machine.

@@ -5,7 +5,7 @@ use super::{RunReport, ThreadRow};
 use crate::page::{self, Page};
 use anyhow::Result;
 use consort_core::Mix;
-use consort_lab::report::{Axis, Bar, BarSeries, Bars, Figure, Plot};
+use consort_report::{Axis, Bar, BarSeries, Bars, Figure, Plot};
 
 /// Threads in the figures: those with most CPU time.
 const DRAWN: usize = 8;

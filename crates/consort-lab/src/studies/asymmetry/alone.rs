@@ -9,14 +9,14 @@
 //! times as fast, where r = L/S. k threads on each core take k times as long either way.
 
 use super::single::{Single, pass_instr};
-use crate::context::Context;
-use crate::experiment::{Work, measure_alone};
 use crate::frame::{Case, Frame};
 use crate::simulate::chips::{Kind, chip, single};
 use crate::simulate::programs::{find, suite};
 use crate::simulate::{ExperimentSpec, Presets, failed, prepared};
 use crate::study::{Frames, StudyError};
 use consort_core::stats::geometric_mean;
+use consort_experiment::Context;
+use consort_experiment::{Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Stack;
 use consort_sim::program::ProgramSpec;

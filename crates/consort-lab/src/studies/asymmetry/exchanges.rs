@@ -1,13 +1,13 @@
 //! Costs of exchanges every millisecond, inside an LLC domain and between two.
 
 use super::alone::{named, programs};
-use super::migration::{Cost, Path};
-use crate::context::Context;
+use super::migration::{Cost, ExchangePath};
 use crate::frame::{Case, Frame};
 use crate::simulate::ExperimentSpec;
 use crate::simulate::chips::{Kind, chip, spec, whole};
 use crate::simulate::programs::{copies, find};
 use crate::study::StudyError;
+use consort_experiment::Context;
 use consort_sim::chip::Chip;
 use consort_sim::program::{CURVE_KIB, ProgramSpec};
 use std::sync::Arc;
@@ -110,12 +110,12 @@ fn costs(
 ) -> Result<Vec<Costs>, StudyError> {
     let name = &chip.spec().name;
     let no_path = || StudyError::part(name, "there are no two cores to go between");
-    let path = |shared| Path::of(chip, to, shared).ok_or_else(no_path);
+    let path = |shared| ExchangePath::of(chip, to, shared).ok_or_else(no_path);
     let paths = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
     let costs = context.map(programs, |program| {
         let places = copies(program, PLACES).entries;
-        let side = |path: &Path| -> Result<Vec<Cost>, StudyError> {
+        let side = |path: &ExchangePath| -> Result<Vec<Cost>, StudyError> {
             let from = places.iter().zip(context.seed()..);
             from.map(|(place, seed)| path.cost(chip, &place.program, moves, seed))
                 .collect()

@@ -4,7 +4,6 @@
 use super::alone::named;
 use super::ideal::IdealRoundRobin;
 use super::single::Single;
-use crate::context::Context;
 use crate::frame::{Case as FrameCase, Frame};
 use crate::simulate::case::Case;
 use crate::simulate::chips::{Kind, chip, single, spec, whole};
@@ -12,6 +11,7 @@ use crate::simulate::programs::{copies, find};
 use crate::simulate::{Again, Alone, ExperimentSpec, Presets, prepared, run};
 use crate::study::StudyError;
 use consort_core::stats::mean;
+use consort_experiment::Context;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 

@@ -4,11 +4,12 @@
 //! no cost, is time that the exchanges took. The other thread is a copy of the same program. Alone
 //! a thread would find the caches of either core as it left them.
 
-use crate::experiment::{Quiet, machine};
 use crate::simulate::chips::Kind;
 use crate::simulate::failed;
+use crate::simulate::programs::copies;
 use crate::study::StudyError;
 use consort_core::Machine;
+use consort_experiment::{Quiet, machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Instance, RunMode, Settings};
@@ -23,7 +24,7 @@ const REGISTERS_CYCLES: f64 = 1000.0;
 const ENDLESS: f64 = 1e18;
 
 /// Two cores between which a thread goes to and fro.
-pub(crate) struct Path {
+pub struct ExchangePath {
     /// PUs of either core; the first is that of the first large core.
     pus: [usize; 2],
 }
@@ -37,10 +38,10 @@ pub(crate) struct Cost {
     pub quantum_share: f64,
 }
 
-impl Path {
+impl ExchangePath {
     /// From the first large core to the first other one of a kind in the same LLC domain, or in
     /// another.
-    pub fn of(chip: &Chip, to: Kind, shared: bool) -> Option<Self> {
+    pub(crate) fn of(chip: &Chip, to: Kind, shared: bool) -> Option<Self> {
         let pus = 0..chip.places().len();
         let llc = |pu: usize| chip.places()[pu].llc;
         let large = pus.clone().find(|&pu| Kind::of(chip, pu) == Kind::Large)?;
@@ -51,12 +52,38 @@ impl Path {
         Some(Self { pus: [large, end] })
     }
 
+    /// From the first large core to the first small one in the same LLC domain, or in another.
+    pub fn to_small(chip: &Chip, shared: bool) -> Option<Self> {
+        Self::of(chip, Kind::Small, shared)
+    }
+
+    /// Cycles that caches take to refill after an exchange: the mean over so many copies of a
+    /// program, each with a seed of its own.
+    ///
+    /// # Errors
+    /// A program that cannot run.
+    pub fn refill_cycles(
+        &self,
+        chip: &Arc<Chip>,
+        program: &Arc<ProgramSpec>,
+        exchanges: u32,
+        (times, seed): (usize, u64),
+    ) -> Result<f64, StudyError> {
+        let places = copies(program, times).entries;
+        let mut sum = 0.0;
+        for (place, seed) in places.iter().zip(seed..) {
+            let cost = self.cost(chip, &place.program, exchanges, seed)?;
+            sum += cost.refill_cycles;
+        }
+        Ok(sum / times as f64)
+    }
+
     /// Exchanges two copies of a program so many times, rounded to whole rounds, once every
     /// quantum; nothing else runs on the machine.
     ///
     /// # Errors
     /// A program that cannot run.
-    pub fn cost(
+    pub(crate) fn cost(
         &self,
         chip: &Arc<Chip>,
         program: &Arc<ProgramSpec>,
@@ -155,7 +182,7 @@ mod tests {
 
     fn cost(name: &str, shared: bool) -> Cost {
         let chip = chip("acmp-2+6").unwrap();
-        let path = Path::of(&chip, Kind::Small, shared).unwrap();
+        let path = ExchangePath::of(&chip, Kind::Small, shared).unwrap();
         path.cost(&chip, &find(name).unwrap(), 40, 1).unwrap()
     }
 
@@ -180,6 +207,6 @@ mod tests {
 
     #[test]
     fn one_region_has_no_way_out_of_it() {
-        assert!(Path::of(&chip("acmp-1+3").unwrap(), Kind::Small, false).is_none());
+        assert!(ExchangePath::of(&chip("acmp-1+3").unwrap(), Kind::Small, false).is_none());
     }
 }

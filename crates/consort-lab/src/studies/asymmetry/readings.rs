@@ -1,9 +1,9 @@
 //! The two readings of the long-term sum of tcs against each other.
 
 use crate::frame::{Frame, Over, What, ratios};
-use crate::report::{Cell, Table};
 use crate::study::file::{CellSpec, TableSpec};
 use crate::study::{Frames, StudyError};
+use consort_report::{Cell, Table};
 
 /// The lowest long-term sum gets the large core, as in the source's worked example.
 const LAGGING: &str = "tcs:long-term=lagging";

@@ -1,9 +1,9 @@
 //! One program on one core.
 
-use crate::experiment::{Counters, Quiet, machine};
 use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_core::Machine;
+use consort_experiment::{Counters, Quiet, machine};
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Instance, RunMode, Settings};
 use consort_sim::program::ProgramSpec;

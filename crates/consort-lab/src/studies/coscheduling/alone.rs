@@ -1,11 +1,11 @@
 //! Every program alone with every number of cores.
 
 use super::{failed, quantum, runs, suite};
-use crate::context::Context;
-use crate::experiment::slots::{Suite, Trials};
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, Profile, Slot, Trial};
+use consort_experiment::Context;
+use consort_experiment::slots::{Suite, Trials};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

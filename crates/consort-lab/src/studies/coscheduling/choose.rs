@@ -2,10 +2,10 @@
 
 use super::alone::Table;
 use super::entrants::{ALPHA, Entrant};
-use crate::experiment::ExperimentError;
-use crate::experiment::slots::Trials;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, Slot, Step, Trial};
+use consort_experiment::ExperimentError;
+use consort_experiment::slots::Trials;
 use std::collections::BTreeMap;
 
 /// Trials of one run, each simulated once.

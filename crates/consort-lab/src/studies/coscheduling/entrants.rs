@@ -1,9 +1,9 @@
 //! The schedulers that are compared.
 
-use crate::experiment::slots::{Members, NEAR_LINEAR, Quest};
 use consort_core::coscheduling::{
     Chooser, Fair, Gang, Greedy, Objective, Pdpa, Secondary, Standard, Use,
 };
+use consort_experiment::slots::{Members, NEAR_LINEAR, Quest};
 
 /// How near to linear scaling a program runs alone under the fair schedulers and `pdpa`, and the α
 /// of the secondary condition: the source's 10 percent.

@@ -2,10 +2,10 @@
 
 use super::entrants::{ENTRANTS, MAIN};
 use super::grid::Grid;
-use crate::report::{Axis, BarSeries, Bars, Cell, Figure, Plot};
 use crate::study::StudyError;
 use crate::study::bar;
 use consort_core::ProgramId;
+use consort_report::{Axis, BarSeries, Bars, Cell, Figure, Plot};
 
 /// What a chart is called and what its values are.
 #[derive(Clone, Copy)]

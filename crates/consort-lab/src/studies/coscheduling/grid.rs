@@ -4,12 +4,12 @@ use super::alone::{Alone, seeds};
 use super::choose::{Chosen, Known};
 use super::entrants::{ENTRANTS, GANG, How, READINGS};
 use super::{failed, quantum};
-use crate::context::Context;
-use crate::experiment::ExperimentError;
-use crate::experiment::slots::{BestRound, Quest, Suite, Trials, best_rounds};
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, Objective, Slot, Trial};
+use consort_experiment::Context;
+use consort_experiment::ExperimentError;
+use consort_experiment::slots::{BestRound, Quest, Suite, Trials, best_rounds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -209,8 +209,8 @@ mod tests {
     use super::super::SEED;
     use super::super::entrants::{BOUND, FAIR, ORACLE};
     use super::*;
-    use crate::study::Scale;
     use crate::testing::{made, workers};
+    use consort_experiment::Scale;
 
     /// What was found by trying all was found with other seeds than it is measured with, so that
     /// others may come near it; they do not pass it by more than that.

@@ -18,10 +18,10 @@ pub(super) mod published;
 pub(super) mod views;
 pub(super) mod whole;
 
-use crate::context::Context;
-use crate::experiment::slots::{Quantum, Suite};
 pub(super) use crate::simulate::failed;
 use crate::study::StudyError;
+use consort_experiment::Context;
+use consort_experiment::slots::{Quantum, Suite};
 use consort_sim::chip::Chip;
 use consort_sim::program::presets;
 use consort_sim::workload::{Instance, Workload};

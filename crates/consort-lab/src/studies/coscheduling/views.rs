@@ -3,9 +3,9 @@
 use super::entrants::ENTRANTS;
 use super::grid::{Grid, Place};
 use crate::frame::{interval, ratios};
-use crate::report::Cell;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{fairness, speedup, thread_throughput_gain};
+use consort_report::Cell;
 
 /// A value of a program in its slot.
 pub(in crate::studies) type Value = fn(&Place<'_>) -> f64;

@@ -7,13 +7,13 @@ use super::alone::Alone;
 use super::entrants::{ENTRANTS, GANG, MAIN};
 use super::failed;
 use super::grid::Grid;
-use crate::context::Context;
-use crate::experiment::{Contender, Experiment, RunResult, Work};
-use crate::report::Cell;
 use crate::studies::symbiosis::cells::ratio;
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::Measure;
+use consort_experiment::Context;
+use consort_experiment::{Contender, Experiment, RunResult, Work};
+use consort_report::Cell;
 use consort_sim::workload::Workload;
 
 /// Time of a program's work alone on all cores, s.

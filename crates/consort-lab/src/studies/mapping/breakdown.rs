@@ -9,9 +9,9 @@ use super::plan::Pair;
 use super::sweep::Runs;
 use super::views::{Draft, bars};
 use crate::frame::interval;
-use crate::report::{Axis, Cell, Column, Figure, Table};
 use crate::study::StudyError;
 use consort_core::mapping::analysis::{Attribution, Resource, attribute};
+use consort_report::{Axis, Cell, Column, Figure, Table};
 
 /// From one mapping of a pair to another.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl Change<'_> {
     fn attributions(&self, place: usize) -> Vec<Attribution> {
         let from = self.runs.both(self.pair, self.from);
         let both = from.iter().zip(self.runs.both(self.pair, self.to));
-        let usage = |programs: &[crate::experiment::Repeated]| self.runs.usage(&programs[place]);
+        let usage = |programs: &[consort_experiment::Repeated]| self.runs.usage(&programs[place]);
         both.filter_map(|(from, to)| attribute(&usage(from), &usage(to)))
             .collect()
     }

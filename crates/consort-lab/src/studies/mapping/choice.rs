@@ -6,9 +6,9 @@
 
 use super::plan::{MAPPINGS, Pair};
 use super::sweep::Runs;
-use crate::experiment::Repeated;
-use crate::mapping::OS;
 use consort_core::mapping::analysis::Usage;
+use consort_experiment::Repeated;
+use consort_experiment::mapping::OS;
 use libm::{exp, log};
 
 /// What mappings are chosen by: the predicted cost of a program under one, in any unit.

@@ -2,8 +2,8 @@
 
 use super::plan::Pair;
 use crate::frame::interval;
-use crate::report::Cell;
 use consort_core::stats::{Interval, RatioInterval, geometric_mean};
+use consort_report::Cell;
 
 /// Geometric mean of gains, factors by seed, with its interval.
 pub(in crate::studies) fn gain_cell(factors: &[f64]) -> Cell {

@@ -1,7 +1,7 @@
 //! What is read off the runs of a program: rates per instruction, so that programs and scales
 //! compare, and shares of time.
 
-use crate::experiment::Repeated;
+use consort_experiment::Repeated;
 
 /// A value of a program's run.
 pub(in crate::studies) type Value = fn(&Repeated) -> f64;
@@ -171,7 +171,7 @@ pub(in crate::studies) const KINDS: [Measure; 4] = [READS, PREFETCHED, FETCHES, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Counters;
+    use consort_experiment::Counters;
 
     #[test]
     fn shares_of_the_time_are_all_of_it_and_rates_are_per_instruction() {

@@ -2,7 +2,7 @@
 //! its tables and figures.
 //!
 //! [`sweep`] has the runs, made once for all studies that share them; [`measures`] what is read off them; [`views`]
-//! tables and figures by program and mapping; [`pair`] one pair, and [`of_pair`] the studies of one; [`choice`] what
+//! tables and figures by program and mapping; [`pair`] one pair, and [`of_pair`] the studies of one, [`pairs`] which these are; [`choice`] what
 //! mapping would be chosen by what. Pitfall: all pairs are measured for every study, so the first
 //! study of a set takes the time of all.
 
@@ -13,6 +13,7 @@ pub(super) mod measures;
 pub(super) mod notes;
 pub(super) mod of_pair;
 pub(super) mod pair;
+pub(super) mod pairs;
 pub(super) mod per_program;
 pub(super) mod plan;
 pub(super) mod subset;

@@ -1,7 +1,7 @@
 //! What the notes of these studies have in common.
 
 use super::sweep::Runs;
-use crate::experiment::NOT_MODELLED;
+use consort_experiment::NOT_MODELLED;
 
 /// What the simulation has no mechanism for.
 pub(in crate::studies) fn not_modelled() -> String {

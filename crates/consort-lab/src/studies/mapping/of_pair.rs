@@ -6,9 +6,9 @@ use super::measures::Measure;
 use super::pair::PairView;
 use super::plan::Pair;
 use super::{notes, sweep};
-use crate::context::Context;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
 
 /// What a study of a pair looks at.
 pub(in crate::studies) struct PairStudy {

@@ -7,10 +7,10 @@ use super::measures::Measure;
 use super::plan::{MAPPINGS, Pair};
 use super::sweep::Runs;
 use super::views::{Draft, bars};
-use crate::mapping::OS;
-use crate::report::{Axis, Cell, Column, Figure, Headline, Table};
 use crate::study::StudyError;
 use consort_core::stats::RatioInterval;
+use consort_experiment::mapping::OS;
+use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
 
 /// A pair, the mappings that are looked at, and what of them.
 pub(in crate::studies) struct PairView<'a> {

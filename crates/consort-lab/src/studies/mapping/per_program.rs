@@ -6,17 +6,17 @@
 //! by how much the largest mean over co-runners exceeds the smallest, and `lowest` and `highest`,
 //! the mappings of these. Figure `programs`.
 
-use super::measures::Measure;
+use super::measures::{L1D, Measure, UTILISATION};
 use super::notes;
 use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
 use super::views::{Draft, bars};
-use crate::context::Context;
 use crate::frame::interval;
-use crate::report::{Cell, Column, Figure, Headline, Table};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_report::{Cell, Column, Figure, Headline, Table};
 
 /// A study of one measure. One differs from another by what it looks at, and by nothing else.
 pub(in crate::studies) struct PerProgramStudy {
@@ -24,6 +24,18 @@ pub(in crate::studies) struct PerProgramStudy {
     /// What the measure is called in titles.
     pub title: &'static str,
 }
+
+/// M1: misses of the L1 data cache of each program under each mapping.
+pub(in crate::studies) const M1: PerProgramStudy = PerProgramStudy {
+    measure: L1D,
+    title: "L1D misses per 1000 instructions",
+};
+
+/// M4: how much of the cores each program has under each mapping.
+pub(in crate::studies) const M4: PerProgramStudy = PerProgramStudy {
+    measure: UTILISATION,
+    title: "Utilisation of the cores",
+};
 
 impl PerProgramStudy {
     /// Runs the study.

@@ -1,10 +1,10 @@
 //! Programs, pairs and mappings of the sweep.
 
 use super::failed;
-use crate::context::Context;
-use crate::mapping::{Held, OS};
 use crate::study::StudyError;
 use consort_core::mapping::Scheme;
+use consort_experiment::Context;
+use consort_experiment::mapping::{Held, OS};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
@@ -114,8 +114,8 @@ pub(in crate::studies) const LINUX: &str = "linux";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     #[test]
     fn the_full_scale_has_36_pairs_and_the_quick_one_those_that_studies_name() {

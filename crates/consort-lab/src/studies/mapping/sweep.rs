@@ -2,11 +2,11 @@
 
 use super::plan::{ALONE_S, MAPPINGS, Pair, SEEDS, chip, held, instances, pairs, workload};
 use super::{failed, plan};
-use crate::context::Context;
-use crate::experiment::{Experiment, ExperimentError, Repeated, Work, measure_alone};
-use crate::mapping::{Characterised, Held, RUNS_OF_LONGEST, characterised, usage};
 use crate::study::StudyError;
 use consort_core::mapping::analysis::{Row, Table, Usage};
+use consort_experiment::Context;
+use consort_experiment::mapping::{Characterised, Held, RUNS_OF_LONGEST, characterised, usage};
+use consort_experiment::{Experiment, ExperimentError, Repeated, Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::workload::{Instance, Workload};
 use std::collections::BTreeMap;
@@ -207,7 +207,7 @@ impl Runs {
     /// every second is a second of both L2MP and cycles of four cores at 1 GHz.
     pub fn of_times(times_s: &[[f64; 2]]) -> Self {
         let program = |time_s: f64| {
-            let mut counters = crate::experiment::Counters {
+            let mut counters = consort_experiment::Counters {
                 instructions: 1e9,
                 cycles: 4e9 * time_s,
                 llc_misses: 1.0,

@@ -4,10 +4,10 @@ use super::measures::{Measure, SECONDS, Value};
 use super::plan::Pair;
 use super::sweep::Runs;
 use crate::frame::interval;
-use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot};
 use crate::studies::symbiosis::cells::ratio;
 use crate::study::StudyError;
 use crate::study::bar;
+use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot};
 
 impl Runs {
     /// A value of the program at one place of a pair under a mapping, seed by seed.

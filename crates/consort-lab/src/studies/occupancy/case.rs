@@ -2,10 +2,10 @@
 
 use super::helpers;
 use super::{LENGTHS, Length};
-use crate::context::Context;
-use crate::experiment::{Experiment, Sequence, Work, measure_whole};
 use crate::simulate::CaseSpec;
 use crate::study::StudyError;
+use consort_experiment::Context;
+use consort_experiment::{Experiment, Sequence, Work, measure_whole};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::{ProgramSpec, presets};

@@ -6,11 +6,11 @@ use super::case::{Method, Prepared};
 use super::fpu::FpuWatch;
 use super::runs::{Outcome, outcome};
 use super::{LENGTHS, Length, prepared};
-use crate::context::Context;
-use crate::experiment::Counters;
 use crate::frame::{Case, Frame};
 use crate::simulate::ExperimentSpec;
 use crate::study::StudyError;
+use consort_experiment::Context;
+use consort_experiment::Counters;
 use consort_sim::contention::Stack;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //! They sleep nearly always. That they wake every 50 ms, as HotSpot's periodic tasks do, and what
 //! they do then is estimated; compiling at the beginning is left out.
 
-use crate::experiment::Work;
+use consort_experiment::Work;
 use consort_sim::describe::DescribeError;
 use consort_sim::engine;
 use consort_sim::program::{self, ProgramSpec};

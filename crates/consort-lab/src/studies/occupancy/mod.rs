@@ -18,10 +18,10 @@ mod runs;
 pub(super) use frames::{equal, lengths, once};
 pub(super) use notes::notes;
 
-use crate::context::Context;
 use crate::simulate::{CaseSpec, ExperimentSpec};
 use crate::study::StudyError;
 use case::{Load, Prepared};
+use consort_experiment::Context;
 use std::sync::Arc;
 
 /// Length of the programs of a pair, in proportion to what their descriptions say.

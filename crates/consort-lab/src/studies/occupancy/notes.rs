@@ -1,9 +1,9 @@
 //! Results and their mechanism in words, from what was measured.
 
 use crate::frame::Frame;
-use crate::report::Cell;
 use crate::study::Frames;
 use consort_core::stats::{RatioInterval, mean};
+use consort_report::Cell;
 use consort_sim::contention::Stack;
 
 /// Share of the pipes in use from which operations wait for each other longer than half of their

@@ -2,8 +2,8 @@
 
 use super::case::{Method, Prepared};
 use super::fpu::{FpuUse, FpuWatch};
-use crate::experiment::{Contender, ExperimentError, RunResult};
 use crate::study::StudyError;
+use consort_experiment::{Contender, ExperimentError, RunResult};
 
 /// Results of one run.
 pub(super) struct Outcome {

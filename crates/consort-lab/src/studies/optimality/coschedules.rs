@@ -13,8 +13,6 @@
 use super::chosen::chosen;
 use super::gaps::{Row, missing_percent};
 use super::slots::{Slots, all};
-use crate::context::Context;
-use crate::experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
 use crate::simulate::mixes::draw_all;
 use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, How, MAIN};
 use crate::studies::coscheduling::published::PUBLISHED;
@@ -22,6 +20,8 @@ use crate::studies::coscheduling::{failed, quantum, suite_of};
 use crate::study::StudyError;
 use consort_core::coscheduling::{Objective, Slot, Trial};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
 
 /// Programs of a suite, at the quick and the full scale.
 const PROGRAMS: [usize; 2] = [3, 4];
@@ -243,8 +243,8 @@ impl Coschedules {
 mod tests {
     use super::*;
     use crate::studies::coscheduling::entrants::GANG;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     #[test]
     fn no_scheduler_finds_more_than_there_is_and_the_gang_shares_nothing() {

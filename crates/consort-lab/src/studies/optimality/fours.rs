@@ -4,14 +4,14 @@
 //! first phase, on one core of a POWER8 in SMT4.
 
 use super::gaps::Row;
-use crate::context::Context;
-use crate::experiment::Slowdowns;
 use crate::simulate::failed;
 use crate::simulate::mixes::mixes;
 use crate::simulate::programs::suite;
 use crate::study::StudyError;
 use consort_core::matching::{self, MatchingError, Shape};
 use consort_core::stats::mean;
+use consort_experiment::Context;
+use consort_experiment::Slowdowns;
 use consort_sim::chip::Chip;
 use consort_sim::contention::Demand;
 use consort_sim::machine::presets;
@@ -112,8 +112,8 @@ fn demands(workload: &Workload) -> Vec<Demand> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     #[test]
     fn no_search_finds_less_than_the_least() {

@@ -1,8 +1,8 @@
 //! How far policies are from the best, workload by workload.
 
 use crate::frame::interval;
-use crate::report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 use crate::study::StudyError;
+use consort_report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 
 /// Gaps within this count as none, percent.
 const NEAR_PERCENT: f64 = 1.0;

@@ -6,14 +6,14 @@
 
 use super::super::mapping::plan::{LINUX, all_pairs, chip, instances, workload};
 use super::gaps::{Row, missing_percent};
-use crate::context::Context;
-use crate::experiment::Contender;
 use crate::simulate::case::Case;
 use crate::simulate::failed;
 use crate::study::StudyError;
 use consort_core::mapping::{Exhaustive, Mapping, Scheme};
 use consort_core::stats::mean;
 use consort_core::topology::Topology;
+use consort_experiment::Contender;
+use consort_experiment::Context;
 
 /// Group of the rows.
 const GROUP: &str = "core2-pairs";
@@ -184,8 +184,8 @@ impl Mapped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     #[test]
     fn no_mapping_is_better_than_the_best_and_the_named_ones_are_among_all() {

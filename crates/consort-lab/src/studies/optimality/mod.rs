@@ -26,8 +26,8 @@ mod slots;
 mod statics;
 mod views;
 
-use crate::context::Context;
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
 use ground::{GROUNDS, LARGE};
 use searched::{Searches, search};
 

@@ -3,10 +3,10 @@
 use super::super::symbiosis::failed;
 use super::super::symbiosis::training::{Lesson, lesson};
 use super::gaps::Row;
-use crate::context::Context;
 use crate::study::StudyError;
 use consort_core::matching::{self, Costs, MatchingError, Shape};
 use consort_core::stats::mean;
+use consort_experiment::Context;
 use rand::SeedableRng;
 use rand::seq::index;
 use rand_pcg::Pcg64;

@@ -4,10 +4,10 @@ use super::gaps::{Row, missing_percent};
 use super::ground::Ground;
 use super::share::level;
 use super::statics::{Placed, average, cases, placements, run};
-use crate::context::Context;
 use crate::simulate::Outcome;
 use crate::simulate::case::Case;
 use crate::study::StudyError;
+use consort_experiment::Context;
 
 /// The row of what all placements give on average: choosing one blindly.
 const ANY: &str = "any placement";

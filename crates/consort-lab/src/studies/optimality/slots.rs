@@ -4,12 +4,12 @@
 //! Pitfall: programs with equally many cores are seated in the order of the slot. A slot is
 //! simulated in one order, that of the suite, and stands for all.
 
-use crate::experiment::slots::Suite;
 use crate::studies::coscheduling::alone::Table;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{
     Exhaustive, ExhaustiveError, Measure, Objective, Round, Slot, Team, Trial,
 };
+use consort_experiment::slots::Suite;
 use std::collections::BTreeMap;
 
 /// What trials do not tell.

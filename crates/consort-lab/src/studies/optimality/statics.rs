@@ -2,7 +2,6 @@
 
 use super::ground::Ground;
 use super::placements;
-use crate::context::Context;
 use crate::simulate::Outcome;
 use crate::simulate::case::Case;
 use crate::simulate::failed;
@@ -10,6 +9,7 @@ use crate::simulate::mixes::mixes;
 use crate::simulate::programs::suite;
 use crate::study::StudyError;
 use consort_core::stats::mean;
+use consort_experiment::Context;
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::workload::Instance;
@@ -92,8 +92,8 @@ pub(super) fn average(outcomes: &[Outcome], value: impl Fn(&Outcome) -> f64) -> 
 mod tests {
     use super::super::ground::GROUNDS;
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
     use std::collections::BTreeMap;
 
     /// Slowdowns of the first workload by placement, then PU.

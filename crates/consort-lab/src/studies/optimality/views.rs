@@ -5,8 +5,8 @@ use super::gaps::{Row, figure, table};
 use super::mappings::Mapped;
 use super::notes;
 use super::searched::Searches;
-use crate::report::{Figure, Table};
 use crate::study::{StudyError, StudyOutput};
+use consort_report::{Figure, Table};
 
 /// Series that a figure of distributions leaves out: extremes that flatten the others.
 const LEFT_OUT: [&str; 2] = ["worst placement", "worst mapping"];

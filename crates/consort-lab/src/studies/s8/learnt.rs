@@ -3,10 +3,10 @@
 use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, Trials};
 use super::super::symbiosis::chip_with_memory;
 use crate::frame::interval;
-use crate::report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use crate::study::StudyError;
 use crate::study::bar;
 use consort_core::stats::mean;
+use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use std::collections::BTreeSet;
 
 /// A core of a machine.

@@ -3,8 +3,8 @@
 use super::headlines::THRESHOLD;
 use super::tested::{Swing, Tested, Trial};
 use super::variation::ENDS;
-use crate::report::{Axis, Figure, Plot, Tornado, TornadoRow};
 use crate::study::StudyError;
+use consort_report::{Axis, Figure, Plot, Tornado, TornadoRow};
 
 /// Parameters with a bar of their own; the others have one together.
 const ROWS: usize = 15;
@@ -27,7 +27,7 @@ pub(super) fn tornado(tested: &Tested<'_>) -> Result<Figure, StudyError> {
     };
     let text = "A parameter that cannot go so far goes as far as it can. The last bar adds up what \
                 all other parameters take away at either end, and what they add.";
-    let key = tested.headline.key;
+    let key = &tested.headline.key;
     let runs = tested.plain().ratios.len();
     let title = capital(&tested.headline.axis());
     Ok(Figure::new(

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// So many samples of so many variables, each in 0 to 1; by sample, then variable.
-pub(crate) fn hypercube(seed: u64, samples: usize, variables: usize) -> Vec<Vec<f64>> {
+pub fn hypercube(seed: u64, samples: usize, variables: usize) -> Vec<Vec<f64>> {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut all = vec![Vec::with_capacity(variables); samples];
     let mut parts: Vec<usize> = (0..samples).collect();

@@ -1,6 +1,6 @@
 //! Which conclusions depend on what the descriptions say.
 //!
-//! A conclusion ([`headlines`]) is a ratio of two policies' runs that is above 1. Every number of
+//! A conclusion ([`mod@headlines`]) is a ratio of two policies' runs that is above 1. Every number of
 //! the machine's and the programs' descriptions ([`parameters`]) and the policies' quantum are
 //! varied by 30 percent to both sides, one at a time and all at once by a Latin hypercube
 //! ([`variation`]), and both policies run again ([`trial`]) with the seeds that they had before.
@@ -24,10 +24,10 @@ mod trials;
 mod variation;
 mod wilson;
 
-use crate::context::Context;
 use crate::study::{StudyError, StudyOutput};
-use headlines::HEADLINES;
-pub(crate) use latin::hypercube;
+use consort_experiment::Context;
+use headlines::headlines;
+pub use latin::hypercube;
 use trials::{Effort, put_to_the_test};
 
 /// Samples with everything varied.
@@ -40,7 +40,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         samples: SAMPLES[scale],
         scale,
     };
-    let all = put_to_the_test(HEADLINES, effort, context)?;
+    let headlines = headlines()?;
+    let all = put_to_the_test(&headlines, effort, context)?;
     let mut tables = vec![tables::headline(&all)?, tables::conclusions(&all)?];
     let mut figures = Vec::new();
     for tested in &all {
@@ -51,6 +52,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         tables,
         figures,
         notes: notes::notes(&all),
-        runs: HEADLINES[0].runs[scale],
+        runs: headlines[0].runs[scale],
     })
 }

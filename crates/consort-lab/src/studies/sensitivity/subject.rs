@@ -30,7 +30,7 @@ pub(super) struct Subject {
     machine: Value,
     /// Most PUs per core.
     pub smt: Option<u32>,
-    programs: BTreeMap<&'static str, Value>,
+    programs: BTreeMap<String, Value>,
     /// Times the policies' own quantum.
     pub quantum: f64,
 }
@@ -59,15 +59,18 @@ impl Subject {
     /// # Errors
     /// Machines and programs that are not there.
     pub fn of(headline: &Headline) -> Result<Self, StudyError> {
-        let machine: MachineRef = headline.machine.parse().map_err(failed(headline.key))?;
-        let loaded = machine.load(&[]).map_err(failed(headline.key))?;
+        let machine: MachineRef = headline.machine.parse().map_err(failed(&headline.key))?;
+        let loaded = machine.load(&[]).map_err(failed(&headline.key))?;
         let mut programs = BTreeMap::new();
-        for Programs(_, name, _) in headline.load {
-            let program = presets::find(name).map_err(failed(headline.key))?;
-            programs.insert(*name, serde_json::to_value(&program).map_err(failed(name))?);
+        for Programs(_, name, _) in &headline.load {
+            let program = presets::find(name).map_err(failed(&headline.key))?;
+            programs.insert(
+                name.clone(),
+                serde_json::to_value(&program).map_err(failed(name))?,
+            );
         }
         Ok(Self {
-            machine: serde_json::to_value(&loaded.spec).map_err(failed(headline.machine))?,
+            machine: serde_json::to_value(&loaded.spec).map_err(failed(&headline.machine))?,
             smt: loaded.smt,
             programs,
             quantum: 1.0,
@@ -150,7 +153,7 @@ fn read<T: DeserializeOwned>(value: &Value, validate: fn(&T, &mut Problems)) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::headlines::HEADLINES;
+    use super::super::headlines::headlines;
     use super::*;
 
     fn keys(path: &str) -> Keys {
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_varied_machine_differs_in_that_alone() {
-        let mut subject = Subject::of(&HEADLINES[0]).unwrap();
+        let mut subject = Subject::of(&headlines().unwrap()[0]).unwrap();
         let before = subject.machine().unwrap();
         let latency = Parameter::Machine(keys("memory.latency_ns"));
         assert!(subject.parameters().contains(&latency));
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn programs_are_varied_together_and_stay_valid() {
-        let mut subject = Subject::of(&HEADLINES[0]).unwrap();
+        let mut subject = Subject::of(&headlines().unwrap()[0]).unwrap();
         let share = Parameter::Programs(keys("phase.prefetch.effectiveness"));
         assert_eq!(share.name(), "programs.*.prefetch.effectiveness");
         let reached = subject.vary(&share, 1.3);
@@ -189,7 +192,7 @@ mod tests {
     /// make a description invalid.
     #[test]
     fn every_parameter_of_every_conclusion_can_be_varied() {
-        for headline in HEADLINES {
+        for headline in &headlines().unwrap() {
             let subject = Subject::of(headline).unwrap();
             let mut moved = 0;
             let all = subject.parameters();

@@ -1,8 +1,8 @@
 //! Tables of what became of the conclusions.
 
 use super::tested::{Joint, Tested, Trial, Verdict};
-use crate::report::{Cell, Column, Headline, Table};
 use crate::study::StudyError;
+use consort_report::{Cell, Column, Headline, Table};
 
 /// How often each conclusion holds with everything varied.
 pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {
@@ -35,7 +35,7 @@ pub(super) fn conclusions(all: &[Tested<'_>]) -> Result<Table, StudyError> {
     let title = "Conclusions, with every parameter varied by 30 percent";
     let mut table = Table::new("headlines", title, columns)?;
     for tested in all {
-        table.push(tested.headline.key, conclusion(tested))?;
+        table.push(&tested.headline.key, conclusion(tested))?;
     }
     Ok(table)
 }
@@ -76,7 +76,7 @@ pub(super) fn swings(tested: &Tested<'_>) -> Result<Table, StudyError> {
         Column::plain("high_factor", "Factor at the high end"),
     ];
     let title = format!("{}: one parameter at a time", tested.headline.sentence);
-    let mut table = Table::new(tested.headline.key, &title, columns)?;
+    let mut table = Table::new(&tested.headline.key, &title, columns)?;
     for swing in tested.swings() {
         let [low, high] = swing.ends;
         let cells = vec![

@@ -128,7 +128,7 @@ impl Joint {
 
 #[cfg(test)]
 mod tests {
-    use super::super::headlines::HEADLINES;
+    use super::super::headlines::headlines;
     use super::*;
 
     fn trial(ratios: &[f64]) -> Trial {
@@ -141,7 +141,7 @@ mod tests {
     fn tested() -> Tested<'static> {
         let keys = |key: &str| Parameter::Machine(vec![key.to_owned()]);
         Tested {
-            headline: &HEADLINES[0],
+            headline: Box::leak(Box::new(headlines().unwrap().remove(0))),
             parameters: vec![keys("small"), keys("large"), keys("turning")],
             trials: [
                 &[1.1, 1.1][..],

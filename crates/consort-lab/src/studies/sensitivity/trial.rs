@@ -3,11 +3,11 @@
 use super::super::load::workload;
 use super::headlines::Headline;
 use super::subject::Subject;
-use crate::experiment::Contender;
 use crate::simulate::Outcome;
 use crate::simulate::case::Case;
 use crate::simulate::failed;
 use crate::study::StudyError;
+use consort_experiment::Contender;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub(super) fn ratios(
         return Ok(Vec::new());
     };
     let case = case(first, subject, repeats)?;
-    let ours = outcomes(&case, first.policy, subject, repeats)?;
-    let theirs = outcomes(&case, first.over, subject, repeats)?;
+    let ours = outcomes(&case, &first.policy, subject, repeats)?;
+    let theirs = outcomes(&case, &first.over, subject, repeats)?;
     let of = |headline: &Headline| -> Vec<f64> {
         let pairs = ours.iter().zip(&theirs);
         pairs.map(|(o, t)| headline.metric.ratio(o, t)).collect()
@@ -51,9 +51,9 @@ pub(super) fn ratios(
 fn case(headline: &Headline, subject: &Subject, repeats: Repeats) -> Result<Case, StudyError> {
     let used = |core: usize| headline.cores.is_empty() || headline.cores.contains(&core);
     let chip = Chip::with_cores(&subject.machine()?, subject.smt, &used);
-    let chip = Arc::new(chip.map_err(failed(headline.key))?);
-    let load = workload(headline.load, |name| subject.program(name))?;
-    Case::of_key(headline.key, &chip, load, repeats.alone_s, repeats.seed)
+    let chip = Arc::new(chip.map_err(failed(&headline.key))?);
+    let load = workload(&headline.load, |name| subject.program(name))?;
+    Case::of_key(&headline.key, &chip, load, repeats.alone_s, repeats.seed)
 }
 
 fn outcomes(
@@ -75,7 +75,7 @@ fn outcomes(
 
 #[cfg(test)]
 mod tests {
-    use super::super::headlines::HEADLINES;
+    use super::super::headlines::headlines;
     use super::super::subject::Parameter;
     use super::*;
 
@@ -85,18 +85,17 @@ mod tests {
         alone_s: 0.02,
     };
 
-    fn hrrs() -> (&'static [Headline], Subject) {
-        let at = HEADLINES
-            .iter()
-            .position(|h| h.key == "hrrs-speed")
-            .unwrap();
-        let headlines = &HEADLINES[at..=at];
-        (headlines, Subject::of(&headlines[0]).unwrap())
+    fn hrrs() -> (Vec<Headline>, Subject) {
+        let mut all = headlines().unwrap();
+        all.retain(|headline| headline.key == "hrrs-speed");
+        let subject = Subject::of(&all[0]).unwrap();
+        (all, subject)
     }
 
     #[test]
     fn a_trial_follows_from_what_is_varied() {
         let (headlines, subject) = hrrs();
+        let headlines = headlines.as_slice();
         let plain = ratios(headlines, &subject, REPEATS).unwrap();
         assert_eq!((plain.len(), plain[0].len()), (1, 2));
         assert_eq!(plain, ratios(headlines, &subject, REPEATS).unwrap());
@@ -116,7 +115,8 @@ mod tests {
 
     #[test]
     fn conclusions_on_the_same_runs_have_their_own_ratios() {
-        let headlines = HEADLINES.chunk_by(Headline::has_runs_of).next().unwrap();
+        let all = headlines().unwrap();
+        let headlines = all.chunk_by(Headline::has_runs_of).next().unwrap();
         assert_eq!(headlines.len(), 2);
         let subject = Subject::of(&headlines[0]).unwrap();
         let repeats = Repeats {

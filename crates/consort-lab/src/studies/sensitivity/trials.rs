@@ -5,8 +5,8 @@ use super::subject::{Parameter, Subject};
 use super::tested::{Tested, Trial};
 use super::trial::{Repeats, ratios};
 use super::variation::{Variation, list};
-use crate::context::Context;
 use crate::study::StudyError;
+use consort_experiment::Context;
 
 /// How much is run.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,11 @@ use super::heard::Heard;
 use super::mixes::Mix;
 use super::outcome::{Outcome, Value};
 use super::prepare::Prepared;
-use crate::context::Context;
 use crate::frame::{interval, ratios};
-use crate::report::Cell;
 use crate::study::StudyError;
 use consort_core::stats::{RatioInterval, mean};
+use consort_experiment::Context;
+use consort_report::Cell;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 
@@ -183,8 +183,8 @@ impl Job<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     #[test]
     fn positions_are_those_of_the_names() {

@@ -1,9 +1,9 @@
 //! Histograms of errors as tables and figures.
 
 use super::training::Lesson;
-use crate::report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use crate::study::StudyError;
-use crate::train::{Errors, Spread};
+use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+use consort_train::{Errors, Spread};
 
 /// What the programs of a row of errors were to the model.
 pub(super) const KINDS: [&str; 2] = ["trained", "held-out"];

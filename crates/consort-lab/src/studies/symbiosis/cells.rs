@@ -1,7 +1,7 @@
 //! Cells from values.
 
 use crate::frame::ratios;
-use crate::report::Cell;
+use consort_report::Cell;
 
 /// Geometric mean of the ratios of values, one by one.
 pub(in crate::studies) fn ratio(ours: &[f64], theirs: &[f64]) -> Cell {

@@ -2,9 +2,9 @@
 
 use super::bins::{self, KINDS, Kind};
 use super::training::Lesson;
-use crate::report::{Column, Figure, Headline, Table};
 use crate::study::StudyError;
-use crate::train::{Errors, Spread};
+use consort_report::{Column, Figure, Headline, Table};
+use consort_train::{Errors, Spread};
 
 /// Which errors, and what is said of them.
 pub(in crate::studies) struct About {

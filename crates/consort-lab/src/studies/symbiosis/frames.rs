@@ -6,10 +6,10 @@ use super::mixes::Mix;
 use super::outcome::{Outcome, Value};
 use super::prepare::Prepared;
 use super::{NEAR_FIRST_HALF, chip_with_memory};
-use crate::context::Context;
 use crate::frame::{Case, Frame};
 use crate::simulate::{CaseSpec, ExperimentSpec};
 use crate::study::StudyError;
+use consort_experiment::Context;
 use consort_sim::contention::Stack;
 
 /// Values of a run by the key of the measure.
@@ -142,8 +142,8 @@ mod tests {
     use super::super::SEED;
     use super::*;
     use crate::simulate::Scaled;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
 
     #[test]
     fn unfairness_is_made_of_the_ends() {

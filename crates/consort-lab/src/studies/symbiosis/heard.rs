@@ -1,8 +1,8 @@
 //! What decisions tell: what was learnt of each core, and how long threads were measured alone.
 
-use crate::experiment::Listener;
 use consort_core::plan::{Decision, Placement};
 use consort_core::policies::CORE_DISADVANTAGE;
+use consort_experiment::Listener;
 use consort_sim::chip::Chip;
 use std::cell::RefCell;
 use std::rc::Rc;

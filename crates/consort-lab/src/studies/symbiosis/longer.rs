@@ -2,9 +2,9 @@
 //! work of the other experiments (`short`).
 
 use crate::frame::{Frame, Over, What};
-use crate::report::{Cell, Column, Table};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
+use consort_report::{Cell, Column, Table};
 
 /// The policy that ratios are to.
 const BASE: &str = "random";

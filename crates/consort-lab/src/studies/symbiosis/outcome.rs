@@ -1,6 +1,6 @@
 //! Measurements of a run.
 
-use crate::experiment::{Counters, RunResult};
+use consort_experiment::{Counters, RunResult};
 
 /// Measurements of one run.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use super::mixes::Mix;
 use super::{QUANTUM, chip, failed, programs};
-use crate::context::Context;
-use crate::experiment::{Contender, Experiment};
 use crate::study::StudyError;
+use consort_experiment::Context;
+use consort_experiment::{Contender, Experiment};
 use consort_sim::engine::{Doing, Observer, Segment};
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{Instance, Workload};

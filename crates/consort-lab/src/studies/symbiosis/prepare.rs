@@ -2,9 +2,9 @@
 
 use super::mixes::Mix;
 use super::{QUANTUM, chip, failed, programs};
-use crate::context::Context;
-use crate::experiment::{Contender, Experiment, Listener, RunResult, Work};
 use crate::study::StudyError;
+use consort_experiment::Context;
+use consort_experiment::{Contender, Experiment, Listener, RunResult, Work};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Observer;
 use consort_sim::workload::{Instance, Workload};

@@ -1,11 +1,11 @@
 //! The training of the model, on which S1 to S3 stand.
 
 use super::{QUANTUM, chip, chip_with_causes, failed, programs};
-use crate::context::Context;
 use crate::study::StudyError;
-use crate::train::collect::{Training, collect};
-use crate::train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
+use consort_experiment::Context;
 use consort_sim::chip::Chip;
+use consort_train::collect::{Training, collect};
+use consort_train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
 use std::sync::Arc;
 
 /// Threads per core.

@@ -2,11 +2,11 @@
 
 use super::ground::Ground;
 use crate::frame::{Frame, Over, What};
-use crate::report::Cell;
+use consort_report::Cell;
 
 /// A ground with its runs; the umbrella policy is the last.
 pub(super) struct Judged {
-    pub ground: &'static Ground,
+    pub ground: Ground,
     pub frame: Frame,
 }
 

@@ -12,16 +12,16 @@ mod ground;
 mod judged;
 
 use super::load::workload;
-use crate::context::Context;
-use crate::experiment::slots::framed;
-use crate::report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use crate::simulate::case::Case;
 use crate::simulate::{self, failed};
 use crate::study::{StudyError, StudyOutput};
+use consort_experiment::Context;
+use consort_experiment::slots::framed;
+use consort_report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
-use ground::{GROUNDS, Ground};
+use ground::{Ground, grounds};
 use judged::Judged;
 use std::sync::Arc;
 
@@ -31,8 +31,11 @@ const UMBRELLA: &str = "holistic";
 /// Runs every ground.
 pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let runs = |ground: &Ground| context.by_scale(ground.runs[0], ground.runs[1]);
-    let grounds = GROUNDS.iter().filter(|ground| runs(ground) > 0);
-    let judged = grounds.map(|ground| judge(ground, runs(ground), context));
+    let grounds = grounds()?.into_iter().filter(|ground| runs(ground) > 0);
+    let judged = grounds.map(|ground| {
+        let runs = runs(&ground);
+        judge(ground, runs, context)
+    });
     let judged: Vec<Judged> = judged.collect::<Result<_, _>>()?;
     Ok(StudyOutput {
         tables: vec![headline(&judged)?, best(&judged)?, policies(&judged)?],
@@ -42,32 +45,24 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     })
 }
 
-fn judge(
-    ground: &'static Ground,
-    runs: usize,
-    context: &Context<'_>,
-) -> Result<Judged, StudyError> {
-    let policies = ground
-        .policies
-        .iter()
-        .copied()
-        .chain([ground.aim.umbrella()]);
-    let policies: Vec<String> = policies.map(str::to_owned).collect();
-    let frame = simulate::run(context, &[case(ground, context)?], &policies, runs)?;
+fn judge(ground: Ground, runs: usize, context: &Context<'_>) -> Result<Judged, StudyError> {
+    let mut policies = ground.policies.clone();
+    policies.push(ground.aim.umbrella().to_owned());
+    let frame = simulate::run(context, &[case(&ground, context)?], &policies, runs)?;
     Ok(Judged { ground, frame })
 }
 
 fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
-    let machine: MachineRef = ground.machine.parse().map_err(failed(ground.key))?;
-    let loaded = machine.load(&[]).map_err(failed(ground.key))?;
-    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(ground.key))?;
-    let workload = workload(ground.load, |name| {
-        let whole = presets::find(name).map_err(failed(ground.key))?;
+    let machine: MachineRef = ground.machine.parse().map_err(failed(&ground.key))?;
+    let loaded = machine.load(&[]).map_err(failed(&ground.key))?;
+    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(&ground.key))?;
+    let workload = workload(&ground.load, |name| {
+        let whole = presets::find(name).map_err(failed(&ground.key))?;
         Ok(if ground.framed { framed(&whole) } else { whole })
     })?;
     let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
     Case::of_key(
-        ground.key,
+        &ground.key,
         &Arc::new(chip),
         workload,
         alone_s,
@@ -106,7 +101,7 @@ fn best(judged: &[Judged]) -> Result<Table, StudyError> {
             one.over_system(best),
             one.verdict().into(),
         ];
-        table.push(one.ground.key, cells)?;
+        table.push(&one.ground.key, cells)?;
     }
     Ok(table)
 }
@@ -152,7 +147,7 @@ fn figure(judged: &[Judged]) -> Result<Figure, StudyError> {
         value: Axis::linear("Aim over the system's scheduler", None),
         baseline: 1.0,
         groups: { judged.iter() }
-            .map(|one| one.ground.key.to_owned())
+            .map(|one| one.ground.key.clone())
             .collect(),
         series: vec![
             series("best single-purpose policy", &Judged::best),
@@ -183,24 +178,23 @@ fn notes(judged: &[Judged]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Scale;
     use crate::testing::workers;
+    use consort_experiment::Scale;
     use std::collections::BTreeSet;
 
     #[test]
     fn every_ground_has_programs_for_its_machine_and_policies_that_are_there() {
         let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
         let mut keys = BTreeSet::new();
-        for ground in GROUNDS {
-            assert!(keys.insert(ground.key));
+        for ground in grounds().unwrap() {
+            assert!(keys.insert(ground.key.clone()));
             assert!(ground.policies.len() > 1, "{}", ground.key);
-            for policy in ground.policies {
-                crate::experiment::Contender::new(policy, "linux").unwrap();
+            for policy in &ground.policies {
+                consort_experiment::Contender::new(policy, "linux").unwrap();
             }
             let few = Ground {
                 alone_s: [0.01; 2],
-                framed: ground.framed,
-                ..copy(ground)
+                ..ground.clone()
             };
             let case = case(&few, &context).unwrap();
             let threads: usize = ground.load.iter().map(|p| p.0 * p.2 as usize).sum();
@@ -209,14 +203,10 @@ mod tests {
         }
     }
 
-    fn copy(ground: &Ground) -> Ground {
-        Ground { ..*ground }
-    }
-
     #[test]
     fn the_best_single_purpose_policy_is_neither_the_system_nor_the_umbrella() {
         let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
-        let one = judge(&GROUNDS[0], 2, &context).unwrap();
+        let one = judge(grounds().unwrap().remove(0), 2, &context).unwrap();
         let best = one.best();
         assert!(best > 0 && best < one.umbrella());
         assert_eq!(one.policy(one.umbrella()), one.ground.aim.umbrella());

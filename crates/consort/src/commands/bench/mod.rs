@@ -12,8 +12,7 @@ use crate::output::{self, Column, number, text};
 use crate::progress;
 use crate::table_file::{self, TableFile};
 use anyhow::Result;
-use consort_lab::bench::{self, Bench, BenchError, Effort, Row, run};
-use consort_lab::long;
+use consort_bench::{Bench, BenchError, Effort, Row, run};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -41,10 +40,10 @@ const LIST: &[Column<Listed>] = &[
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     // What takes minutes and starts programs is run by its name only.
     let known = match args.names.is_empty() && !args.list {
-        true => bench::all(),
+        true => consort_bench::all(),
         false => all(),
     };
-    let benches = bench::select(known, &args.names).map_err(refusal)?;
+    let benches = consort_bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
         list(&benches, args)?;
         return Ok(ExitCode::SUCCESS);
@@ -59,7 +58,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     let rows = run(&benches, effort, &|done, total| progress.at(done, total));
     progress.finish();
     let rows = rows.map_err(refusal)?;
-    file.write(|| long::of_benches(&rows))?;
+    file.write(|| consort_bench::of_benches(&rows))?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     if args.format == Format::Table {
@@ -70,7 +69,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
 
 /// Every bench: those of the simulator and the policies, then those of the live side.
 pub(crate) fn all() -> Vec<Box<dyn Bench>> {
-    let mut all = bench::all();
+    let mut all = consort_bench::all();
     all.push(Box::new(resident::Resident));
     all
 }

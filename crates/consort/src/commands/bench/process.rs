@@ -1,6 +1,6 @@
 //! Processes that a bench starts, and what they take.
 
-use consort_lab::bench::BenchError;
+use consort_bench::BenchError;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};

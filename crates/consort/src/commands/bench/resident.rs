@@ -5,8 +5,8 @@
 
 use super::load::LOAD;
 use super::process::Process;
+use consort_bench::{Bench, BenchError, Case, Effort, Measure};
 use consort_core::policies;
-use consort_lab::bench::{Bench, BenchError, Case, Effort, Measure};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

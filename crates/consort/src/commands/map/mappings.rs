@@ -4,7 +4,7 @@ use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::mapping::{Exhaustive, Mapping, Scheme};
 use consort_core::{Topology, hint};
-use consort_lab::mapping::OS;
+use consort_experiment::mapping::OS;
 
 /// The word that asks for every mapping.
 const ALL: &str = "all";

@@ -90,7 +90,7 @@ fn report(args: &MapArgs, found: &Found) -> Result<StudyReport> {
             .to_owned(),
         differs: differs(args, found),
         seed: args.seed,
-        scale: consort_lab::Scale::Full,
+        scale: consort_experiment::Scale::Full,
         seconds: 0.0,
         mechanism: Vec::new(),
         output,

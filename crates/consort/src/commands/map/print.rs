@@ -6,14 +6,14 @@ use crate::commands::reproduce::grid;
 use crate::output::{self, inert, wrap};
 use anyhow::{Context, Result};
 use consort_lab::StudyReport;
-use consort_lab::report::{self, Cell, Table};
+use consort_report::{Cell, Table};
 use std::io::Write;
 
 pub(super) fn all(args: &MapArgs, found: &Found, report: &StudyReport) -> Result<()> {
     if let Some(folder) = cli::own(&args.out) {
         let made = std::fs::create_dir_all(folder);
         made.with_context(|| format!("cannot make {}", folder.display()))?;
-        report::write(folder, report, None)?;
+        consort_lab::pages::write(folder, report, None)?;
     }
     let mut out = output::stdout();
     match args.format {

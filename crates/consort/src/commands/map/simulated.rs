@@ -7,9 +7,10 @@ use crate::commands::compare::refusal;
 use crate::failure::say;
 use crate::{descriptions, progress};
 use anyhow::Result;
-use consort_lab::experiment::{ExperimentError, NOT_MODELLED};
-use consort_lab::mapping::{Analysis, Held, Sweep, characterise};
-use consort_lab::{Context, Progress, Scale};
+use consort_experiment::mapping::{Held, Sweep, characterise};
+use consort_experiment::{Context, Progress, Scale};
+use consort_experiment::{ExperimentError, NOT_MODELLED};
+use consort_lab::mapping::Analysis;
 use consort_sim::workload::Workload;
 use std::time::{Duration, Instant};
 

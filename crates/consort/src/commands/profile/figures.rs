@@ -1,7 +1,7 @@
 //! A profile's figures as rows.
 
 use crate::output::{Column, number, text};
-use consort_lab::long::{Rows, Whose};
+use consort_experiment::long::{Rows, Whose};
 use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
 use consort_profile::{Figures, Profile, Threads};
 use consort_table::Table;

@@ -1,11 +1,11 @@
 //! A profile as a page with pictures.
 
 use anyhow::Result;
-use consort_lab::report::{
-    Axis, Bar, BarSeries, Bars, Column, Figure, Lines, Plot, Point, PointSeries, Table, sheet,
-};
 use consort_profile::measure::{CAPACITIES, WINDOWS};
 use consort_profile::{Figures, Profile};
+use consort_report::{
+    Axis, Bar, BarSeries, Bars, Column, Figure, Lines, Plot, Point, PointSeries, Table, sheet,
+};
 
 /// The page, which needs nothing else to be read.
 pub(super) fn page(

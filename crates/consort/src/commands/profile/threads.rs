@@ -1,8 +1,8 @@
 //! What threads are to each other, as tables of the page.
 
 use anyhow::Result;
-use consort_lab::report::{Column, Table};
 use consort_profile::{Shared, Threads};
+use consort_report::{Column, Table};
 
 /// Roles, sharing, and where there are any, locks and barriers.
 pub(super) fn tables(threads: &Threads) -> Result<Vec<Table>> {

@@ -14,7 +14,7 @@ use consort_core::{
     Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
     Topology, Turn, policies, requested, visible,
 };
-use consort_lab::long::{Rows, Whose};
+use consort_experiment::long::{Rows, Whose};
 use consort_table::Table;
 use consort_trace::{Quanta, Quantum, Recording, TraceError};
 use serde::Serialize;

@@ -11,9 +11,10 @@ use crate::failure::bad_input;
 use crate::progress;
 use crate::table_file::TableFile;
 use anyhow::Result;
-use consort_lab::report;
+use consort_experiment::{Made, Progress, Scale};
+use consort_lab::pages;
 use consort_lab::runner::{self, Outcome, Settings};
-use consort_lab::{Made, Progress, Registry, Scale, Store, Study, StudyReport, VERSION, long};
+use consort_lab::{Registry, Store, Study, StudyReport, VERSION, long};
 use print::Printer;
 pub(crate) use print::{grid, heads};
 use reference::Reference;
@@ -80,7 +81,7 @@ impl Batch {
             let resumed = matches!(outcome, Outcome::Loaded(_));
             let report = outcome.into_report();
             let compared = self.reference.compare(&[&report])?;
-            report::write(self.store.folder(), &report, compared.table())?;
+            pages::write(self.store.folder(), &report, compared.table())?;
             self.write_index()?;
             self.reference.warn(&compared);
             file.add(|| long::of_study(&report))?;
@@ -103,7 +104,7 @@ impl Batch {
         let reports = self.finished()?;
         let reports: Vec<&StudyReport> = reports.iter().collect();
         let compared = self.reference.compare(&reports)?;
-        report::write_index(self.store.folder(), &reports, compared.table())?;
+        pages::write_index(self.store.folder(), &reports, compared.table())?;
         Ok(())
     }
 

@@ -6,8 +6,9 @@ use crate::cli::Format;
 use crate::output::{self, Head, wrap};
 use anyhow::Result;
 use consort_lab::StudyReport;
+use consort_lab::pages::INDEX;
 use consort_lab::reference::Comparison;
-use consort_lab::report::{Cell, Column, INDEX, Table};
+use consort_report::{Cell, Column, Table};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -189,7 +190,8 @@ pub(crate) fn heads(table: &Table) -> impl Iterator<Item = Head> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_lab::{Scale, StudyOutput};
+    use consort_experiment::Scale;
+    use consort_lab::StudyOutput;
 
     fn report(rows: usize) -> StudyReport {
         let mut table = Table::new("all", "All", vec![Column::plain("v", "Value")]).unwrap();

@@ -4,7 +4,7 @@ use crate::failure::bad_input;
 use anyhow::Result;
 use consort_lab::StudyReport;
 use consort_lab::reference::{self, Comparison, ReferenceLine};
-use consort_lab::report::{Table, TableError};
+use consort_report::{Table, TableError};
 use std::path::Path;
 
 /// The lines of a reference file; none where there is no file.

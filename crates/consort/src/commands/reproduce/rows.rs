@@ -6,7 +6,7 @@ use super::reference::Compared;
 use crate::output::inert;
 use anyhow::Result;
 use consort_lab::StudyReport;
-use consort_lab::report::{Cell, Column, Row, Table};
+use consort_report::{Cell, Column, Row, Table};
 use std::io::Write;
 
 const HEADER: [&str; 9] = [

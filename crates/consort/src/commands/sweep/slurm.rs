@@ -5,7 +5,7 @@ use crate::cli::SubmitArgs;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result, anyhow};
-use consort_lab::sweep::Folder;
+use consort_sweep::Folder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,7 +3,7 @@
 use super::outcome::{LevelOutcome, Outcome};
 use super::worst::Worst;
 use crate::cli::{self, TrainArgs};
-use consort_lab::train::Spread;
+use consort_train::Spread;
 use serde::Serialize;
 
 /// The whole result; what stands beside `levels` is that of its first level.

@@ -1,6 +1,6 @@
 //! Histograms of errors as bars of text.
 
-use consort_lab::train::Histogram;
+use consort_train::Histogram;
 
 /// Width of the longest bar.
 const WIDTH: f64 = 40.0;

@@ -6,7 +6,7 @@ use crate::cli::{self, TrainArgs};
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::model::{Model, Provenance};
-use consort_lab::train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
+use consort_train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -6,9 +6,9 @@ use super::worst::Worst;
 use crate::cli::{self, TrainArgs};
 use crate::output::{self, Column, number, text};
 use consort_core::model::Deviation;
-use consort_lab::long::{Rows, Whose};
-use consort_lab::train::Spread;
+use consort_experiment::long::{Rows, Whose};
 use consort_table::Table;
+use consort_train::Spread;
 
 /// Programs in the list of those that are predicted worst.
 const SHOWN: usize = 5;

@@ -6,11 +6,11 @@ use crate::descriptions::{self, Programs};
 use crate::failure::bad_input;
 use crate::progress;
 use anyhow::Result;
-use consort_lab::train::collect::{CollectError, Collected, Training, collect};
-use consort_lab::{Context, Progress, Scale};
+use consort_experiment::{Context, Progress, Scale};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
+use consort_train::collect::{CollectError, Collected, Training, collect};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Which programs a level predicts worst, and in which component.
 
 use consort_core::model::Level;
-use consort_lab::train::{Row, TrainingSet};
+use consort_train::{Row, TrainingSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

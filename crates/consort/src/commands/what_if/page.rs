@@ -4,8 +4,8 @@ use super::{COLUMNS, WhatIf, sentences};
 use crate::page::{self, Page};
 use anyhow::Result;
 use consort_core::stats::Interval;
-use consort_lab::experiment::{Measure, Row};
-use consort_lab::report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+use consort_experiment::{Measure, Row};
+use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 
 /// A measure of a policy: its key, its heading, its unit and where it is.
 type Figures = (

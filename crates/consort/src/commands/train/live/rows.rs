@@ -1,7 +1,7 @@
 //! From what threads did to the rows of a training set: one per member of a pair.
 
 use super::watch::Watched;
-use consort_lab::train::Row;
+use consort_train::Row;
 
 /// A row for every member of a pair of which all is known: pairs with a thread that did nothing
 /// or was never sampled have none.

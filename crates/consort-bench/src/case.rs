@@ -1,0 +1,153 @@
+//! Cases: single figures that a bench measures again and again.
+
+use super::clock::Stopwatch;
+use super::error::BenchError;
+use std::time::Duration;
+
+/// Time to spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Few and short repetitions: whether it works, not how fast it is.
+    Quick,
+    /// Enough for figures that can be told.
+    Full,
+}
+
+impl Effort {
+    /// Repetitions that count.
+    pub(crate) fn rounds(self) -> usize {
+        match self {
+            Self::Quick => 3,
+            Self::Full => 11,
+        }
+    }
+
+    /// How long a repetition should last.
+    fn slice(self) -> Duration {
+        match self {
+            Self::Quick => Duration::from_millis(1),
+            Self::Full => Duration::from_millis(30),
+        }
+    }
+
+    /// Part of the simulated time of a repetition.
+    pub(crate) fn part(self, whole: u32) -> u32 {
+        match self {
+            Self::Quick => whole.div_ceil(50),
+            Self::Full => whole,
+        }
+    }
+}
+
+/// One repetition: the figure in the case's unit.
+pub type Measure = Box<dyn FnMut() -> Result<f64, BenchError>>;
+/// A figure from those of the bench's earlier cases in the same round.
+pub type Derive = Box<dyn Fn(&[f64]) -> f64>;
+
+/// Where a case's figure comes from.
+pub(crate) enum Figure {
+    /// From a repetition.
+    Measured(Measure),
+    /// From other figures.
+    Derived(Derive),
+}
+
+/// One figure of a bench.
+pub struct Case {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) target: Option<f64>,
+    pub(crate) figure: Figure,
+}
+
+impl Case {
+    /// A figure that is measured once in each round.
+    pub fn measured(name: String, unit: &'static str, measure: Measure) -> Self {
+        Self {
+            name,
+            unit,
+            target: None,
+            figure: Figure::Measured(measure),
+        }
+    }
+
+    /// A figure that follows from the bench's earlier ones.
+    pub fn derived(name: String, unit: &'static str, derive: Derive) -> Self {
+        Self {
+            name,
+            unit,
+            target: None,
+            figure: Figure::Derived(derive),
+        }
+    }
+
+    /// The same with what is aimed at, in its unit.
+    #[must_use]
+    pub fn with_target(mut self, target: f64) -> Self {
+        self.target = Some(target);
+        self
+    }
+}
+
+/// Repeats `once` as often as fills a slice, which the first call finds out; ns per time.
+pub(crate) fn ns_each(effort: Effort, mut once: impl FnMut() + 'static) -> Measure {
+    let mut times = None;
+    Box::new(move || {
+        let times = *times.get_or_insert_with(|| times_for(effort.slice(), &mut once));
+        let watch = Stopwatch::start();
+        for _ in 0..times {
+            once();
+        }
+        Ok(watch.ns() / f64::from(times))
+    })
+}
+
+/// How often something fits into a time; at least once.
+fn times_for(slice: Duration, once: &mut impl FnMut()) -> u32 {
+    once();
+    let watch = Stopwatch::start();
+    once();
+    let times = slice.as_secs_f64() / watch.seconds();
+    times.clamp(1.0, 100_000.0) as u32
+}
+
+/// The slope of a straight line through points on double logarithmic paper: the exponent of
+/// growth (least squares).
+pub(crate) fn exponent(sizes: &[f64], costs: &[f64]) -> f64 {
+    let points = || sizes.iter().zip(costs).map(|(x, y)| (x.ln(), y.ln()));
+    let n = sizes.len().min(costs.len()) as f64;
+    let (mean_x, mean_y) = points().fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
+    let across: f64 = points().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum();
+    let along: f64 = points().map(|p| (p.0 - mean_x) * (p.0 - mean_x)).sum();
+    across / along
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[test]
+    fn what_takes_longer_than_a_slice_is_done_once() {
+        let calls = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&calls);
+        let mut once = move || {
+            counted.set(counted.get() + 1);
+            let watch = Stopwatch::start();
+            while watch.seconds() < 0.002 {}
+        };
+        assert_eq!(times_for(Duration::from_millis(1), &mut once), 1);
+        assert_eq!(calls.get(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn a_power_has_its_exponent(power in 0.0f64..3.0, factor in 0.1f64..100.0) {
+            let sizes = [16.0, 32.0, 64.0, 1024.0];
+            let costs = sizes.map(|n: f64| factor * n.powf(power));
+            prop_assert!((exponent(&sizes, &costs) - power).abs() < 1e-9);
+        }
+    }
+}

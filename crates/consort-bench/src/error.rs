@@ -1,0 +1,34 @@
+//! Why a bench cannot be run.
+
+use consort_core::topology::TopologyError;
+use consort_experiment::ExperimentError;
+use consort_sim::{machine, program};
+use thiserror::Error;
+
+/// Reason why a bench cannot be run.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// There is no bench of that name.
+    #[error("unknown bench '{name}'; {hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The nearest name, or all of them.
+        hint: String,
+    },
+    /// The machine that it runs on.
+    #[error(transparent)]
+    Machine(#[from] machine::presets::PresetError),
+    /// A program that it runs.
+    #[error(transparent)]
+    Program(#[from] program::presets::PresetError),
+    /// The machine's layout.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// What a bench on the live machine starts.
+    #[error("{0}")]
+    Live(String),
+    /// The run or the policy.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+}

@@ -1,0 +1,50 @@
+//! Long tables of what benches measured.
+
+use crate::row::Row;
+use consort_experiment::long::{Rows, Whose};
+use consort_table::Table;
+
+/// Benches: the case is the bench's name; `low` and `high` are its quartiles.
+pub fn of_benches(benches: &[Row]) -> Table {
+    let mut rows = Rows::default();
+    for bench in benches {
+        let of = Whose {
+            case: &bench.name,
+            ..Whose::default()
+        };
+        let unit = Some(bench.unit).filter(|unit| !unit.is_empty());
+        rows.push(of, "median", bench.value, unit);
+        rows.push(of, "low", bench.low, unit);
+        rows.push(of, "high", bench.high, unit);
+        rows.push(of, "rounds", bench.n as f64, None);
+        rows.maybe(of, "target", bench.target, unit);
+    }
+    rows.table()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benches_have_their_unit_and_no_seed() {
+        let bench = Row {
+            name: "solve".to_owned(),
+            value: 1.5,
+            unit: "us",
+            n: 3,
+            low: 1.0,
+            high: 2.0,
+            target: None,
+        };
+        let csv = of_benches(&[bench]).to_csv();
+        let lines: Vec<&str> = csv.lines().skip(1).collect();
+        let expected = [
+            "solve,,,,median,1.5,us",
+            "solve,,,,low,1,us",
+            "solve,,,,high,2,us",
+            "solve,,,,rounds,3,",
+        ];
+        assert_eq!(lines, expected);
+    }
+}

@@ -1,0 +1,70 @@
+//! What a bench gives.
+
+use consort_core::stats::quantile;
+use serde::Serialize;
+
+/// One measured or derived figure: the median of its repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the bench and the case.
+    pub name: String,
+    /// Median.
+    pub value: f64,
+    /// Unit of all values.
+    pub unit: &'static str,
+    /// Repetitions.
+    pub n: usize,
+    /// First quartile.
+    pub low: f64,
+    /// Third quartile.
+    pub high: f64,
+    /// Aim, where there is such a figure; nothing fails when it is missed.
+    pub target: Option<f64>,
+}
+
+impl Row {
+    /// Sums repetitions up; NaN where there is none.
+    pub(crate) fn new(
+        name: String,
+        unit: &'static str,
+        target: Option<f64>,
+        values: &[f64],
+    ) -> Self {
+        let at = |q| quantile(values, q).unwrap_or(f64::NAN);
+        Self {
+            name,
+            value: at(0.5),
+            unit,
+            n: values.len(),
+            low: at(0.25),
+            high: at(0.75),
+            target,
+        }
+    }
+
+    /// Half the distance between the quartiles, relative to the median.
+    pub fn spread(&self) -> f64 {
+        if self.high == self.low {
+            return 0.0;
+        }
+        (self.high - self.low) / (2.0 * self.value.abs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_the_median_with_its_quartiles() {
+        let row = Row::new("a".into(), "ns", None, &[5.0, 1.0, 3.0, 2.0, 4.0]);
+        assert_eq!((row.value, row.low, row.high, row.n), (3.0, 2.0, 4.0, 5));
+        assert!((row.spread() - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_never_varies_has_no_spread_even_at_zero() {
+        let row = Row::new("a".into(), "share", None, &[0.0, 0.0]);
+        assert_eq!((row.value, row.spread()), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,139 @@
+//! Speed of whole runs, in simulated instructions per second of one host core.
+//!
+//! Every repetition is the same run from its beginning; making the machine does not count.
+
+use super::Bench;
+use super::case::{Case, Effort, Measure};
+use super::clock::Stopwatch;
+use super::error::BenchError;
+use super::setting::{Setting, instructions, pass};
+use consort_sim::chip::Chip;
+use consort_sim::machine::presets;
+
+/// A run whose speed is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulate {
+    name: &'static str,
+    summary: &'static str,
+    machine: &'static str,
+    smt: Option<u32>,
+    threads: usize,
+    quantum_ns: u64,
+    /// Quanta of a repetition.
+    quanta: u32,
+    /// Simulated instructions per second aimed at.
+    target: f64,
+}
+
+/// Ten cores of SMT2, fully taken.
+pub const POWER8: Simulate = Simulate {
+    name: "simulate-power8-100ms",
+    summary: "20 programs on power8:smt=2, random every 100 ms, counters and energy included",
+    machine: "power8",
+    smt: Some(2),
+    threads: 20,
+    quantum_ns: 100_000_000,
+    quanta: 200,
+    target: 1e13,
+};
+
+/// One big core and three small ones at the quanta of hardware schedulers.
+pub const ACMP: Simulate = Simulate {
+    name: "simulate-acmp-1ms",
+    summary: "4 programs on acmp-1+3, random every 1 ms, counters and energy included",
+    machine: "acmp-1+3",
+    smt: None,
+    threads: 4,
+    quantum_ns: 1_000_000,
+    quanta: 5000,
+    target: 5e11,
+};
+
+impl Simulate {
+    /// Summary in a line.
+    pub fn title(&self) -> &'static str {
+        self.summary
+    }
+
+    /// Name of the bench.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Simulated instructions per second aimed at.
+    pub fn target(&self) -> f64 {
+        self.target
+    }
+
+    /// Runs it so many times from its beginning.
+    ///
+    /// # Errors
+    /// A machine or programs that cannot be had.
+    pub fn runs(&self, times: usize) -> Result<Vec<Done>, BenchError> {
+        let setting = self.setting()?;
+        (0..times).map(|_| once(&setting, self.quanta)).collect()
+    }
+
+    /// Quanta of a repetition.
+    pub(super) fn quanta(&self) -> u32 {
+        self.quanta
+    }
+
+    pub(super) fn setting(&self) -> Result<Setting, BenchError> {
+        let chip = Chip::new(&presets::find(self.machine)?, self.smt)?;
+        Setting::new(chip, self.threads, self.quantum_ns)
+    }
+}
+
+impl Bench for Simulate {
+    fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    fn summary(&self) -> String {
+        self.summary.to_owned()
+    }
+
+    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+        let quanta = effort.part(self.quanta);
+        let speed = Case::measured(
+            self.name.to_owned(),
+            "instructions/s",
+            speed(self.setting()?, quanta),
+        );
+        Ok(vec![speed.with_target(self.target)])
+    }
+}
+
+fn speed(setting: Setting, quanta: u32) -> Measure {
+    Box::new(move || Ok(once(&setting, quanta)?.speed()))
+}
+
+/// Result of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Simulated quanta.
+    pub quanta: u32,
+    /// Simulated instructions.
+    pub instructions: f64,
+    /// Processor time, s.
+    pub seconds: f64,
+}
+
+impl Done {
+    /// Simulated instructions per second.
+    pub fn speed(self) -> f64 {
+        self.instructions / self.seconds
+    }
+}
+
+fn once(setting: &Setting, quanta: u32) -> Result<Done, BenchError> {
+    let mut wheel = setting.begin()?;
+    let watch = Stopwatch::start();
+    pass(&mut wheel, quanta)?;
+    Ok(Done {
+        quanta,
+        seconds: watch.seconds(),
+        instructions: instructions(wheel.machine()),
+    })
+}

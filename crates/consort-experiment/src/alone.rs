@@ -1,0 +1,245 @@
+//! What each program does alone, which sets its work and its reference.
+
+use super::error::ExperimentError;
+use super::run::{Quiet, machine};
+use crate::Stop;
+use consort_core::Machine;
+use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::program::ThreadsSpec;
+use consort_sim::workload;
+use std::sync::Arc;
+
+/// The work of one instance and the time that it takes alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Instructions, of all threads where the program divides its work, else of each.
+    pub instructions: f64,
+    /// Time that they take alone on the machine, s.
+    pub alone_s: f64,
+}
+
+/// Instructions in the unit in which programs state their lengths.
+const GIGA: f64 = 1e9;
+
+/// Rounds at most in which the work of a program with serial sections is found.
+const ROUNDS: u32 = 8;
+/// How near its time alone then is to the time asked for, relative.
+const NEAR: f64 = 1e-3;
+
+/// Makes what an instance does alone under `linux` in `seconds` its work.
+///
+/// Serial sections are a share of the work, so what a program does in the first seconds of endless
+/// work is not what takes it so long: with serial sections, the work is found by running it to its
+/// end, and `alone_s` is what it took, within a thousandth of `seconds`.
+///
+/// # Errors
+/// A program that makes no progress in that time.
+pub fn measure_alone(
+    chip: &Arc<Chip>,
+    instance: &workload::Instance,
+    seconds: f64,
+    seed: u64,
+) -> Result<Work, ExperimentError> {
+    let alone = Alone {
+        chip,
+        instance,
+        seconds,
+        seed,
+    };
+    let first = alone.of_endless()?;
+    if instance.threads > 1 && alone.threads().is_some_and(|t| t.serial_share > 0.0) {
+        return alone.to_its_end(first.instructions);
+    }
+    Ok(first)
+}
+
+/// All of a program, as long as its description says that it is, and what that takes alone under
+/// `linux`.
+///
+/// # Errors
+/// A program that makes no progress.
+pub fn measure_whole(
+    chip: &Arc<Chip>,
+    instance: &workload::Instance,
+    seed: u64,
+) -> Result<Work, ExperimentError> {
+    let phases = instance.program.phases.iter();
+    let instructions = GIGA * phases.map(|phase| phase.length_ginstr).sum::<f64>();
+    let alone = Alone {
+        chip,
+        instance,
+        seconds: 1.0,
+        seed,
+    };
+    alone.timed(instructions)
+}
+
+/// An instance by itself on a machine.
+struct Alone<'a> {
+    chip: &'a Arc<Chip>,
+    instance: &'a workload::Instance,
+    seconds: f64,
+    seed: u64,
+}
+
+impl Alone<'_> {
+    fn threads(&self) -> Option<&ThreadsSpec> {
+        self.instance.program.threads.as_ref()
+    }
+
+    fn machine(&self, instructions: f64) -> Result<SimMachine, ExperimentError> {
+        let settings = Settings {
+            seed: self.seed,
+            mode: RunMode::Once,
+            os: "linux".to_owned(),
+            logical_cores: false,
+            free_migration: false,
+        };
+        let alone = Instance {
+            program: Arc::clone(&self.instance.program),
+            threads: self.instance.threads,
+            instructions,
+            start_ms: 0.0,
+        };
+        let quantum_ns = (self.seconds * 1e9) as u64;
+        let quiet = Box::new(Quiet::default());
+        machine(self.chip, &[alone], &settings, quantum_ns, quiet)
+    }
+
+    /// What it does of endless work in the time.
+    fn of_endless(&self) -> Result<Work, ExperimentError> {
+        let mut machine = self.machine(Instance::ENDLESS)?;
+        machine.observe()?;
+        let done = machine.results().first().map_or(0.0, |r| r.instructions);
+        if done <= 0.0 {
+            return Err(self.no_progress());
+        }
+        let divided = self.threads().is_none_or(|t| t.divide_work);
+        let shares = if divided {
+            1.0
+        } else {
+            f64::from(self.instance.threads)
+        };
+        Ok(Work {
+            instructions: done / shares,
+            alone_s: self.seconds,
+        })
+    }
+
+    /// Work that takes about the time, from a first guess of it.
+    fn to_its_end(&self, guess: f64) -> Result<Work, ExperimentError> {
+        let mut work = self.timed(guess)?;
+        for _ in 1..ROUNDS {
+            Stop::check()?;
+            let factor = self.seconds / work.alone_s;
+            if (factor - 1.0).abs() < NEAR {
+                break;
+            }
+            work = self.timed(work.instructions * factor)?;
+        }
+        Ok(work)
+    }
+
+    fn timed(&self, instructions: f64) -> Result<Work, ExperimentError> {
+        let mut machine = self.machine(instructions)?;
+        while machine.observe()?.is_some() {}
+        let results = machine.results();
+        let run = results.first().and_then(|r| r.completions.first());
+        let time = run.map(|run| run.end_s - run.start_s);
+        let alone_s = time.ok_or_else(|| self.no_progress())?;
+        Ok(Work {
+            instructions,
+            alone_s,
+        })
+    }
+
+    fn no_progress(&self) -> ExperimentError {
+        ExperimentError::NoProgress {
+            program: self.instance.name.clone(),
+            seconds: self.seconds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contender::Contender;
+    use super::super::run::Experiment;
+    use super::super::testing::{chip, pair};
+    use super::*;
+
+    fn alone(name: &str, threads: u32, seconds: f64) -> Work {
+        let mut workload = pair([name, name]);
+        workload.entries[0].threads = threads;
+        measure_alone(&chip("power7"), &workload.entries[0], seconds, 1).unwrap()
+    }
+
+    #[test]
+    fn twice_the_time_is_about_twice_the_work() {
+        let (one, two) = (alone("povray", 1, 1.0), alone("povray", 1, 2.0));
+        assert_eq!((one.alone_s, two.alone_s), (1.0, 2.0));
+        let ratio = two.instructions / one.instructions;
+        assert!((ratio - 2.0).abs() < 0.05, "{ratio}");
+    }
+
+    #[test]
+    fn divided_work_is_that_of_all_threads() {
+        let (one, four) = (alone("blackscholes", 1, 1.0), alone("blackscholes", 4, 1.0));
+        let ratio = four.instructions / one.instructions;
+        assert!(ratio > 3.0 && ratio < 4.01, "{ratio}");
+    }
+
+    /// Its serial sections are in its work in the same share, however long it runs.
+    #[test]
+    fn work_with_serial_sections_takes_the_time_that_it_is_said_to() {
+        for seconds in [0.5, 2.0] {
+            let mut workload = pair(["blackscholes", "mcf"]);
+            workload.entries.truncate(1);
+            workload.entries[0].threads = 4;
+            let experiment = Experiment {
+                chip: chip("power7"),
+                workload,
+                alone_s: seconds,
+                quantum: None,
+                free_migration: false,
+            };
+            let work = experiment.work(1).unwrap();
+            assert!((work[0].alone_s / seconds - 1.0).abs() < NEAR);
+            let contender = Contender::new("linux", "linux").unwrap();
+            let result = experiment.run(&contender, &work, 1, None).unwrap();
+            assert!((result.programs[0].slowdown - 1.0).abs() < 1e-3);
+        }
+    }
+
+    /// Alone is with all its siblings: what they wait for each other's locks is in the time.
+    #[test]
+    fn work_with_locks_takes_the_time_that_it_is_said_to() {
+        let mut workload = pair(["bodytrack", "mcf"]);
+        workload.entries.truncate(1);
+        workload.entries[0].threads = 4;
+        let experiment = Experiment {
+            chip: chip("power7"),
+            workload,
+            alone_s: 0.5,
+            quantum: None,
+            free_migration: false,
+        };
+        let work = experiment.work(1).unwrap();
+        let contender = Contender::new("linux", "linux").unwrap();
+        let result = experiment.run(&contender, &work, 1, None).unwrap();
+        assert!((result.programs[0].slowdown - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn no_time_is_no_progress() {
+        let workload = pair(["mcf", "mcf"]);
+        let error = measure_alone(&chip("power7"), &workload.entries[0], 0.0, 1).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("mcf does nothing alone within 0 s")
+        );
+    }
+}

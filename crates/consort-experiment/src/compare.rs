@@ -1,0 +1,237 @@
+//! Many runs under several contenders.
+
+use super::alone::Work;
+use super::contender::Contender;
+use super::error::ExperimentError;
+use super::result::RunResult;
+use super::run::Experiment;
+use crate::Context;
+use consort_core::stats::{Interval, RatioInterval};
+use serde::Serialize;
+
+/// A mean with the half width of its 95 percent interval; none for a single run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Measure {
+    /// Mean over the runs.
+    pub mean: f64,
+    /// Half width of the 95 percent interval, Student's t.
+    pub ci95: Option<f64>,
+}
+
+/// One contender.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The contender.
+    pub policy: String,
+    /// System throughput.
+    pub stp: Measure,
+    /// Average normalised turnaround time.
+    pub antt: Measure,
+    /// Largest over smallest slowdown.
+    pub unfairness: Measure,
+    /// Makespan, s.
+    pub makespan_s: Measure,
+    /// Energy, J.
+    pub energy_j: Measure,
+    /// Energy times delay, J·s.
+    pub ed: Measure,
+    /// Throughput over the baseline's, run by run: geometric mean, with the longer half of its
+    /// interval. For a single program this is the ratio of times.
+    pub speedup: Measure,
+    /// Masks changed per run.
+    pub moves: Measure,
+}
+
+/// All contenders.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// Runs of each contender.
+    pub runs: usize,
+    /// The contender to which speedups refer.
+    pub baseline: String,
+    /// Seed of the first run; the others follow it.
+    pub seed: u64,
+    /// One row per contender.
+    pub results: Vec<Row>,
+}
+
+/// A comparison, and what it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// The rows.
+    pub comparison: Comparison,
+    /// Every run, contender by contender, in the order of their seeds.
+    pub runs: Vec<RunResult>,
+}
+
+/// Position of the contender to which speedups refer: the one of that name; where none is named,
+/// `linux` if it takes part, else the first.
+///
+/// # Errors
+/// A name that is none of the contenders', with the nearest one.
+pub fn baseline(contenders: &[Contender], name: Option<&str>) -> Result<usize, String> {
+    let find = |name: &str| contenders.iter().position(|c| c.name() == name);
+    let Some(name) = name else {
+        return Ok(find("linux").unwrap_or(0));
+    };
+    find(name).ok_or_else(|| {
+        let hint = consort_core::hint(name, contenders.iter().map(Contender::name));
+        format!("baseline '{name}' is none of the policies; {hint}")
+    })
+}
+
+/// Runs every contender `runs` times, with the seeds `seed`, `seed + 1`, and so on.
+///
+/// # Errors
+/// See [`Experiment::run`].
+pub fn compare(
+    experiment: &Experiment,
+    contenders: &[Contender],
+    baseline: usize,
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Comparison, ExperimentError> {
+    compare_runs(experiment, contenders, baseline, runs, context).map(|all| all.comparison)
+}
+
+/// The same with every run.
+///
+/// # Errors
+/// See [`Experiment::run`].
+pub fn compare_runs(
+    experiment: &Experiment,
+    contenders: &[Contender],
+    baseline: usize,
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Compared, ExperimentError> {
+    let ready = contenders.iter().map(|c| c.ready(experiment, context));
+    let contenders = &ready.collect::<Result<Vec<_>, _>>()?;
+    let work = experiment.work(context.seed())?;
+    let results = all_runs(experiment, contenders, &work, runs, context)?;
+    let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
+    let comparison = Comparison {
+        machine: experiment.chip.spec().name.clone(),
+        workload: experiment.workload.text.clone(),
+        runs,
+        baseline: contenders[baseline].name().to_owned(),
+        seed: context.seed(),
+        results: contenders
+            .iter()
+            .zip(&results)
+            .map(|(contender, results)| row(contender, results, &base))
+            .collect(),
+    };
+    Ok(Compared {
+        comparison,
+        runs: results.concat(),
+    })
+}
+
+fn all_runs(
+    experiment: &Experiment,
+    contenders: &[Contender],
+    work: &[Work],
+    runs: usize,
+    context: &Context<'_>,
+) -> Result<Vec<Vec<RunResult>>, ExperimentError> {
+    let seeds = (0..runs as u64).map(|i| context.seed().wrapping_add(i));
+    let seeds: Vec<u64> = seeds.collect();
+    let jobs: Vec<(usize, u64)> = (0..contenders.len())
+        .flat_map(|c| seeds.iter().map(move |&seed| (c, seed)))
+        .collect();
+    let results = context.map(&jobs, |&(c, seed)| {
+        experiment.run(&contenders[c], work, seed, None)
+    })?;
+    let results: Vec<RunResult> = results.into_iter().collect::<Result<_, _>>()?;
+    Ok(results
+        .chunks(runs.max(1))
+        .map(<[RunResult]>::to_vec)
+        .collect())
+}
+
+fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> Row {
+    let over = |value: fn(&RunResult) -> f64| {
+        let values: Vec<f64> = results.iter().map(value).collect();
+        measure(Interval::of(&values))
+    };
+    let stp: Vec<f64> = results.iter().map(|r| r.stp).collect();
+    Row {
+        policy: contender.name().to_owned(),
+        stp: over(|r| r.stp),
+        antt: over(|r| r.antt),
+        unfairness: over(|r| r.unfairness),
+        makespan_s: over(|r| r.makespan_s),
+        energy_j: over(|r| r.energy_j),
+        ed: over(|r| r.ed),
+        speedup: ratio(&stp, base),
+        moves: over(|r| r.moves as f64),
+    }
+}
+
+fn measure(interval: Option<Interval>) -> Measure {
+    Measure {
+        mean: interval.map_or(f64::NAN, |i| i.mean),
+        ci95: interval.and_then(|i| i.ci95),
+    }
+}
+
+fn ratio(ours: &[f64], theirs: &[f64]) -> Measure {
+    let interval = RatioInterval::paired(ours, theirs).map(|r| r.symmetric());
+    Measure {
+        mean: interval.map_or(f64::NAN, |i| i.mean),
+        ci95: interval.and_then(|i| i.ci95),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, pair};
+    use super::*;
+    use crate::Scale;
+    use crate::testing::workers;
+
+    fn comparison(count: usize) -> Comparison {
+        let experiment = Experiment {
+            chip: chip("bulldozer-6282se"),
+            workload: pair(["mcf", "sphinx3"]),
+            alone_s: 1.0,
+            quantum: None,
+            free_migration: false,
+        };
+        let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
+        let context = Context::new(5, Scale::Quick, workers(count), &|_| ());
+        compare(&experiment, &contenders, 0, 3, &context).unwrap()
+    }
+
+    #[test]
+    fn rows_are_the_contenders_and_the_baseline_is_one() {
+        let comparison = comparison(1);
+        let names: Vec<&str> = comparison
+            .results
+            .iter()
+            .map(|r| r.policy.as_str())
+            .collect();
+        assert_eq!(names, ["linux", "workover"]);
+        let header = (
+            comparison.baseline.as_str(),
+            comparison.runs,
+            comparison.seed,
+        );
+        assert_eq!(header, ("linux", 3, 5));
+        let base = comparison.results[0].speedup;
+        assert!((base.mean - 1.0).abs() < 1e-12 && base.ci95.unwrap() < 1e-12);
+        let ours = &comparison.results[1];
+        let about = ours.stp.mean / comparison.results[0].stp.mean;
+        assert!((ours.speedup.mean / about - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn any_number_of_workers_gives_the_same_rows() {
+        assert_eq!(comparison(1), comparison(4));
+    }
+}

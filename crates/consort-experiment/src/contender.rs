@@ -1,0 +1,221 @@
+//! What is compared: a policy on an operating system, or an operating system alone.
+
+use super::coschedule;
+use super::custom::Custom;
+use super::error::ExperimentError;
+use super::oracle::{self, Oracle, Truth};
+use super::run::Experiment;
+use super::slots::Quest;
+use crate::Context;
+use consort_core::coscheduling::Slot;
+use consort_core::policies;
+use consort_core::policies::Objective;
+use consort_core::policy::{Policy, PolicySpec};
+use consort_core::{Offers, requested};
+use consort_sim::chip::Chip;
+use consort_sim::engine::EngineError;
+use std::sync::Arc;
+
+/// Operating systems that are contenders by name, with no policy on top. `random` is a policy
+/// here, as on live machines.
+const SYSTEMS: [&str; 5] = [
+    "linux",
+    "linux-acmp",
+    "linux-grouped",
+    "linux-itmt",
+    "pinned",
+];
+
+/// The policy that leaves everything to the operating system.
+const NO_POLICY: &str = "none";
+
+/// A policy with its options and the operating system beneath it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    name: String,
+    who: Who,
+    os: String,
+}
+
+/// Who decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Who {
+    /// A policy of the registry.
+    Policy(PolicySpec),
+    /// The scheduler that knows the truth.
+    Oracle(Objective),
+    /// The best round of co-schedules.
+    Coschedule(Coschedule),
+    /// A policy from outside of the registry.
+    Custom(Custom),
+}
+
+/// Co-schedules, searched for or given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Coschedule {
+    /// What is searched for.
+    quest: Quest,
+    /// Length of a quantum, ms.
+    quantum_ms: u64,
+    /// None until they have been found.
+    slots: Option<Arc<Vec<Slot>>>,
+}
+
+impl Contender {
+    /// Reads `workover:margin=0.1`, `oracle`, `oracle-coschedule`, or the name of an operating system's model.
+    ///
+    /// # Errors
+    /// Unknown names, options or values; policies for live machines only.
+    pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
+        consort_sim::os::find(os).map_err(EngineError::from)?;
+        let mut spec: PolicySpec = text.parse()?;
+        spec.attach(|path| consort_input::text(path.as_ref()))?;
+        let mut system = os;
+        if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
+            system = named;
+            spec.name = NO_POLICY.to_owned();
+        }
+        Ok(Self {
+            name: text.to_owned(),
+            who: who(spec)?,
+            os: system.to_owned(),
+        })
+    }
+
+    /// A policy from outside of the registry, on an operating system.
+    ///
+    /// # Errors
+    /// An unknown operating system.
+    pub fn custom(policy: Custom, os: &str) -> Result<Self, ExperimentError> {
+        consort_sim::os::find(os).map_err(EngineError::from)?;
+        Ok(Self {
+            name: policy.name.clone(),
+            who: Who::Custom(policy),
+            os: os.to_owned(),
+        })
+    }
+
+    /// The co-schedules that are given, in turn; their programs are numbered in the order of the
+    /// workload.
+    pub fn in_turn(name: &str, os: &str, slots: &[Slot], quantum_ms: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            who: Who::Coschedule(Coschedule {
+                quest: Quest::default(),
+                quantum_ms,
+                slots: Some(Arc::new(slots.to_vec())),
+            }),
+            os: os.to_owned(),
+        }
+    }
+
+    /// The same contender, ready to run an experiment: what it has to know before is found on the
+    /// context's workers. [`Experiment::run`] does that for each run of one that is not ready.
+    ///
+    /// # Errors
+    /// More programs or cores than can be searched.
+    pub fn ready(
+        &self,
+        experiment: &Experiment,
+        context: &Context<'_>,
+    ) -> Result<Self, ExperimentError> {
+        let mut ready = self.clone();
+        if let Who::Coschedule(round) = &mut ready.who
+            && round.slots.is_none()
+        {
+            let found = coschedule::search(experiment, round.quest, context)?;
+            round.slots = Some(Arc::new(found));
+        }
+        Ok(ready)
+    }
+
+    /// Whether [`Contender::ready`] would find nothing new.
+    pub(super) fn is_ready(&self) -> bool {
+        !matches!(&self.who, Who::Coschedule(round) if round.slots.is_none())
+    }
+
+    /// As it was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Name of the operating system's model.
+    pub fn os(&self) -> &str {
+        &self.os
+    }
+
+    /// The usual quantum, ms, once what the policy needs is checked against what a machine offers.
+    ///
+    /// # Errors
+    /// Needs that are not met.
+    pub(super) fn quantum_ms(&self, offers: &Offers) -> Result<u64, ExperimentError> {
+        match &self.who {
+            Who::Policy(spec) => Ok(requested(&spec.name, offers)?.quantum_ms),
+            Who::Oracle(_) => Ok(oracle::QUANTUM_MS),
+            Who::Coschedule(round) => Ok(round.quantum_ms),
+            Who::Custom(policy) => policy.check_fed(offers).map(|()| policy.quantum_ms),
+        }
+    }
+
+    /// Where the machine is to leave its truth, for the one contender that may know it.
+    pub(super) fn truth(&self) -> Option<Truth> {
+        matches!(self.who, Who::Oracle(_)).then(Truth::default)
+    }
+
+    /// The policy, which has seen no machine yet.
+    ///
+    /// # Errors
+    /// Options or values that are unknown.
+    pub(super) fn build(
+        &self,
+        chip: &Arc<Chip>,
+        truth: Option<&Truth>,
+    ) -> Result<Box<dyn Policy>, ExperimentError> {
+        match &self.who {
+            Who::Policy(spec) => Ok(policies::build(spec)?),
+            Who::Oracle(objective) => {
+                let truth = truth.cloned().unwrap_or_default();
+                Ok(Box::new(Oracle::new(chip, &truth, *objective)))
+            }
+            Who::Coschedule(round) => {
+                let slots = round.slots.as_deref().map_or(&[][..], Vec::as_slice);
+                Ok(policies::in_turn(slots, round.quantum_ms))
+            }
+            Who::Custom(policy) => Ok((policy.make)()),
+        }
+    }
+}
+
+fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
+    if spec.name == oracle::NAME {
+        return Ok(Who::Oracle(oracle::objective(&spec.options)?));
+    }
+    if spec.name == coschedule::NAME {
+        return Ok(Who::Coschedule(Coschedule {
+            quest: coschedule::quest(&spec.options)?,
+            quantum_ms: coschedule::QUANTUM_MS,
+            slots: None,
+        }));
+    }
+    policies::build(&spec)?;
+    let info = policies::find(&spec.name)?;
+    if !info.simulated {
+        return Err(ExperimentError::LiveOnly(info.name));
+    }
+    Ok(Who::Policy(spec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operating_systems_are_contenders_without_a_policy() {
+        let linux = Contender::new("linux", "pinned").unwrap();
+        assert_eq!((linux.name(), linux.os()), ("linux", "linux"));
+        let workover = Contender::new("workover:margin=0.1", "linux-itmt").unwrap();
+        assert_eq!(workover.os(), "linux-itmt");
+        assert!(Contender::new("linx", "linux").is_err());
+        assert!(Contender::new("linux:x=1", "linux").is_err());
+    }
+}

@@ -1,0 +1,229 @@
+//! Seed, scale and workers that experiments run with.
+
+use crate::Stop;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use thiserror::Error;
+
+/// Amount of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// The shape of the result, in seconds.
+    Quick,
+    /// As many runs as the source had.
+    Full,
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        })
+    }
+}
+
+/// Reason why not all jobs of a stage were done.
+#[derive(Debug, Error)]
+pub enum JobsError {
+    /// The threads to run on could not be started.
+    #[error("cannot start worker threads: {0}")]
+    Workers(String),
+    /// Somebody asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// Progress of a stage of a study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Jobs done.
+    pub done: usize,
+    /// Jobs of the stage.
+    pub total: usize,
+}
+
+/// Results that several studies stand on, made once for all studies that share them.
+///
+/// A result follows from its name, seed and scale alone, so whether it is made or remembered
+/// cannot be told from it. Clones share what they hold.
+#[derive(Clone, Default)]
+pub struct Made(Arc<Mutex<BTreeMap<MadeKey, Slot>>>);
+
+type MadeKey = (String, u64, Scale);
+/// A result; empty until it is made. Whoever asks meanwhile waits for it.
+type Slot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Made")
+    }
+}
+
+impl Made {
+    fn slot(&self, key: MadeKey) -> Slot {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(key).or_default())
+    }
+}
+
+/// Seed, scale, workers and progress of one study.
+pub struct Context<'a> {
+    seed: u64,
+    scale: Scale,
+    workers: NonZeroUsize,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    made: Made,
+}
+
+impl<'a> Context<'a> {
+    /// A context; `progress` is called after each job, from any thread but one
+    /// at a time.
+    pub fn new(
+        seed: u64,
+        scale: Scale,
+        workers: NonZeroUsize,
+        progress: &'a (dyn Fn(Progress) + Sync),
+    ) -> Self {
+        Self {
+            seed,
+            scale,
+            workers,
+            progress,
+            made: Made::default(),
+        }
+    }
+
+    /// The same context with what other studies have made.
+    #[must_use]
+    pub fn sharing(mut self, made: &Made) -> Self {
+        self.made = made.clone();
+        self
+    }
+
+    /// Takes what was made before under this name, with this seed and scale, or makes it now;
+    /// a failure is not kept. A name always stands for one type.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn made<T: Send + Sync + 'static, E>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let slot = self.made.slot((name.to_owned(), self.seed, self.scale));
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = slot.as_ref().map(Arc::clone);
+        if let Some(Ok(known)) = known.map(Arc::downcast) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        *slot = Some(Arc::<T>::clone(&made));
+        Ok(made)
+    }
+
+    /// The study's seed; the seeds of its runs follow from it.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Amount of work.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// One of two values by scale, for example numbers of runs.
+    pub fn by_scale<T>(&self, quick: T, full: T) -> T {
+        match self.scale {
+            Scale::Quick => quick,
+            Scale::Full => full,
+        }
+    }
+
+    /// Does independent jobs on the workers. Results come in the order of the
+    /// jobs, so they are the same for any number of workers.
+    ///
+    /// # Errors
+    /// When the worker threads cannot be started, or somebody asks to stop; see [`Stop`].
+    pub fn map<T: Sync, R: Send>(
+        &self,
+        jobs: &[T],
+        work: impl Fn(&T) -> R + Sync,
+    ) -> Result<Vec<R>, JobsError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.workers.get())
+            .build()
+            .map_err(|error| JobsError::Workers(error.to_string()))?;
+        let done = Mutex::new(0);
+        let stop = Stop::current();
+        let tracked = |job: &T| {
+            if stop.is_asked() {
+                return Err(JobsError::Stopped);
+            }
+            let result = stop.scope(|| work(job));
+            self.tick(&done, jobs.len());
+            Ok(result)
+        };
+        // Jobs differ in length by orders of magnitude: nobody takes several at once.
+        let jobs = jobs.par_iter().with_max_len(1);
+        pool.install(|| jobs.map(tracked).collect())
+    }
+
+    /// Counts under the lock, so that progress never runs backwards.
+    fn tick(&self, done: &Mutex<usize>, total: usize) {
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += 1;
+        (self.progress)(Progress { done: *done, total });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::workers;
+
+    #[test]
+    fn results_are_in_order_for_any_number_of_workers() {
+        let jobs: Vec<u64> = (0..100).collect();
+        for count in [1, 2, 7] {
+            let context = Context::new(1, Scale::Full, workers(count), &|_| ());
+            let squares = context.map(&jobs, |job| job * job).unwrap();
+            assert!(squares.iter().zip(&jobs).all(|(s, j)| *s == j * j));
+        }
+    }
+
+    #[test]
+    fn each_result_is_made_once_and_failures_are_not_kept() {
+        let shared = Made::default();
+        let context = |seed| Context::new(seed, Scale::Quick, workers(1), &|_| ()).sharing(&shared);
+        let failing = context(1).made("a", || Err::<u64, _>(JobsError::Workers("no".to_owned())));
+        assert!(failing.is_err());
+        let mut made = 0;
+        for (name, seed) in [("a", 1), ("a", 1), ("a", 2), ("b", 1), ("a", 2)] {
+            let got = context(seed).made(name, || {
+                made += 1;
+                Ok::<_, JobsError>(seed)
+            });
+            assert_eq!(*got.unwrap(), seed);
+        }
+        assert_eq!(made, 3);
+    }
+
+    #[test]
+    fn progress_counts_every_job_upwards() {
+        let seen = Mutex::new(Vec::new());
+        let note = |progress: Progress| seen.lock().unwrap().push(progress);
+        let context = Context::new(1, Scale::Quick, workers(3), &note);
+        context.map(&[(); 20], |()| ()).unwrap();
+        let counts: Vec<usize> = seen.lock().unwrap().iter().map(|p| p.done).collect();
+        assert_eq!(counts, (1..=20).collect::<Vec<_>>());
+        assert!(seen.lock().unwrap().iter().all(|p| p.total == 20));
+        assert_eq!(context.by_scale(2, 10), 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! `oracle-coschedule`: the best round of all co-schedules, by simulation.
+//!
+//! Not in the registry of policies, since it can only be had on a simulated machine, and for few
+//! programs and cores. Before the run it searches through every slot ([`super::slots`]); then the
+//! slots run in turn as those of the policies do. As in the source, programs that scale nearly
+//! linearly run alone and nobody is worse off than in the gang; `members=all` has neither, which is
+//! a bound. The search goes by what programs do on average:
+//! it is the best where programs are much alike from quantum to quantum, and knows nothing of
+//! phases that are longer.
+
+use super::error::ExperimentError;
+use super::run::Experiment;
+use super::slots::{Members, Quantum, Quest, Suite, best_rounds};
+use crate::Context;
+use consort_core::coscheduling::{Objective, Slot};
+use consort_core::policy::PolicyError;
+use std::collections::BTreeMap;
+
+/// The contender's name.
+pub(super) const NAME: &str = "oracle-coschedule";
+/// Its quantum, that of the policies, ms.
+pub(super) const QUANTUM_MS: u64 = 2000;
+
+/// How long slots are simulated in the search.
+const QUANTUM: Quantum = Quantum {
+    warm_s: 0.3,
+    length_s: 2.0,
+};
+
+/// The search that the options ask for.
+pub(super) fn quest(options: &BTreeMap<String, String>) -> Result<Quest, PolicyError> {
+    let mut quest = Quest::default();
+    for (key, value) in options {
+        let bad = |key, expected| PolicyError::BadValue {
+            policy: NAME,
+            key,
+            value: value.clone(),
+            expected,
+        };
+        match key.as_str() {
+            "objective" => {
+                let named = Objective::named(value);
+                quest.objective = named.ok_or_else(|| bad("objective", Objective::NAMES))?;
+            }
+            "members" => {
+                let named = Members::named(value);
+                quest.members = named.ok_or_else(|| bad("members", Members::NAMES))?;
+            }
+            _ => {
+                return Err(PolicyError::UnknownOption {
+                    policy: NAME,
+                    key: key.clone(),
+                    known: "objective, members".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(quest)
+}
+
+/// The slots of the best round, programs numbered in the order of the workload.
+pub(super) fn search(
+    experiment: &Experiment,
+    quest: Quest,
+    context: &Context<'_>,
+) -> Result<Vec<Slot>, ExperimentError> {
+    let suite = Suite::new(&experiment.chip, &experiment.workload);
+    let found = best_rounds(&suite, &[quest], QUANTUM, context)?;
+    let slots = found.into_iter().map(|best| best.round.slots);
+    Ok(slots.flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contender::Contender;
+    use super::super::testing::{chip, pair};
+    use super::*;
+    use crate::Scale;
+    use crate::testing::workers;
+
+    #[test]
+    fn options_other_than_its_objectives_are_refused() {
+        let error = |text| Contender::new(text, "linux").err().unwrap().to_string();
+        let text = error("oracle-coschedule:objective=speed");
+        assert!(
+            text.ends_with("expected energy-delay or throughput"),
+            "{text}"
+        );
+        assert!(error("oracle-coschedule:members=none").ends_with("expected gaining or all"));
+        assert!(error("oracle-coschedule:quantum=1").contains("objective"));
+    }
+
+    /// Two programs of eight threads that leave much of the machine idle when they are alone.
+    #[test]
+    fn it_runs_what_it_found_and_that_is_faster_than_the_gang() {
+        let mut workload = pair(["streamcluster", "bodytrack"]);
+        for entry in &mut workload.entries {
+            entry.threads = 8;
+            entry.program = std::sync::Arc::new(super::super::slots::framed(&entry.program));
+        }
+        let experiment = Experiment {
+            chip: chip("xeon-e5320"),
+            workload,
+            alone_s: 8.0,
+            quantum: None,
+            free_migration: false,
+        };
+        let work = experiment.work(1).unwrap();
+        let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
+        let run = |name| {
+            let contender = Contender::new(name, "linux").unwrap();
+            let contender = contender.ready(&experiment, &context).unwrap();
+            experiment.run(&contender, &work, 1, None).unwrap()
+        };
+        let (gang, best) = (run("gang"), run("oracle-coschedule:objective=throughput"));
+        assert!(best.stp > 1.1 * gang.stp, "{} {}", best.stp, gang.stp);
+    }
+}

@@ -1,0 +1,243 @@
+//! What the threads of a program did in a whole run: what studies explain their outcomes with.
+//!
+//! [`Counters`] has one field per resource that a PMU of the time of the study of thread mappings
+//! (Wang et al., ISPASS 2012) could count, and what follows from several of them as functions.
+//! Pitfall: some chips call L2 what is the LLC here because it is their last level, the Core 2 among
+//! them; there `llc_misses` are what its L2 events count, and `l2_misses` equal what misses the L1D.
+
+mod time;
+mod transactions;
+
+use consort_sim::contention::Stack;
+use consort_sim::engine::Counts;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+pub use time::ThreadTime;
+pub use transactions::Transactions;
+
+/// Exact totals over a whole run, of all threads of a program or of several programs; what was
+/// done after the program had finished its work and started again is in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Counters {
+    /// Instructions completed.
+    pub instructions: f64,
+    /// Core cycles while on PUs: executed cycles.
+    pub cycles: f64,
+    /// Accesses to the L1D.
+    pub l1d_accesses: f64,
+    /// Misses of the L1D.
+    pub l1d_misses: f64,
+    /// Misses of the L1I.
+    pub l1i_misses: f64,
+    /// Data misses of the L2; of the L1D where there is no L2.
+    pub l2_misses: f64,
+    /// Accesses to the LLC, of data and code.
+    pub llc_accesses: f64,
+    /// Misses of the LLC that were waited for.
+    pub llc_misses: f64,
+    /// Lines to and from memory.
+    pub memory: Transactions,
+    /// Core cycles during which lines of data were on their way from memory, summed over lines.
+    pub outstanding_cycles: f64,
+    /// Branches completed.
+    pub branches: f64,
+    /// Branches mispredicted.
+    pub branch_misses: f64,
+    /// Cycles that mispredicted branches cost: `branch` of the stack, and what learning again cost
+    /// after strangers had used a predictor, which is in `overhead_s`.
+    pub branch_miss_cycles: f64,
+    /// Page walks.
+    pub tlb_walks: f64,
+    /// Cycles that page walks take, hidden ones included; what they cost is `tlb` of the stack.
+    pub tlb_walk_cycles: f64,
+    /// Cycles in which a floating-point operation of the thread was in the FPU.
+    pub fpu_busy_cycles: f64,
+    /// Time of the threads, by where it went.
+    pub time: ThreadTime,
+    /// Times that a thread was put on a PU on which another, or none, had been.
+    pub context_switches: u64,
+    /// Times that a thread came onto another PU than its last.
+    pub migrations: u64,
+    /// Cycles by cause, in the order of [`Stack::NAMES`]; together the cycles with progress.
+    #[serde(serialize_with = "by_cause")]
+    pub stack_cycles: [f64; 12],
+}
+
+/// Resources of real chips that PMUs tell of and the simulation has no mechanism for, each with
+/// what is therefore missing: reports say so instead of a number.
+pub const NOT_MODELLED: [(&str, &str); 4] = [
+    (
+        "memory disambiguation",
+        "loads never pass stores whose address is unknown, so none is replayed",
+    ),
+    (
+        "reads for ownership",
+        "misses of stores are reads like those of loads",
+    ),
+    (
+        "invalidations",
+        "no line is taken away because another cache writes it",
+    ),
+    (
+        "input and output transactions",
+        "input and output is time, and moves nothing over the memory path",
+    ),
+];
+
+impl Counters {
+    /// Adds what others did.
+    pub fn add(&mut self, other: &Self) {
+        self.instructions += other.instructions;
+        self.cycles += other.cycles;
+        self.l1d_accesses += other.l1d_accesses;
+        self.l1d_misses += other.l1d_misses;
+        self.l1i_misses += other.l1i_misses;
+        self.l2_misses += other.l2_misses;
+        self.llc_accesses += other.llc_accesses;
+        self.llc_misses += other.llc_misses;
+        self.memory.add(&other.memory);
+        self.outstanding_cycles += other.outstanding_cycles;
+        self.branches += other.branches;
+        self.branch_misses += other.branch_misses;
+        self.branch_miss_cycles += other.branch_miss_cycles;
+        self.tlb_walks += other.tlb_walks;
+        self.tlb_walk_cycles += other.tlb_walk_cycles;
+        self.fpu_busy_cycles += other.fpu_busy_cycles;
+        self.time.add(&other.time);
+        self.context_switches += other.context_switches;
+        self.migrations += other.migrations;
+        for (sum, cycles) in self.stack_cycles.iter_mut().zip(other.stack_cycles) {
+            *sum += cycles;
+        }
+    }
+
+    /// L2 misses per 1000 instructions.
+    pub fn l2_mpki(&self) -> f64 {
+        1000.0 * self.l2_misses / self.instructions
+    }
+
+    /// Share of the cycles in which an operation of the thread was in the FPU, 0 to 1.
+    pub fn fpu_busy(&self) -> f64 {
+        self.fpu_busy_cycles / self.cycles
+    }
+
+    /// Cycles per instruction by cause, in the order of [`Stack::NAMES`].
+    pub fn stack(&self) -> [f64; 12] {
+        self.stack_cycles.map(|cycles| cycles / self.instructions)
+    }
+
+    /// Mean time of a line of data from request to arrival, core cycles: outstanding-request
+    /// cycles / (burst reads − instruction fetches), Wang et al., ISPASS 2012. None where no data
+    /// came from memory.
+    pub fn memory_latency_cycles(&self) -> Option<f64> {
+        let reads = self.memory.reads + self.memory.prefetches;
+        (reads > 0.0).then(|| self.outstanding_cycles / reads)
+    }
+
+    /// Misses of the last level that were waited for, times the memory latency, cycles: L2MP of
+    /// Wang et al., ISPASS 2012. None where no data came from memory.
+    pub fn l2mp_cycles(&self) -> Option<f64> {
+        Some(self.llc_misses * self.memory_latency_cycles()?)
+    }
+}
+
+impl From<&Counts> for Counters {
+    fn from(counts: &Counts) -> Self {
+        let flow = &counts.flow;
+        Self {
+            instructions: counts.instructions,
+            cycles: counts.cycles,
+            l1d_accesses: flow.l1d_accesses,
+            l1d_misses: flow.l1d_misses,
+            l1i_misses: flow.l1i_misses,
+            l2_misses: flow.l2_misses,
+            llc_accesses: flow.llc_accesses,
+            llc_misses: flow.llc_misses,
+            memory: Transactions::from(flow),
+            outstanding_cycles: flow.outstanding_cycles,
+            branches: counts.classes.branch,
+            branch_misses: flow.branch_misses,
+            branch_miss_cycles: counts.stack.branch + counts.relearn_cycles,
+            tlb_walks: flow.tlb_misses,
+            tlb_walk_cycles: flow.tlb_walk_cycles,
+            fpu_busy_cycles: flow.fpu_busy_cycles,
+            time: ThreadTime::from(counts),
+            context_switches: counts.context_switches,
+            migrations: counts.migrations,
+            stack_cycles: counts.stack.to_array(),
+        }
+    }
+}
+
+fn by_cause<S: Serializer>(cycles: &[f64; 12], serializer: S) -> Result<S::Ok, S::Error> {
+    let named: BTreeMap<&str, &f64> = Stack::NAMES.into_iter().zip(cycles).collect();
+    named.serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counters(scale: f64) -> Counters {
+        let mut counts = Counts {
+            instructions: 2000.0 * scale,
+            cycles: 4000.0 * scale,
+            ..Counts::default()
+        };
+        counts.flow.l2_misses = 6.0 * scale;
+        counts.flow.fpu_busy_cycles = 1000.0 * scale;
+        counts.flow.llc_misses = 4.0 * scale;
+        counts.flow.prefetched_lines = 12.0 * scale;
+        counts.flow.code_lines = 1.0 * scale;
+        counts.flow.written_lines = 3.0 * scale;
+        counts.flow.outstanding_cycles = 3200.0 * scale;
+        counts.stack.base = 1000.0 * scale;
+        counts.stack.memory = 3000.0 * scale;
+        Counters::from(&counts)
+    }
+
+    #[test]
+    fn rates_are_per_instruction_and_cycle() {
+        let one = counters(1.0);
+        assert_eq!((one.l2_mpki(), one.fpu_busy()), (3.0, 0.25));
+        let stack: f64 = one.stack().iter().sum();
+        assert_eq!(stack, 2.0);
+    }
+
+    #[test]
+    fn the_memory_latency_is_that_of_lines_of_data() {
+        let one = counters(1.0);
+        assert_eq!(one.memory.total(), 20.0);
+        assert_eq!(one.memory.prefetch_fraction(), Some(0.6));
+        assert_eq!(one.memory_latency_cycles(), Some(200.0));
+        assert_eq!(one.l2mp_cycles(), Some(800.0));
+        let none = Counters::default();
+        assert_eq!(
+            (none.memory_latency_cycles(), none.l2mp_cycles()),
+            (None, None)
+        );
+        assert_eq!(none.memory.prefetch_fraction(), None);
+    }
+
+    #[test]
+    fn causes_are_named_in_json() {
+        let json = serde_json::to_value(counters(1.0)).unwrap();
+        assert_eq!(json["stack_cycles"]["memory"], 3000.0);
+        assert_eq!(json["stack_cycles"].as_object().unwrap().len(), 12);
+    }
+
+    proptest! {
+        #[test]
+        fn rates_of_a_sum_lie_between_those_of_its_parts(a in 0.1f64..10.0, b in 0.1f64..10.0) {
+            let mut sum = counters(a);
+            sum.add(&Counters { l2_misses: 0.0, ..counters(b) });
+            prop_assert!(sum.l2_mpki() > 0.0 && sum.l2_mpki() < 3.0);
+            let latency = sum.memory_latency_cycles().unwrap();
+            prop_assert!((latency - 200.0).abs() < 1e-9);
+            prop_assert!((sum.fpu_busy() - 0.25).abs() < 1e-12);
+            prop_assert!((sum.stack().iter().sum::<f64>() - 2.0).abs() < 1e-12);
+        }
+    }
+}

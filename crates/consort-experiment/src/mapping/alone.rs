@@ -1,0 +1,150 @@
+//! What programs are like alone: with and without prefetchers, under one cache and under several.
+
+use super::held::Held;
+use crate::Context;
+use crate::{Experiment, ExperimentError, Repeated, Work, measure_alone};
+use consort_core::PuId;
+use consort_core::mapping::analysis::{Alone, Characteristics};
+use consort_core::mapping::{Mapping, domains};
+use consort_core::topology::TopologyError;
+use consort_sim::chip::Chip;
+use consort_sim::workload::{Instance, Workload};
+use std::sync::Arc;
+
+/// A program alone is run once for each of its characteristics.
+struct Lone<'a> {
+    chip: &'a Arc<Chip>,
+    entry: &'a Instance,
+    work: Work,
+    seed: u64,
+}
+
+/// A program by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Characterised {
+    /// Its characteristics.
+    pub characteristics: Characteristics,
+    /// Its run on the machine as it is.
+    pub with: Repeated,
+    /// Its run without prefetchers.
+    pub without: Repeated,
+}
+
+/// Characterises each program by itself, in the order given.
+///
+/// # Errors
+/// A program that makes no progress.
+pub fn characterise(
+    chip: &Arc<Chip>,
+    entries: &[Instance],
+    alone_s: f64,
+    context: &Context<'_>,
+) -> Result<Vec<Characteristics>, ExperimentError> {
+    let all = characterised(chip, entries, alone_s, context)?;
+    Ok(all.into_iter().map(|one| one.characteristics).collect())
+}
+
+/// The same with the runs with and without prefetchers.
+///
+/// # Errors
+/// A program that makes no progress.
+pub fn characterised(
+    chip: &Arc<Chip>,
+    entries: &[Instance],
+    alone_s: f64,
+    context: &Context<'_>,
+) -> Result<Vec<Characterised>, ExperimentError> {
+    let bare = without_prefetchers(chip)?;
+    let found = context.map(entries, |entry| {
+        let lone = Lone {
+            chip,
+            entry,
+            // The same on both chips, measured on the usual one.
+            work: measure_alone(chip, entry, alone_s, context.seed())?,
+            seed: context.seed(),
+        };
+        let with = lone.run(chip, &Held::os("linux")?)?;
+        let without = lone.run(&bare, &Held::os("linux")?)?;
+        Ok(Characterised {
+            characteristics: Characteristics::from(&lone.alone(&with, &without)?),
+            with,
+            without,
+        })
+    })?;
+    found.into_iter().collect()
+}
+
+fn without_prefetchers(chip: &Chip) -> Result<Arc<Chip>, TopologyError> {
+    let mut spec = chip.spec().clone();
+    for core in spec.core_types.values_mut() {
+        core.prefetcher = None;
+    }
+    Ok(Arc::new(Chip::new(
+        &spec,
+        Some(chip.topology().smt() as u32),
+    )?))
+}
+
+impl Lone<'_> {
+    fn alone(&self, usual: &Repeated, bare: &Repeated) -> Result<Alone, ExperimentError> {
+        let line_bytes = f64::from(self.chip.spec().memory.line_bytes);
+        let (counters, each) = (&usual.counters, usual.per_run());
+        let misses = |of: &Repeated| of.counters.llc_misses * of.per_run();
+        let lines_in = |of: &Repeated| {
+            (of.counters.memory.total() - of.counters.memory.writebacks) * of.per_run()
+        };
+        Ok(Alone {
+            time_s: usual.time_s,
+            threads: f64::from(usual.threads),
+            instructions: Some(usual.instructions),
+            l2_misses: Some(misses(usual)),
+            l2_misses_together_apart: self.together_apart()?,
+            l2_misses_unprefetched: Some(misses(bare)),
+            lines_in: Some((lines_in(usual), lines_in(bare))),
+            memory_bytes: Some(counters.memory.total() * each * line_bytes),
+            prefetch_fraction: counters.memory.prefetch_fraction(),
+            l1i_misses: Some(counters.l1i_misses * each),
+            io_s: Some(counters.time.io_s * each),
+            sibling_s: Some((counters.time.spin_s + counters.time.asleep_s) * each),
+            switches: Some(counters.context_switches as f64 * each),
+        })
+    }
+
+    /// Misses with all threads on the PUs of one cache domain, and on as many PUs of several; none
+    /// on a machine with one domain.
+    fn together_apart(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
+        let domains = domains(self.chip.topology());
+        let pus = domains[0].len();
+        if domains.len() < 2 || pus < 2 {
+            return Ok(None);
+        }
+        let longest = domains.iter().map(Vec::len).max().unwrap_or(0);
+        let round = (0..longest).flat_map(|i| domains.iter().filter_map(move |d| d.get(i)));
+        let apart: Vec<PuId> = round.copied().take(pus).collect();
+        let misses = |pus: &[PuId]| -> Result<f64, ExperimentError> {
+            let threads = self.entry.threads as usize;
+            let held = Held::fixed(&Mapping::on(pus, threads), "linux")?;
+            let run = self.run(self.chip, &held)?;
+            Ok(run.counters.llc_misses * run.per_run())
+        };
+        Ok(Some((misses(&domains[0])?, misses(&apart)?)))
+    }
+
+    fn run(&self, chip: &Arc<Chip>, held: &Held) -> Result<Repeated, ExperimentError> {
+        let experiment = Experiment {
+            chip: Arc::clone(chip),
+            workload: Workload {
+                text: self.entry.name.clone(),
+                entries: vec![self.entry.clone()],
+            },
+            alone_s: self.work.alone_s,
+            quantum: None,
+            free_migration: false,
+        };
+        let mut programs = experiment.run_times(held.contender(), &[self.work], self.seed, 1)?;
+        programs.pop().ok_or_else(|| ExperimentError::NoProgress {
+            program: self.entry.name.clone(),
+            seconds: self.work.alone_s,
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! Workloads under mappings, in parallel, with each program's work measured once.
+
+use super::held::Held;
+use super::usage;
+use crate::Context;
+use crate::{Experiment, ExperimentError, Repeated, Work, measure_alone};
+use consort_core::mapping::analysis::{Row, Table};
+use consort_sim::chip::Chip;
+use consort_sim::workload::{Instance, Workload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Runs of the longest program of a workload, as in the source.
+pub const RUNS_OF_LONGEST: u32 = 3;
+
+/// Workloads and mappings to measure.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The machine.
+    pub chip: Arc<Chip>,
+    /// The workloads.
+    pub workloads: Vec<Workload>,
+    /// The mappings.
+    pub held: Vec<Held>,
+    /// Time that each program's work takes alone, s.
+    pub alone_s: f64,
+    /// Number of times that the program that is last does its work.
+    pub times: u32,
+    /// Repetitions of each workload under each mapping, with successive seeds.
+    pub runs: usize,
+}
+
+/// Results of each program of each workload under each mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// By workload and mapping, the programs; repetitions are added up. None where a run was given
+    /// up.
+    pub programs: Vec<Vec<Option<Vec<Repeated>>>>,
+    /// The same by repetition: mean times of each program's work, s.
+    pub times_s: Vec<Vec<Vec<Vec<f64>>>>,
+    /// Runs that were given up, one sentence each.
+    pub given_up: Vec<String>,
+    mappings: Vec<String>,
+    pus: usize,
+}
+
+/// Programs of a kind: the same program with as many threads.
+type Kind = (String, u32);
+
+impl Sweep {
+    /// Measures everything.
+    ///
+    /// # Errors
+    /// A program that makes no progress alone, and those of [`Experiment::run`].
+    pub fn measure(&self, context: &Context<'_>) -> Result<Measured, ExperimentError> {
+        let work = self.work(context)?;
+        let runs = self.runs.max(1);
+        let jobs: Vec<(usize, usize, u64)> = (0..self.workloads.len())
+            .flat_map(|w| (0..self.held.len()).map(move |m| (w, m)))
+            .flat_map(|(w, m)| (0..runs as u64).map(move |run| (w, m, run)))
+            .collect();
+        let done = context.map(&jobs, |&(w, m, run)| {
+            self.run(w, m, &work, context.seed().wrapping_add(run))
+        })?;
+        let ended = jobs
+            .iter()
+            .zip(done)
+            .map(|(&(w, m, _), run)| self.ended(w, m, run));
+        let (runs_of, given_up) = ended.collect::<Result<(Vec<_>, Vec<_>), _>>()?;
+        Ok(self.gathered(&runs_of, given_up.into_iter().flatten().collect(), runs))
+    }
+
+    /// A run, or what to say of one that was given up.
+    fn ended(
+        &self,
+        workload: usize,
+        held: usize,
+        run: Result<Vec<Repeated>, ExperimentError>,
+    ) -> Result<(Option<Vec<Repeated>>, Option<String>), ExperimentError> {
+        match run {
+            Ok(programs) => Ok((Some(programs), None)),
+            Err(error @ ExperimentError::Endless { .. }) => {
+                let (workload, held) = (&self.workloads[workload].text, self.held[held].name());
+                Ok((
+                    None,
+                    Some(format!("{workload} under {held} was given up: {error}")),
+                ))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn gathered(
+        &self,
+        done: &[Option<Vec<Repeated>>],
+        mut given_up: Vec<String>,
+        runs: usize,
+    ) -> Measured {
+        given_up.dedup();
+        let cells: Vec<&[Option<Vec<Repeated>>]> = done.chunks(runs).collect();
+        let rows = || cells.chunks(self.held.len().max(1));
+        let time_s = |run: &Vec<Repeated>| run.iter().map(|p| p.time_s).collect();
+        let times_s = |cell: &&[Option<Vec<Repeated>>]| cell.iter().flatten().map(time_s).collect();
+        Measured {
+            programs: rows()
+                .map(|row| row.iter().map(|c| added(c)).collect())
+                .collect(),
+            times_s: rows()
+                .map(|row| row.iter().map(times_s).collect())
+                .collect(),
+            given_up,
+            mappings: self
+                .held
+                .iter()
+                .map(|held| held.name().to_owned())
+                .collect(),
+            pus: self.chip.topology().pus().len(),
+        }
+    }
+
+    fn run(
+        &self,
+        workload: usize,
+        held: usize,
+        work: &BTreeMap<Kind, Work>,
+        seed: u64,
+    ) -> Result<Vec<Repeated>, ExperimentError> {
+        let workload = self.workloads[workload].clone();
+        let work: Vec<Work> = workload.entries.iter().map(|e| work[&kind(e)]).collect();
+        let experiment = Experiment {
+            chip: Arc::clone(&self.chip),
+            workload,
+            alone_s: self.alone_s,
+            quantum: None,
+            free_migration: false,
+        };
+        experiment.run_times(self.held[held].contender(), &work, seed, self.times)
+    }
+
+    /// The work of each kind of program, measured alone.
+    fn work(&self, context: &Context<'_>) -> Result<BTreeMap<Kind, Work>, ExperimentError> {
+        let entries = self.workloads.iter().flat_map(|w| &w.entries);
+        let kinds: BTreeMap<Kind, &Instance> = entries.map(|e| (kind(e), e)).collect();
+        let kinds: Vec<(Kind, &Instance)> = kinds.into_iter().collect();
+        let measured = context.map(&kinds, |(_, entry)| {
+            measure_alone(&self.chip, entry, self.alone_s, context.seed())
+        })?;
+        let named = kinds.into_iter().zip(measured);
+        named.map(|((kind, _), work)| Ok((kind, work?))).collect()
+    }
+}
+
+fn kind(entry: &Instance) -> Kind {
+    (entry.program.name.clone(), entry.threads)
+}
+
+/// The repetitions of one workload under one mapping as one; none where one was given up.
+fn added(runs: &[Option<Vec<Repeated>>]) -> Option<Vec<Repeated>> {
+    let runs: Option<Vec<&Vec<Repeated>>> = runs.iter().map(Option::as_ref).collect();
+    let (first, others) = runs.as_deref()?.split_first()?;
+    let mut sum = (*first).clone();
+    for run in others {
+        sum.iter_mut()
+            .zip(*run)
+            .for_each(|(sum, program)| sum.add(program));
+    }
+    Some(sum)
+}
+
+impl Measured {
+    /// Gives the table that the analysis works on.
+    pub fn table(&self) -> Table {
+        let mut rows = Vec::new();
+        for workload in &self.programs {
+            for (mapping, programs) in self.mappings.iter().zip(workload) {
+                let programs = programs.as_deref().unwrap_or_default();
+                rows.extend((0..programs.len()).map(|p| self.row(mapping, programs, p)));
+            }
+        }
+        Table { rows }
+    }
+
+    fn row(&self, mapping: &str, programs: &[Repeated], program: usize) -> Row {
+        let others = programs
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != program);
+        let others: Vec<&str> = others.map(|(_, other)| other.name.as_str()).collect();
+        Row {
+            mapping: mapping.to_owned(),
+            program: programs[program].name.clone(),
+            co_runner: others.join("+"),
+            usage: usage(&programs[program], self.pus),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scale;
+    use crate::testing::workers;
+    use crate::testing::{chip, pair};
+    use consort_core::mapping::Scheme;
+
+    fn sweep() -> Sweep {
+        let mut workload = pair(["blackscholes", "swaptions"]);
+        workload
+            .entries
+            .iter_mut()
+            .for_each(|entry| entry.threads = 4);
+        let schemes = Scheme::ALL.iter().map(|s| Held::scheme(*s, "linux"));
+        let held = std::iter::once(Held::os("linux")).chain(schemes);
+        Sweep {
+            chip: chip("core2-q9550"),
+            workloads: vec![workload],
+            held: held.collect::<Result<_, _>>().unwrap(),
+            alone_s: 0.1,
+            times: RUNS_OF_LONGEST,
+            runs: 2,
+        }
+    }
+
+    fn measured(count: usize) -> Measured {
+        let context = Context::new(3, Scale::Quick, workers(count), &|_| ());
+        sweep().measure(&context).unwrap()
+    }
+
+    #[test]
+    fn every_program_has_a_row_under_every_mapping_for_any_number_of_workers() {
+        let one = measured(1);
+        assert_eq!(one, measured(3));
+        let table = one.table();
+        assert_eq!(table.rows.len(), 8);
+        let pairs = table.pairs();
+        let names: Vec<&str> = pairs.keys().map(|(program, _)| program.as_str()).collect();
+        assert_eq!(names, ["blackscholes", "swaptions"]);
+        assert!(
+            one.programs[0]
+                .iter()
+                .flatten()
+                .flatten()
+                .all(|p| p.runs >= 6)
+        );
+        assert!(one.given_up.is_empty());
+    }
+
+    /// Exec_Time = Exec_Cycles/(Cores · Utilisation · Frequency), but for the run under way at the
+    /// end, which is counted and has no time.
+    #[test]
+    fn time_follows_from_cycles_and_utilisation() {
+        for row in measured(2).table().rows {
+            let usage = &row.usage;
+            let cores_hz = 4.0 * 2.83e9 * usage.utilisation.unwrap();
+            let error = usage.cycles.unwrap() / cores_hz / usage.time_s - 1.0;
+            assert!(
+                error.abs() < 0.1,
+                "{} {}: {error}",
+                row.program,
+                row.mapping
+            );
+        }
+    }
+}

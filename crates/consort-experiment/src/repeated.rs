@@ -1,0 +1,199 @@
+//! Runs that go on until every program has done its work several times.
+
+use super::alone::Work;
+use super::contender::Contender;
+use super::counters::Counters;
+use super::error::ExperimentError;
+use super::result::counters;
+use super::run::{Experiment, Told};
+use crate::Stop;
+use consort_sim::SimMachine;
+use consort_sim::engine::{Completion, RunMode};
+use consort_sim::workload::Instance;
+
+/// Work of one program in such a run, or in several of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeated {
+    /// Its name.
+    pub name: String,
+    /// Its threads.
+    pub threads: u32,
+    /// Number of times that it has done its work.
+    pub runs: usize,
+    /// Mean time of its work, s.
+    pub time_s: f64,
+    /// Of its work, all threads.
+    pub instructions: f64,
+    /// Everything that its threads did.
+    pub counters: Counters,
+    /// Time of the whole, s.
+    pub span_s: f64,
+}
+
+impl Repeated {
+    /// Runs of it that its counters stand for: they are over the whole, an unfinished last run
+    /// included.
+    pub fn per_run(&self) -> f64 {
+        self.instructions / self.counters.instructions
+    }
+
+    /// Adds another run of the same program, under another seed.
+    pub fn add(&mut self, other: &Self) {
+        let (ours, theirs) = (self.runs as f64, other.runs as f64);
+        let mean = |a: f64, b: f64| (a * ours + b * theirs) / (ours + theirs);
+        self.time_s = mean(self.time_s, other.time_s);
+        self.instructions = mean(self.instructions, other.instructions);
+        self.runs += other.runs;
+        self.span_s += other.span_s;
+        self.counters.add(&other.counters);
+    }
+}
+
+impl Experiment {
+    /// Runs the workload until the program that is last has done its work `times` times, or until
+    /// `patience` times what all programs take alone, one after the other, that often. The time of
+    /// a program that has not done its work once by then follows from how far it is.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`], but for runs that do not end.
+    pub fn run_while_patient(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        times: u32,
+        patience: f64,
+    ) -> Result<Vec<Repeated>, ExperimentError> {
+        let mode = RunMode::RestartUntilAllDoneTimes(times);
+        let (mut wheel, _) = self.wheel(contender, work, seed, mode, Told::default())?;
+        let alone: f64 = work.iter().map(|w| w.alone_s).sum();
+        let limit_ns = 1e9 * patience * alone * f64::from(times);
+        while wheel.turn()?.is_some() && (wheel.machine().inner().time_ns() as f64) < limit_ns {
+            Stop::check()?;
+        }
+        Ok(self.repeated(wheel.machine().inner(), work))
+    }
+
+    /// Runs the workload until the program that is last has done its work `times` times.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_times(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        times: u32,
+    ) -> Result<Vec<Repeated>, ExperimentError> {
+        let mode = RunMode::RestartUntilAllDoneTimes(times);
+        let (mut wheel, _) = self.wheel(contender, work, seed, mode, Told::default())?;
+        self.turn_until_done(&mut wheel, work, times)?;
+        Ok(self.repeated(wheel.machine().inner(), work))
+    }
+
+    fn repeated(&self, machine: &SimMachine, work: &[Work]) -> Vec<Repeated> {
+        let oracle = machine.oracle();
+        // Threads are numbered program by program, in the order of the workload.
+        let mut threads = oracle.threads();
+        let results = machine.results();
+        let span_s = machine.time_ns() as f64 / 1e9;
+        let both = self.workload.entries.iter().zip(work).zip(&results);
+        let one = both.map(|((entry, work), result)| {
+            let members = threads.by_ref().take(entry.threads as usize);
+            let counters = counters(members, oracle);
+            let runs = result.completions.len();
+            let (time_s, instructions) = match runs {
+                0 => unfinished(entry, work, &counters, span_s),
+                _ => means(&result.completions),
+            };
+            Repeated {
+                name: entry.name.clone(),
+                threads: entry.threads,
+                runs,
+                time_s,
+                instructions,
+                counters,
+                span_s,
+            }
+        });
+        one.collect()
+    }
+}
+
+/// Mean time, s, and mean instructions of runs.
+fn means(runs: &[Completion]) -> (f64, f64) {
+    let mean = |of: fn(&Completion) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    (
+        mean(|run| run.end_s - run.start_s),
+        mean(|run| run.instructions),
+    )
+}
+
+/// The same of a program that has not ended yet, if it goes on as it did.
+fn unfinished(entry: &Instance, work: &Work, counters: &Counters, span_s: f64) -> (f64, f64) {
+    let threads = entry.program.threads.as_ref();
+    let divided = threads.is_none_or(|threads| threads.divide_work);
+    let each = if divided {
+        1.0
+    } else {
+        f64::from(entry.threads)
+    };
+    let instructions = each * work.instructions;
+    let since_s = span_s - entry.start_ms / 1e3;
+    (since_s * instructions / counters.instructions, instructions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, pair};
+    use super::*;
+
+    #[test]
+    fn every_program_has_run_so_many_times_and_counts_are_per_run() {
+        let experiment = Experiment {
+            chip: chip("core2-q9550"),
+            workload: pair(["hmmer", "mcf"]),
+            alone_s: 0.1,
+            quantum: None,
+            free_migration: false,
+        };
+        let work = experiment.work(1).unwrap();
+        let linux = Contender::new("linux", "linux").unwrap();
+        let programs = experiment.run_times(&linux, &work, 1, 3).unwrap();
+        assert!(programs.iter().all(|p| p.runs >= 3));
+        assert!(programs.iter().any(|p| p.runs == 3));
+        for (program, work) in programs.iter().zip(&work) {
+            let done = program.counters.instructions * program.per_run();
+            assert!((done / work.instructions - 1.0).abs() < 1e-6);
+            assert!(program.time_s >= 0.09 && program.span_s >= 2.9 * program.time_s);
+        }
+        let mut twice = programs[0].clone();
+        twice.add(&programs[0]);
+        assert_eq!(twice.time_s, programs[0].time_s);
+        assert!((2.0 * twice.per_run() / programs[0].per_run() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_time_of_a_program_that_was_stopped_follows_from_how_far_it_is() {
+        let experiment = Experiment {
+            chip: chip("core2-q9550"),
+            workload: pair(["hmmer", "povray"]),
+            alone_s: 0.5,
+            quantum: Some(std::time::Duration::from_millis(100)),
+            free_migration: false,
+        };
+        let work = experiment.work(1).unwrap();
+        let linux = Contender::new("linux", "linux").unwrap();
+        let whole = experiment.run_times(&linux, &work, 1, 1).unwrap();
+        let stopped = experiment.run_while_patient(&linux, &work, 1, 1, 0.3);
+        for (stopped, whole) in stopped.unwrap().iter().zip(&whole) {
+            assert_eq!((stopped.runs, whole.runs), (0, 1));
+            assert!(stopped.span_s < 0.5, "{}", stopped.span_s);
+            let error = stopped.time_s / whole.time_s - 1.0;
+            assert!(error.abs() < 0.1, "{}: {error}", stopped.name);
+            assert!((stopped.instructions / whole.instructions - 1.0).abs() < 1e-6);
+        }
+        let patient = experiment.run_while_patient(&linux, &work, 1, 1, 20.0);
+        assert_eq!(patient.unwrap(), whole);
+    }
+}

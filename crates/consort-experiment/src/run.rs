@@ -1,0 +1,443 @@
+//! One run.
+
+use super::alone::{Work, measure_alone};
+use super::contender::Contender;
+use super::decision_time::{DecisionTime, Listener, Timed};
+use super::error::ExperimentError;
+use super::oracle::Revealed;
+use super::result::RunResult;
+use crate::Context;
+use crate::Scale;
+use crate::Stop;
+use consort_core::policy::{Form, Policy};
+use consort_core::{Backoff, ControlLoop, Offers, Sample, Signal, ThreadId};
+use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
+use consort_sim::energy::EnergyModel;
+use consort_sim::engine::{Counts, Instance, Observer, RunMode, SampleSource, Settings};
+use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::workload::Workload;
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A run is given up when it takes this many times what its programs take alone, one after the
+/// other.
+const PATIENCE: f64 = 20.0;
+
+/// A simulated machine under a policy.
+pub(super) type Wheel = ControlLoop<Revealed>;
+
+/// Who is told of a run as it goes.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Of everything that the machine does.
+    pub(super) observer: Option<Box<dyn Observer>>,
+    /// Of every decision.
+    pub(super) listener: Option<Listener>,
+}
+
+/// A workload on a machine.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The machine.
+    pub chip: Arc<Chip>,
+    /// The programs.
+    pub workload: Workload,
+    /// Time that each program's work takes alone, s.
+    pub alone_s: f64,
+    /// Quantum; the policy's own when none.
+    pub quantum: Option<Duration>,
+    /// True where moves from PU to PU cost nothing, for comparison with closed forms.
+    pub free_migration: bool,
+}
+
+impl Experiment {
+    /// The work of every instance.
+    ///
+    /// # Errors
+    /// A program that makes no progress alone.
+    pub fn work(&self, seed: u64) -> Result<Vec<Work>, ExperimentError> {
+        let mut known: Vec<Work> = Vec::new();
+        let entries = &self.workload.entries;
+        for (i, entry) in entries.iter().enumerate() {
+            // Copies of a program have the same work.
+            let like = |other: &consort_sim::workload::Instance| {
+                Arc::ptr_eq(&other.program, &entry.program) && other.threads == entry.threads
+            };
+            let work = match entries[..i].iter().position(like) {
+                Some(same) => known[same],
+                None => measure_alone(&self.chip, entry, self.alone_s, seed)?,
+            };
+            known.push(work);
+        }
+        Ok(known)
+    }
+
+    /// One run under a contender; the observer, if there is one, is told of everything.
+    ///
+    /// # Errors
+    /// Needs of the policy that the machine does not meet; runs that do not end.
+    pub fn run(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<RunResult, ExperimentError> {
+        self.run_heard(contender, work, seed, observer, None)
+    }
+
+    /// The same with as many threads running as at the start: those of a program that are done before
+    /// their siblings start again, too.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_constant(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<RunResult, ExperimentError> {
+        let told = Told {
+            observer,
+            listener: None,
+        };
+        let mode = RunMode::RestartThreadsUntilAllDone;
+        self.run_told(contender, work, seed, mode, told)
+    }
+
+    /// As [`Experiment::run`] with a listener to all decisions.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_heard(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+        listener: Option<Listener>,
+    ) -> Result<RunResult, ExperimentError> {
+        let told = Told { observer, listener };
+        self.run_told(contender, work, seed, RunMode::RestartUntilAllDone, told)
+    }
+
+    /// One run in which no program starts again: PUs of programs that have done their work are
+    /// free for the others, and the run is over when the last has done its own.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_once(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<RunResult, ExperimentError> {
+        let told = Told {
+            observer,
+            listener: None,
+        };
+        self.run_told(contender, work, seed, RunMode::Once, told)
+    }
+
+    fn run_told(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        mode: RunMode,
+        told: Told,
+    ) -> Result<RunResult, ExperimentError> {
+        let start = Instant::now();
+        let (mut wheel, decisions) = self.wheel(contender, work, seed, mode, told)?;
+        let moves = self.turn_until_done(&mut wheel, work, 1)?;
+        let decision_us = *decisions.borrow();
+        let mut result = RunResult::gather(self, contender, work, seed, wheel.machine().inner());
+        result.moves = moves;
+        result.decision_us = decision_us;
+        result.host_s = start.elapsed().as_secs_f64();
+        result.simulated_minstr_per_host_s /= result.host_s.max(1e-9);
+        Ok(result)
+    }
+
+    /// A machine with its policy, ready to run.
+    pub(super) fn wheel(
+        &self,
+        contender: &Contender,
+        work: &[Work],
+        seed: u64,
+        mode: RunMode,
+        told: Told,
+    ) -> Result<(Wheel, Rc<RefCell<DecisionTime>>), ExperimentError> {
+        let contender = &self.ready(contender, seed)?;
+        let truth = contender.truth();
+        let mut policy = contender.build(&self.chip, truth.as_ref())?;
+        let (pmu, usual) = self.introduce(contender, policy.as_mut(), seed)?;
+        let wishes = policy.wishes();
+        let quantum = self.quantum.unwrap_or(usual);
+        let settings = Settings {
+            seed,
+            mode,
+            os: contender.os().to_owned(),
+            logical_cores: wishes.form == Form::Hardware,
+            free_migration: self.free_migration,
+        };
+        let quantum_ns = quantum.as_nanos() as u64;
+        let instances = self.instances(work);
+        let mut machine = machine(&self.chip, &instances, &settings, quantum_ns, Box::new(pmu))?;
+        if let Some(observer) = told.observer {
+            machine.set_observer(observer);
+        }
+        let (policy, decisions) = Timed::new(policy, told.listener);
+        let machine = Revealed::new(machine, truth);
+        let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
+        Ok((wheel, decisions))
+    }
+
+    /// A contender that knows what it must know before.
+    fn ready(&self, contender: &Contender, seed: u64) -> Result<Contender, ExperimentError> {
+        if contender.is_ready() {
+            return Ok(contender.clone());
+        }
+        let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        contender.ready(self, &Context::new(seed, Scale::Full, workers, &|_| ()))
+    }
+
+    /// The quantum under a contender: the one that is set, or its own.
+    ///
+    /// # Errors
+    /// Needs of the policy that the machine does not meet.
+    pub fn quantum_under(&self, contender: &Contender) -> Result<Duration, ExperimentError> {
+        if let Some(quantum) = self.quantum {
+            return Ok(quantum);
+        }
+        let truth = contender.truth();
+        let mut policy = contender.build(&self.chip, truth.as_ref())?;
+        Ok(self.introduce(contender, policy.as_mut(), 0)?.1)
+    }
+
+    /// Shows a policy the machine; the counters that it wants, and its usual quantum.
+    fn introduce(
+        &self,
+        contender: &Contender,
+        policy: &mut dyn Policy,
+        seed: u64,
+    ) -> Result<(SimulatedPmu, Duration), ExperimentError> {
+        let topology = self.chip.topology();
+        policy.survey(topology);
+        let wanted = request(policy.wishes().signals);
+        let pmu = SimulatedPmu::new(self.chip.spec(), &wanted, seed)?;
+        let usual_ms = contender.quantum_ms(pmu.offers())?;
+        policy.prepare(topology, pmu.offers())?;
+        let usual_ms = policy.wishes().quantum_ms.unwrap_or(usual_ms);
+        Ok((pmu, Duration::from_millis(usual_ms)))
+    }
+
+    fn instances(&self, work: &[Work]) -> Vec<Instance> {
+        let entries = self.workload.entries.iter().zip(work);
+        entries
+            .map(|(entry, work)| Instance {
+                program: Arc::clone(&entry.program),
+                threads: entry.threads,
+                instructions: work.instructions,
+                start_ms: entry.start_ms,
+            })
+            .collect()
+    }
+
+    /// Turns the wheel until every program has done its work so many times; how many masks were
+    /// changed.
+    pub(super) fn turn_until_done(
+        &self,
+        wheel: &mut Wheel,
+        work: &[Work],
+        times: u32,
+    ) -> Result<u64, ExperimentError> {
+        let alone: f64 = work.iter().map(|w| w.alone_s).sum();
+        let starts = self.workload.entries.iter().map(|e| e.start_ms / 1e3);
+        let late = starts.fold(0.0, f64::max);
+        let limit = late + PATIENCE * alone * f64::from(times);
+        let mut moves = 0;
+        while let Some(turn) = wheel.turn()? {
+            Stop::check()?;
+            moves += turn.enacted.moved.len() as u64;
+            if wheel.machine().inner().time_ns() as f64 > limit * 1e9 {
+                return Err(self.endless(wheel.machine().inner(), limit, times));
+            }
+        }
+        Ok(moves)
+    }
+
+    fn endless(&self, machine: &SimMachine, seconds: f64, times: u32) -> ExperimentError {
+        let results = machine.results();
+        let waiting = results
+            .iter()
+            .position(|r| r.completions.len() < times as usize);
+        let program = waiting.and_then(|i| self.workload.entries.get(i));
+        ExperimentError::Endless {
+            program: program.map_or_else(String::new, |entry| entry.name.clone()),
+            seconds,
+            times: PATIENCE * f64::from(times),
+        }
+    }
+}
+
+/// What a policy that names signals asks of the PMU.
+fn request(signals: &[Signal]) -> Request {
+    Request {
+        signals: (!signals.is_empty()).then(|| signals.to_vec()),
+        ..Request::default()
+    }
+}
+
+/// A simulated machine with its energy model.
+pub fn machine(
+    chip: &Arc<Chip>,
+    instances: &[Instance],
+    settings: &Settings,
+    quantum_ns: u64,
+    source: Box<dyn SampleSource>,
+) -> Result<SimMachine, ExperimentError> {
+    let meter = Box::new(EnergyModel::new(chip));
+    let chip = Arc::clone(chip);
+    Ok(SimMachine::new(
+        chip, instances, settings, quantum_ns, meter, source,
+    )?)
+}
+
+/// No samples: nobody watches.
+#[derive(Debug, Default)]
+pub struct Quiet {
+    offers: Offers,
+}
+
+impl SampleSource for Quiet {
+    fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    fn sample(&mut self, _: ThreadId, _: &Counts, _: u64) -> Sample {
+        Sample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{chip, pair};
+    use super::*;
+
+    fn experiment(machine: &str, alone_s: f64) -> Experiment {
+        Experiment {
+            chip: chip(machine),
+            workload: pair(["bzip2", "povray"]),
+            alone_s,
+            quantum: None,
+            free_migration: false,
+        }
+    }
+
+    fn run(experiment: &Experiment, policy: &str) -> RunResult {
+        let work = experiment.work(1).unwrap();
+        let contender = Contender::new(policy, "linux").unwrap();
+        experiment.run(&contender, &work, 1, None).unwrap()
+    }
+
+    #[test]
+    fn counters_are_those_of_the_program_alone() {
+        let result = run(&experiment("bulldozer-6282se", 2.0), "linux");
+        let [bzip2, povray] = &result.programs[..] else {
+            panic!("two programs were run")
+        };
+        // Only one of them has floating-point operations.
+        assert_eq!(bzip2.counters.fpu_busy_cycles, 0.0);
+        assert!(povray.counters.fpu_busy() > 0.2);
+        for program in [bzip2, povray] {
+            let counters = &program.counters;
+            assert!(counters.instructions >= program.instructions);
+            assert_eq!(counters.instructions / counters.cycles, program.ipc);
+            let explained: f64 = counters.stack_cycles.iter().sum();
+            assert!((explained / counters.cycles - 1.0).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn measures_follow_from_the_programs() {
+        let result = run(&experiment("bulldozer-6282se", 2.0), "workover");
+        let slowdowns: Vec<f64> = result.programs.iter().map(|p| p.slowdown).collect();
+        let stp: f64 = slowdowns.iter().map(|s| 1.0 / s).sum();
+        assert!((result.stp - stp).abs() < 1e-12);
+        let last = result.programs.iter().map(|p| p.together_s);
+        assert_eq!(result.makespan_s, last.fold(0.0, f64::max));
+        assert!(slowdowns.iter().all(|s| *s > 0.98), "{slowdowns:?}");
+    }
+
+    /// bzip2 is three times as long as povray. It has the core to itself once povray has ended, and
+    /// does the rest as fast as alone.
+    #[test]
+    fn what_is_left_of_a_longer_program_runs_alone() {
+        let experiment = experiment("bulldozer-6282se", 1.0);
+        let mut work = experiment.work(1).unwrap();
+        work[0].instructions *= 3.0;
+        work[0].alone_s *= 3.0;
+        let linux = Contender::new("linux", "linux").unwrap();
+        let once = experiment.run_once(&linux, &work, 1, None).unwrap();
+        let again = experiment.run(&linux, &work, 1, None).unwrap();
+        let [bzip2, povray] = [0, 1].map(|i| once.programs[i].together_s);
+        assert!(povray < 0.5 * bzip2 && once.makespan_s == bzip2);
+        assert!(once.programs[1].counters.instructions < 1.01 * work[1].instructions);
+        assert!(again.programs[1].counters.instructions > 2.0 * work[1].instructions);
+        assert!(once.makespan_s <= again.makespan_s);
+    }
+
+    /// A helper is there for as long as the others run, and has no row of its own.
+    #[test]
+    fn a_run_is_over_without_programs_that_have_no_end() {
+        let experiment = experiment("bulldozer-6282se", 1.0);
+        let mut work = experiment.work(1).unwrap();
+        work[1].instructions = Instance::ENDLESS;
+        let linux = Contender::new("linux", "linux").unwrap();
+        let once = experiment.run_once(&linux, &work, 1, None).unwrap();
+        let names: Vec<&str> = once.programs.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["bzip2"]);
+        assert_eq!(once.makespan_s, once.programs[0].together_s);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_result_but_for_host_time() {
+        let experiment = experiment("power7:smt=2", 1.0);
+        let timeless = |mut result: RunResult| {
+            (result.host_s, result.simulated_minstr_per_host_s) = (0.0, 0.0);
+            result.decision_us = DecisionTime::default();
+            result
+        };
+        let [one, two] = [(); 2].map(|()| timeless(run(&experiment, "workover")));
+        assert_eq!(one, two);
+    }
+
+    #[test]
+    fn copies_have_the_same_work() {
+        let mut experiment = experiment("power7", 1.0);
+        experiment.workload.entries[1] = experiment.workload.entries[0].clone();
+        let work = experiment.work(1).unwrap();
+        assert_eq!(work[0], work[1]);
+    }
+
+    #[test]
+    fn a_run_that_does_not_end_is_given_up() {
+        let experiment = experiment("power7", 0.1);
+        let mut work = experiment.work(1).unwrap();
+        work[1].instructions *= 1000.0;
+        let contender = Contender::new("linux", "linux").unwrap();
+        let error = experiment.run(&contender, &work, 1, None).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("povray had not done its work after 4 s"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! Machines and programs for tests.
+
+use consort_sim::chip::Chip;
+use consort_sim::machine::MachineRef;
+use consort_sim::program::{ProgramSpec, presets};
+use consort_sim::workload::{Instance, Workload};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// A number of workers.
+pub(crate) fn workers(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
+
+/// A preset machine.
+pub(crate) fn chip(name: &str) -> Arc<Chip> {
+    let machine: MachineRef = name.parse().unwrap();
+    let loaded = machine.load(&[]).unwrap();
+    Arc::new(Chip::new(&loaded.spec, loaded.smt).unwrap())
+}
+
+/// A preset program.
+pub(crate) fn program(name: &str) -> Arc<ProgramSpec> {
+    Arc::new(presets::find(name).unwrap())
+}
+
+/// Two programs of one thread each.
+pub(crate) fn pair(names: [&str; 2]) -> Workload {
+    let entry = |name: &str| Instance {
+        name: name.to_owned(),
+        program: program(name),
+        threads: 1,
+        start_ms: 0.0,
+    };
+    Workload {
+        text: names.join("+"),
+        entries: names.map(entry).to_vec(),
+    }
+}

@@ -1,0 +1,212 @@
+//! Traced programs and the reference engine that executes them.
+//!
+//! [`Traced`] is a program with its trace: one that ships, by name, or a file that
+//! `consort profile --trace` wrote. [`together`] runs several on parts of a machine, each alone
+//! and all together.
+
+mod run;
+
+pub use run::{Extent, ProgramRun, TogetherError, TracedRun, together};
+
+use consort_core::hint;
+use consort_ops::Op;
+use consort_ops::trace::{Damage, Ops, Trace, TraceError};
+use consort_reference::Program;
+use std::cmp::Reverse;
+use std::path::Path;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// End of the names of trace files.
+const EXTENSION: &str = "trace";
+/// Beginning of the names of kernels, which are no programs that somebody uses.
+const KERNEL: &str = "kernel-";
+
+/// The beginning of a program's trace, to be run again and again; of several threads, that of the
+/// one that executes most.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    name: String,
+    trace: Arc<Trace>,
+    thread: usize,
+    instructions: u64,
+}
+
+/// Reason why there is no such program.
+#[derive(Debug, Error)]
+pub enum TracedError {
+    /// No trace of this name ships.
+    #[error("unknown traced program '{name}'; {hint}, or a file that ends with .{EXTENSION}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The nearest names.
+        hint: String,
+    },
+    /// A trace that ships is damaged.
+    #[error("trace of {name}: {damage}")]
+    Damaged {
+        /// The program.
+        name: String,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A file that is no trace.
+    #[error(transparent)]
+    File(#[from] TraceError),
+}
+
+impl Traced {
+    /// Names of the programs whose traces ship.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        FILES.iter().map(|(name, _)| *name)
+    }
+
+    /// A program whose trace ships, or a trace file by its path.
+    ///
+    /// # Errors
+    /// A name that no trace has, a file that is no trace.
+    pub fn find(name: &str) -> Result<Self, TracedError> {
+        if let Some((name, bytes)) = FILES.iter().find(|(known, _)| *known == name) {
+            return Self::shipped(name, bytes);
+        }
+        let path = Path::new(name);
+        if path.extension().is_some_and(|end| end == EXTENSION) {
+            return Ok(Self::of(&stem(path), Trace::open(path)?));
+        }
+        Err(TracedError::Unknown {
+            name: name.to_owned(),
+            hint: hint(name, Self::names()),
+        })
+    }
+
+    /// All programs whose traces ship, kernels among them.
+    ///
+    /// # Errors
+    /// A damaged trace, which the tests rule out.
+    pub fn all() -> Result<Vec<Self>, TracedError> {
+        FILES
+            .iter()
+            .map(|(name, bytes)| Self::shipped(name, bytes))
+            .collect()
+    }
+
+    fn shipped(name: &str, bytes: &[u8]) -> Result<Self, TracedError> {
+        let trace = Trace::from_bytes(bytes).map_err(|damage| TracedError::Damaged {
+            name: name.to_owned(),
+            damage,
+        })?;
+        Ok(Self::of(name, trace))
+    }
+
+    fn of(name: &str, trace: Trace) -> Self {
+        let threads = trace.threads().iter().enumerate();
+        let lengths = threads.map(|(thread, told)| (told.instructions, Reverse(thread)));
+        let (instructions, Reverse(thread)) = lengths.max().unwrap_or((0, Reverse(0)));
+        Self {
+            name: name.to_owned(),
+            trace: Arc::new(trace),
+            thread,
+            instructions,
+        }
+    }
+
+    /// The same program with at most so many instructions of its trace.
+    #[must_use]
+    pub fn first(mut self, instructions: u64) -> Self {
+        self.instructions = self.instructions.min(instructions);
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Says whether it is a kernel, which does one thing alone.
+    pub fn is_kernel(&self) -> bool {
+        self.name.starts_with(KERNEL)
+    }
+
+    /// Instructions from the beginning until it starts again.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Its operations once.
+    pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
+        Beginning {
+            ops: self.trace.thread_ops(self.thread),
+            left: self.instructions,
+        }
+    }
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or(path.as_os_str());
+    stem.to_string_lossy().into_owned()
+}
+
+impl Program for Traced {
+    fn start(&self) -> Box<dyn Iterator<Item = Op> + '_> {
+        Box::new(self.ops())
+    }
+}
+
+/// The first instructions of a trace.
+struct Beginning<'a> {
+    ops: Ops<'a>,
+    left: u64,
+}
+
+impl Iterator for Beginning<'_> {
+    type Item = Op;
+
+    fn next(&mut self) -> Option<Op> {
+        let op = self.ops.next()?;
+        if op.first {
+            self.left = self.left.checked_sub(1)?;
+        }
+        Some(op)
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/traces.rs"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_ops::Kind;
+    use consort_ops::trace::{About, Recorder};
+
+    #[test]
+    fn of_several_threads_it_is_the_one_that_executes_most() {
+        let mut recorder = Recorder::new();
+        for (number, count) in [(1, 5), (2, 3)] {
+            let op = Op::new(Kind::Integer, 0x1000 * number as u64);
+            (0..count).for_each(|_| recorder.push(number, &op));
+        }
+        let traced = Traced::of("several", recorder.finish(About::default()));
+        assert_eq!(traced.instructions(), 5);
+        assert!(traced.ops().map(|op| op.address).eq([0x1000; 5]));
+    }
+
+    #[test]
+    fn every_shipped_trace_is_whole_and_long_enough() {
+        let all = Traced::all().unwrap();
+        let programs = all.iter().filter(|traced| !traced.is_kernel()).count();
+        assert!(programs >= 24, "{programs}");
+        for program in all {
+            assert!(program.instructions() >= 200_000, "{}", program.name());
+            let counted = program.first(1000).ops().filter(|op| op.first).count();
+            assert_eq!(counted, 1000);
+        }
+    }
+
+    #[test]
+    fn what_is_no_program_is_named() {
+        let error = Traced::find("bzip3").unwrap_err().to_string();
+        assert!(error.contains("'bzip3'"), "{error}");
+        assert!(Traced::find("/nonexistent/x.trace").is_err());
+    }
+}

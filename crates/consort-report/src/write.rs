@@ -1,0 +1,82 @@
+//! Tables and figures as files.
+
+use crate::csv::{CsvError, write_csv};
+use crate::figure::Figure;
+use crate::svg::{SvgError, draw};
+use crate::table::Table;
+use crate::whole::write_whole;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Reason why files could not be written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// A table.
+    #[error(transparent)]
+    Csv(#[from] CsvError),
+    /// A figure.
+    #[error(transparent)]
+    Svg(#[from] SvgError),
+    /// The file system.
+    #[error("cannot write {}: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+}
+
+/// Name and content of a file.
+pub type Part = (String, Vec<u8>);
+
+/// Tables as `PREFIXKEY.csv`, then figures as `PREFIXKEY.svg`.
+///
+/// # Errors
+/// When a figure cannot be drawn.
+pub fn parts(prefix: &str, tables: &[Table], figures: &[Figure]) -> Result<Vec<Part>, WriteError> {
+    let mut parts = Vec::new();
+    for table in tables {
+        let mut content = Vec::new();
+        write_csv(&mut content, table)?;
+        parts.push((format!("{prefix}{}.csv", table.key()), content));
+    }
+    for figure in figures {
+        let content = draw(figure)?.into_bytes();
+        parts.push((format!("{prefix}{}.svg", figure.key()), content));
+    }
+    Ok(parts)
+}
+
+/// Writes files into a folder that exists; each is whole or not there. Gives their paths.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write_files(folder: &Path, files: &[Part]) -> Result<Vec<PathBuf>, WriteError> {
+    let paths = files.iter().map(|(name, content)| {
+        let path = folder.join(name);
+        match write_whole(folder, name, content) {
+            Ok(()) => Ok(path),
+            Err(cause) => Err(WriteError::Io { path, cause }),
+        }
+    });
+    paths.collect()
+}
+
+/// Writes tables as `KEY.csv` and figures as `KEY.svg` into a folder, which is made if it is not
+/// there. Gives the paths.
+///
+/// # Errors
+/// When a figure cannot be drawn or a file cannot be written.
+pub fn write_parts(
+    folder: &Path,
+    tables: &[Table],
+    figures: &[Figure],
+) -> Result<Vec<PathBuf>, WriteError> {
+    std::fs::create_dir_all(folder).map_err(|cause| WriteError::Io {
+        path: folder.to_owned(),
+        cause,
+    })?;
+    write_files(folder, &parts("", tables, figures)?)
+}

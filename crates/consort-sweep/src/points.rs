@@ -1,0 +1,143 @@
+//! Points of the parameters: every value of lists and ranges with every sample.
+
+use super::spec::{Literal, Method, Parameter, Samples, Scaling, SweepSpec};
+use consort_lab::studies::hypercube;
+use consort_sim::machine::Change;
+use toml::Value;
+
+/// A value for each parameter.
+pub(super) type Point = Vec<Change>;
+
+/// All points, in the order of the description: the last parameter varies fastest, samples of those
+/// with bounds slowest. One empty point where there are no parameters.
+pub(super) fn points(spec: &SweepSpec) -> Vec<Point> {
+    let (bounded, listed): (Vec<&Parameter>, Vec<&Parameter>) = spec
+        .parameters
+        .iter()
+        .partition(|parameter| parameter.least.is_some());
+    let mut points = sampled(&bounded, spec.samples.as_ref());
+    for parameter in listed {
+        let values = values(parameter);
+        let with = |point: &Point| {
+            let each = values
+                .iter()
+                .map(|value| (parameter.key.clone(), value.clone()));
+            each.map(|change| [point.as_slice(), &[change]].concat())
+                .collect::<Vec<Point>>()
+        };
+        points = points.iter().flat_map(with).collect();
+    }
+    points
+}
+
+/// The values of a list or a range.
+fn values(parameter: &Parameter) -> Vec<Value> {
+    let (Some(from), Some(to), Some(step)) = (parameter.from, parameter.to, parameter.step) else {
+        return parameter.values.iter().map(literal).collect();
+    };
+    // Half a step of rounding must not lose the last.
+    let count = ((to - from) / step + 1e-9).floor() as usize + 1;
+    (0..count)
+        .map(|n| number(from + n as f64 * step, parameter.whole))
+        .collect()
+}
+
+fn literal(literal: &Literal) -> Value {
+    match literal {
+        Literal::Flag(flag) => (*flag).into(),
+        Literal::Whole(whole) => (*whole).into(),
+        Literal::Number(number) => (*number).into(),
+        Literal::Text(text) => text.as_str().into(),
+    }
+}
+
+fn number(value: f64, whole: bool) -> Value {
+    match whole {
+        true => (value.round() as i64).into(),
+        false => value.into(),
+    }
+}
+
+fn sampled(bounded: &[&Parameter], samples: Option<&Samples>) -> Vec<Point> {
+    let Some(samples) = samples.filter(|_| !bounded.is_empty()) else {
+        return vec![Vec::new()];
+    };
+    let point = |shares: Vec<f64>| {
+        let pairs = bounded.iter().zip(shares);
+        pairs
+            .map(|(parameter, share)| (parameter.key.clone(), between(parameter, share)))
+            .collect()
+    };
+    shares(samples, bounded.len())
+        .into_iter()
+        .map(point)
+        .collect()
+}
+
+/// So many shares from 0 to 1 for each sample.
+fn shares(samples: &Samples, variables: usize) -> Vec<Vec<f64>> {
+    match samples.method {
+        Method::Latin => hypercube(samples.seed.into(), samples.count as usize, variables),
+        Method::Sobol => {
+            let share =
+                |n, variable| f64::from(sobol_burley::sample(n, variable as u32, samples.seed));
+            let sample = |n| (0..variables).map(|variable| share(n, variable)).collect();
+            (0..samples.count).map(sample).collect()
+        }
+    }
+}
+
+fn between(parameter: &Parameter, share: f64) -> Value {
+    let (least, most) = (
+        parameter.least.unwrap_or(0.0),
+        parameter.most.unwrap_or(1.0),
+    );
+    let value = match parameter.scale {
+        Scaling::Linear => least + share * (most - least),
+        Scaling::Log => least * libm::pow(most / least, share),
+    };
+    number(value, parameter.whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(parameters: &str) -> Vec<Point> {
+        let head = "machines = [\"power8\"]\nworkloads = [\"mcf\"]\npolicies = [\"linux\"]\n";
+        points(&SweepSpec::parse("s.toml", &format!("{head}{parameters}")).unwrap())
+    }
+
+    #[test]
+    fn lists_and_ranges_are_crossed_in_order() {
+        let points = of("[[parameters]]\nkey = \"a\"\nvalues = [1, 2.5, \"x\"]\n\
+                         [[parameters]]\nkey = \"b\"\nfrom = 0.1\nto = 0.3\nstep = 0.1\n");
+        assert_eq!(points.len(), 9);
+        let second = [("a".to_owned(), 1.into()), ("b".to_owned(), 0.2.into())];
+        assert_eq!(points[1], second);
+        assert_eq!(points[8][0], ("a".to_owned(), "x".into()));
+        assert_eq!(of(""), [Vec::new()]);
+    }
+
+    #[test]
+    fn samples_fill_their_bounds() {
+        for method in ["latin", "sobol"] {
+            let points = of(&format!(
+                "[samples]\nmethod = \"{method}\"\ncount = 16\nseed = 3\n\
+                 [[parameters]]\nkey = \"a\"\nleast = 10\nmost = 1000\nscale = \"log\"\n\
+                 [[parameters]]\nkey = \"b\"\nleast = 1\nmost = 16\nwhole = true\n"
+            ));
+            assert_eq!(points.len(), 16);
+            let a = points.iter().map(|point| point[0].1.as_float().unwrap());
+            let a: Vec<f64> = a.collect();
+            assert!(a.iter().all(|a| (10.0..=1000.0).contains(a)));
+            // Half of them below the geometric middle.
+            assert_eq!(
+                a.iter().filter(|a| **a < 100.0).count(),
+                8,
+                "{method} {a:?}"
+            );
+            assert!(points.iter().all(|point| point[1].1.is_integer()));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Training runs: what the counters of a simulated machine tell of programs alone and together.
+//!
+//! Feliu, Eyerman, Sahuquillo, Petit, "Symbiotic Job Scheduling on the IBM POWER8" (HPCA 2016),
+//! section 4: every program runs alone on one core, then with co-runners on it, and each quantum
+//! together is set against the same instructions alone.
+//!
+//! Usage: describe the runs in a [`Training`], hand it to [`collect`], fit the sets of rows.
+//!
+//! Everything comes from the machine's own PMU: with its events, its turns of counters, which
+//! leave parts of a stack a quantum old, and its read noise. The other cores are idle, so what a
+//! set teaches is what sharing a core does, not what sharing memory with other cores does.
+//!
+//! Pitfalls: a program's drawn variation depends on its slot, as two inputs of a real program
+//! would, so a program has one profile per slot. Two copies of one program are a group too.
+
+mod align;
+mod draw;
+mod error;
+mod profile;
+mod quantum;
+mod run;
+
+pub use error::CollectError;
+pub use profile::AloneProfile;
+pub use quantum::Quantum;
+
+use super::{Row, TrainingSet};
+use align::Group;
+use consort_experiment::Context;
+use consort_sim::chip::Chip;
+use consort_sim::program::ProgramSpec;
+use run::Bench;
+use std::sync::Arc;
+
+/// Runs to train on.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// The machine.
+    pub chip: Arc<Chip>,
+    /// The training programs, each run as one thread.
+    pub programs: Vec<Arc<ProgramSpec>>,
+    /// Numbers of threads on a core to train for, each at least 2.
+    pub ways: Vec<u32>,
+    /// Length of a quantum, ns.
+    pub quantum_ns: u64,
+    /// Quanta of every run.
+    pub quanta: usize,
+    /// Groups that are drawn where there are too many to run all: of more than two programs.
+    pub draws: usize,
+}
+
+/// Rows that the runs gave.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    /// One set per number of threads, as asked for.
+    pub sets: Vec<TrainingSet>,
+    /// Runs of a program alone.
+    pub runs_alone: usize,
+    /// Runs of programs together.
+    pub runs_together: usize,
+    /// Components of the machine's stack.
+    pub components: Vec<String>,
+}
+
+/// Runs every program alone and in groups.
+///
+/// The result depends on the training and the context's seed, not on the number of workers.
+///
+/// # Errors
+/// Machines without co-runners or without a stack, too few programs, programs that do nothing.
+pub fn collect(training: &Training, context: &Context<'_>) -> Result<Collected, CollectError> {
+    let bench = Bench::new(training, context.seed())?;
+    let alone = alone(training, &bench, context)?;
+    let mut runs_together = 0;
+    let mut sets = Vec::new();
+    for &ways in &training.ways {
+        let groups = draw::groups(
+            training.programs.len(),
+            ways,
+            training.draws,
+            context.seed(),
+        );
+        runs_together += groups.len();
+        let numbered: Vec<(usize, &Vec<usize>)> = groups.iter().enumerate().collect();
+        let rows = context.map(&numbered, |&(number, group)| {
+            together(training, &bench, &alone, number, group)
+        })?;
+        let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        sets.push(TrainingSet {
+            machine: training.chip.spec().name.clone(),
+            ways,
+            components: bench.components().to_vec(),
+            rows: rows.into_iter().flatten().collect(),
+        });
+    }
+    Ok(Collected {
+        sets,
+        runs_alone: alone.len(),
+        runs_together,
+        components: bench.components().to_vec(),
+    })
+}
+
+/// Profiles by program and slot: program `p` in slot `s` is number `p · slots + s`.
+fn alone(
+    training: &Training,
+    bench: &Bench<'_>,
+    context: &Context<'_>,
+) -> Result<Vec<AloneProfile>, CollectError> {
+    let slots = bench.slots();
+    let jobs: Vec<(usize, usize)> = (0..training.programs.len())
+        .flat_map(|program| (0..slots).map(move |slot| (program, slot)))
+        .collect();
+    let profiles = context.map(&jobs, |&(program, slot)| {
+        let quanta = bench.alone(&training.programs[program], slot)?;
+        AloneProfile::new(&quanta).ok_or_else(|| CollectError::NoProgress {
+            program: training.programs[program].name.clone(),
+        })
+    })?;
+    profiles.into_iter().collect()
+}
+
+fn together(
+    training: &Training,
+    bench: &Bench<'_>,
+    alone: &[AloneProfile],
+    number: usize,
+    group: &[usize],
+) -> Result<Vec<Row>, CollectError> {
+    let programs: Vec<_> = group.iter().map(|&p| &training.programs[p]).collect();
+    let quanta = bench.together(&programs)?;
+    let slots = bench.slots();
+    let profiles = group.iter().enumerate();
+    let group = Group {
+        first_co_run: (number * training.quanta) as u64,
+        names: programs.iter().map(|p| p.name.as_str()).collect(),
+        alone: profiles
+            .map(|(slot, &p)| &alone[p * slots + slot])
+            .collect(),
+        together: &quanta,
+    };
+    Ok(group.rows(bench.lead_in()))
+}
+
+#[cfg(test)]
+mod tests;

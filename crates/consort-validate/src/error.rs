@@ -1,0 +1,69 @@
+//! Why a validation cannot be carried out.
+
+use consort_bench::BenchError;
+use consort_core::topology::TopologyError;
+use consort_experiment::traced::TracedError;
+use consort_experiment::{ExperimentError, JobsError};
+use consort_lab::StudyError;
+use consort_reference::ReferenceError;
+use consort_report::{FigureError, TableError};
+use consort_sim::SimError;
+use consort_sim::describe::DescribeError;
+use consort_sim::pmu::PmuError;
+use consort_sim::{machine, program};
+use thiserror::Error;
+
+/// Reason why a check cannot be made.
+#[derive(Debug, Error)]
+pub enum ValidateError {
+    /// A file of published figures cannot be read.
+    #[error("published figures in {file}: {message}")]
+    Data {
+        /// The file.
+        file: String,
+        /// What is wrong with it, and where.
+        message: String,
+    },
+    /// A machine of the presets.
+    #[error(transparent)]
+    Machine(#[from] machine::presets::PresetError),
+    /// A program of the presets.
+    #[error(transparent)]
+    Program(#[from] program::presets::PresetError),
+    /// A machine or phases of the data.
+    #[error(transparent)]
+    Describe(#[from] DescribeError),
+    /// A layout without PUs.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// A run.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// A run whose speed is measured.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// What is to be counted.
+    #[error(transparent)]
+    Pmu(#[from] PmuError),
+    /// The machine refused a plan.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// A traced program.
+    #[error(transparent)]
+    Traced(#[from] TracedError),
+    /// A run of the reference.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// A figure.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
+    /// A table.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A measurement that a study makes as well.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// Workers could not be started.
+    #[error(transparent)]
+    Workers(#[from] JobsError),
+}

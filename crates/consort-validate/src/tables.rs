@@ -1,0 +1,151 @@
+//! Checks as tables and sentences for people.
+
+use super::check::{Check, ErrorKind, Published};
+use super::validation::Validation;
+use consort_report::{Cell, Column, Table, TableError};
+
+/// Relative errors from here on are told as a multiple.
+const MANY_TIMES: f64 = 9.0;
+
+impl Published {
+    /// For people: `1.5`, `1 to 2`, `at least 3`.
+    pub fn text(&self) -> String {
+        let number = |value: f64| Cell::from(value).text();
+        match self {
+            Self::Value(value) => number(*value),
+            Self::Range { low, high } => format!("{} to {}", number(*low), number(*high)),
+            Self::AtLeast(least) => format!("at least {}", number(*least)),
+            Self::AtMost(most) => format!("at most {}", number(*most)),
+            Self::Ordering(order) => order.clone(),
+        }
+    }
+}
+
+impl Check {
+    /// The error for people: relative ones in percent, or how many times the published figure
+    /// ours is where percents would be hard to read.
+    pub fn error_text(&self) -> String {
+        match (self.error, self.error_kind) {
+            (None, _) => "-".to_owned(),
+            (Some(error), ErrorKind::Relative) if error >= MANY_TIMES => {
+                format!("{:.0} times", 1.0 + error)
+            }
+            (Some(error), ErrorKind::Relative) => format!("{:+.1} %", 100.0 * error),
+            (Some(error), ErrorKind::Absolute) => signed(error),
+            (Some(error), ErrorKind::Distance) => Cell::from(error).text(),
+        }
+    }
+
+    /// What disagrees, in a sentence.
+    pub(super) fn sentence(&self) -> String {
+        let ours = format!("{} {}", Cell::from(self.ours).text(), self.unit);
+        let (what, ours) = (&self.what, ours.trim_end());
+        let published = self.published.text();
+        let note = match self.note.as_str() {
+            "" => String::new(),
+            note => format!(" ({note})"),
+        };
+        match (self.error_kind, self.error) {
+            (ErrorKind::Distance, _) => format!("{what}: {ours}, {published} by chance{note}."),
+            (ErrorKind::Relative, Some(error)) if error >= MANY_TIMES => {
+                let times = self.error_text();
+                format!("{what}: published {published}, ours {ours}, {times} as much{note}.")
+            }
+            _ => {
+                let off = self.error_text();
+                format!("{what}: published {published}, ours {ours}, off by {off}{note}.")
+            }
+        }
+    }
+}
+
+fn signed(value: f64) -> String {
+    let text = Cell::from(value).text();
+    if value > 0.0 {
+        format!("+{text}")
+    } else {
+        text
+    }
+}
+
+impl Validation {
+    /// One table per group, in the order of the groups.
+    ///
+    /// # Errors
+    /// Two checks of one group with one id.
+    pub fn group_tables(&self) -> Result<Vec<Table>, TableError> {
+        let table = |summary: &super::GroupSummary| {
+            let mut table = Table::new(summary.group, summary.about, columns())?;
+            for check in self.checks.iter().filter(|c| c.group == summary.group) {
+                table.push(&check.id, cells(check))?;
+            }
+            Ok(table)
+        };
+        self.summary.iter().map(table).collect()
+    }
+}
+
+fn columns() -> Vec<Column> {
+    let columns = [
+        ("check", "check"),
+        ("published", "published or due"),
+        ("ours", "ours"),
+        ("unit", "unit"),
+        ("error", "error"),
+        ("agrees", "agrees"),
+        ("note", "note"),
+    ];
+    columns
+        .map(|(key, title)| Column::plain(key, title))
+        .to_vec()
+}
+
+fn cells(check: &Check) -> Vec<Cell> {
+    let published = match check.published {
+        Published::Value(value) => value.into(),
+        _ => check.published.text().as_str().into(),
+    };
+    vec![
+        check.id.as_str().into(),
+        published,
+        check.ours.into(),
+        check.unit.as_str().into(),
+        check.error_text().as_str().into(),
+        if check.agrees { "yes" } else { "no" }.into(),
+        check.note.as_str().into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Tolerance, Topic};
+
+    fn sentence(tolerance: Tolerance, published: Published, ours: f64) -> String {
+        let topic = Topic {
+            group: "g",
+            source: "s",
+            unit: "cycles",
+            tolerance,
+        };
+        let check = topic.check("id", "what", published, ours);
+        check.noting("note").sentence()
+    }
+
+    #[test]
+    fn sentences_say_how_far_off_ours_is() {
+        let relative = Tolerance::relative(0.1);
+        assert_eq!(
+            sentence(relative, Published::Value(2.0), 3.0),
+            "what: published 2.000, ours 3.000 cycles, off by +50.0 % (note)."
+        );
+        assert_eq!(
+            sentence(relative, Published::Value(2.0), 80.0),
+            "what: published 2.000, ours 80.00 cycles, 40 times as much (note)."
+        );
+        assert_eq!(
+            sentence(Tolerance::distance(), Published::AtMost(0.5), 0.75),
+            "what: 0.7500 cycles, at most 0.5000 by chance (note)."
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! What is published wrongly is noticed; what is broken is named.
+
+use super::*;
+use consort_experiment::Context;
+use consort_experiment::Scale;
+use std::num::NonZeroUsize;
+
+fn workers(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap()
+}
+
+fn validate(group: &str, data: &Data) -> Result<Validation, ValidateError> {
+    let groups = select(&[group.to_owned()]).unwrap();
+    let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
+    let inputs = Inputs {
+        data,
+        context: &context,
+    };
+    run(&groups, &inputs)
+}
+
+/// The embedded file with the line that starts with `line` replaced.
+fn changed(file: &str, line: &str, by: &str) -> Data {
+    let data = Data::embedded();
+    let text = data.text(file).unwrap();
+    let lines = text
+        .lines()
+        .map(|l| if l.starts_with(line) { by } else { l });
+    let changed = lines.collect::<Vec<_>>().join("\n");
+    assert_ne!(changed, text.trim_end());
+    data.with(file, changed)
+}
+
+fn check<'a>(validation: &'a Validation, id: &str) -> &'a Check {
+    validation.checks.iter().find(|c| c.id == id).unwrap()
+}
+
+#[test]
+fn a_wrong_published_figure_is_a_disagreement_that_is_named() {
+    let before = validate("consistency", &Data::embedded()).unwrap();
+    assert!(check(&before, "cpi/mcf").agrees);
+    let wrong = changed(
+        "spec2006-skylake.csv",
+        "mcf,",
+        "mcf,316,9.9,5.1,2.75,59.09,27.69",
+    );
+    let after = validate("consistency", &wrong).unwrap();
+    let mcf = check(&after, "cpi/mcf");
+    assert!(!mcf.agrees && mcf.error.unwrap() < -0.5, "{mcf:?}");
+    let listed = after
+        .disagreements
+        .iter()
+        .find(|d| d.id == "cpi/mcf")
+        .unwrap();
+    assert!(listed.text.contains("published 9.900"), "{}", listed.text);
+    assert_eq!(after.disagreements.len(), before.disagreements.len() + 1);
+    assert!(after.laws_hold());
+}
+
+#[test]
+fn a_kernel_that_places_otherwise_is_a_disagreement() {
+    let data = Data::embedded();
+    let text = data.text("linux-placements.toml").unwrap();
+    let packed = text.replace("\"1|0 1|0 0|0 0|0\"", "\"1|1 0|0 0|0 0|0\"");
+    let validation = validate("placement", &data.with("linux-placements.toml", packed)).unwrap();
+    let pair = check(&validation, "2-threads-after-300-ms");
+    assert_eq!((pair.ours, pair.agrees), (1.0, false));
+}
+
+#[test]
+fn a_law_that_does_not_hold_is_a_failure() {
+    let mut validation = validate("conservation", &Data::embedded()).unwrap();
+    assert!(validation.laws_hold(), "{:?}", validation.disagreements);
+    validation.summary[0].disagree = 1;
+    assert!(!validation.laws_hold());
+}
+
+#[test]
+fn broken_data_is_named_with_its_file() {
+    let error = |group: &str, file: &str, text: &str| {
+        let result = validate(group, &Data::embedded().with(file, text));
+        result.unwrap_err().to_string()
+    };
+    let csv = error("consistency", "spec2006-mix.csv", "program,branch\nmcf,1\n");
+    assert!(csv.contains("spec2006-mix.csv"), "{csv}");
+    let form = error(
+        "independent",
+        "forms.csv",
+        "id,low,high,unit,what,source\nnone,1,2,u,w,s\n",
+    );
+    assert!(
+        form.contains("forms.csv") && form.contains("'none'"),
+        "{form}"
+    );
+    let machine = error("placement", "forms-machine.toml", "name = 3");
+    assert!(machine.contains("forms-machine.toml:1"), "{machine}");
+}
+
+#[test]
+fn every_group_s_table_has_a_row_per_check() {
+    let validation = validate("speed", &Data::embedded()).unwrap();
+    let tables = validation.group_tables().unwrap();
+    assert_eq!(tables[0].rows().len(), validation.checks.len());
+    assert!(validation.checks.iter().all(|c| c.ours > 0.0));
+}
