@@ -1,6 +1,7 @@
 //! Letting time pass: between two events everything is linear.
 
 use super::Engine;
+use super::lock::frequent::returns_per_instr;
 use super::observer::{Doing, Observer, Segment};
 use super::thread::{Status, Thread};
 use super::time::{PS_PER_MS, seconds};
@@ -96,27 +97,48 @@ impl Thread {
 impl Engine {
     /// Lets time pass until an instant before or at the next event.
     pub(crate) fn advance(&mut self, next: u64) {
-        if next == self.now {
+        let now = self.calendar.now();
+        if next == now {
             return;
         }
-        let s = seconds(next - self.now);
+        let s = seconds(next - now);
         if let Some(mut observer) = self.observer.take() {
             self.tell(observer.as_mut(), next);
             self.observer = Some(observer);
         }
-        let mut power_w = self.base_w;
         let mut energy_j = 0.0;
         for thread in &mut self.threads {
             let before = thread.counts.energy_j;
-            thread.spend(self.now, next, s);
+            thread.spend(now, next, s);
             energy_j += thread.counts.energy_j - before;
         }
-        power_w *= s;
-        self.energy_j += power_w + energy_j;
-        self.now = next;
+        self.account.add(s, energy_j);
+        self.calendar.go_to(next);
+    }
+
+    /// Solves again if anything has changed that rates depend on.
+    pub(crate) fn refresh_rates(&mut self) {
+        let now = self.calendar.now();
+        if !self.calendar.renew_rates() {
+            self.account
+                .refresh_if_stopped(&self.kernel, &mut self.threads);
+            return;
+        }
+        let (running, solution) = self.rates.solve(&self.kernel, &self.threads);
+        if let Some(observer) = &mut self.observer {
+            observer.solved(now, solution);
+        }
+        for (slot, rates) in running.iter().zip(&solution.threads) {
+            let thread = &mut self.threads[slot.thread];
+            let spin_s = self.programs[thread.program].spin_s;
+            let returns = returns_per_instr(&thread.demand, rates.lock, spin_s);
+            thread.take_rates((slot.pu, rates, returns), &self.account, now);
+        }
+        self.account.refresh(&self.kernel, &mut self.threads);
     }
 
     fn tell(&self, observer: &mut dyn Observer, next: u64) {
+        let now = self.calendar.now();
         for thread in self.threads.iter().filter(|t| t.on_pu()) {
             let Some(logical) = thread.pu else {
                 continue;
@@ -126,10 +148,10 @@ impl Engine {
             observer.segment(&Segment {
                 thread: thread.id,
                 name: &thread.name,
-                pu: self.map.physical(logical),
-                from_ps: self.now,
+                pu: self.kernel.physical(logical),
+                from_ps: now,
                 to_ps: next,
-                doing: thread.doing(self.now),
+                doing: thread.doing(now),
                 kernel_share: thread.kernel_share(),
                 rates: &rates,
             });

@@ -6,7 +6,6 @@
 //! kernel, from which both return.
 
 use super::Engine;
-use super::instance::RunMode;
 use super::thread::Status;
 use super::time::after;
 use crate::os::Arrival;
@@ -17,7 +16,7 @@ impl Engine {
         self.let_go(t);
         let p = self.threads[t].program;
         if self.threads[t].again {
-            self.begin_again(p, t);
+            self.programs[p].begin_again(&mut self.threads[t], t);
             return;
         }
         let program = &mut self.programs[p];
@@ -25,10 +24,11 @@ impl Engine {
         if program.arrived == program.members.len() {
             let woken = self.next_step(p);
             self.pay_for_waking(t, woken);
-        } else if self.mode == RunMode::RestartThreadsUntilAllDone && program.steps.is_last() {
-            self.begin_again(p, t);
+        } else if self.programs.repeats(p) {
+            self.programs[p].begin_again(&mut self.threads[t], t);
         } else {
-            program.waited.set(self.now, program.arrived);
+            let program = &mut self.programs[p];
+            program.waited.set(self.calendar.now(), program.arrived);
             self.wait(t);
         }
     }
@@ -38,10 +38,10 @@ impl Engine {
         let spin_s = self.programs[self.threads[t].program].spin_s;
         if spin_s > 0.0 {
             let thread = &mut self.threads[t];
-            thread.status = Status::Spinning(after(self.now, spin_s));
-            thread.halt(self.now);
+            thread.status = Status::Spinning(after(self.calendar.now(), spin_s));
+            thread.halt(self.calendar.now());
             self.note_stop(t);
-            self.stirred = true;
+            self.calendar.stir();
         } else {
             self.call_to_sleep(t, None);
         }
@@ -52,18 +52,17 @@ impl Engine {
         loop {
             let program = &mut self.programs[p];
             program.arrived = 0;
-            program.waited.set(self.now, 0);
+            program.waited.set(self.calendar.now(), 0);
             if program.steps.next(&mut program.draw, &mut program.work) {
                 break;
             }
-            program.complete(&self.threads, self.now);
-            if self.mode == RunMode::Once {
+            program.complete(&self.threads, self.calendar.now());
+            if self.programs.run_once() {
                 self.finish(p);
                 return 0;
             }
-            self.end_repeats(p);
-            let times = self.mode.times();
-            self.done = self.programs.iter().all(|p| p.has_done(times));
+            self.programs[p].end_repeats(&mut self.threads, self.calendar.now());
+            self.calendar.set_done(self.programs.are_done());
         }
         let mut woken = 0;
         for (rank, t) in self.programs[p].members.clone().enumerate() {
@@ -82,7 +81,7 @@ impl Engine {
     fn stand_by(&mut self, p: usize, t: usize) {
         let program = &mut self.programs[p];
         program.arrived += 1;
-        program.waited.set(self.now, program.arrived);
+        program.waited.set(self.calendar.now(), program.arrived);
         match self.threads[t].status {
             Status::Running => self.wait(t),
             Status::Unborn => self.threads[t].status = Status::Waiting,
@@ -104,9 +103,9 @@ impl Engine {
         match self.threads[t].status {
             Status::Spinning(_) => {
                 self.threads[t].status = Status::Running;
-                self.threads[t].set_deadline(self.now);
-                self.stale = true;
-                self.stirred = true;
+                self.threads[t].set_deadline(self.calendar.now());
+                self.calendar.void_rates();
+                self.calendar.stir();
             }
             Status::Waiting => {
                 self.threads[t].counts.futex_returns += 1;
@@ -114,7 +113,7 @@ impl Engine {
             }
             Status::Calling(until, None) => self.cut_short(t, until),
             Status::Unborn => self.place(t, Arrival::Start),
-            Status::Running => self.threads[t].set_deadline(self.now),
+            Status::Running => self.threads[t].set_deadline(self.calendar.now()),
             Status::Ready
             | Status::Calling(_, Some(_))
             | Status::Io(_)
@@ -128,6 +127,6 @@ impl Engine {
         for t in self.programs[p].members.clone() {
             self.sleep(t, Status::Finished);
         }
-        self.done = self.programs.iter().all(|p| p.has_done(1));
+        self.calendar.set_done(self.programs.are_done());
     }
 }

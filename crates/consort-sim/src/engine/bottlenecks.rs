@@ -1,9 +1,9 @@
 //! Who makes whom wait, for policies that speed up those.
 
-use super::Engine;
 use super::lock::Lock;
 use super::lock::point::Place;
 use super::program::Program;
+use super::programs::Programs;
 use super::thread::Thread;
 use consort_core::{Bottleneck, BottleneckKind, ThreadId};
 
@@ -11,13 +11,12 @@ use consort_core::{Bottleneck, BottleneckKind, ThreadId};
 /// locks.
 const PER_PROGRAM: u64 = 1 << 32;
 
-impl Engine {
+impl Programs {
     /// The locks that are held and the locks and barriers that anybody waits for or has waited for
     /// since the last call, by id.
-    pub(crate) fn take_bottlenecks(&mut self) -> Vec<Bottleneck> {
-        let (now, threads) = (self.now, &self.threads);
+    pub(crate) fn take_bottlenecks(&mut self, threads: &[Thread], now: u64) -> Vec<Bottleneck> {
         let mut all = Vec::new();
-        for (p, program) in self.programs.iter_mut().enumerate() {
+        for (p, program) in self.iter_mut().enumerate() {
             let first = p as u64 * PER_PROGRAM;
             let told = program.waited.take_ns(now);
             all.extend(told_of(barrier(program, threads, first, told)));

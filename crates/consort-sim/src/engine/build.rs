@@ -2,31 +2,31 @@
 
 use super::Engine;
 use super::burst::{Burst, is_common};
-use super::canonical::Canon;
-use super::content::{Inflow, LEVELS, LeftBehind};
+use super::calendar::Calendar;
+use super::calls::CallCosts;
+use super::content::{LEVELS, LeftBehind};
 use super::counts::Counts;
 use super::draw::{Draw, Purpose};
-use super::energy::EnergyMeter;
+use super::energy::{Account, EnergyMeter};
 use super::error::EngineError;
 use super::instance::{Instance, Settings};
 use super::io::Io;
+use super::kernel::Kernel;
 use super::lock::frequent::Returns;
 use super::lock::locks;
 use super::lock::point::{Points, are_events};
 use super::lock::waited::Waited;
-use super::logical::LogicalMap;
-use super::memo::Memo;
+use super::moving::Moves;
 use super::phases::Phases;
 use super::program::Program;
-use super::pu::Pu;
-use super::rates::Scratch;
+use super::programs::Programs;
+use super::rates::Rates;
 use super::steps::{Run, Steps, stage_of};
 use super::thread::{Status, Thread};
 use super::time::{NEVER, after};
 use super::warming::Warming;
 use crate::chip::Chip;
-use crate::contention::{Demand, Solver, ThreadRates};
-use crate::os::{self, Shape};
+use crate::contention::{Demand, ThreadRates};
 use crate::program::{LockSpec, StageSpec};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
@@ -43,50 +43,25 @@ impl Engine {
         meter: Box<dyn EnergyMeter>,
     ) -> Result<Self, EngineError> {
         check(instances)?;
-        let n = chip.places().len();
-        let shape = match settings.logical_cores {
-            true => Shape::logical(&chip),
-            false => Shape::of(&chip),
-        };
-        let os = os::build(&settings.os, Draw::new(settings.seed, Purpose::Os, 0, 0))?;
         let mut arrivals = Draw::new(settings.seed, Purpose::Os, 0, 1);
         let mut engine = Self {
-            solver: Solver::new(Arc::clone(&chip)),
-            memo: Memo::new(),
-            meter,
-            observer: None,
-            os,
-            shape,
-            map: LogicalMap::identity(n),
+            calls: CallCosts::new(&chip.spec().os),
             phases: Phases::default(),
+            observer: None,
+            calendar: Calendar::new(),
             threads: Vec::new(),
-            programs: Vec::new(),
-            arrivals: arrivals.order(instances.len()),
-            pus: vec![Pu::new(); n],
-            inflow: Inflow::new(&chip),
-            mode: settings.mode,
-            now: 0,
-            done: false,
-            stale: true,
-            stale_at: NEVER,
-            idle_changed: false,
-            stirred: false,
-            slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
-            calls: super::CallCosts::new(&chip.spec().os),
-            free_migration: settings.free_migration,
-            tick_at: NEVER,
-            burst_at: NEVER,
-            base_w: 0.0,
-            energy_j: 0.0,
-            canon: Canon::new(&chip),
-            scratch: Scratch::default(),
+            programs: Programs::new(arrivals.order(instances.len()), settings.mode),
+            kernel: Kernel::new(&chip, settings)?,
+            moves: Moves::new(&chip, settings.free_migration),
+            rates: Rates::new(&chip),
+            account: Account::new(&chip, meter),
             chip,
         };
         let all = Arc::new(engine.chip.topology().pus().clone());
         for instance in instances {
             engine.add(instance, settings.seed, &all);
         }
-        engine.tick_at = engine.next_tick();
+        engine.expect_tick();
         engine.handle_due();
         Ok(engine)
     }

@@ -74,16 +74,16 @@ impl Engine {
     /// `blocked_s`.
     pub(crate) fn call_to_sleep(&mut self, t: usize, blocked_s: Option<f64>) {
         let thread = &mut self.threads[t];
-        let until = self.now + thread.cycles_ps(self.calls.call_cycles);
+        let until = self.calendar.now() + thread.cycles_ps(self.calls.call_cycles);
         let io_until = blocked_s.map(|s| after(until, s));
         if self.calls.are_none() {
             self.sleep(t, io_until.map_or(Status::Waiting, Status::Io));
             return;
         }
-        thread.halt(self.now);
+        thread.halt(self.calendar.now());
         thread.status = Status::Calling(until, io_until);
         self.note_stop(t);
-        self.stirred = true;
+        self.calendar.stir();
     }
 
     /// Lets a thread that spins or calls to sleep do so at once; whether it did.
@@ -103,10 +103,13 @@ impl Engine {
         thread.status = Status::Running;
         thread.counts.futex_returns += 1;
         thread.kernel_until = None;
-        thread.debt_until = self.now;
-        thread.stay_in_kernel(self.now, until.saturating_sub(self.now) + switch_ps);
-        self.stale = true;
-        self.stirred = true;
+        thread.debt_until = self.calendar.now();
+        thread.stay_in_kernel(
+            self.calendar.now(),
+            until.saturating_sub(self.calendar.now()) + switch_ps,
+        );
+        self.calendar.void_rates();
+        self.calendar.stir();
     }
 
     /// A thread has woken so many siblings by a call; nothing when it has woken none.
@@ -119,8 +122,8 @@ impl Engine {
         thread.counts.futex_returns += 1;
         match &mut thread.status {
             Status::Running if ps > 0 => {
-                thread.stay_in_kernel(self.now, ps);
-                self.stirred = true;
+                thread.stay_in_kernel(self.calendar.now(), ps);
+                self.calendar.stir();
                 return;
             }
             // It has no part in what comes next: it wakes the others, then waits.

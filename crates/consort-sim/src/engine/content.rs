@@ -8,8 +8,7 @@
 //!
 //! What each thread brings in is counted by its misses; it is settled when its turn on a PU ends.
 
-use super::logical::LogicalMap;
-use super::pu::Pu;
+use super::kernel::Kernel;
 use super::thread::Thread;
 use crate::chip::{Chip, KIB, Place};
 use crate::machine::Scope;
@@ -106,8 +105,7 @@ pub(crate) struct Caches<'a> {
     pub(crate) chip: &'a Chip,
     pub(crate) inflow: &'a Inflow,
     pub(crate) threads: &'a [Thread],
-    pub(crate) map: &'a LogicalMap,
-    pub(crate) pus: &'a [Pu],
+    pub(crate) kernel: &'a Kernel,
 }
 
 impl Caches<'_> {
@@ -159,9 +157,8 @@ impl Caches<'_> {
         let inside = move |pu| {
             cache.is_some_and(|cache| cache_at(self.chip, pu, cache.level) == Some(cache))
         };
-        let logical = 0..self.pus.len();
-        let inside = logical.filter(move |&pu| inside(self.map.physical(pu)));
-        inside.filter_map(|pu| self.pus[pu].current)
+        let occupied = self.kernel.occupied();
+        occupied.filter(move |(pu, _)| inside(*pu)).map(|(_, t)| t)
     }
 
     /// What was brought into a cache, turns that go on included, bytes.

@@ -1,7 +1,12 @@
-//! What the engine needs to know of energy.
+//! Energy: what the engine asks of a chip's model, and the account of what was used.
 
+use super::kernel::Kernel;
+use super::thread::Thread;
+use super::warming::{Here, Warming};
+use crate::chip::Chip;
 use crate::contention::Flow;
 use crate::program::MixSpec;
+use std::sync::Arc;
 
 /// Power and energy of a chip's parts.
 pub trait EnergyMeter {
@@ -13,4 +18,98 @@ pub trait EnergyMeter {
 
     /// Power of what is not a core, W.
     fn uncore_w(&self) -> f64;
+}
+
+/// Energy of the whole machine.
+pub(crate) struct Account {
+    chip: Arc<Chip>,
+    meter: Box<dyn EnergyMeter>,
+    /// Power of idle cores and uncore, W.
+    base_w: f64,
+    /// Energy of everything so far, J.
+    total_j: f64,
+    /// Whether another set of cores may be idle.
+    idle_changed: bool,
+    /// Threads on each core.
+    busy: Vec<u32>,
+}
+
+impl Account {
+    /// Nothing used yet.
+    pub(crate) fn new(chip: &Arc<Chip>, meter: Box<dyn EnergyMeter>) -> Self {
+        Self {
+            busy: vec![0; chip.domains().cores],
+            chip: Arc::clone(chip),
+            meter,
+            base_w: 0.0,
+            total_j: 0.0,
+            idle_changed: false,
+        }
+    }
+
+    /// Energy of everything so far, J.
+    pub(crate) fn total_j(&self) -> f64 {
+        self.total_j
+    }
+
+    /// Adds a span of `s` seconds in which threads used so much, J.
+    pub(crate) fn add(&mut self, s: f64, threads_j: f64) {
+        self.total_j += self.base_w * s + threads_j;
+    }
+
+    /// Notes that a thread no longer uses its core.
+    pub(crate) fn note_stop(&mut self) {
+        self.idle_changed = true;
+    }
+
+    /// Works out power again if a thread has stopped.
+    pub(crate) fn refresh_if_stopped(&mut self, kernel: &Kernel, threads: &mut [Thread]) {
+        if self.idle_changed {
+            self.refresh(kernel, threads);
+        }
+    }
+
+    /// Works out the static power of threads and of everything else.
+    pub(crate) fn refresh(&mut self, kernel: &Kernel, threads: &mut [Thread]) {
+        self.idle_changed = false;
+        let (busy, places, meter) = (&mut self.busy, self.chip.places(), &self.meter);
+        busy.fill(0);
+        for (pu, _) in kernel.occupied() {
+            busy[places[pu].core] += 1;
+        }
+        let idle = (0..busy.len()).filter(|&core| busy[core] == 0);
+        let idle_w: f64 = idle.map(|core| meter.core_w(core, false)).sum();
+        self.base_w = idle_w + meter.uncore_w();
+        for (pu, t) in kernel.occupied() {
+            let core = places[pu].core;
+            threads[t].static_w = meter.core_w(core, true) / f64::from(busy[core]);
+        }
+    }
+
+    /// Energy of an instruction of a thread on a PU of the chip, J.
+    pub(crate) fn instruction_j(&self, thread: &Thread, pu: usize) -> f64 {
+        let core = self.chip.places()[pu].core;
+        let mix = &thread.demand.phase.spec.mix;
+        self.meter.instruction_j(core, mix, &thread.rates.flow)
+    }
+
+    /// Lets a thread's warming see its rates at a PU of the chip.
+    pub(crate) fn warm(
+        &self,
+        thread: &mut Thread,
+        pu: usize,
+        look: impl FnOnce(&mut Warming, &Here<'_>),
+    ) {
+        let mut warming = std::mem::take(&mut thread.warming);
+        let here = Here {
+            chip: &self.chip,
+            meter: self.meter.as_ref(),
+            pu,
+            home: thread.demand.home_node,
+            rates: &thread.rates,
+            phase: &thread.demand.phase,
+        };
+        look(&mut warming, &here);
+        thread.warming = warming;
+    }
 }

@@ -1,9 +1,9 @@
 //! When the next event is, and what it does.
 
 use super::Engine;
-use super::burst::next_on_grid;
 use super::thread::{Status, Thread};
 use super::time::NEVER;
+use super::warming::Warming;
 use crate::os::Arrival;
 
 impl Thread {
@@ -28,13 +28,16 @@ impl Thread {
 impl Engine {
     /// When something happens next, ps.
     pub(crate) fn next_event(&self) -> u64 {
-        let threads = self.threads.iter().map(|t| t.next_event(self.now));
-        let slices = self.pus.iter().map(|pu| pu.slice_end);
-        let arrivals = self.programs.iter().filter(|p| !p.begun);
-        let arrivals = arrivals.map(|p| p.start_ps);
-        let others = [self.tick_at, self.burst_at, self.stale_at];
-        let all = threads.chain(slices).chain(arrivals).chain(others);
-        all.fold(NEVER, u64::min)
+        let threads = self
+            .threads
+            .iter()
+            .map(|t| t.next_event(self.calendar.now()));
+        let others = [
+            self.kernel.next_event(),
+            self.programs.next_event(),
+            self.calendar.next(),
+        ];
+        threads.chain(others).fold(NEVER, u64::min)
     }
 
     /// Handles what is due now.
@@ -42,34 +45,25 @@ impl Engine {
         self.begin_programs();
         for t in 0..self.threads.len() {
             self.handle_thread(t);
-            if self.done {
+            if self.calendar.is_done() {
                 return;
             }
         }
         self.end_slices();
-        if self.burst_at <= self.now {
+        if self.calendar.take_burst() {
             self.apply_bursts();
         }
-        if self.stale_at <= self.now {
-            self.stale_at = NEVER;
-            self.stale = true;
-        }
-        if self.tick_at <= self.now {
+        self.calendar.expire_rates();
+        if self.calendar.is_tick() {
             self.settle();
             self.balance();
-            self.tick_at = self.next_tick();
+            self.expect_tick();
         }
     }
 
     fn begin_programs(&mut self) {
-        for i in 0..self.arrivals.len() {
-            let p = self.arrivals[i];
-            let program = &mut self.programs[p];
-            if !program.begun && program.start_ps <= self.now {
-                program.begun = true;
-                program.run_start_ps = self.now;
-                self.next_step(p);
-            }
+        while let Some(p) = self.programs.begin_next(self.calendar.now()) {
+            self.next_step(p);
         }
     }
 
@@ -77,18 +71,18 @@ impl Engine {
         self.leave_kernel(t);
         let thread = &mut self.threads[t];
         match thread.status {
-            Status::Running if thread.deadline <= self.now => self.reach(t),
-            Status::Running if thread.debt_until == self.now => {
+            Status::Running if thread.deadline <= self.calendar.now() => self.reach(t),
+            Status::Running if thread.debt_until == self.calendar.now() => {
                 thread.debt_ps = 0;
                 if thread.deadline == NEVER {
-                    thread.set_deadline(self.now);
+                    thread.set_deadline(self.calendar.now());
                 }
             }
-            Status::Spinning(until) if until <= self.now => self.call_to_sleep(t, None),
-            Status::Calling(until, io) if until <= self.now => {
+            Status::Spinning(until) if until <= self.calendar.now() => self.call_to_sleep(t, None),
+            Status::Calling(until, io) if until <= self.calendar.now() => {
                 self.sleep(t, io.map_or(Status::Waiting, Status::Io));
             }
-            Status::Io(until) if until <= self.now => {
+            Status::Io(until) if until <= self.calendar.now() => {
                 thread.counts.io_returns += 1;
                 self.place(t, Arrival::Wake);
             }
@@ -99,21 +93,26 @@ impl Engine {
     /// Lets a thread whose time in the kernel is over return to user mode.
     fn leave_kernel(&mut self, t: usize) {
         let thread = &mut self.threads[t];
-        if thread.kernel_until.is_some_and(|until| until <= self.now) {
+        if thread
+            .kernel_until
+            .is_some_and(|until| until <= self.calendar.now())
+        {
             thread.kernel_until = None;
             thread.counts.user_returns += 1;
-            self.stirred = true;
+            self.calendar.stir();
         }
     }
 
     /// A thread has reached a point of its work.
     fn reach(&mut self, t: usize) {
-        self.threads[t].halt(self.now);
-        self.warm_on(t);
+        self.threads[t].halt(self.calendar.now());
         let thread = &mut self.threads[t];
+        if let Some(pu) = thread.warm_at.filter(|_| thread.warming.left() <= 0.0) {
+            self.account.warm(thread, pu, Warming::begin_age);
+        }
         if thread.burst.left <= 0.0 {
             thread.burst.redraw();
-            self.burst_at = self.burst_at.min(next_on_grid(self.now));
+            self.calendar.expect_burst();
         }
         if thread.phase_left <= 0.0 {
             self.next_phase(t);
@@ -126,7 +125,7 @@ impl Engine {
             let blocked_s = self.threads[t].io.block_s();
             self.call_to_sleep(t, Some(blocked_s));
         }
-        self.threads[t].set_deadline(self.now);
+        self.threads[t].set_deadline(self.calendar.now());
     }
 
     fn next_phase(&mut self, t: usize) {
@@ -138,14 +137,13 @@ impl Engine {
         if next != thread.phase {
             thread.phase = next;
             thread.demand.phase.clone_from(&entry.phase);
-            self.stale = true;
+            self.calendar.void_rates();
         }
     }
 
     /// What was drawn takes effect.
     fn apply_bursts(&mut self) {
-        self.burst_at = NEVER;
-        for program in &self.programs {
+        for program in self.programs.iter() {
             for t in program.members.clone() {
                 let Some(mean) = self.threads[t].burst.take_mean() else {
                     continue;
@@ -156,7 +154,9 @@ impl Engine {
                 };
                 for thread in &mut self.threads[whose] {
                     thread.demand.intensity = mean;
-                    self.stale |= thread.status == Status::Running;
+                    if thread.is_running() {
+                        self.calendar.void_rates();
+                    }
                 }
             }
         }

@@ -10,7 +10,6 @@
 //! the granularity is a third of a slice: both follow from the machine's slice. Today's Linux
 //! keeps the lag of sleepers and compares deadlines; a thread that has slept preempts there as well.
 
-use super::Engine;
 use super::pu::Pu;
 use super::thread::Thread;
 use super::time::signed;
@@ -18,62 +17,52 @@ use super::time::signed;
 /// Wake-up granularity, slices.
 const GRANULARITY: i64 = 3;
 
-impl Engine {
-    /// Brings a thread's virtual run time from its old PU's to its new one's.
-    pub(crate) fn carry_vruntime(&mut self, t: usize, from: Option<usize>, to: usize) {
-        let old = from.map_or(0, |pu| self.pus[pu].least_ps);
-        let thread = &mut self.threads[t];
-        thread.vruntime_ps += self.pus[to].least_ps - old;
-    }
-
-    /// Adds the time of the thread on a PU, which leaves it, to its virtual run time.
-    pub(crate) fn charge(&mut self, pu: usize) {
-        self.note_least(pu);
-        if let Some(t) = self.pus[pu].current {
-            self.threads[t].vruntime_ps = self.pus[pu].vruntime_at(&self.threads[t], self.now);
+impl Pu {
+    /// Adds the time of the thread on it, which leaves it, to its virtual run time.
+    pub(crate) fn charge(&mut self, threads: &mut [Thread], now: u64) {
+        self.note_least(threads, now);
+        if let Some(t) = self.current {
+            threads[t].vruntime_ps = self.vruntime_at(&threads[t], now);
         }
     }
 
-    /// Lets a thread that wakes take its PU, where it is far enough behind who is on it.
-    pub(crate) fn preempt(&mut self, t: usize, pu: usize) {
-        self.note_least(pu);
-        let slice = signed(self.slice_ps);
-        let state = &mut self.pus[pu];
-        let woken = &mut self.threads[t];
-        woken.vruntime_ps = woken.vruntime_ps.max(state.least_ps - slice);
+    /// Lets a thread that wakes take it, where it is far enough behind who is on it.
+    pub(crate) fn preempt(
+        &mut self,
+        threads: &mut [Thread],
+        t: usize,
+        (now, slice_ps): (u64, u64),
+    ) {
+        self.note_least(threads, now);
+        let slice = signed(slice_ps);
+        let woken = &mut threads[t];
+        woken.vruntime_ps = woken.vruntime_ps.max(self.least_ps - slice);
         let behind = woken.vruntime_ps + slice / GRANULARITY;
-        let Some(on) = state.current else {
+        let Some(on) = self.current else {
             return;
         };
-        if state.vruntime_at(&self.threads[on], self.now) > behind {
-            state.preempted = true;
-            state.arm(self.slice_ps);
+        if self.vruntime_at(&threads[on], now) > behind {
+            self.preempted = true;
+            self.arm(slice_ps);
         }
     }
 
-    /// The thread that is next on a PU, taken out of its queue.
-    pub(crate) fn take_next(&mut self, pu: usize) -> Option<usize> {
-        let queue = &mut self.pus[pu].queue;
-        let least = |at: &usize| self.threads[queue[*at]].vruntime_ps;
-        let at = (0..queue.len()).min_by_key(least)?;
-        queue.remove(at)
+    /// The thread that is next, taken out of the queue.
+    pub(crate) fn take_next(&mut self, threads: &[Thread]) -> Option<usize> {
+        let least = |at: &usize| threads[self.queue[*at]].vruntime_ps;
+        let at = (0..self.queue.len()).min_by_key(least)?;
+        self.queue.remove(at)
     }
 
-    /// The least virtual run time of a PU's threads; it never falls.
-    fn note_least(&mut self, pu: usize) {
-        let state = &self.pus[pu];
-        let on = state
-            .current
-            .map(|t| state.vruntime_at(&self.threads[t], self.now));
-        let queued = state.queue.iter().map(|&t| self.threads[t].vruntime_ps);
+    /// The least virtual run time of its threads; it never falls.
+    fn note_least(&mut self, threads: &[Thread], now: u64) {
+        let on = self.current.map(|t| self.vruntime_at(&threads[t], now));
+        let queued = self.queue.iter().map(|&t| threads[t].vruntime_ps);
         if let Some(least) = queued.chain(on).min() {
-            let state = &mut self.pus[pu];
-            state.least_ps = state.least_ps.max(least);
+            self.least_ps = self.least_ps.max(least);
         }
     }
-}
 
-impl Pu {
     /// Virtual run time at an instant of the thread that is on it, ps.
     fn vruntime_at(&self, on: &Thread, now: u64) -> i64 {
         on.vruntime_ps + signed(now.saturating_sub(self.since))
@@ -129,7 +118,7 @@ mod tests {
             let other = engine.threads[1].total();
             let passed = seconds(engine.now_ps());
             // But for what sleeping may earn, a slice.
-            let slice_s = seconds(engine.slice_ps);
+            let slice_s = engine.chip.spec().os.slice_ms * 1e-3;
             prop_assert!(other.on_pu_s > 0.5 * passed - 2.0 * slice_s, "{} of {passed}", other.on_pu_s);
         }
     }

@@ -51,7 +51,7 @@ impl Engine {
             self.threads[t].locks.enter();
         } else {
             lock.queue.push_back(t);
-            lock.waited.set(self.now, lock.queue.len());
+            lock.waited.set(self.calendar.now(), lock.queue.len());
             self.wait(t);
         }
     }
@@ -64,7 +64,7 @@ impl Engine {
         };
         let lock = &mut self.programs[p].locks[number];
         lock.holder = lock.queue.pop_front();
-        lock.waited.set(self.now, lock.queue.len());
+        lock.waited.set(self.calendar.now(), lock.queue.len());
         if let Some(next) = lock.holder {
             self.threads[next].locks.enter();
             let woken = usize::from(self.release(next));

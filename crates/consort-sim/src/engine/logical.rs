@@ -1,14 +1,13 @@
 //! Logical cores: what the operating system schedules on when a hardware scheduler sits below.
 //!
 //! A permutation from logical to physical PUs. Exchanging two costs each thread involved the
-//! registers ([`SWAP_CYCLES`]), the drain of its pipeline, and the refill of what it leaves
+//! registers ([`super::moving`]), the drain of its pipeline, and the refill of what it leaves
 //! behind. A logical core whose thread is in kernel mode must not be exchanged by hardware;
 //! [`Engine::in_kernel`] tells. Refilling caches after a move is user mode: it is the thread's own
 //! accesses that wait.
 
 use super::Engine;
 use super::error::EngineError;
-use super::moving::SWAP_CYCLES;
 use super::thread::Thread;
 use super::time::picoseconds;
 
@@ -62,21 +61,26 @@ impl Engine {
     /// Gives every logical core the physical PU listed for it; those that change pay.
     pub(crate) fn remap(&mut self, physical: &[usize]) -> Result<(), EngineError> {
         let map = LogicalMap::new(physical)?;
-        if map.len() != self.map.len() {
+        if map.len() != self.kernel.len() {
             return Err(EngineError::Mapping(physical.to_vec()));
         }
-        let changed = (0..map.len()).filter(|&l| map.physical(l) != self.map.physical(l));
-        let moved = changed.filter_map(|l| Some((self.pus[l].current?, l)));
+        let changed = (0..map.len()).filter(|&l| map.physical(l) != self.kernel.physical(l));
+        let moved = changed.filter_map(|l| Some((self.kernel.current(l)?, l)));
         let moved: Vec<(usize, usize)> = moved.collect();
         // All leave before any arrives.
         for &(t, logical) in &moved {
-            self.threads[t].halt(self.now);
-            self.leave(t, self.map.physical(logical));
+            self.threads[t].halt(self.calendar.now());
+            self.moves.leave(
+                &self.kernel,
+                &mut self.threads,
+                t,
+                self.kernel.physical(logical),
+            );
         }
-        self.map = map;
+        self.kernel.set_map(map);
         for (t, logical) in moved {
-            self.swap_in(t, self.map.physical(logical));
-            self.stale = true;
+            self.swap_in(t, self.kernel.physical(logical));
+            self.calendar.void_rates();
         }
         Ok(())
     }
@@ -84,31 +88,25 @@ impl Engine {
     /// Charges a thread for coming to a physical PU without the operating system's doing.
     fn swap_in(&mut self, t: usize, to: usize) {
         self.come(t, to);
-        let chip = &self.chip;
-        let place = chip.places()[to];
-        let cycles = SWAP_CYCLES + chip.core_spec(place).pipeline_depth_cycles;
-        let free = self.free_migration;
         let thread = &mut self.threads[t];
-        thread.debt_ps = thread.debt_until.saturating_sub(self.now);
-        let hz = chip.frequency_hz(place);
-        let cost_s = if free { 0.0 } else { cycles / hz };
-        thread.owe(self.now, picoseconds(cost_s));
-        thread.hz = hz;
+        thread.debt_ps = thread.debt_until.saturating_sub(self.calendar.now());
+        thread.owe(self.calendar.now(), picoseconds(self.moves.swap_s(to)));
+        thread.hz = self.chip.frequency_hz(self.chip.places()[to]);
     }
 
     /// Number of logical cores.
     pub(crate) fn logical_cores(&self) -> usize {
-        self.map.len()
+        self.kernel.len()
     }
 
     /// The PU that a logical core is now.
     pub(crate) fn physical(&self, logical: usize) -> usize {
-        self.map.physical(logical)
+        self.kernel.physical(logical)
     }
 
     /// The thread that the operating system runs on a logical core now.
     pub(crate) fn occupant(&self, logical: usize) -> Option<&Thread> {
-        let current = self.pus[logical].current;
+        let current = self.kernel.current(logical);
         current.map(|t| &self.threads[t])
     }
 

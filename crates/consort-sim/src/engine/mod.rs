@@ -19,6 +19,7 @@ mod barrier;
 mod bottlenecks;
 mod build;
 mod burst;
+mod calendar;
 mod calls;
 mod canonical;
 mod content;
@@ -30,6 +31,7 @@ mod events;
 mod fairness;
 mod instance;
 mod io;
+mod kernel;
 mod lock;
 mod logical;
 mod memo;
@@ -39,6 +41,7 @@ mod oracle;
 mod pause;
 mod phases;
 mod program;
+mod programs;
 mod pu;
 mod rates;
 mod relearn;
@@ -68,61 +71,34 @@ pub(crate) use thread::Thread;
 pub(crate) use time::PS_PER_NS;
 
 use crate::chip::Chip;
-use crate::contention::Solver;
-use crate::os::{OsModel, Shape, View};
+use crate::contention::Solution;
+use calendar::Calendar;
 use calls::CallCosts;
-use canonical::Canon;
-use consort_core::ProgramId;
-use content::Inflow;
-use logical::LogicalMap;
-use memo::Memo;
+use consort_core::{Bottleneck, ProgramId};
+use energy::Account;
+use kernel::Kernel;
+use moving::Moves;
 use phases::Phases;
-use program::Program;
-use rates::Scratch;
+use programs::Programs;
+use rates::Rates;
 use std::sync::Arc;
 
 /// A machine with programs on it, at an instant.
+///
+/// Each part changes only what it owns and is given the others to look at; what happens to several
+/// of them at once is here.
 pub(crate) struct Engine {
     chip: Arc<Chip>,
-    solver: Solver,
-    memo: Memo,
-    meter: Box<dyn EnergyMeter>,
-    observer: Option<Box<dyn Observer>>,
-    os: Box<dyn OsModel>,
-    shape: Shape,
-    map: LogicalMap,
-    phases: Phases,
-    threads: Vec<Thread>,
-    programs: Vec<Program>,
-    /// Programs in the order in which they arrive.
-    arrivals: Vec<usize>,
-    pus: Vec<Pu>,
-    /// What was brought into each cache.
-    inflow: Inflow,
-    mode: RunMode,
-    now: u64,
-    done: bool,
-    /// Whether rates no longer hold.
-    stale: bool,
-    /// When rates stop holding because a thread has stopped, ps; see [`Engine::note_stop`].
-    stale_at: u64,
-    /// Whether another set of cores is idle.
-    idle_changed: bool,
-    /// Whether some thread has stalled or gone on since [`Engine::run_to_stir`] began.
-    stirred: bool,
-    slice_ps: u64,
     calls: CallCosts,
-    free_migration: bool,
-    /// When the operating system evens out load next, ps.
-    tick_at: u64,
-    /// When drawn variations take effect, ps.
-    burst_at: u64,
-    /// Power of idle cores and uncore, W.
-    base_w: f64,
-    /// Energy of everything so far, J.
-    energy_j: f64,
-    canon: Canon,
-    scratch: Scratch,
+    phases: Phases,
+    observer: Option<Box<dyn Observer>>,
+    calendar: Calendar,
+    threads: Vec<Thread>,
+    programs: Programs,
+    kernel: Kernel,
+    moves: Moves,
+    rates: Rates,
+    account: Account,
 }
 
 impl Engine {
@@ -137,8 +113,8 @@ impl Engine {
     /// have then been given their next threads.
     pub(crate) fn run_to_stir(&mut self, end: u64) {
         self.settle();
-        self.stirred = false;
-        while !self.stirred && self.is_due(end) {
+        self.calendar.watch();
+        while !self.calendar.is_stirred() && self.is_due(end) {
             self.step(end);
             self.settle();
         }
@@ -147,7 +123,7 @@ impl Engine {
     /// Whether there is time left. What is due at the end is handled, but not solved for: a plan
     /// may come first.
     fn is_due(&self, end: u64) -> bool {
-        !self.done && (self.now < end || self.next_event() <= end)
+        !self.is_done() && (self.now_ps() < end || self.next_event() <= end)
     }
 
     /// Goes on to the next event, at most until an instant, and handles what is due.
@@ -155,19 +131,19 @@ impl Engine {
         self.settle();
         self.refresh_rates();
         // A slice that ended in the past is due now.
-        let next = self.next_event().max(self.now).min(end);
+        let next = self.next_event().max(self.now_ps()).min(end);
         self.advance(next);
         self.handle_due();
     }
 
     /// Whether the run is over.
     pub(crate) fn is_done(&self) -> bool {
-        self.done
+        self.calendar.is_done()
     }
 
     /// Now, ps since the start.
     pub(crate) fn now_ps(&self) -> u64 {
-        self.now
+        self.calendar.now()
     }
 
     /// The threads.
@@ -182,39 +158,38 @@ impl Engine {
 
     /// Every program with the id that its threads name.
     pub(crate) fn program_ids(&self) -> Vec<(usize, ProgramId)> {
-        let id = |p: &Program| self.threads[p.members.start].id.program();
-        self.programs.iter().map(id).enumerate().collect()
+        self.programs.ids(&self.threads)
+    }
+
+    /// The locks and barriers that matter, as [`Programs::take_bottlenecks`] has them.
+    pub(crate) fn take_bottlenecks(&mut self) -> Vec<Bottleneck> {
+        let now = self.calendar.now();
+        self.programs.take_bottlenecks(&self.threads, now)
     }
 
     /// Energy of everything so far, J.
     pub(crate) fn energy_j(&self) -> f64 {
-        self.energy_j
+        self.account.total_j()
     }
 
     /// How often solutions were reused.
     pub(crate) fn memo_use(&self) -> MemoUse {
-        self.memo.usage()
+        self.rates.memo_use()
+    }
+
+    /// The solution that holds, or held last.
+    pub(crate) fn last_solution(&self) -> Option<&Solution> {
+        self.rates.last()
     }
 
     /// What each instance has done.
     pub(crate) fn results(&self) -> Vec<InstanceResult> {
-        let result = |p: &Program| p.result(&self.threads);
-        self.programs.iter().map(result).collect()
+        self.programs.results(&self.threads)
     }
 
     /// Tells `observer` of every segment from now on.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn Observer>) {
         self.observer = Some(observer);
-    }
-}
-
-/// What the operating system sees; a function of the parts so that the model itself stays free.
-fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> {
-    View {
-        shape,
-        pus,
-        threads,
-        homes: &[],
     }
 }
 

@@ -4,64 +4,98 @@
 //! of the caches there: of what the thread lacks ([`super::content`]), as it runs
 //! ([`super::warming`]).
 
-use super::Engine;
-use super::content::{Caches, LEVELS};
-use super::energy::EnergyMeter;
+use super::content::{Caches, Inflow, LEVELS};
+use super::kernel::Kernel;
 use super::thread::Thread;
-use super::warming::{Arrived, Here, Warming};
+use super::warming::Arrived;
 use crate::chip::{Chip, Place};
+use std::sync::Arc;
 
 /// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015).
-pub(crate) const SWAP_CYCLES: f64 = 1000.0;
+const SWAP_CYCLES: f64 = 1000.0;
 
 /// Share of what was left in a cache of which the lack is none.
 const SAME: f64 = 1e-3;
 
-impl Engine {
-    fn caches(&self) -> Caches<'_> {
+/// Moves of threads among caches.
+pub(crate) struct Moves {
+    chip: Arc<Chip>,
+    /// What was brought into each cache.
+    inflow: Inflow,
+    /// Whether moves cost nothing.
+    are_free: bool,
+}
+
+impl Moves {
+    /// Empty caches.
+    pub(crate) fn new(chip: &Arc<Chip>, are_free: bool) -> Self {
+        Self {
+            chip: Arc::clone(chip),
+            inflow: Inflow::new(chip),
+            are_free,
+        }
+    }
+
+    fn caches<'a>(&'a self, kernel: &'a Kernel, threads: &'a [Thread]) -> Caches<'a> {
         Caches {
             chip: &self.chip,
             inflow: &self.inflow,
-            threads: &self.threads,
-            map: &self.map,
-            pus: &self.pus,
+            threads,
+            kernel,
         }
     }
 
     /// Notes what a thread leaves in the caches of a physical PU, on which it still is.
-    pub(crate) fn leave(&mut self, t: usize, physical: usize) {
-        let left = self.caches().leaving(t, physical);
-        let brought = self.threads[t].brought_in(&self.chip);
+    pub(crate) fn leave(
+        &mut self,
+        kernel: &Kernel,
+        threads: &mut [Thread],
+        t: usize,
+        physical: usize,
+    ) {
+        let left = self.caches(kernel, threads).leaving(t, physical);
+        let thread = &mut threads[t];
+        let brought = thread.brought_in(&self.chip);
         self.inflow.settle(&self.chip, physical, brought);
-        let thread = &mut self.threads[t];
         thread.turn_lines = thread.lines_brought();
         thread.leave_behind(left);
     }
 
-    /// Lets a thread come to the caches of a physical PU. Its first place is warm.
-    pub(crate) fn come(&mut self, t: usize, physical: usize) {
-        let from = self.threads[t].warm_at;
+    /// Lets a thread come to the caches of a physical PU; whether it lacks anything there. Its
+    /// first place is warm.
+    pub(crate) fn come(
+        &self,
+        kernel: &Kernel,
+        threads: &mut [Thread],
+        t: usize,
+        physical: usize,
+    ) -> bool {
+        let from = threads[t].warm_at;
         let moves = from.is_some_and(|from| from != physical);
         let arrived = match from {
-            Some(from) if !(moves && self.free_migration) => self.arrived(t, from, physical),
+            Some(from) if !(moves && self.are_free) => {
+                self.arrived(&self.caches(kernel, threads), t, (from, physical))
+            }
             _ => None,
         };
-        let thread = &mut self.threads[t];
+        let thread = &mut threads[t];
         thread.turn_lines = thread.lines_brought();
         thread.warm_at = Some(physical);
         match arrived {
-            Some(arrived) => {
-                thread.warming.arrive(arrived);
-                self.stale = true;
-            }
+            Some(arrived) => thread.warming.arrive(arrived),
             None => thread.warming.end(),
         }
+        arrived.is_some()
     }
 
     /// What a thread finds at a place; none where it lacks nothing.
-    fn arrived(&self, t: usize, from: usize, to: usize) -> Option<Arrived> {
-        let caches = self.caches();
-        let thread = &self.threads[t];
+    fn arrived(
+        &self,
+        caches: &Caches<'_>,
+        t: usize,
+        (from, to): (usize, usize),
+    ) -> Option<Arrived> {
+        let thread = &caches.threads[t];
         let found = caches.found(t, to);
         let left = thread.left_bytes(&self.chip, to);
         let is_there =
@@ -83,33 +117,14 @@ impl Engine {
         })
     }
 
-    /// Lets a thread go on to the next age of warming, if it has come to one.
-    pub(crate) fn warm_on(&mut self, t: usize) {
-        let thread = &mut self.threads[t];
-        if let Some(pu) = thread.warm_at.filter(|_| thread.warming.left() <= 0.0) {
-            thread.warm((&*self.chip, self.meter.as_ref(), pu), Warming::begin_age);
+    /// Time that a logical core needs to come to a physical PU, s.
+    pub(crate) fn swap_s(&self, physical: usize) -> f64 {
+        if self.are_free {
+            return 0.0;
         }
-    }
-}
-
-impl Thread {
-    /// Lets its warming see its rates at a physical PU.
-    pub(crate) fn warm(
-        &mut self,
-        (chip, meter, pu): (&Chip, &dyn EnergyMeter, usize),
-        look: impl FnOnce(&mut Warming, &Here<'_>),
-    ) {
-        let mut warming = std::mem::take(&mut self.warming);
-        let here = Here {
-            chip,
-            meter,
-            pu,
-            home: self.demand.home_node,
-            rates: &self.rates,
-            phase: &self.demand.phase,
-        };
-        look(&mut warming, &here);
-        self.warming = warming;
+        let place = self.chip.places()[physical];
+        let cycles = SWAP_CYCLES + self.chip.core_spec(place).pipeline_depth_cycles;
+        cycles / self.chip.frequency_hz(place)
     }
 }
 

@@ -47,13 +47,13 @@ impl<'a> Oracle<'a> {
     /// The PU of the chip that a thread is on.
     pub fn pu(&self, id: ThreadId) -> Option<usize> {
         let thread = self.thread(id).filter(|t| t.on_pu())?;
-        thread.pu.map(|logical| self.engine.map.physical(logical))
+        thread.pu.map(|logical| self.engine.physical(logical))
     }
 
     /// The solution that holds, or held last. Its threads are in the order in which it was solved,
     /// not in that of [`Oracle::threads`]; [`Oracle::rates`] has each thread's own.
     pub fn solution(&self) -> Option<&'a Solution> {
-        self.engine.memo.last()
+        self.engine.last_solution()
     }
 
     /// Energy of the whole machine so far, J.

@@ -51,6 +51,15 @@ impl Pu {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
+    /// Lets a thread begin on it that has completed so many branches; [`Pu::arm`] is the caller's.
+    pub(crate) fn begin(&mut self, t: usize, branches: f64, now: u64) {
+        self.current = Some(t);
+        self.since = now;
+        self.slice_since = self.carried.take().unwrap_or(now);
+        self.preempted = false;
+        self.branches = branches;
+    }
+
     /// Sets when the current thread must make place; at once, in the past, when it is preempted or
     /// has been there for longer than a slice already.
     pub(crate) fn arm(&mut self, slice_ps: u64) {

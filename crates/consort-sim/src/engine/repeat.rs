@@ -7,29 +7,26 @@
 //! included, until the last of its siblings has done its own: then the run is over and the next
 //! begins with what each has to do there. Barriers within a run are no ends: threads wait there.
 
-use super::Engine;
+use super::program::Program;
+use super::thread::Thread;
 
-impl Engine {
+impl Program {
     /// A thread that has done its part of the run's last step does it once more.
-    pub(super) fn begin_again(&mut self, p: usize, t: usize) {
-        let program = &self.programs[p];
-        let thread = &mut self.threads[t];
+    pub(super) fn begin_again(&self, thread: &mut Thread, t: usize) {
         thread.again = true;
-        thread.step_left = program.work[t - program.members.start];
+        thread.step_left = self.work[t - self.members.start];
     }
 
     /// Ends what threads do again, when the run is over: they hold no locks and wait for none.
-    pub(super) fn end_repeats(&mut self, p: usize) {
-        let program = &mut self.programs[p];
-        for lock in &mut program.locks {
+    pub(super) fn end_repeats(&mut self, threads: &mut [Thread], now: u64) {
+        for lock in &mut self.locks {
             lock.holder = None;
             lock.queue.clear();
-            lock.waited.set(self.now, 0);
+            lock.waited.set(now, 0);
         }
-        for t in program.members.clone() {
-            let thread = &mut self.threads[t];
+        for thread in &mut threads[self.members.clone()] {
             thread.again = false;
-            thread.halt(self.now);
+            thread.halt(now);
             thread.locks.give_up();
         }
     }

@@ -35,9 +35,8 @@ impl Engine {
             self.place(t, Arrival::Moved);
         }
         for (t, since) in slices {
-            let to = self.threads[t].pu.map(|pu| &mut self.pus[pu]);
-            if let Some(pu) = to.filter(|pu| pu.current.is_none()) {
-                pu.carried = Some(since);
+            if let Some(pu) = self.threads[t].pu {
+                self.kernel.carry_slice(pu, since);
             }
         }
     }
@@ -50,9 +49,8 @@ impl Engine {
 
     /// When the slice of a thread that is on a PU began, if others wait there.
     fn slice_of(&self, t: usize) -> Option<(usize, u64)> {
-        let pu = &self.pus[self.threads[t].pu?];
-        let shares = pu.current == Some(t) && !pu.queue.is_empty();
-        shares.then_some((t, pu.slice_since))
+        let since = self.kernel.slice_since(t, self.threads[t].pu?)?;
+        Some((t, since))
     }
 }
 
@@ -60,13 +58,14 @@ impl Engine {
 mod tests {
     use super::super::RunMode;
     use super::super::testing::{engine, instances, program};
+    use super::super::time::after;
     use super::*;
 
     /// Threads on one PU, moved together every so many slices, at the very end of one.
     fn is_shared_fairly(n: usize, slices: u32) {
         let work = instances(&program(), n, 1, 100.0);
         let mut engine = engine("linux", RunMode::Once, &work, 1);
-        let slice_ps = engine.slice_ps;
+        let slice_ps = after(0, engine.chip.spec().os.slice_ms * 1e-3);
         let turns = 12 * n as u32;
         for turn in 0..turns {
             if turn % slices == 0 {
@@ -87,7 +86,7 @@ mod tests {
     fn a_slice_goes_on_where_its_threads_come_to() {
         let work = instances(&program(), 2, 1, 100.0);
         let mut engine = engine("linux", RunMode::Once, &work, 1);
-        let slice_ps = engine.slice_ps;
+        let slice_ps = after(0, engine.chip.spec().os.slice_ms * 1e-3);
         let to = |engine: &mut Engine, pu: u32| {
             (0..2).for_each(|t| engine.restrict(t, PuSet::from(PuId(pu))));
             engine.obey();

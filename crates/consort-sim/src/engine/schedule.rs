@@ -1,8 +1,8 @@
 //! Putting threads on PUs and taking them off, and what that costs.
 
+use super::Engine;
 use super::thread::Status;
-use super::time::{PS_PER_MS, picoseconds};
-use super::{Engine, view};
+use super::time::picoseconds;
 use crate::os::Arrival;
 
 impl Engine {
@@ -12,56 +12,36 @@ impl Engine {
             self.threads[t].status = Status::Paused;
             return;
         }
-        let view = view(&self.shape, &self.pus, &self.threads);
-        let pu = self.os.place(&view, t, why);
+        let pu = self.kernel.choose(&self.threads, t, why);
         self.put(t, pu);
         if why == Arrival::Wake {
-            self.preempt(t, pu);
+            let now = self.calendar.now();
+            self.kernel.preempt(&mut self.threads, t, pu, now);
         }
     }
 
     /// Queues a thread on a PU.
     pub(crate) fn put(&mut self, t: usize, pu: usize) {
-        let from = self.threads[t].pu;
-        if from != Some(pu) {
-            self.carry_vruntime(t, from, pu);
-        }
-        let thread = &mut self.threads[t];
-        thread.counts.migrations += u64::from(from.is_some_and(|old| old != pu));
-        thread.pu = Some(pu);
-        thread.status = Status::Ready;
-        self.pus[pu].queue.push_back(t);
-        self.pus[pu].arm(self.slice_ps);
+        self.kernel.put(&mut self.threads[t], t, pu);
     }
 
     /// Takes a thread off its PU or out of its queue; its status is the caller's to set.
     pub(crate) fn take_off(&mut self, t: usize) {
-        let Some(number) = self.threads[t].pu else {
-            return;
-        };
-        if self.pus[number].current == Some(t) {
-            self.charge(number);
+        let now = self.calendar.now();
+        let threads = &mut self.threads;
+        let on = threads[t]
+            .pu
+            .filter(|&pu| self.kernel.current(pu) == Some(t));
+        if let Some(pu) = on {
+            self.kernel.charge(threads, pu, now);
+            threads[t].halt(now);
+            let physical = self.kernel.physical(pu);
+            self.moves.leave(&self.kernel, threads, t, physical);
+            threads[t].debt_ps = threads[t].debt_until.saturating_sub(now);
+            threads[t].kernel_until = None;
         }
-        if self.pus[number].current == Some(t) {
-            self.threads[t].halt(self.now);
-            self.leave(t, self.map.physical(number));
-        }
-        let (thread, pu) = (&mut self.threads[t], &mut self.pus[number]);
-        let stops = pu.current == Some(t);
-        if stops {
-            thread.debt_ps = thread.debt_until.saturating_sub(self.now);
-            thread.kernel_until = None;
-            thread.relearn(&self.chip, pu.branches, &mut pu.overwritten);
-            if pu.since < self.now {
-                thread.ran_until = self.now;
-            }
-            pu.current = None;
-            pu.last = Some(t);
-        } else {
-            pu.queue.retain(|&queued| queued != t);
-        }
-        pu.arm(self.slice_ps);
-        if stops {
+        self.kernel.remove(&self.chip, (t, &mut threads[t]), now);
+        if on.is_some() {
             self.note_stop(t);
         }
     }
@@ -70,7 +50,7 @@ impl Engine {
     pub(crate) fn sleep(&mut self, t: usize, status: Status) {
         self.take_off(t);
         self.threads[t].status = status;
-        self.stirred = true;
+        self.calendar.stir();
     }
 
     /// Takes a thread from where it is to another PU; one that spins or calls to
@@ -89,15 +69,14 @@ impl Engine {
     /// pull from others.
     pub(crate) fn settle(&mut self) {
         self.hurry();
-        for pu in 0..self.pus.len() {
+        for pu in 0..self.kernel.len() {
             self.dispatch_next(pu);
         }
-        let free = |pu: &super::Pu| pu.current.is_none();
-        for pu in 0..self.pus.len() {
-            if self.pus.iter().all(|other| other.queue.is_empty()) {
+        for pu in 0..self.kernel.len() {
+            if !self.kernel.has_queued() {
                 return;
             }
-            if free(&self.pus[pu]) {
+            if self.kernel.current(pu).is_none() {
                 self.pull(pu);
                 self.dispatch_next(pu);
             }
@@ -108,8 +87,7 @@ impl Engine {
     fn hurry(&mut self) {
         // The bound holds for any model.
         for _ in 0..self.threads.len() {
-            let view = view(&self.shape, &self.pus, &self.threads);
-            let Some((t, pu)) = self.os.hurry(&view) else {
+            let Some((t, pu)) = self.kernel.hurry(&self.threads) else {
                 return;
             };
             self.shift(t, pu);
@@ -117,23 +95,20 @@ impl Engine {
     }
 
     fn dispatch_next(&mut self, pu: usize) {
-        if self.pus[pu].current.is_none()
-            && let Some(t) = self.take_next(pu)
-        {
+        if let Some(t) = self.kernel.take_next(&self.threads, pu) {
             self.dispatch(pu, t);
         }
     }
 
     fn pull(&mut self, pu: usize) {
-        let view = view(&self.shape, &self.pus, &self.threads);
-        if let Some(t) = self.os.pull(&view, pu) {
+        if let Some(t) = self.kernel.pull(&self.threads, pu) {
             self.shift(t, pu);
         }
     }
 
     /// Lets a thread begin on a free PU, at its cost.
     fn dispatch(&mut self, pu: usize, t: usize) {
-        let physical = self.map.physical(pu);
+        let (physical, now) = (self.kernel.physical(pu), self.calendar.now());
         let place = self.chip.places()[physical];
         let hz = self.chip.frequency_hz(place);
         let switch_s = self.chip.spec().os.switch_cycles / hz;
@@ -147,25 +122,17 @@ impl Engine {
         }
         thread.counts.context_switches += 1;
         let relearn_s = std::mem::take(&mut thread.relearn_s);
-        thread.kernel_until = Some(self.now + picoseconds(switch_s));
-        thread.owe(self.now, picoseconds(switch_s + relearn_s));
-        let branches = thread.branches();
-        let state = &mut self.pus[pu];
-        state.current = Some(t);
-        state.since = self.now;
-        state.slice_since = state.carried.take().unwrap_or(self.now);
-        state.preempted = false;
-        state.branches = branches;
-        state.arm(self.slice_ps);
-        self.stale = true;
-        self.stirred = true;
+        thread.kernel_until = Some(now + picoseconds(switch_s));
+        thread.owe(now, picoseconds(switch_s + relearn_s));
+        self.kernel.begin(pu, (t, thread), now);
+        self.calendar.void_rates();
+        self.calendar.stir();
     }
 
     /// Ends the slices that are over.
     pub(crate) fn end_slices(&mut self) {
-        for pu in 0..self.pus.len() {
-            let over = self.pus[pu].slice_end <= self.now;
-            let Some(t) = self.pus[pu].current.filter(|_| over) else {
+        for pu in 0..self.kernel.len() {
+            let Some(t) = self.kernel.expired(pu, self.calendar.now()) else {
                 continue;
             };
             if !self.drop_off(t) {
@@ -177,11 +144,10 @@ impl Engine {
 
     /// Evens out load, as far as the operating system does.
     pub(crate) fn balance(&mut self) {
-        let ms = self.now / PS_PER_MS;
+        let ms = self.calendar.now_ms();
         // Each move makes loads more even; the bound holds for any model.
         for _ in 0..self.threads.len() {
-            let view = view(&self.shape, &self.pus, &self.threads);
-            let Some((t, pu)) = self.os.balance(&view, ms) else {
+            let Some((t, pu)) = self.kernel.balance(&self.threads, ms) else {
                 return;
             };
             self.shift(t, pu);
@@ -189,24 +155,44 @@ impl Engine {
         }
     }
 
-    /// When the operating system evens out load next, ps.
-    pub(crate) fn next_tick(&self) -> u64 {
-        let ms = self.now / PS_PER_MS;
-        self.os.next_balance_ms(&self.shape, ms) * PS_PER_MS
+    /// Notes when the operating system evens out load next.
+    pub(crate) fn expect_tick(&mut self) {
+        let next = self.kernel.next_tick(self.calendar.now_ms());
+        self.calendar.set_tick(next);
     }
 
     /// Begins a quantum of the policy.
     pub(crate) fn begin_quantum(&mut self) {
-        let view = view(&self.shape, &self.pus, &self.threads);
-        let deal = self.os.deal(&view);
-        let moved = |(t, pu): &(usize, usize)| self.threads[*t].pu != Some(*pu);
-        let moves: Vec<(usize, usize)> = deal.into_iter().filter(moved).collect();
+        let moves = self.kernel.deal(&self.threads);
         // All leave before any arrives, so that exchanges do not queue.
         for &(t, _) in &moves {
             self.take_off(t);
         }
         for (t, pu) in moves {
             self.shift(t, pu);
+        }
+    }
+
+    /// Lets a thread come to the caches of a physical PU.
+    pub(crate) fn come(&mut self, t: usize, physical: usize) {
+        let threads = &mut self.threads;
+        if self.moves.come(&self.kernel, threads, t, physical) {
+            self.calendar.void_rates();
+        }
+    }
+
+    /// Notes that a thread no longer uses what it shared.
+    ///
+    /// Others on its core feel that at once. On other cores caches and queues of memory take some
+    /// time to change, so that rates there are worked out again after [`super::calendar::LAG_PS`]
+    /// or when a thread begins to run, whichever is first: siblings that wait for each other only
+    /// for a moment are one change, not as many as there are of them.
+    pub(crate) fn note_stop(&mut self, t: usize) {
+        self.account.note_stop();
+        if self.kernel.shares_core(&self.chip, &self.threads[t]) {
+            self.calendar.void_rates();
+        } else {
+            self.calendar.void_rates_soon();
         }
     }
 }

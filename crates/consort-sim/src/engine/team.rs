@@ -20,13 +20,13 @@ impl Engine {
         }
         let progress = self.programs[p].steps.progress;
         for t in self.programs[p].members.clone() {
-            let now = self.now;
+            let now = self.calendar.now();
             let thread = &mut self.threads[t];
             thread.halt(now);
             thread.progress = progress;
             thread.set_deadline(now);
         }
-        self.stale = true;
+        self.calendar.void_rates();
     }
 
     /// Shares out what is left of the step.
@@ -46,7 +46,7 @@ impl Engine {
             .collect::<Vec<_>>()
         {
             let thread = &mut self.threads[t];
-            thread.halt(self.now);
+            thread.halt(self.calendar.now());
             left += thread.step_left;
         }
         let team = self.programs[p].steps.team();
@@ -81,10 +81,10 @@ impl Engine {
                     _ => {}
                 }
             }
-            _ => self.threads[t].set_deadline(self.now),
+            _ => self.threads[t].set_deadline(self.calendar.now()),
         }
         let arrived = self.programs[p].arrived;
-        self.programs[p].waited.set(self.now, arrived);
+        self.programs[p].waited.set(self.calendar.now(), arrived);
     }
 }
 

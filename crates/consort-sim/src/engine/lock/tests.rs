@@ -218,7 +218,7 @@ fn holder_and_waiters_are_named() {
         all.iter().map(|b| b.id).collect::<Vec<_>>(),
         [1, (1 << 32) + 1]
     );
-    for (bottleneck, program) in all.iter().zip(&e.programs) {
+    for (bottleneck, program) in all.iter().zip(e.programs.iter()) {
         let lock = &program.locks[0];
         let id = |t: &usize| e.threads[*t].id;
         assert_eq!(bottleneck.executers, [id(&lock.holder.unwrap())]);

@@ -1,6 +1,6 @@
 //! What threads have in common, and when they feel each other.
 
-use super::super::rates::LAG_PS;
+use super::super::calendar::LAG_PS;
 use super::super::testing::{engine, instances, program_with};
 use super::super::thread::Status;
 use super::super::{Engine, RunMode};
@@ -45,7 +45,7 @@ fn one_sleeps(programs: usize) -> (Engine, u64) {
 }
 
 fn asked(e: &Engine) -> u64 {
-    let usage = e.memo.usage();
+    let usage = e.memo_use();
     usage.hits + usage.misses
 }
 

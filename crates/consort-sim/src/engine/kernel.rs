@@ -1,0 +1,206 @@
+//! The operating system: its model, and the queues of PUs that only it changes.
+
+use super::draw::{Draw, Purpose};
+use super::error::EngineError;
+use super::instance::Settings;
+use super::logical::LogicalMap;
+use super::pu::Pu;
+use super::thread::{Status, Thread};
+use super::time::{NEVER, PS_PER_MS, after};
+use crate::chip::Chip;
+use crate::os::{self, Arrival, OsModel, Shape, View};
+
+/// The scheduler, the PUs that it sees, and where on the chip those are.
+pub(crate) struct Kernel {
+    os: Box<dyn OsModel>,
+    shape: Shape,
+    map: LogicalMap,
+    pus: Vec<Pu>,
+    slice_ps: u64,
+}
+
+/// What the operating system sees; a function of the parts so that the model itself stays free.
+fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> {
+    View {
+        shape,
+        pus,
+        threads,
+        homes: &[],
+    }
+}
+
+impl Kernel {
+    /// Every PU free.
+    pub(crate) fn new(chip: &Chip, settings: &Settings) -> Result<Self, EngineError> {
+        let n = chip.places().len();
+        Ok(Self {
+            os: os::build(&settings.os, Draw::new(settings.seed, Purpose::Os, 0, 0))?,
+            shape: match settings.logical_cores {
+                true => Shape::logical(chip),
+                false => Shape::of(chip),
+            },
+            map: LogicalMap::identity(n),
+            pus: vec![Pu::new(); n],
+            slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
+        })
+    }
+
+    /// PUs that it sees.
+    pub(crate) fn len(&self) -> usize {
+        self.pus.len()
+    }
+
+    /// The PU of the chip that one of its PUs is.
+    pub(crate) fn physical(&self, pu: usize) -> usize {
+        self.map.physical(pu)
+    }
+
+    /// Puts other PUs of the chip beneath its own.
+    pub(crate) fn set_map(&mut self, map: LogicalMap) {
+        self.map = map;
+    }
+
+    /// The thread on a PU.
+    pub(crate) fn current(&self, pu: usize) -> Option<usize> {
+        self.pus[pu].current
+    }
+
+    /// The PUs of the chip that are in use, and the threads on them, in the order of its own PUs.
+    pub(crate) fn occupied(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let on = |(pu, state): (usize, &Pu)| Some((self.map.physical(pu), state.current?));
+        self.pus.iter().enumerate().filter_map(on)
+    }
+
+    /// The same in the order of the chip's PUs.
+    pub(crate) fn occupied_in_order(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let on = |pu| Some((pu, self.pus[self.map.logical(pu)].current?));
+        (0..self.len()).filter_map(on)
+    }
+
+    /// Whether another thread is on the core of a thread.
+    pub(crate) fn shares_core(&self, chip: &Chip, thread: &Thread) -> bool {
+        let core = |pu: usize| chip.places()[self.map.physical(pu)].core;
+        let Some(own) = thread.pu else {
+            return false;
+        };
+        let mut others = (0..self.len()).filter(|&pu| pu != own && core(pu) == core(own));
+        others.any(|pu| self.pus[pu].current.is_some())
+    }
+
+    /// When the next slice ends, ps.
+    pub(crate) fn next_event(&self) -> u64 {
+        self.pus.iter().map(|pu| pu.slice_end).fold(NEVER, u64::min)
+    }
+
+    /// The thread on a PU whose slice is over.
+    pub(crate) fn expired(&self, pu: usize, now: u64) -> Option<usize> {
+        let state = &self.pus[pu];
+        state.current.filter(|_| state.slice_end <= now)
+    }
+
+    /// When the slice of a thread that is on a PU began, ps, if others wait there.
+    pub(crate) fn slice_since(&self, t: usize, pu: usize) -> Option<u64> {
+        let pu = &self.pus[pu];
+        (pu.current == Some(t) && !pu.queue.is_empty()).then_some(pu.slice_since)
+    }
+
+    /// Lets the slice that began at an instant, ps, go on with the next thread of a free PU.
+    pub(crate) fn carry_slice(&mut self, pu: usize, since: u64) {
+        if self.pus[pu].current.is_none() {
+            self.pus[pu].carried = Some(since);
+        }
+    }
+
+    /// Whether any thread waits for a PU.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.pus.iter().any(|pu| !pu.queue.is_empty())
+    }
+
+    /// The PU for a thread that has none.
+    pub(crate) fn choose(&mut self, threads: &[Thread], t: usize, why: Arrival) -> usize {
+        self.os
+            .place(&view(&self.shape, &self.pus, threads), t, why)
+    }
+
+    /// A move that it makes at once.
+    pub(crate) fn hurry(&mut self, threads: &[Thread]) -> Option<(usize, usize)> {
+        self.os.hurry(&view(&self.shape, &self.pus, threads))
+    }
+
+    /// A thread that a free PU pulls from another.
+    pub(crate) fn pull(&mut self, threads: &[Thread], pu: usize) -> Option<usize> {
+        self.os.pull(&view(&self.shape, &self.pus, threads), pu)
+    }
+
+    /// A move that evens out load.
+    pub(crate) fn balance(&mut self, threads: &[Thread], ms: u64) -> Option<(usize, usize)> {
+        self.os.balance(&view(&self.shape, &self.pus, threads), ms)
+    }
+
+    /// When it evens out load next, ps.
+    pub(crate) fn next_tick(&self, ms: u64) -> u64 {
+        self.os.next_balance_ms(&self.shape, ms) * PS_PER_MS
+    }
+
+    /// Moves with which it begins a quantum of the policy.
+    pub(crate) fn deal(&mut self, threads: &[Thread]) -> Vec<(usize, usize)> {
+        let deal = self.os.deal(&view(&self.shape, &self.pus, threads));
+        let moved = |(t, pu): &(usize, usize)| threads[*t].pu != Some(*pu);
+        deal.into_iter().filter(moved).collect()
+    }
+
+    /// Queues a thread on a PU.
+    pub(crate) fn put(&mut self, thread: &mut Thread, t: usize, pu: usize) {
+        let from = thread.pu.filter(|&from| from != pu);
+        if thread.pu != Some(pu) {
+            let old = from.map_or(0, |from| self.pus[from].least_ps);
+            thread.vruntime_ps += self.pus[pu].least_ps - old;
+        }
+        thread.counts.migrations += u64::from(from.is_some());
+        thread.pu = Some(pu);
+        thread.status = Status::Ready;
+        self.pus[pu].queue.push_back(t);
+        self.pus[pu].arm(self.slice_ps);
+    }
+
+    /// Lets a thread that wakes take its PU, where fairness asks for it.
+    pub(crate) fn preempt(&mut self, threads: &mut [Thread], t: usize, pu: usize, now: u64) {
+        self.pus[pu].preempt(threads, t, (now, self.slice_ps));
+    }
+
+    /// The thread that a free PU takes out of its queue next.
+    pub(crate) fn take_next(&mut self, threads: &[Thread], pu: usize) -> Option<usize> {
+        let pu = &mut self.pus[pu];
+        let next = pu.current.is_none().then(|| pu.take_next(threads));
+        next.flatten()
+    }
+
+    /// Lets a thread begin on a free PU.
+    pub(crate) fn begin(&mut self, pu: usize, (t, thread): (usize, &Thread), now: u64) {
+        self.pus[pu].begin(t, thread.branches(), now);
+        self.pus[pu].arm(self.slice_ps);
+    }
+
+    /// Charges the thread on a PU for its time there.
+    pub(crate) fn charge(&mut self, threads: &mut [Thread], pu: usize, now: u64) {
+        self.pus[pu].charge(threads, now);
+    }
+
+    /// Takes a thread off a PU or out of its queue.
+    pub(crate) fn remove(&mut self, chip: &Chip, (t, thread): (usize, &mut Thread), now: u64) {
+        let Some(pu) = thread.pu.map(|pu| &mut self.pus[pu]) else {
+            return;
+        };
+        if pu.current == Some(t) {
+            thread.relearn(chip, pu.branches, &mut pu.overwritten);
+            if pu.since < now {
+                thread.ran_until = now;
+            }
+            pu.current = None;
+            pu.last = Some(t);
+        } else {
+            pu.queue.retain(|&queued| queued != t);
+        }
+        pu.arm(self.slice_ps);
+    }
+}
