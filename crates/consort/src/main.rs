@@ -20,6 +20,10 @@ use clap::{CommandFactory, Parser};
 use clap_complete::CompleteEnv;
 use cli::{Cli, Verb};
 use std::process::ExitCode;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -91,10 +95,10 @@ fn main() -> ExitCode {
 
 /// The log goes to stderr and is silent unless CONSORT_LOG asks for it; stdout is for results.
 fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("CONSORT_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+    let asked = std::env::var("CONSORT_LOG").ok();
+    let targets: Option<Targets> = asked.and_then(|text| text.parse().ok());
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry()
+        .with(log.with_filter(targets.unwrap_or_default()))
         .init();
 }

@@ -3,7 +3,7 @@
 use super::{Held, Live};
 use crate::discovery::RunState;
 use crate::enact::{ApplyReport, Refusal, Wanted};
-use crate::enforce::Whereabouts;
+use crate::enforce::{EnactChoice, Whereabouts};
 use crate::proc::{now_ticks, tick_ns};
 use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
 use nix::time::{ClockId, clock_gettime};
@@ -21,11 +21,13 @@ impl Live {
             return Enacted::default();
         }
         self.pause_as_planned(plan);
-        let sent = self.enforcement.assign(plan, &self.topology);
+        let sent = self.enforcement.assign(plan, self.site.topology());
         let orders = self.orders(plan);
         let report = self.enactor.apply(&orders);
-        self.tell_kernel(plan);
-        let of_cookies = self.share_cores(plan);
+        let quantum = self.clock.pace().quantum();
+        self.warnings.extend(self.in_kernel.follow(plan, quantum));
+        let of_cookies =
+            (self.cookies).share_cores(plan, &self.site, &self.roster, &mut self.enactor);
         self.enforcement.carried_out(monotonic_ns());
         self.resume_as_planned(plan);
         self.enforcement.nudges += report.nudged.len() as u64;
@@ -70,7 +72,7 @@ impl Live {
 
     /// Where a thread is now, as far as `/proc` tells.
     fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
-        let thread = self.threads.get(&id)?;
+        let thread = self.roster.get(id)?;
         let fresh = thread.read.filter(|read| now - *read < FRESH);
         let told = match thread.last.filter(|_| fresh.is_some()) {
             Some(told) => told,
@@ -80,26 +82,25 @@ impl Live {
             pu: told.last_pu,
             runnable: told.state == RunState::Runnable,
             process_age: self.process_age(id),
-            leads_others: self.leads_others(id),
+            leads_others: self.roster.leads_others(id),
         })
-    }
-
-    fn leads_others(&self, id: ThreadId) -> bool {
-        let mut next = self.threads.range(id..).skip(1);
-        id.tid == id.pid && next.next().is_some_and(|(other, _)| other.pid == id.pid)
     }
 
     /// How long a thread's process has lived; how long itself, where its leader is not known.
     fn process_age(&self, id: ThreadId) -> Duration {
-        let first = ThreadId {
-            pid: id.pid,
-            tid: id.pid,
-            start_ticks: 0,
-        };
-        let leader = self.threads.range(first..).next();
-        let leader = leader.filter(|(leader, _)| leader.tid == id.pid);
-        let since = leader.map_or(id.start_ticks, |(leader, _)| leader.start_ticks);
+        let leader = self.roster.leader_of(id.pid).unwrap_or(id);
+        let since = leader.start_ticks;
         Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
+    }
+
+    /// Tells the kernel that Consort lives, and goes on with nudges if its scheduler is gone.
+    pub(super) fn beat(&mut self) {
+        if let Some(why) = self.in_kernel.beat() {
+            self.warnings.insert(format!(
+                "the kernel has ended the sched_ext scheduler ({why}); nudges are used from now on"
+            ));
+            self.enforcement.choose(EnactChoice::Auto);
+        }
     }
 
     /// Nudges threads back that have drifted or slept when they were to be moved, between plans.
@@ -146,17 +147,17 @@ impl Live {
             adherence: enforcement.adherence.share(),
             pair_adherence: enforcement.pair_adherence.share(),
             nudges: enforcement.nudges,
-            cookies: self.cookies.counts,
+            cookies: self.cookies.counts(),
         }
     }
 
     fn release(&mut self, id: ThreadId, mask: &PuSet, enacted: &mut Enacted) {
         let mut name = "?".into();
-        if let Some(thread) = self.threads.get_mut(&id) {
+        if let Some(thread) = self.roster.get_mut(id) {
             thread.managed = false;
             name = thread.name.clone();
         }
-        self.keep_affinity(id);
+        self.roster.keep_affinity(id);
         self.enforcement.forget(id);
         self.in_kernel.give_back(id);
         enacted.released.push(id);
@@ -165,7 +166,7 @@ impl Live {
     }
 
     fn refusal(&self, id: ThreadId, refusal: &Refusal) -> String {
-        let name = self.threads.get(&id).map_or("?", |thread| &thread.name);
+        let name = self.roster.name(id);
         format!("thread {id} ({name}) was not moved: {refusal}")
     }
 }
@@ -173,5 +174,5 @@ impl Live {
 /// `CLOCK_MONOTONIC`, the clock of samples, ns.
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
-    now.map_or(0, |now| super::observe::nanos(Duration::from(now)))
+    now.map_or(0, |now| super::clock::nanos(Duration::from(now)))
 }

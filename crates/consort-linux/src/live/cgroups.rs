@@ -66,7 +66,7 @@ impl Live {
             return;
         }
         let rules = self.residence.groups.rules();
-        let found = rules.find(&self.root);
+        let found = rules.find(self.site.root());
         let paths: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
         let programs = &self.residence.groups.programs;
         let gone = programs
@@ -93,7 +93,7 @@ impl Live {
         for &pid in &members {
             self.enter_group(pid, root);
         }
-        let within = self.processes_of(consort_core::ProgramId(root));
+        let within = self.roster.processes_of(consort_core::ProgramId(root));
         for pid in within.difference(&members) {
             self.leave_group(*pid);
         }
@@ -103,13 +103,15 @@ impl Live {
     fn root_of_group(&mut self, group: &Found, members: &BTreeSet<u32>) -> Option<u32> {
         // One that was empty for a while begins anew.
         let known = self.residence.groups.programs.get(&group.path).copied();
-        if let Some(root) = known.filter(|&root| self.trees.is_managed(root)) {
+        if let Some(root) = known.filter(|&root| self.roster.trees().is_managed(root)) {
             return Some(root);
         }
-        let free = |pid: &&u32| !self.is_managed(**pid) && self.is_manageable(**pid);
+        let free = |pid: &&u32| !self.roster.is_managed(**pid) && self.is_manageable(**pid);
         let root = *members.iter().find(free)?;
         let (path, policy) = (group.path.clone(), group.policy.clone());
-        self.trees.plant_with(root, path.clone(), policy);
+        self.roster
+            .trees_mut()
+            .plant_with(root, path.clone(), policy);
         self.residence.groups.programs.insert(path, root);
         self.watch_process(root, false);
         Some(root)
@@ -117,39 +119,44 @@ impl Live {
 
     /// Takes a process in that is in a group, unless it was attached by itself.
     fn enter_group(&mut self, pid: u32, root: u32) {
-        let now = self.trees.root_of(pid);
+        let now = self.roster.trees().root_of(pid);
         let is_group = |root| self.residence.groups.programs.values().any(|&g| g == root);
-        let elsewhere = now.is_some_and(|of| self.trees.is_managed(of) && !is_group(of));
+        let elsewhere = now.is_some_and(|of| self.roster.trees().is_managed(of) && !is_group(of));
         if now == Some(root) || elsewhere || !self.is_manageable(pid) {
             return;
         }
-        let was_managed = now.is_some_and(|root| self.trees.is_managed(root));
-        self.trees.graft(pid, root);
+        let was_managed = now.is_some_and(|root| self.roster.trees().is_managed(root));
+        self.roster.trees_mut().graft(pid, root);
         self.watch_process(pid, was_managed);
     }
 
     /// Lets a process alone that has left its group.
     fn leave_group(&mut self, pid: u32) {
-        let name = name_of(&self.root, pid).unwrap_or_default();
+        let name = name_of(self.site.root(), pid).unwrap_or_default();
         self.free(|id| id.pid == pid);
-        self.trees.plant(pid, name);
-        self.trees.let_go(pid);
+        self.roster.trees_mut().plant(pid, name);
+        self.roster.trees_mut().let_go(pid);
     }
 
     fn let_excluded_go(&mut self, rules: &Rules) {
         if rules.exclude.is_empty() {
             return;
         }
-        let pids: BTreeSet<u32> = self.threads.keys().map(|id| id.pid).collect();
+        let pids: BTreeSet<u32> = self.roster.ids().map(|id| id.pid).collect();
         for pid in pids {
-            if self.is_managed(pid) && self.is_excluded(pid, rules) {
+            if self.roster.is_managed(pid) && self.is_excluded(pid, rules) {
                 self.leave_group(pid);
             }
         }
     }
 
     fn is_excluded(&self, pid: u32, rules: &Rules) -> bool {
-        let path = self.root.join("proc").join(pid.to_string()).join("cgroup");
+        let path = self
+            .site
+            .root()
+            .join("proc")
+            .join(pid.to_string())
+            .join("cgroup");
         let cgroup = crate::read::text(&path).unwrap_or_default();
         rules.excludes(&cgroup)
     }
@@ -160,9 +167,10 @@ impl Live {
 
     /// Puts threads back and forgets them.
     pub(super) fn free(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
-        let its: Vec<ThreadId> = self.threads.keys().copied().filter(is_its).collect();
-        self.take_cookies(&its);
-        let managed = its.iter().filter(|id| self.threads[*id].managed);
+        let its: Vec<ThreadId> = self.roster.ids().filter(is_its).collect();
+        self.warnings
+            .extend(self.cookies.take_away(&its, &self.enactor));
+        let managed = its.iter().filter(|id| self.roster.may_place(**id));
         let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
         let report = self.enactor.apply(&free);
         for (id, refusal) in &report.refused {
@@ -220,7 +228,7 @@ impl Live {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
-            if !self.is_managed(pid) {
+            if !self.roster.is_managed(pid) {
                 return Err(format!("process {pid} is not managed"));
             }
         }

@@ -1,7 +1,10 @@
 //! Cores that are kept to those whom the plan seats on them.
 
-use super::{CookieCounts, Live};
+use super::CookieCounts;
+use super::roster::Roster;
+use super::site::Site;
 use crate::cookies::{Cookies, RealKernel, Round};
+use crate::enact::Enactor;
 use crate::enforce::neighbours;
 use crate::owners;
 use consort_core::{Placement, Plan, ThreadId};
@@ -19,7 +22,7 @@ pub(super) struct CoreCookies {
     /// Whether a sched_ext scheduler was there: nobody is given any more.
     is_overruled: bool,
     /// None where they are not wanted.
-    pub(super) counts: Option<CookieCounts>,
+    counts: Option<CookieCounts>,
 }
 
 impl CoreCookies {
@@ -51,69 +54,80 @@ impl CoreCookies {
         }
         round.failures
     }
-}
 
-impl Live {
-    /// Gives those whom a plan seats on one core a cookie, and takes away what others have; what is
-    /// to be said of it.
-    pub(super) fn share_cores(&mut self, plan: &Plan) -> Vec<String> {
-        let Some(cookies) = &mut self.cookies.cookies else {
-            return Vec::new();
-        };
-        let looked = cookies.look(self.threads.keys().copied());
-        let overruled = self.cookies.overruled(owners::sched_ext(&self.root));
-        let groups = match self.cookies.is_overruled {
-            true => Vec::new(),
-            false => self.crowds(plan, &looked.own),
-        };
-        let round = self.share(&looked.own, &groups);
-        let foreign = looked.foreign.iter().map(|id| self.foreign(*id));
-        let dangerous = self.is_dangerous_from(&round).then(|| DANGER.to_owned());
-        let said: Vec<String> = foreign.chain(overruled).chain(dangerous).collect();
-        said.into_iter().chain(self.cookies.count(round)).collect()
+    /// What there was of them; none where they are not wanted.
+    pub(super) fn counts(&self) -> Option<CookieCounts> {
+        self.counts
     }
 
-    fn share(&mut self, now: &BTreeMap<ThreadId, u64>, groups: &[Vec<ThreadId>]) -> Round {
-        let cookies = self.cookies.cookies.as_mut();
-        cookies.map_or_else(Round::default, |cookies| {
-            cookies.share(now, groups, &mut self.enactor)
-        })
+    /// Gives those whom a plan seats on one core a cookie, and takes away what others have; what is
+    /// to be said of it.
+    pub(super) fn share_cores(
+        &mut self,
+        plan: &Plan,
+        site: &Site,
+        roster: &Roster,
+        enactor: &mut Enactor,
+    ) -> Vec<String> {
+        let Some(cookies) = &mut self.cookies else {
+            return Vec::new();
+        };
+        let looked = cookies.look(roster.ids());
+        let overruled = self.overruled(owners::sched_ext(site.root()));
+        let groups = match self.is_overruled {
+            true => Vec::new(),
+            false => crowds(plan, &looked.own, site, roster),
+        };
+        let cookies = self.cookies.as_mut();
+        let round = cookies.map_or_else(Round::default, |cookies| {
+            cookies.share(&looked.own, &groups, enactor)
+        });
+        let foreign = looked.foreign.iter().map(|id| foreign(*id, roster));
+        let dangerous = self
+            .is_dangerous_from(&round, site)
+            .then(|| DANGER.to_owned());
+        let said: Vec<String> = foreign.chain(overruled).chain(dangerous).collect();
+        said.into_iter().chain(self.count(round)).collect()
     }
 
     /// Whether these are the first cookies, and a scheduler could be started that they must not meet.
-    fn is_dangerous_from(&self, round: &Round) -> bool {
-        let had_none = self.cookies.counts.is_some_and(|counts| counts.cores == 0);
-        had_none && round.groups > 0 && owners::may_get_sched_ext(&self.root)
+    fn is_dangerous_from(&self, round: &Round, site: &Site) -> bool {
+        let had_none = self.counts.is_some_and(|counts| counts.cores == 0);
+        had_none && round.groups > 0 && owners::may_get_sched_ext(site.root())
     }
 
-    /// Threads that run together on a core by this plan, of those that may have a cookie.
-    fn crowds(&self, plan: &Plan, may: &BTreeMap<ThreadId, u64>) -> Vec<Vec<ThreadId>> {
-        let runs = |id: &ThreadId| {
-            let managed = self.threads.get(id).is_some_and(|thread| thread.managed);
-            managed && may.contains_key(id) && !plan.paused.contains(&self.program_of(id.pid))
+    /// Takes away what threads have inherited, or must not keep; what went wrong with it.
+    pub(super) fn take_away(&mut self, threads: &[ThreadId], enactor: &Enactor) -> Vec<String> {
+        let Some(cookies) = &self.cookies else {
+            return Vec::new();
         };
-        let placed = plan
-            .placements
-            .iter()
-            .filter_map(|(id, place)| match place {
-                Placement::Restricted(pus) => Some((*id, pus)),
-                Placement::Unrestricted => None,
-            });
-        neighbours(&self.topology, placed.filter(|(id, _)| runs(id)))
+        let round = cookies.clear(threads.iter().copied(), enactor);
+        self.count(round)
     }
+}
 
-    /// Takes away what threads have inherited, or must not keep.
-    pub(super) fn take_cookies(&mut self, threads: &[ThreadId]) {
-        let Some(cookies) = &self.cookies.cookies else {
-            return;
-        };
-        let round = cookies.clear(threads.iter().copied(), &self.enactor);
-        let said = self.cookies.count(round);
-        self.warnings.extend(said);
-    }
+/// Threads that run together on a core by this plan, of those that may have a cookie.
+fn crowds(
+    plan: &Plan,
+    may: &BTreeMap<ThreadId, u64>,
+    site: &Site,
+    roster: &Roster,
+) -> Vec<Vec<ThreadId>> {
+    let runs = |id: &ThreadId| {
+        let is_paused = plan.paused.contains(&roster.program_of(id.pid));
+        roster.may_place(*id) && may.contains_key(id) && !is_paused
+    };
+    let placed = plan
+        .placements
+        .iter()
+        .filter_map(|(id, place)| match place {
+            Placement::Restricted(pus) => Some((*id, pus)),
+            Placement::Unrestricted => None,
+        });
+    neighbours(site.topology(), placed.filter(|(id, _)| runs(id)))
+}
 
-    fn foreign(&self, id: ThreadId) -> String {
-        let name = self.threads.get(&id).map_or("?", |thread| &thread.name);
-        format!("thread {id} ({name}) has a core-scheduling cookie of somebody else's and keeps it")
-    }
+fn foreign(id: ThreadId, roster: &Roster) -> String {
+    let name = roster.name(id);
+    format!("thread {id} ({name}) has a core-scheduling cookie of somebody else's and keeps it")
 }

@@ -1,6 +1,5 @@
 //! What threads have of the energy that the host spends.
 
-use super::Live;
 use crate::energy::{Meter, Shares, host_busy_ns};
 use crate::proc::tick_ns;
 use consort_core::{Observation, Reading, Signal, ThreadObservation, Tier};
@@ -9,17 +8,37 @@ use std::path::{Path, PathBuf};
 /// The tier of energy: shares by what `/proc` tells of the host, whoever tells of the threads.
 pub(super) const TIER: Tier = Tier::Proc;
 
+/// Energy where it is metered.
+#[derive(Debug)]
+pub(super) struct Energy(Option<Meters>);
+
+impl Energy {
+    /// Opens the meters, if there are any to read.
+    pub(super) fn open(root: &Path) -> Self {
+        Self(Meters::open(root))
+    }
+
+    /// Adds energy; that it can no longer be read, once.
+    pub(super) fn add(&mut self, seen: &mut Observation) -> Option<String> {
+        if self.0.as_mut()?.tell(seen).is_none() {
+            self.0 = None;
+            return Some("energy can no longer be read".to_owned());
+        }
+        None
+    }
+}
+
 /// The meters, and how busy the host was so far.
 #[derive(Debug)]
-pub(super) struct Energy {
+struct Meters {
     root: PathBuf,
     meter: Meter,
     busy_ns: u64,
 }
 
-impl Energy {
+impl Meters {
     /// Opens the meters; none where there are none to read.
-    pub(super) fn open(root: &Path) -> Option<Self> {
+    fn open(root: &Path) -> Option<Self> {
         Some(Self {
             meter: Meter::open(root).ok()?,
             busy_ns: host_busy_ns(root, tick_ns())?,
@@ -47,20 +66,6 @@ fn note(thread: &mut ThreadObservation, shares: Shares, interval_ns: u64) {
     if let Some(cpu_ns) = thread.sample.get(Signal::CpuTime) {
         let reading = Reading::whole(shares.of(cpu_ns), TIER, interval_ns);
         thread.sample.set(Signal::Energy, reading);
-    }
-}
-
-impl Live {
-    /// Adds energy where it is metered.
-    pub(super) fn add_energy(&mut self, seen: &mut Observation) {
-        let Some(energy) = &mut self.energy else {
-            return;
-        };
-        if energy.tell(seen).is_none() {
-            self.energy = None;
-            let text = "energy can no longer be read".to_owned();
-            self.warnings.insert(text);
-        }
     }
 }
 
@@ -117,7 +122,7 @@ mod tests {
     #[test]
     fn each_thread_has_its_share_by_time_on_pus() {
         let root = host(5_000_000, 100);
-        let mut energy = Energy::open(root.path()).unwrap();
+        let mut energy = Meters::open(root.path()).unwrap();
         // 4 J in 80 ms of all PUs.
         count(&root, 9_000_000, 100 + 80_000_000 / tick_ns());
         let mut seen = seen(&[Some(20e6), Some(0.0), None]);
@@ -129,11 +134,11 @@ mod tests {
     #[test]
     fn lost_meters_tell_nothing() {
         let root = host(5_000_000, 100);
-        let mut energy = Energy::open(root.path()).unwrap();
+        let mut energy = Meters::open(root.path()).unwrap();
         fs::remove_dir_all(root.path().join("sys")).unwrap();
         let mut seen = seen(&[Some(20e6)]);
         assert_eq!(energy.tell(&mut seen), None);
         assert_eq!(seen.threads[0].sample.get(Signal::Energy), None);
-        assert!(Energy::open(root.path()).is_none());
+        assert!(Meters::open(root.path()).is_none());
     }
 }

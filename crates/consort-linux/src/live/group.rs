@@ -44,7 +44,7 @@ impl Live {
     /// over what is not his.
     fn reason_against(&self, peer: u32, program: &Joining) -> Option<String> {
         let pid = program.pid;
-        let Ok(stat) = read_stat(&self.root, pid, pid) else {
+        let Ok(stat) = read_stat(self.site.root(), pid, pid) else {
             return Some(format!("there is no process {pid}"));
         };
         if stat.start_ticks != program.start_ticks {
@@ -61,11 +61,11 @@ impl Live {
 
     fn take_program(&mut self, program: Joining) {
         let Joining { pid, name, .. } = program;
-        self.trees.plant(pid, name);
+        self.roster.trees_mut().plant(pid, name);
         self.discovery.watch(pid);
         if let Some(sampling) = &mut self.sampling {
-            let pus = self.topology.pus();
-            if let Err(error) = sampling.sampler.join_tree(&self.root, pid, pus) {
+            let pus = self.site.topology().pus();
+            if let Err(error) = sampling.join_tree(self.site.root(), pid, pus) {
                 let text = format!("program {pid} is not sampled: {error}");
                 self.warnings.insert(text);
             }
@@ -74,11 +74,11 @@ impl Live {
 
     /// Puts a program back and lets it alone: its command has ended, or its Consort was killed.
     pub(super) fn part_with_program(&mut self, root: u32) {
-        self.trees.let_go(root);
+        self.roster.trees_mut().let_go(root);
         self.discovery.unwatch(root);
-        let ids = self.threads.keys().copied();
+        let ids = self.roster.ids();
         let its: BTreeSet<ThreadId> = ids
-            .filter(|id| self.trees.root_of(id.pid) == Some(root))
+            .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))
             .collect();
         self.free(|id| its.contains(id));
         self.forget_ended();

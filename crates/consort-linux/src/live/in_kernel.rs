@@ -3,7 +3,6 @@
 //! Masks are not touched then. Should the kernel end the scheduler, all threads are ordinary ones
 //! again, and nudges take over.
 
-use super::Live;
 use crate::enforce::{EnactChoice, EnactorKind};
 use consort_core::{Placement, Plan, ThreadId, Topology};
 use consort_ext::{Config, ExtError, ExtPlan, Scheduler, State};
@@ -38,10 +37,10 @@ impl InKernel {
         self.scheduler.is_some()
     }
 
-    /// Hands a thread over.
-    pub(super) fn take(&mut self, id: ThreadId) -> Result<(), ExtError> {
-        let scheduler = self.scheduler.as_mut();
-        scheduler.map_or(Ok(()), |scheduler| scheduler.manage(id))
+    /// Hands a thread over; why it is not.
+    pub(super) fn take(&mut self, id: ThreadId) -> Option<String> {
+        let error = self.scheduler.as_mut()?.manage(id).err()?;
+        Some(format!("thread {id} stays with the OS: {error}"))
     }
 
     /// Gives a thread back that somebody else has taken. One that has exited needs nothing.
@@ -51,6 +50,17 @@ impl InKernel {
         {
             tracing::debug!(%id, %error, "a thread is not given back by the scheduler");
         }
+    }
+
+    /// Gives the kernel a plan to follow, whose quantum is this long if the plan wants no other; why
+    /// it does not.
+    pub(super) fn follow(&mut self, plan: &Plan, quantum: Duration) -> Option<String> {
+        let scheduler = self.scheduler.as_mut()?;
+        let quantum = plan.quantum_ns.map_or(quantum, Duration::from_nanos);
+        let managed = scheduler.managed().collect();
+        let applied = scheduler.apply(&plan_for_kernel(plan, &managed, quantum));
+        let error = applied.err()?;
+        Some(format!("the kernel does not follow a plan: {error}"))
     }
 
     /// Tells the kernel that Consort lives; why its scheduler is gone, once.
@@ -83,41 +93,6 @@ fn plan_for_kernel(plan: &Plan, managed: &BTreeSet<ThreadId>, quantum: Duration)
         }
     }
     for_kernel
-}
-
-impl Live {
-    /// Hands a new thread over to the scheduler in the kernel, if there is one.
-    pub(super) fn hand_over(&mut self, id: ThreadId) {
-        if let Err(error) = self.in_kernel.take(id) {
-            self.warnings
-                .insert(format!("thread {id} stays with the OS: {error}"));
-        }
-    }
-
-    /// Gives the kernel a plan to follow.
-    pub(super) fn tell_kernel(&mut self, plan: &Plan) {
-        let quantum = plan.quantum_ns.map(Duration::from_nanos);
-        let quantum = quantum.unwrap_or_else(|| self.pace.quantum());
-        let Some(scheduler) = &mut self.in_kernel.scheduler else {
-            return;
-        };
-        let managed = scheduler.managed().collect();
-        let applied = scheduler.apply(&plan_for_kernel(plan, &managed, quantum));
-        if let Err(error) = applied {
-            self.warnings
-                .insert(format!("the kernel does not follow a plan: {error}"));
-        }
-    }
-
-    /// Tells the kernel that Consort lives, and goes on with nudges if its scheduler is gone.
-    pub(super) fn beat(&mut self) {
-        if let Some(why) = self.in_kernel.beat() {
-            self.warnings.insert(format!(
-                "the kernel has ended the sched_ext scheduler ({why}); nudges are used from now on"
-            ));
-            self.enforcement.choose(EnactChoice::Auto);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
 //! Starting a command under management.
 
+use super::clock::Clock;
 use super::cookies::CoreCookies;
 use super::counting::Counting;
-use super::cpusets::{NOBODY, RECHECK_EVERY};
 use super::descriptors::Descriptors;
 use super::energy::Energy;
 use super::in_kernel::InKernel;
-use super::observe::own_cpu_ns;
-use super::pace::Pace;
 use super::pausing::Pausing;
 use super::recorded::Recorded;
 use super::resident::Residence;
-use super::sampled::{SamplingWish, accept};
+use super::roster::Roster;
+use super::sampled::{Sampling, SamplingWish, accept};
+use super::site::Site;
 use super::trees::Trees;
 use super::urgency::Urgency;
 use super::warnings::Warnings;
-use super::{Clock, Host, Live, Sampling};
+use super::{Host, Live};
 use crate::discovery::{Discovery, ProcError, ProcReader};
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
@@ -24,10 +24,8 @@ use crate::enforce::{EnactChoice, Enforcement};
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
 use crate::sampling::Sampler;
-use crate::topology::Watch;
 use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -225,45 +223,31 @@ impl Live {
         let now = Instant::now();
         let root = running.child.as_ref().map(Launched::pid);
         let roots: Vec<u32> = root.into_iter().collect();
+        let trees = root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name));
         let mut live = Self {
             counting: Counting::new(&host, descriptors.counting),
             energy: Energy::open(&host.root),
             sampling,
             discovery: Discovery::new(&host.root, &roots)?,
             reader: ProcReader::new(&host.root, descriptors.proc),
-            watch: Watch::new(&host.root),
+            site: Site::new(host, now),
             offers,
-            topology: host.discovery.topology,
-            sharing: host.sharing,
-            large: host.large,
-            root: host.root,
-            pace: Pace::new(settings.interval),
             dry_run: settings.dry_run,
             override_affinity: settings.override_affinity,
             pausing: Pausing::new(settings.pausing.clone()),
-            clock: Clock {
-                start: running.start,
-                quantum: now,
-                next: None,
-                next_scan: now,
-                next_watch: now,
-                next_recheck: now + RECHECK_EVERY,
-                rechecked: NOBODY,
-                own_cpu_ns: own_cpu_ns(),
-            },
+            clock: Clock::new(running.start, now, settings.interval),
+            next_scan: now,
             enactor: running.enactor,
             enforcement: Enforcement::new(enactors),
             urgency: Urgency::take(),
             in_kernel,
             cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
-            trees: root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name)),
+            roster: Roster::new(trees, now),
             child: running.child,
             residence: Residence::default(),
             signals: running.signals,
             group: running.group,
             recorded: settings.recorded.clone(),
-            threads: BTreeMap::new(),
-            exited: Vec::new(),
             gone_at_once: 0,
             ending: None,
             warnings: running.warnings,

@@ -9,7 +9,7 @@
 //! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
 //! that was seen last.
 
-use super::threads::Thread;
+use super::roster::Thread;
 use crate::counters::Sleeps;
 use crate::discovery::{ProcSample, RunState};
 use consort_core::{Reading, Sample, Signal, Tier};
@@ -46,7 +46,7 @@ impl Thread {
         sample: &mut Sample,
     ) {
         let since = self.read.map(|read| now.duration_since(read));
-        let span_ns = since.map_or(interval_ns, super::observe::nanos);
+        let span_ns = since.map_or(interval_ns, super::clock::nanos);
         add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
         self.last = Some(told);
         self.read = Some(now);

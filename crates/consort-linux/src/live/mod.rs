@@ -11,9 +11,9 @@
 
 mod carry_out;
 mod cgroups;
+mod clock;
 mod cookies;
 mod counting;
-mod cpusets;
 mod descriptors;
 mod energy;
 mod follower;
@@ -28,14 +28,14 @@ mod observe;
 mod pace;
 mod pausing;
 mod place;
-mod programs;
 mod recorded;
 mod relay;
 mod resident;
+mod roster;
 mod sampled;
 mod settle;
+mod site;
 mod succession;
-mod threads;
 mod trees;
 mod urgency;
 mod warnings;
@@ -52,44 +52,38 @@ use crate::discovery::{Discovery, ProcReader};
 use crate::enact::{Enactor, Launched, Signals};
 use crate::enforce::{EnactorKind, Enforcement};
 use crate::group::Leader;
-use crate::sampling::{Profiler, Sampler};
-use crate::topology::Watch;
-use consort_core::sharing::SharingMap;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, PuSet, ThreadId, Tier, Topology};
+use clock::Clock;
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use cookies::CoreCookies;
 use counting::Counting;
 use energy::Energy;
 use in_kernel::InKernel;
-use pace::Pace;
 use pausing::Pausing;
 use relay::Ending;
 use resident::Residence;
+use roster::Roster;
+use sampled::Sampling;
 use serde::Serialize;
-use std::path::PathBuf;
+use site::Site;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use threads::{Parted, Threads};
-use trees::Trees;
 use urgency::Urgency;
 use warnings::Warnings;
 
 /// A command and everything that it starts, or what was attached, on this host.
 pub struct Live {
-    root: PathBuf,
-    topology: Topology,
-    /// What a file tells of sharing instead of the kernel.
-    sharing: Option<SharingMap>,
-    /// PUs that count as large by decree.
-    large: Option<PuSet>,
-    watch: Watch,
+    site: Site,
+    roster: Roster,
+    clock: Clock,
     offers: Offers,
-    pace: Pace,
     dry_run: bool,
     override_affinity: bool,
-    clock: Clock,
     sampling: Option<Sampling>,
     counting: Counting,
-    energy: Option<Energy>,
+    energy: Energy,
     discovery: Discovery,
+    /// When `/proc` is compared with what records have told.
+    next_scan: Instant,
     reader: ProcReader,
     enactor: Enactor,
     enforcement: Enforcement,
@@ -106,35 +100,11 @@ pub struct Live {
     group: Option<Leader>,
     /// Measures that are not counted.
     recorded: Option<Recorded>,
-    trees: Trees,
-    threads: Threads,
-    /// Threads that have exited since the last observation.
-    exited: Vec<Parted>,
     /// Threads that ended between being found and being taken in.
     gone_at_once: u64,
     ending: Option<Ending>,
     warnings: Warnings,
     generation: u64,
-}
-
-/// The two halves of the sampling tier.
-struct Sampling {
-    sampler: Sampler,
-    /// What one sample takes from the thread it hits, ns; 0 where it could not be measured.
-    cost_ns: u64,
-    profiler: Profiler,
-    counts: SampleCounts,
-    unsettled: Unsettled,
-}
-
-/// What samples have cost since the account was last settled.
-#[derive(Clone, Copy, Debug, Default)]
-struct Unsettled {
-    /// Own CPU time, ns.
-    own_ns: u64,
-    samples: u64,
-    /// Length of the intervals, ns.
-    interval_ns: u64,
 }
 
 /// Samples of instruction addresses over a run.
@@ -148,27 +118,6 @@ pub struct SampleCounts {
     pub decoded: u64,
     /// Records that the kernel dropped because a ring buffer was full.
     pub lost: u64,
-}
-
-/// Limits are read no more often: it takes as long as looking at ten threads.
-const WATCH_EVERY: Duration = Duration::from_millis(100);
-
-/// When the run and the current quantum began, and what comes next.
-struct Clock {
-    start: Instant,
-    quantum: Instant,
-    /// Length of the next quantum where the last plan wants another.
-    next: Option<Duration>,
-    /// When `/proc` is compared with what records have told.
-    next_scan: Instant,
-    /// When cpusets of threads are read again.
-    next_recheck: Instant,
-    /// Thread after which they are.
-    rechecked: ThreadId,
-    /// When limits of the usable PUs are read again.
-    next_watch: Instant,
-    /// CPU time of Consort's own when the last turn began, ns.
-    own_cpu_ns: u64,
 }
 
 /// How a run ended.
@@ -235,7 +184,7 @@ impl Machine for Live {
     type Error = LiveError;
 
     fn topology(&self) -> &Topology {
-        &self.topology
+        self.site.topology()
     }
 
     fn offers(&self) -> &Offers {
@@ -259,7 +208,7 @@ impl Machine for Live {
             });
         }
         self.generation = plan.generation;
-        self.clock.next = plan.quantum_ns.map(Duration::from_nanos);
+        self.clock.plan(plan.quantum_ns.map(Duration::from_nanos));
         Ok(self.carry_out(plan))
     }
 }
@@ -267,7 +216,7 @@ impl Machine for Live {
 impl Live {
     /// Puts every mask back, resumes what is paused and tells how the run ended.
     pub fn finish(mut self) -> Finished {
-        let duration_s = self.clock.start.elapsed().as_secs_f64();
+        let duration_s = self.clock.start().elapsed().as_secs_f64();
         self.urgency.give_up();
         self.in_kernel.end();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
@@ -285,24 +234,22 @@ impl Live {
             let text = format!("cgroup {} is left frozen: {why}", cgroup.display());
             self.warnings.insert(text);
         }
-        self.warnings.extend(self.pace.lateness());
+        self.warnings.extend(self.clock.pace().lateness());
         let sampling = self.sampling.as_ref();
-        let counts = sampling.map_or_else(SampleCounts::default, |s| s.counts);
-        let cost_ns = sampling.map_or(0, |s| s.cost_ns);
         Finished {
             exit_code: self.ending.map_or(0, |ending| ending.exit_code),
             duration_s,
             tier,
             managed_cpu_s,
-            sampling_s: (counts.taken * cost_ns) as f64 / 1e9,
+            sampling_s: sampling.map_or(0.0, Sampling::cost_s),
             short_lived: self.discovery.short_lived() + self.gone_at_once,
-            samples: counts,
+            samples: sampling.map_or_else(SampleCounts::default, Sampling::counts),
             restored: restoration.complete,
             pauses: self.pausing.count,
             held,
-            quantum_ms: self.pace.mean_ms(),
+            quantum_ms: self.clock.pace().mean_ms(),
             group: self.group.as_ref().map(GroupSummary::led),
-            programs: self.trees.names(),
+            programs: self.roster.trees().names(),
             warnings: self.warnings.into_vec(),
         }
     }
@@ -316,10 +263,7 @@ impl Live {
     /// The sampling events count everything that they follow, but nothing of setuid programs;
     /// rusage counts whatever was waited for.
     fn managed_cpu_s(&self) -> f64 {
-        let sampled_ns = self
-            .sampling
-            .as_ref()
-            .map_or(0, |s| s.sampler.cpu_time_ns());
+        let sampled_ns = self.sampling.as_ref().map_or(0, Sampling::cpu_time_ns);
         relay::children_cpu_s().max(sampled_ns as f64 / 1e9)
     }
 
@@ -331,43 +275,22 @@ impl Live {
     /// CPUs come and go and cpusets change: plans must know.
     fn follow_topology(&mut self) {
         let now = Instant::now();
-        if now < self.clock.next_watch {
+        if !self.site.take_due(now) {
             return;
         }
-        self.clock.next_watch = now + WATCH_EVERY;
-        self.follow_cpusets(now);
-        if self.watch.poll().is_none() {
-            return;
+        if let Some(threads) = self.roster.take_recheck(now) {
+            self.recheck(&threads);
         }
-        let found = crate::topology::discover(&self.root);
-        let found = found.and_then(|found| match &self.sharing {
-            Some(map) => found.with_sharing(map),
-            None => Ok(found),
-        });
-        match found {
-            Ok(found) => {
-                let pus = found.topology.pus();
-                self.warnings
-                    .insert(format!("the usable PUs changed to {pus}"));
-                self.topology = self.with_large(found.topology);
-            }
-            Err(error) => {
-                self.warnings
-                    .insert(format!("the topology could not be read again: {error}"));
-            }
-        }
+        self.warnings.extend(self.site.follow());
     }
 
-    /// A topology that was found again, with the core types that were asked for.
-    fn with_large(&mut self, found: Topology) -> Topology {
-        let Some(large) = &self.large else {
-            return found;
-        };
-        let left = large.intersection(found.pus());
-        found.with_large(&left).unwrap_or_else(|error| {
-            let text = format!("core types are no longer emulated: {error}");
-            self.warnings.insert(text);
-            found
-        })
+    /// Learns where threads may run now.
+    fn recheck(&mut self, threads: &[ThreadId]) {
+        for (id, pus) in self.enactor.recheck(threads) {
+            let thread = self.roster.get_mut(id);
+            if let Some(thread) = thread.filter(|thread| *thread.original != pus) {
+                thread.original = Arc::new(pus);
+            }
+        }
     }
 }

@@ -1,14 +1,13 @@
 //! From records and `/proc` to an observation.
 
-use super::threads::{Parted, Thread};
-use super::{Live, Sampling};
+use super::Live;
+use super::clock::nanos;
+use super::roster::{Parted, Thread};
+use super::sampled::Profiles;
 use crate::counters::Sleeps;
 use crate::discovery::RunState;
 use crate::enforce::Enforcement;
-use crate::sampling::ThreadProfile;
 use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
-use nix::time::{ClockId, clock_gettime};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Between two scans of `/proc` that only complete what records tell.
@@ -18,8 +17,6 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_PER_SCAN: u32 = 1000;
 /// The same where nothing else tells of new threads.
 const PAUSE_PER_ONLY_SCAN: u32 = 20;
-/// What samples cost is settled no more often.
-const SETTLE_EVERY_NS: u64 = 1_000_000_000;
 
 impl Live {
     /// Reads all rings: threads that came, went or were renamed, and samples.
@@ -27,19 +24,9 @@ impl Live {
         let Some(sampling) = &mut self.sampling else {
             return;
         };
-        let before_ns = own_cpu_ns();
-        // Before the last look nothing is held back for the sake of order.
-        let batch = match self.ending {
-            Some(_) => sampling.sampler.drain_all(),
-            None => sampling.sampler.drain(),
-        };
-        sampling.counts.lost += batch.lost;
-        sampling.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
-        sampling.profiler.apply(&batch);
-        sampling.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
-        sampling.unsettled.samples += batch.samples() as u64;
+        let batch = sampling.drain(self.ending.is_some());
         let events = self.discovery.apply(&batch);
-        sampling.sampler.follow(&events);
+        sampling.follow(&events);
         self.follow(events);
         let discovery = &self.discovery;
         let id_of = |tid| discovery.id_of(tid);
@@ -53,12 +40,12 @@ impl Live {
     /// (`begin_new_exec` in `fs/exec.c`), and tells nothing of what that starts.
     fn scan_if_due(&mut self) {
         let begun = Instant::now();
-        if begun < self.clock.next_scan {
+        if begun < self.next_scan {
             return;
         }
         let events = self.discovery.scan();
         if let Some(sampling) = &mut self.sampling {
-            sampling.sampler.follow(&events);
+            sampling.follow(&events);
         }
         self.follow(events);
         let took = begun.elapsed();
@@ -66,7 +53,7 @@ impl Live {
             Some(_) => LEAST_PAUSE.max(took * PAUSE_PER_SCAN),
             None => took * PAUSE_PER_ONLY_SCAN,
         };
-        self.clock.next_scan = begun + pause;
+        self.next_scan = begun + pause;
     }
 
     /// What each thread did since the last observation.
@@ -76,57 +63,42 @@ impl Live {
         self.end_if_empty();
         self.leave_ended();
         let now = Instant::now();
-        let interval = now - self.clock.quantum;
-        // A quantum that the policy chose, or that the end of the command cut, was not asked for.
-        if self.clock.next.take().is_none() && self.ending.is_none() {
-            self.warnings.extend(self.pace.quantum_was(interval));
-        }
+        let (interval, late) = self.clock.end_quantum(now, self.ending.is_some());
+        self.warnings.extend(late);
         let interval_ns = nanos(interval);
-        self.clock.quantum = now;
         let profiles = self.profiles(interval_ns);
         let moment = Moment { now, interval_ns };
-        let ids: Vec<ThreadId> = self.threads.keys().copied().collect();
+        let ids: Vec<ThreadId> = self.roster.ids().collect();
         let looks = ids.into_iter();
         let threads = looks
             .filter_map(|id| self.look_at(id, moment, &profiles))
             .collect();
-        let programs = self.programs();
+        let programs = self.roster.programs();
         let exited = self.last_looks(interval_ns, &profiles);
         self.enforcement.settle_pairs();
         let notices = self.counting.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
         let mut seen = Observation {
-            time_ns: nanos(now - self.clock.start),
+            time_ns: nanos(now - self.clock.start()),
             interval_ns,
             threads,
             exited,
             programs,
-            self_placed: self.self_placed(),
-            assigned: self.assigned(),
+            self_placed: self.roster.self_placed(),
+            assigned: self.roster.assigned(),
             ..Observation::default()
         };
-        self.add_energy(&mut seen);
+        self.warnings.extend(self.energy.add(&mut seen));
         seen
     }
 
-    /// What the samples of the interval tell, by pid and tid.
+    /// What the samples of the interval tell.
     fn profiles(&mut self, interval_ns: u64) -> Profiles {
-        let Some(sampling) = &mut self.sampling else {
-            return Profiles::new();
-        };
-        let before_ns = own_cpu_ns();
-        let profiled = sampling.profiler.interval();
-        sampling.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
-        sampling.settle_if_due(interval_ns);
         let discovery = &self.discovery;
-        sampling.profiler.keep(|tid| discovery.id_of(tid).is_some());
-        for thread in &profiled {
-            sampling.counts.samples += thread.interval.counts.samples;
-            sampling.counts.decoded += thread.interval.counts.decoded;
-        }
-        let by_id = profiled.into_iter().map(|t| ((t.pid, t.tid), t.interval));
-        by_id.collect()
+        let is_known = |tid| discovery.id_of(tid).is_some();
+        let sampling = self.sampling.as_mut();
+        sampling.map_or_else(Profiles::new, |s| s.profiles(interval_ns, is_known))
     }
 
     /// A thread that is there; one that turns out to be gone is put with those that have exited.
@@ -143,7 +115,7 @@ impl Live {
             return None;
         };
         let paused = self.was_paused(id);
-        let thread = self.threads.get_mut(&id)?;
+        let thread = self.roster.get_mut(id)?;
         if paused {
             thread.restart_sleeps();
         } else {
@@ -160,8 +132,9 @@ impl Live {
         }
         let last_pu = thread.last.map(|last| last.last_pu);
         if let Some(recorded) = &self.recorded {
-            let root = self.trees.root_of(id.pid).unwrap_or(id.pid);
-            recorded.fill(self.trees.name(root), &mut sample, moment.interval_ns);
+            let program = self.roster.program_of(id.pid);
+            let name = self.roster.trees().name(program.0);
+            recorded.fill(name, &mut sample, moment.interval_ns);
         }
         settle(
             &mut self.enforcement,
@@ -170,12 +143,12 @@ impl Live {
             moment.interval_ns,
             &mut sample,
         );
-        Some(observed(id, thread, sample, last_pu))
+        Some(observed(id, self.roster.get(id)?, sample, last_pu))
     }
 
     /// Whether a thread's program was paused in the interval that ends now.
     fn was_paused(&self, id: ThreadId) -> bool {
-        let program = self.program_of(id.pid);
+        let program = self.roster.program_of(id.pid);
         self.pausing.in_quantum.contains(&program)
     }
 
@@ -188,7 +161,7 @@ impl Live {
         begun: Option<u64>,
         sample: &mut Sample,
     ) -> Option<bool> {
-        let thread = self.threads.get_mut(&id)?;
+        let thread = self.roster.get_mut(id)?;
         let known = thread.quick_look(moment.now, begun, sample);
         if known.is_some() {
             return known;
@@ -204,7 +177,7 @@ impl Live {
 
     /// Threads that have exited since the last observation.
     fn last_looks(&mut self, interval_ns: u64, profiles: &Profiles) -> Vec<ThreadObservation> {
-        let exited = std::mem::take(&mut self.exited).into_iter();
+        let exited = self.roster.take_exited().into_iter();
         let last = exited.map(|parted| {
             let Parted {
                 id,
@@ -220,26 +193,17 @@ impl Live {
                 profile.fill(&mut sample, interval_ns);
             }
             if let Some(recorded) = &self.recorded {
-                recorded.fill(self.trees.name(program.0), &mut sample, interval_ns);
+                recorded.fill(
+                    self.roster.trees().name(program.0),
+                    &mut sample,
+                    interval_ns,
+                );
             }
             settle(&mut self.enforcement, id, None, interval_ns, &mut sample);
             self.enforcement.forget(id);
             observed(id, &thread, sample, None)
         });
         last.collect()
-    }
-}
-
-impl Sampling {
-    /// Settles what samples have cost; not in every quantum, as it reads a counter per thread.
-    fn settle_if_due(&mut self, interval_ns: u64) {
-        self.unsettled.interval_ns += interval_ns;
-        if self.unsettled.interval_ns < SETTLE_EVERY_NS {
-            return;
-        }
-        let due = std::mem::take(&mut self.unsettled);
-        self.sampler
-            .settle(due.own_ns, due.samples, due.interval_ns);
     }
 }
 
@@ -266,9 +230,6 @@ struct Moment {
     interval_ns: u64,
 }
 
-/// Profiles of one interval by pid and tid; the last of a tid that was used twice.
-type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
-
 fn observed(
     id: ThreadId,
     thread: &Thread,
@@ -283,14 +244,4 @@ fn observed(
         last_pu,
         sample,
     }
-}
-
-/// CPU time of the calling thread, ns.
-pub(super) fn own_cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
-    now.map_or(0, |time| nanos(Duration::from(time)))
-}
-
-pub(super) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

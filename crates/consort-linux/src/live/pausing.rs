@@ -7,7 +7,7 @@
 use super::Live;
 use crate::enact::SignalEvent;
 use crate::pause::{PauseError, PauseKind, Pauser, mechanisms};
-use consort_core::{Plan, ProgramId, ThreadId};
+use consort_core::{Plan, ProgramId};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -101,8 +101,8 @@ impl Live {
     }
 
     fn pause(&mut self, program: ProgramId) {
-        let pids = self.processes_of(program);
-        let pauser = self.pausing.pauser(&self.root);
+        let pids = self.roster.processes_of(program);
+        let pauser = self.pausing.pauser(self.site.root());
         let new = !pauser.is_paused(program);
         match pauser.pause(&mut self.enactor, program, &pids) {
             Ok(pause) => {
@@ -123,23 +123,10 @@ impl Live {
         }
     }
 
-    /// From now on a thread is let alone for its affinity only.
-    pub(super) fn keep_affinity(&mut self, id: ThreadId) {
-        if let Some(thread) = self.threads.get_mut(&id) {
-            thread.self_placed = true;
-        }
-    }
-
-    /// Threads that may be paused, but not placed.
-    pub(super) fn self_placed(&self) -> BTreeSet<ThreadId> {
-        let placed = self.threads.iter().filter(|(_, thread)| thread.self_placed);
-        placed.map(|(&id, _)| id).collect()
-    }
-
     /// Says what of a paused program is not managed.
     fn tell_self_placed(&mut self, program: ProgramId) {
-        let placed = self.self_placed().into_iter();
-        let its = placed.filter(|id| self.program_of(id.pid) == program);
+        let placed = self.roster.self_placed().into_iter();
+        let its = placed.filter(|id| self.roster.program_of(id.pid) == program);
         let count = its.count();
         if count > 0 && self.pausing.told.insert(program) {
             let text = format!(
@@ -162,7 +149,7 @@ impl Live {
     pub(super) fn forget_ended(&mut self) {
         let known: Vec<ProgramId> = self.pausing.pauser.iter().flat_map(Pauser::known).collect();
         for program in known {
-            if !self.processes_of(program).is_empty() {
+            if !self.roster.processes_of(program).is_empty() {
                 continue;
             }
             let pauser = self.pausing.pauser.as_mut();
@@ -179,7 +166,7 @@ impl Live {
         let Some(command) = self
             .child
             .as_ref()
-            .map(|child| self.program_of(child.pid()))
+            .map(|child| self.roster.program_of(child.pid()))
         else {
             return false;
         };

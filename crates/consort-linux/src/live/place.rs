@@ -1,7 +1,6 @@
 //! Taking threads under management.
 
 use super::Live;
-use super::threads::{Parted, Thread};
 use crate::discovery::ThreadEvent;
 use crate::enact::{AdoptError, ChildStatus, current_mask};
 use crate::proc::parent_of;
@@ -28,7 +27,7 @@ impl Live {
                     None => self.adopt(id, name, parent),
                 },
                 ThreadEvent::Renamed { id, name } => {
-                    if let Some(thread) = self.threads.get_mut(&id) {
+                    if let Some(thread) = self.roster.get_mut(id) {
                         thread.name = name;
                     }
                 }
@@ -36,7 +35,7 @@ impl Live {
                     // Counters of a thread that has exited keep what they counted last.
                     let mut sample = Sample::default();
                     let begun = self.counting.fill(id, &mut sample);
-                    if let Some(thread) = self.threads.get_mut(&id) {
+                    if let Some(thread) = self.roster.get_mut(id) {
                         thread.returned(begun, true, &mut sample);
                     }
                     self.part_with(id, sample);
@@ -50,18 +49,7 @@ impl Live {
         self.reader.forget(id);
         self.enactor.forget(id);
         self.counting.forget(id);
-        if let Some(thread) = self.threads.remove(&id) {
-            let program = self.program_of(id.pid);
-            self.exited.push(Parted {
-                id,
-                thread,
-                program,
-                sample,
-            });
-        }
-        if !self.threads.keys().any(|other| other.pid == id.pid) {
-            self.trees.forget(id.pid);
-        }
+        self.roster.part_with(id, sample);
     }
 
     fn let_alone(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
@@ -72,17 +60,9 @@ impl Live {
     }
 
     fn enter(&mut self, id: ThreadId, name: Arc<str>, original: PuSet, managed: bool) {
-        let thread = Thread {
-            name,
-            original: Arc::new(original),
-            managed,
-            self_placed: false,
-            last: None,
-            read: None,
-            sleeps: None,
-        };
-        self.threads.insert(id, thread);
-        self.take_cookies(&[id]);
+        self.roster.enter(id, name, original, managed);
+        self.warnings
+            .extend(self.cookies.take_away(&[id], &self.enactor));
     }
 
     /// Takes a thread in. One that a managed thread has started may have inherited a mask that
@@ -91,7 +71,7 @@ impl Live {
         if let Some(owned) = self.owned(id) {
             return self.let_alone(id, name, &owned);
         }
-        let adopted = match self.parent_of(id, parent) {
+        let adopted = match self.roster.parent_of(id, parent) {
             Some(parent) => self.enactor.adopt_child(id, parent),
             None => self.adopt_root(id),
         };
@@ -101,7 +81,7 @@ impl Live {
                 let original = self.enactor.original(id).unwrap_or_default();
                 self.enter(id, name, original, true);
                 self.counting.want(id);
-                self.hand_over(id);
+                self.warnings.extend(self.in_kernel.take(id));
             }
             Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
             Err(error) => self.let_alone(id, name, &error.to_string()),
@@ -126,22 +106,14 @@ impl Live {
         if self.is_own(id.pid) {
             return false;
         }
-        let by_tid = |tid: u32| self.threads.keys().find(|t| t.tid == tid);
-        let told = parent.and_then(by_tid).map(|thread| thread.pid);
-        let above = ancestors_of(&self.root, id.pid);
-        let root = self.trees.place(id.pid, told.into_iter().chain(above));
-        root.is_some_and(|root| self.trees.is_managed(root))
-    }
-
-    /// The managed thread that started this one; if that has exited, any of its process or of the
-    /// one at the root of its program.
-    fn parent_of(&self, id: ThreadId, parent: Option<u32>) -> Option<ThreadId> {
-        let by_tid = |tid: u32| self.threads.keys().find(|t| t.tid == tid);
-        let of_process = |pid: u32| self.threads.keys().find(|t| t.pid == pid);
-        let found = parent.and_then(by_tid);
-        let found = found.or_else(|| of_process(id.pid));
-        let root = self.trees.root_of(id.pid);
-        found.or_else(|| root.and_then(of_process)).copied()
+        let told = parent.and_then(|tid| self.roster.by_tid(tid));
+        let told = told.map(|thread| thread.pid);
+        let above = ancestors_of(self.site.root(), id.pid);
+        let root = self
+            .roster
+            .trees_mut()
+            .place(id.pid, told.into_iter().chain(above));
+        root.is_some_and(|root| self.roster.trees().is_managed(root))
     }
 
     fn adopt_root(&mut self, id: ThreadId) -> Result<ChildStatus, AdoptError> {
@@ -162,7 +134,7 @@ impl Live {
         );
         self.warnings.insert(text);
         self.enter(id, name, mask, false);
-        self.keep_affinity(id);
+        self.roster.keep_affinity(id);
     }
 
     /// Where no records tell who starts threads, every thread of the process counts that was there
@@ -177,15 +149,15 @@ impl Live {
         let starts = found.iter().filter_map(untold);
         let pids: BTreeSet<u32> = starts
             .map(|id| {
-                self.parent_of(id, None)
+                self.roster
+                    .parent_of(id, None)
                     .map_or(id.pid, |starter| starter.pid)
             })
             .collect();
         if pids.is_empty() {
             return;
         }
-        let there = self.threads.keys().filter(|id| pids.contains(&id.pid));
-        let (there, now) = (there.copied().collect::<Vec<_>>(), Instant::now());
+        let (there, now) = (self.roster.of_processes(&pids), Instant::now());
         let freed = there.into_iter();
         let freed: Vec<ThreadId> = freed
             .filter_map(|id| self.enforcement.cloned(id, now))

@@ -1,6 +1,5 @@
 //! Signals and the command's end, while a quantum passes.
 
-use super::observe::own_cpu_ns;
 use super::urgency::Urgency;
 use super::{Live, LiveError};
 use crate::control::Desk;
@@ -29,9 +28,8 @@ impl Live {
     /// Waits until the quantum is over, the command has ended or a member asks for open terms,
     /// reading rings and relaying signals meanwhile.
     pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
-        self.account_for_turn();
-        let length = self.clock.next.unwrap_or_else(|| self.pace.quantum());
-        let end = self.clock.quantum + length;
+        let (end, stretched) = self.clock.begin_turn();
+        self.warnings.extend(stretched);
         loop {
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
@@ -47,15 +45,6 @@ impl Live {
             self.beat();
             self.chase();
         }
-    }
-
-    /// Stretches quanta that are too short for what a turn takes.
-    fn account_for_turn(&mut self) {
-        let cpu_ns = own_cpu_ns();
-        let took = cpu_ns.saturating_sub(self.clock.own_cpu_ns);
-        self.clock.own_cpu_ns = cpu_ns;
-        let notice = self.pace.turn_took(Duration::from_nanos(took));
-        self.warnings.extend(notice);
     }
 
     fn wait(&self, time: Duration) -> Result<(), LiveError> {

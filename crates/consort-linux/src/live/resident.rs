@@ -189,17 +189,17 @@ impl Live {
     /// [`AttachError`]; nothing has changed then.
     pub fn attach(&mut self, pid: u32, policy: Option<Arc<str>>) -> Result<(), AttachError> {
         self.check(pid)?;
-        if self.is_managed(pid) && self.trees.root_of(pid) == Some(pid) {
+        if self.roster.is_managed(pid) && self.roster.trees().root_of(pid) == Some(pid) {
             return Err(AttachError::Managed(pid));
         }
-        let name = name_of(&self.root, pid).ok_or(AttachError::Gone(pid))?;
-        let was_managed = self.is_managed(pid);
-        let below = children_of(&self.root, &BTreeSet::from([pid])).unwrap_or_default();
-        self.trees.plant_with(pid, name, policy);
+        let name = name_of(self.site.root(), pid).ok_or(AttachError::Gone(pid))?;
+        let was_managed = self.roster.is_managed(pid);
+        let below = children_of(self.site.root(), &BTreeSet::from([pid])).unwrap_or_default();
+        self.roster.trees_mut().plant_with(pid, name, policy);
         for other in below {
-            let stays = self.trees.is_managed(other);
+            let stays = self.roster.trees().is_managed(other);
             if !stays {
-                self.trees.graft(other, pid);
+                self.roster.trees_mut().graft(other, pid);
             }
         }
         self.watch_process(pid, was_managed);
@@ -209,7 +209,12 @@ impl Live {
     /// Puts a process and all that belongs to its program back, and lets it alone from now on;
     /// whether it was managed.
     pub fn detach(&mut self, pid: u32) -> bool {
-        let Some(root) = self.trees.root_of(pid).filter(|_| self.is_managed(pid)) else {
+        let Some(root) = self
+            .roster
+            .trees()
+            .root_of(pid)
+            .filter(|_| self.roster.is_managed(pid))
+        else {
             return false;
         };
         self.part_with_program(root);
@@ -228,38 +233,27 @@ impl Live {
 
     /// Programs that are managed, by the pid at the root of each, with their names.
     pub fn programs_managed(&self) -> Vec<(u32, String)> {
-        let names = self.trees.names().into_iter();
+        let names = self.roster.trees().names().into_iter();
         names
-            .filter(|(root, _)| self.trees.is_managed(*root))
+            .filter(|(root, _)| self.roster.trees().is_managed(*root))
             .collect()
-    }
-
-    /// Whether the process belongs to a managed program.
-    pub(super) fn is_managed(&self, pid: u32) -> bool {
-        let root = self.trees.root_of(pid);
-        root.is_some_and(|root| self.trees.is_managed(root))
     }
 
     /// Looks for the threads of a process, and samples them unless they were sampled with the
     /// program that they have belonged to.
     pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
         self.residence.attached = true;
-        let (trees, threads) = (&self.trees, &self.threads);
+        let (trees, roster) = (self.roster.trees(), &self.roster);
         let root = trees.root_of(pid);
-        let lost = |known| {
-            let is_its = trees.root_of(known) == root;
-            is_its && !threads.keys().any(|id| id.pid == known)
-        };
+        let lost = |known| trees.root_of(known) == root && !roster.has(known);
         self.discovery.find_again(lost);
         self.discovery.watch(pid);
-        self.clock.next_scan = Instant::now();
+        self.next_scan = Instant::now();
         let Some(sampling) = self.sampling.as_mut().filter(|_| !was_managed) else {
             return;
         };
         self.residence.sampled.insert(pid);
-        let joined = sampling
-            .sampler
-            .join_tree(&self.root, pid, self.topology.pus());
+        let joined = sampling.join_tree(self.site.root(), pid, self.site.topology().pus());
         if let Err(error) = joined {
             let text = format!("process {pid} is not sampled: {error}");
             self.warnings.insert(text);
@@ -301,23 +295,23 @@ impl Live {
 
     /// Samples no longer what has ended, or was let alone: each event costs a descriptor.
     pub(super) fn leave_ended(&mut self) {
-        let there: BTreeSet<Option<u32>> = { self.threads.keys() }
-            .map(|id| self.trees.root_of(id.pid))
+        let there: BTreeSet<Option<u32>> = { self.roster.ids() }
+            .map(|id| self.roster.trees().root_of(id.pid))
             .collect();
         let ended = self.residence.sampled.iter().copied();
         let ended: Vec<u32> = ended
-            .filter(|&pid| !there.contains(&self.trees.root_of(pid)))
-            .filter(|&pid| !self.discovery.knows(pid) || !self.is_managed(pid))
+            .filter(|&pid| !there.contains(&self.roster.trees().root_of(pid)))
+            .filter(|&pid| !self.discovery.knows(pid) || !self.roster.is_managed(pid))
             .collect();
         for pid in ended {
             self.residence.sampled.remove(&pid);
             self.discovery.unwatch(pid);
             if let Some(sampling) = &mut self.sampling {
-                sampling.sampler.leave_tree(pid);
+                sampling.leave_tree(pid);
             }
             // A report names all programs that were there; a daemon makes none.
             if self.residence.until == Until::Told {
-                self.trees.uproot(pid);
+                self.roster.trees_mut().uproot(pid);
             }
         }
     }
@@ -326,7 +320,7 @@ impl Live {
     pub(super) fn end_if_empty(&mut self) {
         let residence = &self.residence;
         let over = residence.until == Until::Empty && residence.attached;
-        if over && self.threads.is_empty() && !self.residence.groups.manages() {
+        if over && self.roster.is_empty() && !self.residence.groups.manages() {
             self.end();
         }
     }
@@ -372,7 +366,7 @@ impl Live {
     /// Whether a peer may ask for a process: root and the user of this run may ask for any that can
     /// be managed, others for their own.
     pub(super) fn check_owner(&self, peer: Peer, pid: u32) -> Result<(), AttachError> {
-        let owner = crate::proc::uid_of(&self.root, pid).ok_or(AttachError::Gone(pid))?;
+        let owner = crate::proc::uid_of(self.site.root(), pid).ok_or(AttachError::Gone(pid))?;
         if peer.is_master() || owner == peer.uid {
             return Ok(());
         }

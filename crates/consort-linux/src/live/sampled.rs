@@ -1,10 +1,123 @@
-//! Setting up the sampling tier, as far as the host has it.
+//! The sampling tier, as far as the host has it.
 
+use super::clock::own_cpu_ns;
 use super::warnings::Warnings;
-use super::{Host, SampleCounts, Sampling, Unsettled};
-use crate::sampling::{Profiler, Sampler, SamplerConfig, SamplerError, sample_cost_ns};
-use consort_core::Tier;
+use super::{Host, SampleCounts};
+use crate::discovery::ThreadEvent;
+use crate::sampling::{
+    Batch, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile, sample_cost_ns,
+};
+use consort_core::{PuSet, Tier};
+use std::collections::BTreeMap;
 use std::path::Path;
+
+/// What samples cost is settled no more often.
+const SETTLE_EVERY_NS: u64 = 1_000_000_000;
+
+/// Profiles of one interval by pid and tid; the last of a tid that was used twice.
+pub(super) type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
+
+/// The two halves of the sampling tier.
+pub(super) struct Sampling {
+    sampler: Sampler,
+    /// What one sample takes from the thread it hits, ns; 0 where it could not be measured.
+    cost_ns: u64,
+    profiler: Profiler,
+    counts: SampleCounts,
+    unsettled: Unsettled,
+}
+
+/// What samples have cost since the account was last settled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unsettled {
+    /// Own CPU time, ns.
+    own_ns: u64,
+    samples: u64,
+    /// Length of the intervals, ns.
+    interval_ns: u64,
+}
+
+impl Sampling {
+    /// Reads all rings; for the last time nothing is held back for the sake of order.
+    pub(super) fn drain(&mut self, is_last: bool) -> Batch {
+        let before_ns = own_cpu_ns();
+        let batch = match is_last {
+            true => self.sampler.drain_all(),
+            false => self.sampler.drain(),
+        };
+        self.counts.lost += batch.lost;
+        self.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
+        self.profiler.apply(&batch);
+        self.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
+        self.unsettled.samples += batch.samples() as u64;
+        batch
+    }
+
+    /// Samples who has come, and no longer who has gone.
+    pub(super) fn follow(&mut self, events: &[ThreadEvent]) {
+        self.sampler.follow(events);
+    }
+
+    /// Samples a process and what it has started.
+    pub(super) fn join_tree(
+        &mut self,
+        root: &Path,
+        pid: u32,
+        pus: &PuSet,
+    ) -> Result<(), SamplerError> {
+        self.sampler.join_tree(root, pid, pus)
+    }
+
+    /// Samples a process no longer.
+    pub(super) fn leave_tree(&mut self, pid: u32) {
+        self.sampler.leave_tree(pid);
+    }
+
+    /// What the samples of the interval tell of threads, and who of them is known.
+    pub(super) fn profiles(
+        &mut self,
+        interval_ns: u64,
+        is_known: impl Fn(u32) -> bool,
+    ) -> Profiles {
+        let before_ns = own_cpu_ns();
+        let profiled = self.profiler.interval();
+        self.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
+        self.settle_if_due(interval_ns);
+        self.profiler.keep(is_known);
+        for thread in &profiled {
+            self.counts.samples += thread.interval.counts.samples;
+            self.counts.decoded += thread.interval.counts.decoded;
+        }
+        let by_id = profiled.into_iter().map(|t| ((t.pid, t.tid), t.interval));
+        by_id.collect()
+    }
+
+    /// Settles what samples have cost; not in every quantum, as it reads a counter per thread.
+    fn settle_if_due(&mut self, interval_ns: u64) {
+        self.unsettled.interval_ns += interval_ns;
+        if self.unsettled.interval_ns < SETTLE_EVERY_NS {
+            return;
+        }
+        let due = std::mem::take(&mut self.unsettled);
+        self.sampler
+            .settle(due.own_ns, due.samples, due.interval_ns);
+    }
+
+    /// Samples so far.
+    pub(super) fn counts(&self) -> SampleCounts {
+        self.counts
+    }
+
+    /// What samples took from the threads so far, s; estimated.
+    pub(super) fn cost_s(&self) -> f64 {
+        (self.counts.taken * self.cost_ns) as f64 / 1e9
+    }
+
+    /// CPU time of the sampled threads so far, ns.
+    pub(super) fn cpu_time_ns(&self) -> u64 {
+        self.sampler.cpu_time_ns()
+    }
+}
 
 /// How to sample on this host, if at all.
 pub(super) struct SamplingWish {

@@ -37,7 +37,7 @@ impl Live {
     /// # Errors
     /// A program of the group that is not among them.
     pub fn offers_with(&self, recorded: &Recorded) -> Result<Offers, String> {
-        for (_, name) in self.trees.names() {
+        for (_, name) in self.roster.trees().names() {
             recorded.check(&name).map_err(|error| error.to_string())?;
         }
         let mut offers = self.offers.clone();
@@ -76,7 +76,7 @@ impl Live {
     }
 
     fn adopt_terms(&mut self, settled: Settled) {
-        self.pace.ask(settled.interval);
+        self.clock.ask(settled.interval);
         if let Some(recorded) = settled.recorded {
             self.warnings.insert(recorded.offer(&mut self.offers));
             self.recorded = Some(recorded);

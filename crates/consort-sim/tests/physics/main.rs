@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod branches;
 mod build;
 mod copies;
 mod forms;

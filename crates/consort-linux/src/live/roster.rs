@@ -1,0 +1,259 @@
+//! Who is there: the threads of the managed programs, what was last read of each, and the program
+//! that each process belongs to. Whatever a command starts is part of it.
+
+use super::trees::Trees;
+use crate::counters::Sleeps;
+use crate::discovery::ProcSample;
+use consort_core::{ProgramId, PuSet, Sample, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Threads whose cpuset is read again at a time: this takes about half a millisecond.
+const AT_A_TIME: usize = 64;
+
+/// How often: together a thousandth of a PU.
+const RECHECK_EVERY: Duration = Duration::from_millis(500);
+
+/// Before every thread.
+const NOBODY: ThreadId = ThreadId {
+    pid: 0,
+    tid: 0,
+    start_ticks: 0,
+};
+
+/// One thread that is there.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) name: Arc<str>,
+    /// Where it may run without Consort.
+    pub(super) original: Arc<PuSet>,
+    /// Whether it may be placed.
+    pub(super) managed: bool,
+    /// Whether it is let alone for its affinity only, so that it may be paused.
+    pub(super) self_placed: bool,
+    /// What `/proc` told of it last; nothing was consumed before it was found.
+    pub(super) last: Option<ProcSample>,
+    /// When that was.
+    pub(super) read: Option<Instant>,
+    /// Its sleeps since it was first seen.
+    pub(super) sleeps: Option<Sleeps>,
+}
+
+/// One thread that has exited since the last observation.
+#[derive(Clone, Debug)]
+pub(super) struct Parted {
+    pub(super) id: ThreadId,
+    pub(super) thread: Thread,
+    /// The program that it belonged to.
+    pub(super) program: ProgramId,
+    /// What was counted of it since the last observation.
+    pub(super) sample: Sample,
+}
+
+/// Threads, processes and programs.
+pub(super) struct Roster {
+    trees: Trees,
+    threads: BTreeMap<ThreadId, Thread>,
+    /// Threads that have exited since the last observation.
+    exited: Vec<Parted>,
+    /// When cpusets of threads are read again.
+    next_recheck: Instant,
+    /// Thread after which they are.
+    rechecked: ThreadId,
+}
+
+impl Roster {
+    /// Nobody yet of these programs.
+    pub(super) fn new(trees: Trees, now: Instant) -> Self {
+        Self {
+            trees,
+            threads: BTreeMap::new(),
+            exited: Vec::new(),
+            next_recheck: now + RECHECK_EVERY,
+            rechecked: NOBODY,
+        }
+    }
+
+    /// Which program each process belongs to.
+    pub(super) fn trees(&self) -> &Trees {
+        &self.trees
+    }
+
+    /// The same, to change it.
+    pub(super) fn trees_mut(&mut self) -> &mut Trees {
+        &mut self.trees
+    }
+
+    /// All threads that are there, in order.
+    pub(super) fn ids(&self) -> impl Iterator<Item = ThreadId> + '_ {
+        self.threads.keys().copied()
+    }
+
+    /// The threads of some processes.
+    pub(super) fn of_processes(&self, pids: &BTreeSet<u32>) -> Vec<ThreadId> {
+        self.ids().filter(|id| pids.contains(&id.pid)).collect()
+    }
+
+    /// Whether nobody is there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// Whether a process has threads here.
+    pub(super) fn has(&self, pid: u32) -> bool {
+        self.ids().any(|id| id.pid == pid)
+    }
+
+    /// A thread that is there.
+    pub(super) fn get(&self, id: ThreadId) -> Option<&Thread> {
+        self.threads.get(&id)
+    }
+
+    /// The same, to note what was read of it.
+    pub(super) fn get_mut(&mut self, id: ThreadId) -> Option<&mut Thread> {
+        self.threads.get_mut(&id)
+    }
+
+    /// Whether a thread may be placed.
+    pub(super) fn may_place(&self, id: ThreadId) -> bool {
+        self.get(id).is_some_and(|thread| thread.managed)
+    }
+
+    /// The name of a thread; `?` where it is gone.
+    pub(super) fn name(&self, id: ThreadId) -> &str {
+        self.get(id).map_or("?", |thread| &thread.name)
+    }
+
+    /// Enters a thread.
+    pub(super) fn enter(&mut self, id: ThreadId, name: Arc<str>, original: PuSet, managed: bool) {
+        let thread = Thread {
+            name,
+            original: Arc::new(original),
+            managed,
+            self_placed: false,
+            last: None,
+            read: None,
+            sleeps: None,
+        };
+        self.threads.insert(id, thread);
+    }
+
+    /// Forgets a thread that has exited, but for what it did until then.
+    pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
+        if let Some(thread) = self.threads.remove(&id) {
+            let program = self.program_of(id.pid);
+            self.exited.push(Parted {
+                id,
+                thread,
+                program,
+                sample,
+            });
+        }
+        if !self.has(id.pid) {
+            self.trees.forget(id.pid);
+        }
+    }
+
+    /// Threads that have exited since the last call.
+    pub(super) fn take_exited(&mut self) -> Vec<Parted> {
+        std::mem::take(&mut self.exited)
+    }
+
+    /// From now on a thread is let alone for its affinity only.
+    pub(super) fn keep_affinity(&mut self, id: ThreadId) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.self_placed = true;
+        }
+    }
+
+    /// Threads that may be paused, but not placed.
+    pub(super) fn self_placed(&self) -> BTreeSet<ThreadId> {
+        let placed = self.threads.iter().filter(|(_, thread)| thread.self_placed);
+        placed.map(|(&id, _)| id).collect()
+    }
+
+    /// Whether a thread is the first of a process that has others.
+    pub(super) fn leads_others(&self, id: ThreadId) -> bool {
+        let mut next = self.threads.range(id..).skip(1);
+        id.tid == id.pid && next.next().is_some_and(|(other, _)| other.pid == id.pid)
+    }
+
+    /// The first thread of a process, where it is there.
+    pub(super) fn leader_of(&self, pid: u32) -> Option<ThreadId> {
+        let first = ThreadId {
+            pid,
+            tid: pid,
+            start_ticks: 0,
+        };
+        let (&leader, _) = self.threads.range(first..).next()?;
+        (leader.tid == pid).then_some(leader)
+    }
+
+    /// The managed thread that started this one; if that has exited, any of its process or of the
+    /// one at the root of its program.
+    pub(super) fn parent_of(&self, id: ThreadId, parent: Option<u32>) -> Option<ThreadId> {
+        let of_process = |pid: u32| self.ids().find(|t| t.pid == pid);
+        let found = parent.and_then(|tid| self.by_tid(tid));
+        let found = found.or_else(|| of_process(id.pid));
+        let root = self.trees.root_of(id.pid);
+        found.or_else(|| root.and_then(of_process))
+    }
+
+    /// The first thread of this number.
+    pub(super) fn by_tid(&self, tid: u32) -> Option<ThreadId> {
+        self.ids().find(|id| id.tid == tid)
+    }
+
+    /// Managed threads after the last that were named, when it is time to look at their cpusets;
+    /// from the first again where few follow.
+    pub(super) fn take_recheck(&mut self, now: Instant) -> Option<Vec<ThreadId>> {
+        if now < self.next_recheck {
+            return None;
+        }
+        self.next_recheck = now + RECHECK_EVERY;
+        let after = (Bound::Excluded(self.rechecked), Bound::Unbounded);
+        let managed = self.threads.range(after).filter(|(_, t)| t.managed);
+        let next: Vec<ThreadId> = managed.map(|(&id, _)| id).take(AT_A_TIME).collect();
+        self.rechecked = next.last().copied().unwrap_or(NOBODY);
+        Some(next)
+    }
+
+    /// The program that a process belongs to.
+    pub(super) fn program_of(&self, pid: u32) -> ProgramId {
+        ProgramId(self.trees.root_of(pid).unwrap_or(pid))
+    }
+
+    /// Whether the process belongs to a managed program.
+    pub(super) fn is_managed(&self, pid: u32) -> bool {
+        let root = self.trees.root_of(pid);
+        root.is_some_and(|root| self.trees.is_managed(root))
+    }
+
+    /// Processes with threads here, or with threads that have exited since the last observation,
+    /// that are part of another program than that of their own pid.
+    pub(super) fn programs(&self) -> BTreeMap<ProgramId, ProgramId> {
+        let there = self
+            .ids()
+            .map(|id| (ProgramId(id.pid), self.program_of(id.pid)));
+        let parted = self.exited.iter().map(|p| (p.id.program(), p.program));
+        let programs = parted.chain(there);
+        programs.filter(|(own, of)| own != of).collect()
+    }
+
+    /// Policies that programs were given.
+    pub(super) fn assigned(&self) -> BTreeMap<ProgramId, Arc<str>> {
+        let policies = self.trees.policies();
+        policies
+            .map(|(root, policy)| (ProgramId(root), policy))
+            .collect()
+    }
+
+    /// The processes of a program that have threads here.
+    pub(super) fn processes_of(&self, program: ProgramId) -> BTreeSet<u32> {
+        let pids = self.ids().map(|id| id.pid);
+        pids.filter(|&pid| self.program_of(pid) == program)
+            .collect()
+    }
+}
