@@ -52,6 +52,8 @@ pub struct SimMachine {
     quantum_end: u64,
     /// Time that the last decision took since the observation before it, ps.
     decided_in: u64,
+    /// Whether a thread stalled or went on meanwhile.
+    stirred: bool,
     wishes: Wishes,
     generation: u64,
     /// Energy of the machine up to the last observation, J.
@@ -80,6 +82,7 @@ impl SimMachine {
             next_ns: None,
             quantum_end: 0,
             decided_in: 0,
+            stirred: false,
             wishes: Wishes::default(),
             generation: 0,
             told_j: 0.0,
@@ -132,6 +135,13 @@ impl SimMachine {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
             let length_ns = length_ns.saturating_add(self.skipped_ns());
+            // Quanta do not wait for a decision in which they ended.
+            let ended = self.quantum_end;
+            let begin = if begin - ended < self.latency() {
+                ended
+            } else {
+                begin
+            };
             self.quantum_end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         }
         if !self.heeds_activity() {
@@ -139,8 +149,12 @@ impl SimMachine {
             return;
         }
         let over = |engine: &Engine, end| engine.is_done() || engine.now_ps() >= end;
-        // An interval without length has nothing to tell.
-        while self.engine.now_ps() / PS_PER_NS == begin / PS_PER_NS
+        if std::mem::take(&mut self.stirred) {
+            return;
+        }
+        let decided = self.engine.now_ps();
+        // An interval without length has nothing to tell, nor has the time of the decision alone.
+        while self.engine.now_ps() / PS_PER_NS == decided / PS_PER_NS
             && !over(&self.engine, self.quantum_end)
         {
             self.engine.run_to_stir(self.quantum_end);
@@ -150,10 +164,14 @@ impl SimMachine {
     /// Lets the time pass that the policy's unit takes to decide, with everybody in place as before.
     fn wait_for_decision(&mut self) {
         let begin = self.engine.now_ps();
-        let latency_ns = self.wishes.latency_ns.min(self.quantum_ns);
-        let latency = latency_ns.saturating_mul(PS_PER_NS);
-        self.engine.run_until(begin.saturating_add(latency));
+        self.stirred = self.engine.run_noting(begin.saturating_add(self.latency()));
         self.decided_in = self.engine.now_ps() - begin;
+    }
+
+    /// Time that a decision takes, ps.
+    fn latency(&self) -> u64 {
+        let latency_ns = self.wishes.latency_ns.min(self.quantum_ns);
+        latency_ns.saturating_mul(PS_PER_NS)
     }
 
     /// By how much the quantum that begins is longer: one in [`SKIPS_EVERY`] by a time slice, where

@@ -120,6 +120,15 @@ impl Engine {
         }
     }
 
+    /// Lets time pass until an instant, ps, or until the run is over. Whether a thread stalled or
+    /// went on meanwhile.
+    pub(crate) fn run_noting(&mut self, end: u64) -> bool {
+        self.settle();
+        self.calendar.watch();
+        self.run_until(end);
+        self.calendar.is_stirred()
+    }
+
     /// Whether there is time left. What is due at the end is handled, but not solved for: a plan
     /// may come first.
     fn is_due(&self, end: u64) -> bool {
