@@ -201,7 +201,7 @@ fn a14_says_which_reading_of_tcs_does_better() {
 fn a15_counters_and_integers_change_little() {
     let output = same_for_any_workers("A15");
     let headline = output.tables[0].rows();
-    assert_eq!(headline.len(), 12);
+    assert_eq!(headline.len(), 24);
     for row in headline {
         let change = row.cells.first().and_then(Cell::value);
         let change = change.unwrap_or_else(|| unreachable!("{} has a value", row.key));
