@@ -142,7 +142,7 @@ fn the_report_has_every_key_of_the_contract() {
 
 #[test]
 fn classes_tell_kernels_apart() {
-    for (kernel, class) in [("fp", "fp"), ("int", "int"), ("l2", "memory")] {
+    for (kernel, class) in [("fp", "fp"), ("int", "int"), ("dram", "memory")] {
         let name = format!("{kernel}-0");
         let report = report_of(
             &["--interval", "200ms"],

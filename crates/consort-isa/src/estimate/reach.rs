@@ -18,14 +18,17 @@ const PAGE_BYTES: u64 = 4096;
 const UNTOLD: f64 = 0.5;
 
 /// Where the data of a block are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Level {
     /// Not known.
     Unknown,
     /// In the first-level cache.
     First,
-    /// In the second-level cache.
-    Second,
+    /// In the second-level cache, but for what of it fits the first.
+    Second {
+        /// Share that does not fit the first, 0 to 1.
+        misses: f64,
+    },
     /// In a shared cache or in memory.
     Beyond,
 }
@@ -73,7 +76,8 @@ impl Reach {
         } else if bytes <= l1 as f64 {
             Level::First
         } else if bytes <= l2 as f64 {
-            Level::Second
+            let misses = 1.0 - l1 as f64 / bytes;
+            Level::Second { misses }
         } else {
             Level::Beyond
         }
@@ -212,7 +216,11 @@ mod tests {
         assert_eq!(reach([]).level(HOST), Level::Unknown);
         assert_eq!(reach([4096; 50]).level(HOST), Level::First);
         assert_eq!(reach(spread(16 << 10)).level(HOST), Level::First);
-        assert_eq!(reach(spread(512 << 10)).level(HOST), Level::Second);
+        let second = reach(spread(512 << 10)).level(HOST);
+        assert!(
+            matches!(second, Level::Second { misses } if misses > 0.9),
+            "{second:?}"
+        );
         assert_eq!(reach(spread(256 << 20)).level(HOST), Level::Beyond);
         assert_eq!(
             reach(spread(256 << 20)).level(Host::default()),

@@ -69,6 +69,7 @@ impl SamplerConfig {
             burst_hz: self.burst_hz.min(affordable),
             ..self
         }
+        .apart()
     }
 }
 
@@ -115,6 +116,8 @@ mod tests {
             config.rate_hz
         });
         assert_eq!(rates, [499, 350, 175, MIN_RATE_HZ]);
+        let dear = SamplerConfig::default().for_cost(20_000);
+        assert_eq!((dear.rate_hz, dear.burst_hz), (175, 108));
     }
 
     #[test]

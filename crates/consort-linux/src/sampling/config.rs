@@ -56,6 +56,21 @@ impl SamplerConfig {
             burst_hz: self.burst_hz.min(max_hz),
             ..self
         }
+        .apart()
+    }
+
+    /// This configuration with unlike rates: two timers of one rate expire together, so that every
+    /// sample would be taken twice. The golden section is the ratio that beats least.
+    #[must_use]
+    pub(super) fn apart(self) -> Self {
+        const GOLDEN: f64 = 0.618;
+        let same = self.burst_hz == self.rate_hz;
+        let burst_hz = if same {
+            ((self.rate_hz as f64 * GOLDEN) as u64).max(1)
+        } else {
+            self.burst_hz
+        };
+        Self { burst_hz, ..self }
     }
 
     /// Ring size of one PU of `pus`, bytes.
@@ -88,7 +103,7 @@ mod tests {
         for (limit, expect) in [
             ("100000", (499, 1499)),
             ("1000", (499, 1000)),
-            ("200", (200, 200)),
+            ("200", (200, 123)),
         ] {
             std::fs::write(
                 folder.join("perf_event_max_sample_rate"),
