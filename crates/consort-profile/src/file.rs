@@ -5,7 +5,7 @@ use std::fmt::Write;
 use consort_ops::trace::Sampling;
 
 use crate::figures::{REFERENCE_PREDICTOR, Shares, law};
-use crate::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
+use crate::measure::{CAPACITIES, DIVIDERS, PREDICTOR_KIB, WINDOWS};
 use crate::profile::{Figures, Profile};
 use crate::threads::Threads;
 
@@ -61,7 +61,7 @@ impl Figures {
         self.write_code(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
@@ -70,6 +70,7 @@ impl Figures {
             shares(&self.near_uses[1]),
             self.waiting.min(1.0),
             self.scheduler_text(),
+            self.divisions_text(),
             self.chain_text(),
             100.0 * ilp.error
         )?;
@@ -157,6 +158,20 @@ impl Figures {
             ", fp_scheduler = {{ waiting = {:.4}{spread} }}",
             waiting.min(1.0)
         )
+    }
+
+    /// Divisions of integers and of floating point, where there are any.
+    fn divisions_text(&self) -> String {
+        let named = ["int_divisions", "fp_divisions"].iter();
+        let text = |(name, (operations, lengthening)): (&&str, &(f64, [f64; DIVIDERS.len()]))| {
+            let lengthening = shares(lengthening);
+            let divides = *operations > 0.0;
+            let text = format!(
+                ", {name} = {{ operations = {operations:.6}, lengthening = [{lengthening}] }}"
+            );
+            divides.then_some(text)
+        };
+        named.zip(&self.divisions).filter_map(text).collect()
     }
 
     fn chain_text(&self) -> String {

@@ -5,7 +5,7 @@ use consort_ops::{Kind, Op};
 
 use crate::interval::{Interval, Intervals};
 use crate::measure::{
-    Counts, LATENCIES, MemoryFigures, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
+    Counts, DIVIDERS, LATENCIES, MemoryFigures, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
 };
 use crate::metered::Metered;
 use crate::phases::phases;
@@ -84,6 +84,9 @@ pub struct Figures {
     pub waiting_fp: Option<f64>,
     /// [`TimingCounts::fp_spread`](crate::measure::TimingCounts::fp_spread).
     pub fp_spread: Option<f64>,
+    /// Divisions per instruction of integers and of floating point, and by what share the longest
+    /// chain gets longer with one divider that each takes for as many cycles as [`DIVIDERS`] has.
+    pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
     /// Cycles from dispatch to result of mispredicted branches, by scheme, if there were any.
     pub resolution_cycles: [Option<f64>; SCHEMES.len()],
     /// Caches, prefetching and pages.
@@ -105,6 +108,7 @@ impl Figures {
             waiting: counts.timing.waiting_share(),
             waiting_fp: counts.timing.fp.waiting_share(),
             fp_spread: counts.timing.fp_spread(),
+            divisions: divisions(counts),
             resolution_cycles: counts.timing.resolution_cycles(),
         }
     }
@@ -116,6 +120,13 @@ const WINDOW: usize = 3;
 fn chain(counts: &Counts) -> [f64; LATENCIES.len()] {
     let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
     counts.timing.path.map(|count| count as f64 / longest)
+}
+
+fn divisions(counts: &Counts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
+    let instructions = counts.mix.instructions.max(1) as f64;
+    let of = |kind: Kind| counts.mix.of(kind) as f64 / instructions;
+    let [integers, fp] = counts.timing.lengthening();
+    [(of(Kind::Divide), integers), (of(Kind::FpDivide), fp)]
 }
 
 impl Profile {

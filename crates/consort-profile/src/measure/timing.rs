@@ -1,11 +1,12 @@
 //! What latencies make of the data flow: the longest chain, and how long branches take to resolve.
 //!
-//! Two schedules of one window of 128 instructions, with the latencies of [`LATENCIES`]:
+//! Schedules of one window of 128 instructions, with the latencies of [`LATENCIES`]:
 //!
 //! - without limits of width: the operations on its longest chain are told by class, so that the
 //!   chain's length follows for a core of other latencies; and of the time that instructions are
 //!   in the window, the part in which they wait for operands, which is what issue queues hold of
 //!   it (Little's law);
+//! - the same with one divider, see [`super::dividers`];
 //! - for each scheme of predictors, a pipeline that dispatches four operations per cycle and stands still from the dispatch of a
 //!   mispredicted branch until it is resolved and for twelve cycles more: cycles from dispatch to
 //!   resolution are what such a branch costs beside refilling the front end (Eyerman, Eeckhout,
@@ -18,6 +19,7 @@ use consort_ops::{Kind, Op, Register};
 
 use super::Tally;
 use super::branches::SCHEMES;
+use super::dividers::{DIVIDERS, Dividers, Schedules, wait};
 use super::stack::Multiplied;
 
 /// Classes of operations on a chain.
@@ -43,11 +45,13 @@ struct Value {
     /// In the schedule without limits, with what it is the end of.
     chain: u64,
     path: Path,
+    /// In the schedules with one divider.
+    divided: Schedules,
     /// In each pipeline.
     time: Each,
 }
 
-/// Both schedules.
+/// All schedules.
 #[derive(Debug, Clone)]
 pub struct Timing {
     registers: Vec<Value>,
@@ -57,6 +61,7 @@ pub struct Timing {
     instructions: usize,
     /// Next dispatch slot of each pipeline, of which a cycle has [`WIDTH`].
     slot: Each,
+    dividers: Dividers,
     /// The latest result of the instruction that is being taken, and whether one is.
     latest: Value,
     operations: u64,
@@ -86,6 +91,8 @@ pub struct TimingCounts {
     pub fp: SchedulerCounts,
     /// Cycles in all.
     pub time: u64,
+    /// Cycles in all with one divider.
+    pub divided: Schedules,
 }
 
 /// Operations that pass a floating-point scheduler: arithmetic and moves of floating-point and
@@ -120,6 +127,7 @@ impl Tally for TimingCounts {
         self.fp.staying.merge(&other.fp.staying, with);
         self.fp.present.merge(&other.fp.present, with);
         self.time.merge(&other.time, with);
+        self.divided.merge(&other.divided, with);
     }
 }
 
@@ -141,6 +149,14 @@ impl TimingCounts {
         (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
     }
 
+    /// By how much the longest chain gets longer with one divider, over its length.
+    #[must_use]
+    pub fn lengthening(&self) -> [[f64; DIVIDERS.len()]; 2] {
+        let time = self.time.max(1) as f64;
+        let longer = |&cycles: &u64| (cycles as f64 / time - 1.0).max(0.0);
+        self.divided.map(|each| each.map(|cycles| longer(&cycles)))
+    }
+
     /// Mean cycles from a mispredicted branch's dispatch to its result, by scheme, if there was one.
     #[must_use]
     pub fn resolution_cycles(&self) -> [Option<f64>; SCHEMES.len()] {
@@ -159,6 +175,7 @@ impl Default for Timing {
             retired: vec![Value::default(); WINDOW],
             instructions: 0,
             slot: [0; SCHEMES.len()],
+            dividers: Dividers::default(),
             latest: Value::default(),
             operations: 0,
             fp_operations: 0,
@@ -176,6 +193,7 @@ impl Value {
             self.chain = other.chain;
             self.path = other.path;
         }
+        wait(&mut self.divided, &other.divided);
         for (time, other) in self.time.iter_mut().zip(other.time) {
             *time = other.max(*time);
         }
@@ -271,6 +289,7 @@ impl Timing {
         let mut done = start;
         done.chain += LATENCIES[class];
         done.path[class] += 1;
+        done.divided = self.dividers.done(kind, start.divided, LATENCIES[class]);
         for (scheme, time) in done.time.iter_mut().enumerate() {
             let dispatched = self.slot[scheme] / WIDTH;
             *time = dispatched.max(*time) + LATENCIES[class];
@@ -322,6 +341,7 @@ impl Timing {
             self.counts.staying += operations * (now.chain - entered);
             self.counts.fp.staying += fp_operations * (now.chain - entered);
             self.counts.time += now.chain - before.chain;
+            grow(&mut self.counts.divided, &now.divided, &before.divided);
             let grown = now.path.iter().zip(before.path);
             for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
                 // A chain that overtakes another may have fewer operations of some class.
@@ -341,6 +361,13 @@ impl Timing {
             .path
             .map(|count| count.cast_signed().max(0).cast_unsigned());
         counts
+    }
+}
+
+fn grow(counts: &mut Schedules, now: &Schedules, before: &Schedules) {
+    let grown = now.as_flattened().iter().zip(before.as_flattened());
+    for (count, (now, before)) in counts.as_flattened_mut().iter_mut().zip(grown) {
+        *count += now - before;
     }
 }
 
@@ -396,6 +423,25 @@ mod tests {
         // A tenth of the operations, all in a row.
         let spread = fp(60).fp_spread().unwrap();
         assert!((0.01..0.3).contains(&spread), "{spread}");
+    }
+
+    #[test]
+    fn divisions_in_a_group_wait_for_their_divider_and_lone_ones_do_not() {
+        // 10 divisions of what nobody writes in 1,000 operations of which 990 are a chain.
+        let lengthening = |spacing: u32| {
+            let ops = (0..50_000_u32).map(move |i| match i % 1000 {
+                at if at < 10 * spacing && at % spacing == 0 => (on(Kind::FpDivide, 9, 8), false),
+                _ => (on(Kind::Integer, 1, 1), false),
+            });
+            counts(ops).lengthening()
+        };
+        assert_eq!(lengthening(100), [[0.0; 4]; 2]);
+        let [integers, [four, eight, sixteen, thirty_two]] = lengthening(1);
+        assert_eq!(integers, [0.0; 4]);
+        // The group begins when the window reaches it and ends when the window is full behind it, so
+        // nearly two windows hide of its 320 cycles.
+        assert!((thirty_two * 990.0 - (320.0 - 252.0)).abs() < 2.0);
+        assert!(four == 0.0 && eight == 0.0 && sixteen < 1e-3, "{sixteen}");
     }
 
     #[test]

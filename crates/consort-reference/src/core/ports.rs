@@ -21,7 +21,13 @@ struct Port {
     takes: u16,
     owner: Owner,
     free: u64,
+    /// Until when the divider behind it is taken; other operations pass it (uops.info counts it as a
+    /// port of its own).
+    divides: u64,
 }
+
+/// Works that take a divider.
+const DIVISIONS: u16 = 1 << Work::Divide.index() | 1 << Work::FpDivide.index();
 
 #[derive(Clone, Copy, Debug)]
 enum Owner {
@@ -64,6 +70,7 @@ impl Ports {
                 takes,
                 owner,
                 free: 0,
+                divides: 0,
             }));
         }
         ports.sort_by_key(|port| port.takes.count_ones());
@@ -133,7 +140,12 @@ impl Ports {
             return Some(usize::MAX);
         }
         let free = |(at, port): (usize, &Port)| {
-            let usable = port.takes & work != 0 && port.free <= cycle && port.owner.has(thread);
+            let taken = if work & DIVISIONS != 0 {
+                port.free.max(port.divides)
+            } else {
+                port.free
+            };
+            let usable = port.takes & work != 0 && taken <= cycle && port.owner.has(thread);
             (usable && at != but).then_some(at)
         };
         self.ports.iter().enumerate().find_map(free)
@@ -142,7 +154,12 @@ impl Ports {
     fn occupy(&mut self, at: usize, work: u16, cycle: u64) {
         if let Some(port) = self.ports.get_mut(at) {
             let interval = self.times[work.trailing_zeros() as usize].interval_cycles;
-            port.free = cycle + u64::from(interval.max(1));
+            let taken = cycle + u64::from(interval.max(1));
+            if work & DIVISIONS != 0 {
+                (port.free, port.divides) = (cycle + 1, taken);
+            } else {
+                port.free = taken;
+            }
         }
     }
 }

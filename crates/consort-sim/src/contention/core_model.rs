@@ -34,6 +34,17 @@ pub(crate) struct CoreModel {
     pub(crate) intervals: PerWork,
     /// Cycles without fetch behind a taken branch.
     pub(crate) bubble: f64,
+    /// Dividers of integers and of floating point.
+    pub(crate) dividers: [Divider; 2],
+}
+
+/// Dividers of one kind, behind the ports that take divisions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Divider {
+    /// Cycles that a division takes one.
+    pub(crate) interval: f64,
+    /// As many as there are ports that lead to one.
+    pub(crate) ports: PortSet,
 }
 
 /// Works that have some ports between them and no others: together they can use no more.
@@ -66,6 +77,10 @@ impl CoreModel {
             ports: sets(&tables.ports),
             named: WORKS.map(|work| held(work) || taken(work)),
             intervals: WORKS.map(|work| f64::from(tables.times[work.index()].interval_cycles)),
+            dividers: [Work::Divide, Work::FpDivide].map(|work| Divider {
+                interval: f64::from(tables.times[work.index()].interval_cycles),
+                ports: counted(&tables.ports, 0, |port| port.takes.contains(&work)),
+            }),
             bubble: f64::from(core.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             tables,
         }
@@ -121,7 +136,7 @@ fn sets(ports: &[PortSpec]) -> Vec<PortSet> {
             && is_connected(&masks, works)
     };
     let all = (1..1u16 << WORKS.len()).filter(closed);
-    all.map(|works| set(ports, &masks, works)).collect()
+    all.map(|works| set(ports, works)).collect()
 }
 
 /// Whether these works cannot be parted so that no port takes works of both parts.
@@ -144,11 +159,16 @@ fn needs_more(masks: &[u16], works: u16, work: u16) -> bool {
         .any(|mask| mask >> work & 1 == 1 && mask & works == 0)
 }
 
-fn set(ports: &[PortSpec], masks: &[u16], works: u16) -> PortSet {
+fn set(ports: &[PortSpec], works: u16) -> PortSet {
+    let takes = |port: &PortSpec| mask(port) & works != 0;
+    counted(ports, works, takes)
+}
+
+/// The ports that do something, which takes these works.
+fn counted(ports: &[PortSpec], works: u16, does: impl Fn(&PortSpec) -> bool) -> PortSet {
     let count = |scope: PortScope| {
-        let of = ports.iter().zip(masks);
-        let used = of.filter(|(port, mask)| port.per == scope && *mask & works != 0);
-        used.map(|(port, _)| f64::from(port.count)).sum()
+        let of = ports.iter().filter(|port| port.per == scope && does(port));
+        of.map(|port| f64::from(port.count)).sum()
     };
     PortSet {
         works,

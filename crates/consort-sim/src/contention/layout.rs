@@ -179,6 +179,7 @@ fn setting<'a>(
     let phase = &running.demand.phase.spec;
     let needs = Needs::new(model, phase, width(mode));
     let alone = Needs::new(model, phase, width(core.smt.first()));
+    let nearest = core.l2.as_ref().unwrap_or(&core.l1d).latency_cycles;
     Setting {
         demand: running.demand,
         core,
@@ -190,7 +191,8 @@ fn setting<'a>(
         whole_window: window(&buffers(model, phase, &alone, 1.0)),
         hz,
         on_core: on_core as f64,
-        llc_cycles: cycles(llc.latency_ns),
+        // On a slow clock too, a hit in the LLC has passed the caches before it.
+        llc_cycles: cycles(llc.latency_ns).max(nearest),
         remote_cycles: llc.remote_latency_ns.map(cycles),
         memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
         data_curve: running.demand.phase.data_for(line_bytes),

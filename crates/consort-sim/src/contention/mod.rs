@@ -9,6 +9,7 @@ mod caches;
 mod claims;
 pub(crate) mod core_model;
 mod dispatch;
+mod dividers;
 mod fetch;
 mod in_order;
 mod layout;

@@ -12,6 +12,7 @@
 use super::buffers::{Buffers, own_window, window};
 use super::claims::{Front, RESOURCES};
 use super::core_model::CoreModel;
+use super::dividers::KINDS;
 use super::limits::Limits;
 use super::misses::{Misses, SETS, Sets};
 use super::needs::Needs;
@@ -136,6 +137,8 @@ pub(crate) struct Held {
     pub(crate) predictor_kib: f64,
     /// Cycles that an operation waits for co-runners' operations, by unit class.
     pub(crate) unit_wait: [f64; CLASSES],
+    /// Share of its dividers that co-runners use, by kind, 0 to 1.
+    pub(crate) divided: [f64; KINDS],
 }
 
 /// Cycles per instruction and what causes them.
@@ -307,9 +310,11 @@ impl Setting<'_> {
         terms.units = with_ports - terms.base + computing - with_window;
         let with_l2 = beyond(shortest, latency_l2 / own);
         terms.l2 = with_l2 - computing;
-        terms.active = beyond(shortest, latency / own);
+        let dividing = self.dividing(held, l1 / whole);
+        terms.units += dividing;
+        terms.active = beyond(shortest, latency / own) + dividing;
         (terms.in_window, terms.full) = (latency / own, full);
-        terms.llc = terms.active - with_l2;
+        terms.llc = terms.active - dividing - with_l2;
         if self.shares_window() {
             terms.window_need = self.window_need(latency);
         }

@@ -201,6 +201,7 @@ impl<'a> State<'a> {
         self.divide_predictors(sharing);
         self.divide_windows(sharing);
         self.queue_for_units(sharing);
+        self.share_dividers(sharing);
         for (i, setting) in sharing.settings.iter().enumerate() {
             self.terms[i] = setting.terms(&self.held[i]);
         }

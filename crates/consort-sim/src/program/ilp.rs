@@ -49,6 +49,12 @@ pub struct IlpSpec {
     /// means.
     #[serde(default)]
     pub fp_scheduler: Option<FpSchedulerSpec>,
+    /// Divisions of integers, where they were measured; else they wait for nobody.
+    #[serde(default)]
+    pub int_divisions: Option<DivisionSpec>,
+    /// Divisions and square roots of floating point, likewise.
+    #[serde(default)]
+    pub fp_divisions: Option<DivisionSpec>,
     /// What the longest chain is made of; where it is missing, as the traced programs' chains
     /// follow from their mixes.
     #[serde(default)]
@@ -71,6 +77,21 @@ pub struct FpSchedulerSpec {
 /// The default of [`FpSchedulerSpec::spread`].
 const fn at_random() -> f64 {
     1.0
+}
+
+/// Cycles that a division takes the only divider, for which [`DivisionSpec::lengthening`] is
+/// measured.
+pub const DIVIDERS: [f64; 4] = [4.0, 8.0, 16.0, 32.0];
+
+/// Divisions, which take a divider one after another and come in groups.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DivisionSpec {
+    /// Per instruction.
+    pub operations: f64,
+    /// By what share the longest chain in a window of 128 instructions gets longer where there is
+    /// one divider that each takes for 4, 8, 16 and 32 cycles.
+    pub lengthening: [f64; DIVIDERS.len()],
 }
 
 /// Operations on the chain of instructions that takes longest with the latencies of a usual core,
@@ -132,6 +153,26 @@ impl IlpSpec {
             }
         }
         .clamp(1.0, most)
+    }
+}
+
+impl DivisionSpec {
+    /// By what share the longest chain gets longer with a divider that each takes for so many
+    /// cycles: linear between the measured ones, from 0 where divisions are pipelined, and in
+    /// proportion beyond the last.
+    pub(crate) fn lengthening(&self, cycles: f64) -> f64 {
+        const LAST: usize = DIVIDERS.len() - 1;
+        if cycles <= 1.0 {
+            return 0.0;
+        }
+        let beyond = (cycles / DIVIDERS[LAST]).max(1.0);
+        let after = DIVIDERS.partition_point(|&taken| taken < cycles).min(LAST);
+        let (low, from) = match after.checked_sub(1) {
+            Some(before) => (self.lengthening[before], DIVIDERS[before]),
+            None => (0.0, 1.0),
+        };
+        let share = (cycles - from) / (DIVIDERS[after] - from);
+        beyond * (low + (self.lengthening[after] - low) * share.clamp(0.0, 1.0))
     }
 }
 

@@ -9,7 +9,7 @@ mod spec;
 mod validate;
 
 pub use curve::MissCurve;
-pub use ilp::{ChainSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, NEAR_USES};
+pub use ilp::{ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, NEAR_USES};
 pub(crate) use lines::Lines;
 pub use phase::Phase;
 pub use spec::*;

@@ -3,7 +3,7 @@
 //! Every number has a range here; the message names it. Ranges are wide: they
 //! keep out what cannot be, not what is unusual.
 
-use super::ilp::{ILP_WINDOWS, IlpSpec};
+use super::ilp::{DivisionSpec, ILP_WINDOWS, IlpSpec};
 use super::spec::{
     BranchSpec, Burstiness, CURVE_KIB, CodeSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec,
     StageSpec, ThreadsSpec,
@@ -113,6 +113,8 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
         problems.range(format!("{key}.waiting"), scheduler.waiting, 0.0, 1.0);
         problems.range(format!("{key}.spread"), scheduler.spread, 0.0, 1.0);
     }
+    divisions(&format!("{key}.int_divisions"), ilp.int_divisions, problems);
+    divisions(&format!("{key}.fp_divisions"), ilp.fp_divisions, problems);
     for (name, shares) in [("uses", ilp.uses), ("load_uses", ilp.load_uses)] {
         let shares = shares.unwrap_or_default();
         for (i, share) in shares.iter().enumerate() {
@@ -148,6 +150,22 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
             problems.range(format!("{key}.chain.{part}"), count, 0.0, 100.0);
         }
     }
+}
+
+fn divisions(key: &str, divisions: Option<DivisionSpec>, problems: &mut Problems) {
+    let Some(divisions) = divisions else {
+        return;
+    };
+    problems.range(format!("{key}.operations"), divisions.operations, 0.0, 1.0);
+    let lengthening = divisions.lengthening;
+    for (i, share) in lengthening.iter().enumerate() {
+        problems.range(format!("{key}.lengthening[{i}]"), *share, 0.0, 1000.0);
+    }
+    problems.require(
+        lengthening.is_sorted(),
+        format!("{key}.lengthening"),
+        "falls; expected a chain that gets no shorter where divisions take longer",
+    );
 }
 
 fn optional(key: String, value: Option<f64>, (low, high): (f64, f64), problems: &mut Problems) {

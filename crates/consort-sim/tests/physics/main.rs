@@ -6,6 +6,7 @@
 mod branches;
 mod build;
 mod copies;
+mod dividers;
 mod forms;
 mod laws;
 mod lines;

@@ -4,7 +4,7 @@ use super::build::{compute, machine};
 use consort_sim::machine::{
     CoreSpec, L2Group, MachineSpec, NumaSpec, Pipeline, RobSharing, Scope, SmtMode,
 };
-use consort_sim::program::{IlpSpec, MixSpec, PhaseSpec, PrefetchSpec};
+use consort_sim::program::{DivisionSpec, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec};
 use proptest::prelude::*;
 
 fn scope() -> impl Strategy<Value = Scope> {
@@ -104,6 +104,16 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn divisions()(
+        operations in 0.0f64..0.1,
+        mut lengthening in prop::array::uniform4(0.0f64..4.0),
+    ) -> DivisionSpec {
+        lengthening.sort_by(f64::total_cmp);
+        DivisionSpec { operations, lengthening }
+    }
+}
+
+prop_compose! {
     pub fn phases()(
         shares in prop::array::uniform6(0.01f64..1.0),
         a in 0.3f64..4.0,
@@ -119,6 +129,8 @@ prop_compose! {
         excess in 0.0f64..2.0,
         writeback in 0.0f64..1.0,
         spread in 0.0f64..1.0,
+        int_divisions in prop::option::of(divisions()),
+        fp_divisions in prop::option::of(divisions()),
     ) -> PhaseSpec {
         let sum: f64 = shares.iter().sum();
         let [fp, vector, int, load, store, branch] = shares.map(|s| s / sum);
@@ -132,6 +144,8 @@ prop_compose! {
             a,
             b,
             use_distance,
+            int_divisions,
+            fp_divisions,
             ..p.ilp
         };
         p.branch.mpki = branch_mpki;

@@ -2,8 +2,8 @@
 //!
 //! Storage goes to programs in proportion to what they fill anew. A branch that is predicted
 //! right takes nothing from anybody; an entry is taken where a prediction was missing for want of
-//! room, which an octave of storage more would have saved: the slope of the curve of
-//! mispredictions. A program whose mispredictions do not depend on the storage, because it fits or
+//! room: what the program mispredicts with half of its storage beyond what it does with the whole
+//! predictor. (With half: at the whole of it that is the last octave's.) A program whose mispredictions do not depend on the storage, because it fits or
 //! because nothing could predict it, takes nothing however often it branches. Threads that run the
 //! same code, at the same addresses, train it for each other. What threads do to each other that
 //! use a predictor in turns is the engine's: see `engine/relearn.rs`.
@@ -37,9 +37,9 @@ impl State<'_> {
 
     fn trainer(&self, sharing: &Sharing<'_>, i: usize) -> Trainer {
         let setting = &sharing.settings[i];
-        // Curves end at their smallest predictor; the slope there is that of the last octave.
+        // Curves end at their smallest predictor; who has less is held to have that.
         let kib = self.held[i].predictor_kib.max(2.0 * PREDICTOR_KIB[0]);
-        let saved = setting.mispredictions(kib / 2.0) - setting.mispredictions(kib);
+        let saved = setting.mispredictions(kib / 2.0) - setting.mispredicted;
         Trainer {
             text: setting.demand.text,
             fills: saved.max(0.0) / self.guess[i].time_s,

@@ -1,6 +1,7 @@
 //! Functional units that the threads of a core share: what operations wait for co-runners'.
 
 use super::State;
+use crate::contention::dividers::KINDS;
 use crate::contention::layout::Sharing;
 use crate::contention::units::UnitQueue;
 
@@ -13,6 +14,38 @@ impl State<'_> {
         for (members, queues) in sharing.cores.iter().zip(&sharing.unit_queues) {
             for queue in queues {
                 self.wait_for_ports(sharing, members, queue);
+            }
+        }
+    }
+
+    /// Notes what co-runners use of each thread's dividers: no more than leaves it an equal share.
+    pub(super) fn share_dividers(&mut self, sharing: &Sharing<'_>) {
+        for members in sharing.cores.iter().filter(|members| members.len() > 1) {
+            for kind in 0..KINDS {
+                self.share_divider(sharing, members, kind);
+            }
+        }
+    }
+
+    fn share_divider(&mut self, sharing: &Sharing<'_>, members: &[usize], kind: usize) {
+        let ports = &sharing.settings[members[0]].model.dividers[kind].ports;
+        if !ports.is_shared() {
+            return;
+        }
+        let halves = if ports.has_halves() { 2 } else { 1 };
+        for half in 0..halves {
+            let of_half = || members.iter().copied().skip(half).step_by(halves);
+            let used = |i: usize| {
+                let setting = &sharing.settings[i];
+                setting.divider_use(kind, self.guess[i].time_s * setting.hz)
+            };
+            let all: f64 = of_half().map(used).sum();
+            let most = 1.0 - 1.0 / of_half().count().max(1) as f64;
+            let others: Vec<_> = of_half()
+                .map(|i| (i, (all - used(i)).clamp(0.0, most)))
+                .collect();
+            for (i, others) in others {
+                self.held[i].divided[kind] = others;
             }
         }
     }

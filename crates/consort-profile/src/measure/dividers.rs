@@ -1,0 +1,58 @@
+//! What dividers that take one division at a time make of the data flow.
+//!
+//! Divisions come in groups: where a loop has several, they wait for each other, however few they
+//! are on average. The schedule of [`super::timing`] is therefore repeated with one divider that each
+//! division takes for 4, 8, 16 or 32 cycles, once for divisions of integers and once for those of
+//! floating point and its square roots. Several dividers that are taken for longer are taken as one
+//! that is taken for less.
+
+use consort_ops::Kind;
+
+/// Cycles that a division takes the divider, in each schedule.
+pub const DIVIDERS: [u64; 4] = [4, 8, 16, 32];
+
+const COUNT: usize = DIVIDERS.len();
+
+/// A cycle, or a number of cycles, in each schedule: those of integers, those of floating point.
+pub type Schedules = [[u64; COUNT]; 2];
+
+/// Whether it divides, and what: 0 integers, 1 floating point.
+const fn divides(kind: Kind) -> Option<usize> {
+    match kind {
+        Kind::Divide => Some(0),
+        Kind::FpDivide => Some(1),
+        _ => None,
+    }
+}
+
+/// Until when the divider of each schedule is taken.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Dividers {
+    free: Schedules,
+}
+
+impl Dividers {
+    /// When the result of an operation is there that has its operands at `start`.
+    pub(super) fn done(&mut self, kind: Kind, start: Schedules, latency: u64) -> Schedules {
+        let mut done = start.map(|each| each.map(|cycle| cycle + latency));
+        if let Some(kind) = divides(kind) {
+            for (schedule, taken) in DIVIDERS.into_iter().enumerate() {
+                let begin = start[kind][schedule].max(self.free[kind][schedule]);
+                self.free[kind][schedule] = begin + taken;
+                done[kind][schedule] = begin + latency.max(taken);
+            }
+        }
+        done
+    }
+}
+
+/// Has every schedule wait for another value.
+pub(super) fn wait(ready: &mut Schedules, other: &Schedules) {
+    for (ready, other) in ready
+        .as_flattened_mut()
+        .iter_mut()
+        .zip(other.as_flattened())
+    {
+        *ready = (*ready).max(*other);
+    }
+}
