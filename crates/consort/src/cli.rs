@@ -49,7 +49,7 @@ pub(crate) struct Cli {
     /// Print tables as wide as what is in them, however narrow the terminal is
     #[arg(long, global = true)]
     pub(crate) wide: bool,
-    /// What to do.
+    /// Command to carry out.
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -170,7 +170,7 @@ pub(crate) enum Verb {
     Man(ManArgs),
 }
 
-/// How to print a result.
+/// Output format of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.

@@ -1,9 +1,9 @@
-//! How many workers share the runs.
+//! Number of workers that share the runs.
 
 use clap::Args;
 use std::num::NonZeroUsize;
 
-/// How many workers share the runs; results do not depend on it.
+/// Number of workers that share the runs; results do not depend on it.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Jobs {
     /// Worker threads of simulated runs; all PUs if not given

@@ -23,10 +23,10 @@ pub(crate) struct ReproduceArgs {
     /// CSV file of published figures (study,row,column,value) to set beside ours
     #[arg(long, value_name = "FILE")]
     pub(crate) reference: Option<PathBuf>,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// How to print; csv has a line per number, with the columns of a reference file
+    /// Output format; csv has a line per number, with the columns of a reference file
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -46,7 +46,7 @@ pub(crate) struct BenchArgs {
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) numbers: NumbersOut,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -67,10 +67,10 @@ pub(crate) struct ValidateArgs {
     /// Folder for tables and pictures behind the checks, made if it is not there; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Vec<PathBuf>,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct MachineArgs {
-    /// What else to do than show it.
+    /// Action other than showing it.
     #[command(subcommand)]
     pub(crate) task: Option<MachineTask>,
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) list_out: ListOut,
-    /// How to print; csv lists the PUs
+    /// Output format; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
     /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE,prefetch=off`; or `live`
@@ -36,7 +36,7 @@ pub(crate) struct MachineArgs {
     pub(crate) topology: Option<PathBuf>,
 }
 
-/// What `machine` does beside showing it.
+/// Actions of `machine` beside showing it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineTask {
     /// Measure which PUs share a core, a level 2 cache or an LLC domain, which hypervisors may hide
@@ -45,7 +45,7 @@ pub(crate) enum MachineTask {
     Probe(ProbeArgs),
 }
 
-/// How the machine that this runs on is called.
+/// Name of the machine that this runs on.
 pub(crate) const LIVE: &str = "live";
 
 /// Arguments of `policies`.
@@ -54,7 +54,7 @@ pub(crate) struct PoliciesArgs {
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) list: ListOut,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -71,7 +71,7 @@ pub(crate) struct ProgramsArgs {
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) list: ListOut,
-    /// How to print; json and csv of one program are its description and its phases
+    /// Output format; json and csv of one program are its description and its phases
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

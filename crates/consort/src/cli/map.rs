@@ -31,7 +31,7 @@ pub(crate) struct MapArgs {
     /// Repetitions of each mapping; on simulated machines with successive seeds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
-    /// How often the longest program runs in each
+    /// Number of runs of the longest program in each
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) times: u32,
     /// Time that each program's work takes alone, simulated
@@ -55,10 +55,10 @@ pub(crate) struct MapArgs {
     /// Folder for tables, figures and a page that opens from disk, made if it is not there; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(long, value_name = "DIR|FILE")]
     pub(crate) out: Vec<PathBuf>,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// How to print; csv has a line per value
+    /// Output format; csv has a line per value
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

@@ -28,7 +28,7 @@ pub(crate) struct ProbeArgs {
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) list: ListOut,
-    /// How to print; csv lists every measurement
+    /// Output format; csv lists every measurement
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

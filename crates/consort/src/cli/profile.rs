@@ -27,10 +27,10 @@ pub(crate) struct ProfileArgs {
     /// End the program after recording so many instructions
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) instructions: Option<u64>,
-    /// Which instructions are recorded: `none` for all; with --instructions none if not given
+    /// Sampling of instructions: `none` records all; with --instructions none if not given
     #[arg(long, value_name = "every=N,window=N,warm=N", value_parser = parse_sampling)]
     pub(crate) sampling: Option<SamplingChoice>,
-    /// How to print; with json and csv what CMD prints goes to stderr
+    /// Output format; with json and csv the output of CMD goes to stderr
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
     /// The command and its arguments
@@ -42,7 +42,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// What was asked of sampling.
+/// Sampling as the command line asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SamplingChoice {
     /// Everything is recorded.
@@ -52,7 +52,7 @@ pub(crate) enum SamplingChoice {
 }
 
 impl SamplingChoice {
-    /// What is sampled if nothing is said.
+    /// Sampling where the command line says nothing.
     pub(crate) const USUAL: Self = Self::Windows(Sampling {
         every: 50_000_000,
         window: 500_000,

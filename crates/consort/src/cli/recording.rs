@@ -35,7 +35,7 @@ pub(crate) struct ReplayArgs {
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) numbers: NumbersOut,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -68,10 +68,10 @@ pub(crate) struct WhatIfArgs {
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) numbers: NumbersOut,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }

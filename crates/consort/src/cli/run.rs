@@ -15,7 +15,7 @@ fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
     PossibleValuesParser::new(EnactChoice::NAMES).try_map(|name| name.parse::<EnactChoice>())
 }
 
-/// How to manage threads, whatever they belong to.
+/// Options of managing threads, whatever they belong to.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ManageArgs {
     /// Policy, with options as NAME:key=value,key=value; `auto` takes the best that can be fed here
@@ -28,8 +28,9 @@ pub(crate) struct ManageArgs {
     /// types that were found
     #[arg(long, value_name = "PUS")]
     pub(crate) emulate_asymmetry: Option<PuSet>,
-    /// What keeps threads in their places: nudge, whose masks no program sees; pin, lasting masks;
-    /// ext, a scheduler in the kernel; auto nudges, and pins workers that nudges do not keep
+    /// Mechanism that keeps threads in their places: nudge, whose masks no program sees; pin,
+    /// lasting masks; ext, a scheduler in the kernel; auto nudges, and pins workers that nudges do
+    /// not keep
     #[arg(long, value_name = "HOW", value_parser = enact_choices())]
     pub(crate) enact: Option<EnactChoice>,
     /// Keep each core to the threads that a plan seats on it together: nobody else runs beside them.
@@ -77,7 +78,7 @@ pub(crate) struct RunArgs {
     pub(crate) report_html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) numbers: NumbersOut,
-    /// How to print the report; json and csv take stdout for themselves and send the command's
+    /// Output format of the report; json and csv take stdout for themselves and send the command's
     /// output to stderr
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

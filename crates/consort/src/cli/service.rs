@@ -10,23 +10,23 @@ use std::time::Duration;
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) manage: ManageArgs,
-    /// Where to listen, instead of /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
+    /// Socket to listen on, not /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }
 
-/// Which daemon to speak with, and how to print what it says.
+/// Daemon to speak with, and the format of its answers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DaemonAt {
     /// Socket of the daemon, instead of this user's or the host's
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// How to print what it says
+    /// Output format of its answer
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
-/// What is to be managed, or no longer.
+/// Processes, units or control groups to manage, or to manage no longer.
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Targets {
@@ -110,12 +110,12 @@ pub(crate) struct ExplainArgs {
 /// Arguments of `config`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConfigArgs {
-    /// What to do with it
+    /// Action on it
     #[command(subcommand)]
     pub(crate) task: ConfigTask,
 }
 
-/// What to do with a configuration.
+/// Actions on a configuration.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigTask {
     /// Read it as `run` and `daemon` would, and tell what is wrong or what holds
@@ -123,7 +123,7 @@ pub(crate) enum ConfigTask {
         /// The file, instead of those of the usual places with their drop-ins
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
-        /// How to print what holds
+        /// Output format of the settings in force
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is simulated.
+/// Machine and workload to simulate.
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes alone, :prefetch=off without prefetchers; see `consort machine --list`
@@ -31,7 +31,7 @@ pub(crate) struct SetupArgs {
     /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -39,7 +39,7 @@ pub(crate) struct SetupArgs {
 /// Arguments of `simulate`.
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
-    /// What is simulated.
+    /// Machine and workload to simulate.
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Policy with options as NAME:key=value,key=value, or linux, linux-acmp, linux-grouped, linux-itmt, pinned for none
@@ -51,7 +51,7 @@ pub(crate) struct SimulateArgs {
     /// Show where a thread's cycles go, term by term, at the end; by number, from 0
     #[arg(long, value_name = "THREAD")]
     pub(crate) explain: Option<usize>,
-    /// How closely the machine is simulated
+    /// Engine: fast, or the reference that executes instructions
     #[arg(long, value_enum, default_value_t)]
     pub(crate) fidelity: Fidelity,
     /// Instructions of each program that the reference measures, after as many to warm caches; all of its trace if not given
@@ -59,7 +59,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) instructions: Option<u64>,
 }
 
-/// How closely a machine is simulated.
+/// Engines that simulate a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fidelity {
     /// By rates of described programs; whole runs under policies.
@@ -72,7 +72,7 @@ pub(crate) enum Fidelity {
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What is simulated.
+    /// Machine and workload to simulate.
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Policies, comma-separated; one with several options goes into a --policies of its own
@@ -84,7 +84,7 @@ pub(crate) struct CompareArgs {
     /// Runs of each policy, with successive seeds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) runs: u32,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }

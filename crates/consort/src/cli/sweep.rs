@@ -7,12 +7,12 @@ use std::path::PathBuf;
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// What to do with the sweep.
+    /// Action on the sweep.
     #[command(subcommand)]
     pub(crate) task: SweepTask,
 }
 
-/// What is done with a sweep.
+/// Actions on a sweep.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SweepTask {
     /// Cut the runs that FILE describes into numbered shards
@@ -49,7 +49,7 @@ pub(crate) struct SweepFolder {
 pub(crate) struct PlanArgs {
     /// Description of the sweep; `consort schema sweep` has the format
     pub(crate) file: PathBuf,
-    /// Where.
+    /// Folder of the sweep.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
 }
@@ -60,10 +60,10 @@ pub(crate) struct ShardArgs {
     /// Numbers of shards, as 7, 0-9 or 0-9,12; or `all`
     #[arg(required = true, value_name = "N")]
     pub(crate) shards: Vec<String>,
-    /// Where.
+    /// Folder of the sweep.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
 }
@@ -95,7 +95,7 @@ pub(crate) struct SubmitArgs {
     /// Write the scripts and print how they would be submitted, and submit nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Where.
+    /// Folder of the sweep.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
 }
@@ -103,13 +103,13 @@ pub(crate) struct SubmitArgs {
 /// Arguments of `sweep status`.
 #[derive(Debug, Args)]
 pub(crate) struct SweepStatusArgs {
-    /// Where.
+    /// Folder of the sweep.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) list: ListOut,
-    /// How to print; csv lists the shards that are missing
+    /// Output format; csv lists the shards that are missing
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -121,7 +121,7 @@ pub(crate) struct MergeArgs {
     /// program, measure, value, unit
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Where.
+    /// Folder of the sweep.
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
 }

@@ -41,10 +41,10 @@ pub(crate) struct TrainArgs {
     /// Treat two PUs of the live machine as if they shared a core
     #[arg(long, value_name = "PU,PU", value_delimiter = ',', num_args = 1)]
     pub(crate) as_siblings: Vec<u32>,
-    /// How much is done at a time.
+    /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,
-    /// How to print; csv lists the components
+    /// Output format; csv lists the components
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

@@ -1,4 +1,4 @@
-//! What shells offer for words of the command line: names that only the program knows.
+//! Completions that only the program knows: names of policies, machines, programs and studies.
 
 use super::LIVE;
 use crate::descriptions::{self, Programs};

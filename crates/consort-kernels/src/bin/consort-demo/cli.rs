@@ -20,12 +20,12 @@ use std::ffi::OsString;
     after_help = "Example: consort-demo mixed --seconds 5"
 )]
 struct Top {
-    /// How results are printed.
+    /// Output format of results.
     #[arg(long, value_enum, default_value = "table", global = true)]
     format: Format,
 }
 
-/// What was asked for.
+/// Program and output format that the command line asks for.
 pub(crate) struct Request {
     what: What,
     format: Format,
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// Why there is nothing to run.
+/// Answer to a command line that runs nothing.
 pub(crate) enum Answer {
     /// Help or the version was asked for.
     Text(String),
@@ -65,7 +65,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request,
 fn command() -> Command {
     let kernels = kernels::REGISTRY.iter().map(|entry| {
         let about = format!("Kernel: {}", entry.summary);
-        KernelArgs::augment_args(Command::new(entry.name).about(about))
+        // Behind the arguments, whose own description would take its place.
+        KernelArgs::augment_args(Command::new(entry.name)).about(about)
     });
     Program::augment_subcommands(
         Top::augment_args(Command::new("consort-demo")).subcommands(kernels),
