@@ -1,6 +1,6 @@
 //! What is known of one decoded instruction.
 
-use crate::{Class, Operand, RegisterSet};
+use crate::{Class, Linear, Operand, RegisterSet};
 
 /// Use that an instruction makes of memory. Calls and returns touch the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub struct Instruction {
     pub operand: Option<Operand>,
     /// The general register that it adds a constant to, and the constant.
     pub advance: Option<(u8, i64)>,
+    /// The general register that it makes of another by shift and addition, if it does no more.
+    pub linear: Option<Linear>,
     /// Time that its execution unit takes.
     pub unit: UnitUse,
     /// It is atomic, a fence, or otherwise waits for what came before it.

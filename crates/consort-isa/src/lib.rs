@@ -92,6 +92,6 @@ pub use estimate::{
 };
 pub use host::Host;
 pub use instruction::{Flow, Instruction, MemoryUse, UnitUse};
-pub use operand::{Access, GENERAL_REGISTERS, Operand, RegisterValues};
+pub use operand::{Access, GENERAL_REGISTERS, Linear, Operand, RegisterValues};
 pub use operations::operations;
 pub use registers::{Register, RegisterSet};

@@ -1,6 +1,6 @@
 //! Which address an instruction accesses, given the values of the registers.
 
-use crate::{Register, RegisterSet};
+use crate::{Instruction, Register, RegisterSet};
 
 /// Number of general registers that there are values of: those of x86-64.
 pub const GENERAL_REGISTERS: usize = 16;
@@ -23,6 +23,21 @@ pub struct Operand {
     pub displacement: u64,
 }
 
+/// A general register that is made of another: `(from << shift) + add`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// Number of the register that gets the value.
+    pub to: u8,
+    /// Number of the register that it is made of.
+    pub from: u8,
+    /// Bits by which that is shifted to the left.
+    pub shift: u32,
+    /// Number that is added, modulo 2^64.
+    pub add: u64,
+    /// The upper half of the value is zero.
+    pub narrow: bool,
+}
+
 /// An access to memory at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -35,16 +50,26 @@ pub struct Access {
 impl Operand {
     /// The access with these values; none if it depends on a register without a value.
     pub fn access(self, values: &RegisterValues) -> Option<Access> {
-        let address = self.address(values)?;
-        Some(Access {
-            operand: self,
-            address,
-        })
+        self.access_if_known(&KnownValues::new(values))
     }
 
     /// Says whether both walk through memory together: by the same registers.
     pub fn is_beside(self, other: Self) -> bool {
         (self.base, self.index, self.scale) == (other.base, other.index, other.scale)
+    }
+
+    /// The access with values that are known in part.
+    pub(crate) fn access_if_known(self, values: &KnownValues) -> Option<Access> {
+        let of = |register: Option<u8>| match register {
+            Some(number) => values.get(number),
+            None => Some(0),
+        };
+        let scaled = of(self.index)?.wrapping_mul(u64::from(self.scale));
+        let sum = of(self.base)?.wrapping_add(scaled);
+        Some(Access {
+            operand: self,
+            address: sum.wrapping_add(self.displacement),
+        })
     }
 
     /// The registers that the address depends on.
@@ -55,13 +80,51 @@ impl Operand {
 
     /// The address; none if it depends on a register without a value.
     pub fn address(self, values: &RegisterValues) -> Option<u64> {
-        let of = |register: Option<u8>| match register {
-            Some(number) => values.0.get(usize::from(number)).copied(),
-            None => Some(0),
-        };
-        let scaled = of(self.index)?.wrapping_mul(u64::from(self.scale));
-        let sum = of(self.base)?.wrapping_add(scaled);
-        Some(sum.wrapping_add(self.displacement))
+        let access = self.access_if_known(&KnownValues::new(values))?;
+        Some(access.address)
+    }
+}
+
+/// Values of the general registers as far as they are known without executing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownValues([Option<u64>; GENERAL_REGISTERS]);
+
+impl KnownValues {
+    pub(crate) fn new(values: &RegisterValues) -> Self {
+        Self(values.0.map(Some))
+    }
+
+    fn get(&self, number: u8) -> Option<u64> {
+        self.0.get(usize::from(number)).copied().flatten()
+    }
+
+    /// Follows an instruction: what it makes of known values by shift and addition is known, what
+    /// else it writes is not.
+    pub(crate) fn follow(&mut self, instruction: &Instruction) {
+        let made = instruction
+            .linear
+            .map(|linear| (linear.to, self.made_by(linear)));
+        for number in 0..GENERAL_REGISTERS {
+            let register = u8::try_from(number).map(Register::General);
+            if register.is_ok_and(|register| instruction.writes.contains(register)) {
+                self.0[number] = None;
+            }
+        }
+        if let Some((to, value)) = made
+            && let Some(slot) = self.0.get_mut(usize::from(to))
+        {
+            *slot = value;
+        }
+    }
+
+    fn made_by(&self, linear: Linear) -> Option<u64> {
+        let shifted = self.get(linear.from)?.checked_shl(linear.shift)?;
+        let value = shifted.wrapping_add(linear.add);
+        Some(if linear.narrow {
+            value & u64::from(u32::MAX)
+        } else {
+            value
+        })
     }
 }
 

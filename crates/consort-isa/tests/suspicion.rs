@@ -188,3 +188,22 @@ fn a_walk_along_pointers_has_no_stride_and_takes_the_time_of_its_load() {
     values.0[7] = 0x9000;
     assert_eq!(block.accessed(BASE + 3, &values).unwrap().address, 0x9000);
 }
+
+#[test]
+fn a_walk_by_indices_with_a_check_of_bounds_is_chained_and_tells_its_addresses() {
+    // 1: mov r8d,r8d; cmp rsi,r8; jbe +0x2d; shl r8,6; mov r8d,[rdx+r8]; dec rax; jne 1b
+    let bytes = [
+        0x45, 0x89, 0xc0, 0x4c, 0x39, 0xc6, 0x76, 0x2d, 0x49, 0xc1, 0xe0, 0x06, 0x46, 0x8b, 0x04,
+        0x02, 0x48, 0xff, 0xc8, 0x75, 0xeb,
+    ];
+    let block = block(Arch::X86_64, &bytes, 8);
+    assert_eq!(block.start(), BASE + 8);
+    let behind_the_load = block.index_of(BASE + 16).unwrap();
+    let chained = Suspicion::Memory { chained: true };
+    assert_eq!(block.suspicions()[behind_the_load], chained);
+    let mut values = RegisterValues([0; GENERAL_REGISTERS]);
+    (values.0[2], values.0[8]) = (0x10_0000, 0xff_0000_0003);
+    // The next line: the upper half of the index is dropped.
+    let access = block.accessed(BASE + 16, &values).unwrap();
+    assert_eq!(access.address, 0x10_00c0);
+}

@@ -152,21 +152,18 @@ fn thread_of_kernel(kernel: &str) -> Option<Value> {
 
 #[test]
 fn classes_tell_kernels_apart() {
-    for class in ["fp", "int"] {
-        let Some(thread) = thread_of_kernel(class) else {
+    let kernels = [
+        ("fp", "fp"),
+        ("int", "int"),
+        ("l1", "int"),
+        ("dram", "memory"),
+    ];
+    for (kernel, class) in kernels {
+        let Some(thread) = thread_of_kernel(kernel) else {
             return skipped("no tier here tells the instruction mix");
         };
         assert_eq!(thread["class"], class, "{thread:#}");
-        assert!(
-            thread["memory_stall"].as_f64().unwrap() < 0.15,
-            "{thread:#}"
-        );
     }
-    // How much of its time a walk by indices waits is told within a factor of two (docs/sampling.md).
-    let Some(thread) = thread_of_kernel("dram") else {
-        return skipped("no tier here tells the instruction mix");
-    };
-    assert!(thread["memory_stall"].as_f64().unwrap() > 0.3, "{thread:#}");
 }
 
 /// A run whose command goes on until it is killed.

@@ -81,6 +81,7 @@ impl Window {
             .and_then(|last| loop_target(last.flow))
             .is_some_and(|target| target == block[0].address);
         let sources = self.sources(start);
+        let lead = lead(&self.instructions[..start], block);
         let view = View {
             arch: self.arch,
             block,
@@ -88,6 +89,7 @@ impl Window {
             sources: &sources,
             entry,
             loops,
+            lead,
         };
         BlockFacts {
             suspicions: view.suspicions(),
@@ -95,6 +97,7 @@ impl Window {
             instructions: block.into(),
             entry,
             loops,
+            lead: lead.into(),
             fused: sources.iter().find_map(|source| source.operand),
             rounds: loops.then(|| Rounds::of(block)),
         }
@@ -150,6 +153,16 @@ const fn loop_target(flow: Flow) -> Option<u64> {
         Flow::Conditional(target) | Flow::Jump(target) => target,
         Flow::Next | Flow::Call(_) | Flow::Return | Flow::Stop => None,
     }
+}
+
+/// What of `context` comes before the block in each round of a loop that the block ends: from the
+/// target of its last branch on, if only conditional branches stand there.
+fn lead<'a>(context: &'a [Instruction], block: &[Instruction]) -> &'a [Instruction] {
+    let target = block.last().and_then(|last| loop_target(last.flow));
+    let head = target.and_then(|target| context.iter().position(|i| i.address == target));
+    let lead = head.map_or(&[][..], |head| &context[head..]);
+    let passes = |i: &Instruction| matches!(i.flow, Flow::Next | Flow::Conditional(_));
+    if lead.iter().all(passes) { lead } else { &[] }
 }
 
 /// The instructions before `address`, and from which on they are in one piece.

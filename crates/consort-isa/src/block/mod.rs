@@ -12,6 +12,7 @@ mod build;
 mod rounds;
 mod suspicion;
 
+use crate::operand::KnownValues;
 use crate::{Access, Class, Instruction, Operand, RegisterSet, RegisterValues};
 
 pub use rounds::{Rounds, Stride};
@@ -69,6 +70,8 @@ pub struct BlockFacts {
     class_counts: [u16; 7],
     entry: Entry,
     loops: bool,
+    /// What comes before it in each round of a loop that it ends.
+    lead: Box<[Instruction]>,
     rounds: Option<Rounds>,
     /// Of a comparison with memory before a branch that leads here.
     fused: Option<Operand>,
@@ -98,6 +101,12 @@ impl BlockFacts {
     /// Says whether the branch at its end leads back to its start.
     pub const fn loops(&self) -> bool {
         self.loops
+    }
+
+    /// Says whether the branch at its end leads back to its start, or to code that runs straight
+    /// into it but for branches out of the loop.
+    pub(crate) fn ends_loop(&self) -> bool {
+        self.loops || !self.lead.is_empty()
     }
 
     /// One round, if the block is a loop by itself.
@@ -136,10 +145,10 @@ impl BlockFacts {
     /// as they were, else of the next one whose registers are there already.
     pub fn accessed(&self, address: u64, values: &RegisterValues) -> Option<Access> {
         let index = self.index_of(address)?;
-        let operand = self
-            .operand_before(index)
-            .or_else(|| self.operand_from(index))?;
-        operand.access(values)
+        match self.operand_before(index) {
+            Some(operand) => operand.access(values),
+            None => self.access_from(index, values),
+        }
     }
 
     /// The nearest before `index`, or that of the comparison whose branch led here.
@@ -156,18 +165,18 @@ impl BlockFacts {
             .filter(|operand| !operand.registers().intersects(overwritten))
     }
 
-    /// The next from `index` on, in a loop once around.
-    fn operand_from(&self, index: usize) -> Option<Operand> {
-        let mut overwritten = RegisterSet::EMPTY;
-        let around = if self.loops { index } else { 0 };
+    /// The next from `index` on, in a loop once around, by values that are there already or follow
+    /// from them.
+    fn access_from(&self, index: usize, values: &RegisterValues) -> Option<Access> {
+        let mut known = KnownValues::new(values);
+        let around = if self.ends_loop() { index } else { 0 };
         let (before, from) = self.instructions.split_at(index);
-        for instruction in from.iter().chain(&before[..around]) {
-            if let Some(operand) = instruction.operand
-                && !operand.registers().intersects(overwritten)
-            {
-                return Some(operand);
+        for instruction in from.iter().chain(&self.lead).chain(&before[..around]) {
+            let access = instruction.operand.and_then(|o| o.access_if_known(&known));
+            if access.is_some() {
+                return access;
             }
-            overwritten = overwritten.union(instruction.writes);
+            known.follow(instruction);
         }
         None
     }

@@ -56,6 +56,8 @@ pub(super) struct View<'a> {
     pub(super) sources: &'a [Instruction],
     pub(super) entry: Entry,
     pub(super) loops: bool,
+    /// What of the context comes before the block in each round of a loop that the block ends.
+    pub(super) lead: &'a [Instruction],
 }
 
 impl View<'_> {
@@ -192,8 +194,7 @@ impl View<'_> {
             return false;
         };
         let mut needed = self.block[load].address_registers;
-        for earlier in self.backwards_from(load) {
-            let producer = &self.block[earlier];
+        for producer in self.backwards_from(load) {
             if !producer.writes.intersects(needed) {
                 continue;
             }
@@ -205,13 +206,15 @@ impl View<'_> {
         false
     }
 
-    fn backwards_from(&self, index: usize) -> impl Iterator<Item = usize> {
-        let around = if self.loops {
-            index..self.block.len()
+    fn backwards_from(&self, index: usize) -> impl Iterator<Item = &Instruction> {
+        let (before, from) = self.block.split_at(index);
+        let around = if self.loops || !self.lead.is_empty() {
+            from
         } else {
-            0..0
+            &[]
         };
-        (0..index).rev().chain(around.rev())
+        let lead = self.lead.iter().rev();
+        before.iter().rev().chain(lead).chain(around.iter().rev())
     }
 }
 

@@ -189,9 +189,11 @@ fn usable(weight: f64) -> f64 {
 /// A loop stands for itself: what its samples wait for is in it. Other blocks
 /// do if they are long enough to be calibrated and have enough samples.
 ///
-/// And so does a block whose data are known to be in the nearest or in no cache of its core.
+/// And so does a block whose data are known to be in the nearest or in no cache of its core, or that
+/// ends a loop and has its data anywhere known.
 fn is_judged_alone(histogram: &Histogram, level: Level) -> bool {
-    let told = matches!(level, Level::First | Level::Beyond);
+    let walks = histogram.block().ends_loop() && level != Level::Unknown;
+    let told = walks || matches!(level, Level::First | Level::Beyond);
     let long = as_f64(histogram.len()) > RETIRE_WIDTH;
     let many = histogram.total().count >= OWN_JUDGEMENT_SAMPLES;
     histogram.block().loops() || told || (long && many)

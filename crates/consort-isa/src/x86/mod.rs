@@ -56,6 +56,7 @@ fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> 
         memory,
         operand: operands::operand(raw, info, memory),
         advance: operands::advance(raw),
+        linear: operands::linear(raw),
         unit: class::unit_of(raw, class),
         serialising: is_serialising(raw, memory.writes),
         flow: flow_of(raw, class),

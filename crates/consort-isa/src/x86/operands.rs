@@ -2,7 +2,7 @@
 
 use iced_x86::{InstructionInfo, OpAccess, OpKind, UsedMemory};
 
-use crate::{MemoryUse, Operand, Register, RegisterSet};
+use crate::{Linear, MemoryUse, Operand, Register, RegisterSet};
 
 pub(crate) fn memory_use(raw: &iced_x86::Instruction, info: &InstructionInfo) -> MemoryUse {
     let used = info.used_memory();
@@ -100,6 +100,42 @@ fn lea_in_place(raw: &iced_x86::Instruction) -> Option<i64> {
     let alone = raw.memory_index() == iced_x86::Register::None;
     let same = raw.memory_base() == raw.op0_register();
     (alone && same).then(|| raw.memory_displacement64().cast_signed())
+}
+
+/// The general register that is made of another by shift and addition.
+pub(crate) fn linear(raw: &iced_x86::Instruction) -> Option<Linear> {
+    use iced_x86::Mnemonic::{Lea, Mov, Shl};
+    let narrow = raw.op0_register().is_gpr32();
+    let of = |from: iced_x86::Register, shift: u32, add: u64| {
+        Some(Linear {
+            to: wide(raw.op0_register())?,
+            from: wide(from)?,
+            shift,
+            add,
+            narrow,
+        })
+    };
+    match (raw.mnemonic(), raw.op1_kind()) {
+        (Mov, OpKind::Register) => of(raw.op1_register(), 0, 0),
+        (Shl, OpKind::Immediate8) => of(raw.op0_register(), u32::from(raw.immediate8()), 0),
+        (Lea, _) if raw.memory_index() == iced_x86::Register::None => {
+            of(raw.memory_base(), 0, raw.memory_displacement64())
+        }
+        (Lea, _) if raw.memory_base() == iced_x86::Register::None => {
+            let shift = raw.memory_index_scale().trailing_zeros();
+            of(raw.memory_index(), shift, raw.memory_displacement64())
+        }
+        _ => {
+            let (_, by) = advance(raw)?;
+            of(raw.op0_register(), 0, by.cast_unsigned())
+        }
+    }
+}
+
+/// The number of a register of 32 or 64 bits.
+fn wide(register: iced_x86::Register) -> Option<u8> {
+    let is_wide = register.is_gpr64() || register.is_gpr32();
+    is_wide.then(|| u8::try_from(register.number()).ok())?
 }
 
 /// The number of a 64-bit register, or that there is none; nothing for others.
