@@ -103,7 +103,7 @@ pub(crate) struct ThreadRow {
     pub(crate) mix: Option<Mix>,
     /// Share of CPU time stalled behind loads, 0 to 1.
     pub(crate) memory_stall: Option<f64>,
-    /// Limit of a thread of the class `memory`; none for other classes.
+    /// Limit of a thread of the class `memory`; none for other classes, or where it is not told.
     pub(crate) memory_limit: Option<MemoryLimit>,
     /// Share of CPU time by cause.
     pub(crate) stack: BTreeMap<String, f64>,
