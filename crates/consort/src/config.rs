@@ -56,7 +56,7 @@ pub(crate) struct Config {
     /// Control groups that no daemon manages.
     #[serde(default)]
     pub(crate) exclude: Vec<GroupName>,
-    /// What a daemon tells of itself.
+    /// Metrics that a daemon serves.
     #[serde(default)]
     pub(crate) metrics: MetricsConfig,
     /// Files that all this is from, in the order in which they were read.
@@ -97,7 +97,7 @@ pub(crate) struct ManageEntry {
     /// Policy with options; the daemon's where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) policy: Option<String>,
-    /// Of several entries that match, the highest counts.
+    /// Priority; of several entries that match, the highest counts.
     #[serde(default)]
     pub(crate) priority: i64,
 }
@@ -119,19 +119,19 @@ pub(crate) struct RunConfig {
     pub(crate) seed: Option<u64>,
     /// File that tells what PUs share instead of the kernel.
     pub(crate) topology: Option<PathBuf>,
-    /// What keeps threads in their places.
+    /// Enactors that may keep threads in their places.
     #[serde(default, deserialize_with = "enact", serialize_with = "enact_text")]
     pub(crate) enact: Option<EnactChoice>,
     /// Whether cores are kept to those whom plans seat on them.
     pub(crate) cookies: Option<bool>,
     /// Whether plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
-    /// The last file that said something of it, and the table there.
+    /// Origin of the last layer that set any of it.
     #[serde(skip)]
     origin: Origin,
 }
 
-/// Where a table of a configuration is from.
+/// Origin of a table of a configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Origin {
     file: PathBuf,
@@ -185,7 +185,7 @@ impl Config {
         }
     }
 
-    /// Which control groups a daemon manages, and which never.
+    /// Returns the rules that say which control groups a daemon manages, and which never.
     pub(crate) fn rules(&self) -> Result<Rules> {
         let manage = self.manage.iter().map(|entry| {
             let cgroup = pattern(entry.cgroup.as_deref(), entry.unit.as_deref());

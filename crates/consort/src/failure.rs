@@ -1,4 +1,4 @@
-//! How the program fails: one line on stderr and exit code 1 or 2.
+//! Failure of the program: one line on stderr and exit code 1 or 2.
 
 use crate::cli::Cli;
 use clap::CommandFactory;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// What `consort` alone says.
+/// Error message for `consort` without a verb.
 const NO_VERB: &str = "a verb is required, for example: consort run -- CMD; see --help";
 
 /// Exit code for bad usage and bad input.
@@ -87,7 +87,7 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(BAD_INPUT)
 }
 
-/// Where nobody can be told, as on a full disk, the exit code must do.
+/// Prints a line to stderr; where nobody can be told, as on a full disk, the exit code must do.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "consort: {}", visible(line));
 }

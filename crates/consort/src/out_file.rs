@@ -1,7 +1,7 @@
 //! A result as a file: whole, or not there.
 //!
-//! What is asked for is tried before the work begins, and written after it: a signal in between
-//! leaves nothing behind.
+//! The path is checked before the work begins, and the file is written after it: a signal in
+//! between leaves nothing behind.
 
 use crate::failure::bad_input;
 use anyhow::{Context, Result};
@@ -11,12 +11,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// What files are made with; the umask takes its part away.
+/// Mode of new files, before the umask is applied.
 const MODE: u32 = 0o666;
 
-/// Written beside its place and moved there.
+/// A file that is written beside its place and then moved there.
 pub(crate) struct OutFile {
-    /// What it holds, for errors.
+    /// Kind of content, named in errors.
     what: &'static str,
     place: PathBuf,
     replace: bool,

@@ -1,4 +1,4 @@
-//! What Consort itself has taken so far.
+//! CPU time and memory that Consort itself has taken so far.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -12,7 +12,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Up to now, with that of the guardian, where there is one.
+    /// Returns the cost up to now, with that of the guardian, where there is one.
     pub(crate) fn so_far(guardian: Option<u32>) -> Self {
         let guardian = guardian.map(|pid| pid.to_string());
         let of_guardian = guardian.as_deref().and_then(guardian_cpu_s);
@@ -32,15 +32,15 @@ fn own_cpu_s() -> f64 {
     cpu.num_microseconds() as f64 / 1e6
 }
 
-/// From schedstat, which tells nanoseconds.
+/// Reads the guardian's CPU time, s, from schedstat, which tells nanoseconds.
 fn guardian_cpu_s(pid: &str) -> Option<f64> {
     let schedstat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let cpu_ns: f64 = schedstat.split_whitespace().next()?.parse().ok()?;
     Some(cpu_ns / 1e9)
 }
 
-/// `VmHWM`; unlike the maximum of `getrusage` it does not outlive an `exec`, so it is not that of
-/// whoever started Consort.
+/// Reads `VmHWM`, KiB; unlike the maximum of `getrusage` it does not outlive an `exec`, so it is
+/// not that of whoever started Consort.
 fn peak_rss_kib(process: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let peak = status

@@ -5,7 +5,7 @@ use anyhow::Result;
 use consort_report::{Cell, Figure, Table};
 use std::collections::BTreeSet;
 
-/// What a page shows.
+/// Content of a page.
 pub(crate) struct Page {
     pub(crate) title: String,
     /// Sentences above all else.

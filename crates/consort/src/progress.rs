@@ -14,14 +14,14 @@ pub(crate) struct Progress {
     moves: usize,
 }
 
-/// Whether the line of progress is shown.
+/// Condition under which the line of progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Never.
+    /// Never shown.
     Never,
-    /// Where the command neither reads nor writes the terminal, which it could not share.
+    /// Shown if the command neither reads nor writes the terminal, which cannot be shared.
     Unshared,
-    /// Wherever stderr is a terminal.
+    /// Shown wherever stderr is a terminal.
     Asked,
 }
 

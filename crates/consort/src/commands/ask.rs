@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What is managed, as a daemon tells it.
+/// Prints what a daemon manages.
 pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
     let told = reach(args.at.socket.as_deref())?.ask(&Request::Status)?;
     let mut out = output::stdout();
@@ -32,7 +32,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why a thread is where it is.
+/// Prints why a thread is where it is.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let told = reach(args.at.socket.as_deref())?.ask(&Request::Explain { tid: args.tid });
     let told = told.map_err(refused)?;
@@ -56,12 +56,12 @@ pub(crate) fn detach(args: &DetachArgs) -> Result<ExitCode> {
     show_done(&args.at, "let alone", &told)
 }
 
-/// A daemon that is there.
+/// Connects to a running daemon.
 pub(crate) fn reach(socket: Option<&Path>) -> Result<Call> {
     Ok(call(socket)?)
 }
 
-/// A refusal is bad input: the daemon says what would be right.
+/// Marks a refusal as bad input: the daemon says what would be right.
 pub(crate) fn refused(error: CallError) -> anyhow::Error {
     match error {
         CallError::Refused(why) => bad_input(why),
@@ -69,7 +69,7 @@ pub(crate) fn refused(error: CallError) -> anyhow::Error {
     }
 }
 
-/// What is asked for, checked as far as that can be done here.
+/// Makes the request from the arguments, checked as far as that can be done here.
 pub(crate) fn attachment(targets: &Targets, policy: Option<&str>) -> Result<Attachment> {
     let of_cgroup = targets.cgroup.iter().map(|text| pattern(Some(text), None));
     let of_unit = targets.unit.iter().map(|name| pattern(None, Some(name)));

@@ -20,7 +20,7 @@ struct Row {
     relative_error: Option<f64>,
     /// `ok`, `wrong` or `skipped`.
     verdict: &'static str,
-    /// Why wrong or skipped.
+    /// Reason why it is wrong or was skipped; none if `ok`.
     reason: Option<String>,
 }
 
@@ -41,7 +41,7 @@ fn count(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |v| format!("{v:.0}"))
 }
 
-/// Exit code 1 when an event is wrong: its tier must not be trusted.
+/// Runs the self-test; exit code 1 when an event is wrong: its tier must not be trusted.
 pub(crate) fn execute(args: &MachineArgs, host: &Host) -> Result<ExitCode> {
     let rows = rows(host);
     table_file::list(args.list_out.out.as_deref(), COLUMNS, &rows)?;

@@ -71,7 +71,7 @@ pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
     })
 }
 
-/// What the machine or the policy refuses is the caller's mistake; the rest is a failed run.
+/// Marks what the machine or the policy refuses as bad input; the rest is a failed run.
 pub(super) fn refusal(error: ExperimentError) -> anyhow::Error {
     match error {
         ExperimentError::Workers(_) | ExperimentError::Sim(_) => error.into(),

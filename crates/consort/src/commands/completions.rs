@@ -11,7 +11,7 @@ use clap_complete::env::Shells;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// What shells call this program, and find it by.
+/// Name by which shells call and find this program.
 const NAME: &str = "consort";
 
 pub(crate) fn execute(args: &CompletionsArgs) -> Result<ExitCode> {

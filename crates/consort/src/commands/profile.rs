@@ -141,7 +141,7 @@ fn check_trace_path(args: &ProfileArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the user has to put right is bad input; the rest is a failed run.
+/// Marks what the user has to put right as bad input; the rest is a failed run.
 fn refusal(error: RecordError) -> anyhow::Error {
     match error {
         RecordError::NoCommand
@@ -152,8 +152,8 @@ fn refusal(error: RecordError) -> anyhow::Error {
     }
 }
 
-/// A program that fails did not do what it is to be profiled at. One that was ended on purpose,
-/// by the limit or from the terminal, did.
+/// Refuses a program that fails: it did not do what it is to be profiled at. One that was ended on
+/// purpose, by the limit or from the terminal, did.
 fn check_end(ended: &Ended) -> Result<()> {
     let interrupted = ended.status.signal() == Some(nix::libc::SIGINT);
     if ended.reason == EndReason::Limit || ended.reason == EndReason::Replaced || interrupted {
@@ -182,7 +182,7 @@ fn too_short(ended: &Ended) -> anyhow::Error {
     )
 }
 
-/// The file's name if there is one, so that the program is found by it; else the program's.
+/// Returns the file's name if there is one, so that the program is found by it; else the program's.
 fn name(args: &ProfileArgs) -> String {
     let stem = match cli::own(&args.out) {
         Some(file) => file.file_stem(),
@@ -232,7 +232,7 @@ fn save_trace(
     Ok(())
 }
 
-/// Who does what, and what is not seen of it.
+/// Describes the threads and their roles, and tells what is not seen of locks.
 fn notes_of(threads: &Threads) -> Vec<String> {
     let mut notes = vec![format!(
         "{} threads, at most {} at a time share the work, in {} role(s)",

@@ -83,7 +83,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     })
 }
 
-/// The parser takes whatever it does not know for the command; no command begins with a dash.
+/// Refuses a command with a leading dash: an unknown option, which the parser takes for one.
 fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     let first = args.command.first().and_then(|word| word.to_str());
     let Some(given) = first.filter(|word| word.starts_with('-')) else {
@@ -96,7 +96,7 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
-/// Measures from a file; all groups know it by its whole path.
+/// Reads measures from a file; all groups know it by its whole path.
 fn recorded(path: &Path, args: &RunArgs) -> Result<Recorded> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let recorded = Recorded::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
@@ -115,15 +115,15 @@ fn command(args: &RunArgs) -> Result<Command> {
     Ok(command)
 }
 
-/// What a run works with beside its policy.
+/// Means that a run works with beside its policy.
 struct Means {
     /// Measures from a file.
     recorded: Option<Recorded>,
-    /// What keeps threads in their places.
+    /// Enactors that may keep threads in their places.
     enact: EnactChoice,
     /// Whether cores are kept to those whom plans seat on them.
     cookies: bool,
-    /// Where it is recorded.
+    /// Recorder of the run; none where it is not recorded.
     recorder: Option<Recorder>,
 }
 
@@ -214,7 +214,8 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
     there.then(GroupName::of_daemon)
 }
 
-/// What is asked for on the command line must hold in the group; the rest is the leader's.
+/// Describes the group to join: what the command line asks for must hold there; the rest is the
+/// leader's.
 fn group_spec(
     args: &RunArgs,
     setup: &Setup,
@@ -273,7 +274,7 @@ fn launch_spec(
     })
 }
 
-/// A command that cannot be started ends the run with the status that shells and `env` give it.
+/// Ends the run with the status that shells and `env` give a command that cannot be started.
 fn refused(error: LiveError) -> anyhow::Error {
     match error {
         LiveError::Launch(LaunchError::NotFound(_)) => with_code(127, error),

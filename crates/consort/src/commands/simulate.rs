@@ -125,7 +125,7 @@ fn summary(run: &RunResult, machine: &str) -> String {
     )
 }
 
-/// What is watched of a run besides its results.
+/// Observers of a run, for what is kept of it besides its results.
 struct Watch {
     timeline: Option<Timeline>,
     last: Option<Last>,
@@ -157,7 +157,7 @@ impl Watch {
     }
 }
 
-/// Tells both of everything.
+/// An observer that passes everything on to both.
 struct Both {
     timeline: Option<Timeline>,
     last: Option<Last>,

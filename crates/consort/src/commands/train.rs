@@ -20,15 +20,15 @@ pub(crate) use live::{WORKER, work};
 use outcome::Outcome;
 use std::process::ExitCode;
 
-/// What training runs gave, wherever they ran.
+/// Result of training runs, on a simulated machine or on this one.
 struct Lesson {
     /// The machine's name, as the model will have it.
     machine: String,
-    /// How the runs were made, one sentence.
+    /// Origin of the runs, one sentence.
     source: String,
     /// One set per number of threads on a core, ascending.
     sets: Vec<TrainingSet>,
-    /// What a reader of the result should know, one sentence each.
+    /// Notes for readers of the result, one sentence each.
     notes: Vec<String>,
 }
 

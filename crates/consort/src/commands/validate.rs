@@ -44,7 +44,7 @@ const SUMMARY: &[Column<GroupSummary>] = &[
     number("disagree", |g| g.disagree.to_string()),
 ];
 
-/// What the exit code makes of it, and where to read on.
+/// Closing text: what the exit code makes of a disagreement, and where to read on.
 const AFTERWORD: &str = "\nA disagreement is a finding, not a failure; only a law of the group \
 conservation that does not hold\nmakes the exit code 1. docs/validation.md says what is known of \
 the disagreements.\n";

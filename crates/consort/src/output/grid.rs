@@ -26,7 +26,7 @@ pub(crate) struct Head {
     pub(crate) extra: bool,
 }
 
-/// What is known of a column before it gets its width.
+/// Widths, in characters, that a column needs at least and can use at most.
 struct Needs {
     least: usize,
     most: usize,

@@ -1,11 +1,11 @@
-//! How wide a page for people is.
+//! Width of a page for people.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use terminal_size::{Width, terminal_size_of};
 
-/// Where nothing tells: a file or a pipe.
+/// Characters in a line where no width is known, as for a file or a pipe.
 const USUAL: usize = 100;
 
 /// Set once, before any verb begins.

@@ -31,7 +31,7 @@ fn wrap_line(width: usize, line: &str) -> String {
     format!("{lead}{first}\n{rest}")
 }
 
-/// What of a line fits, up to a blank, and the rest.
+/// Splits a line at a blank into the part that fits, or else its first word, and the rest.
 fn first_line(width: usize, line: &str) -> (&str, &str) {
     let end = line
         .char_indices()

@@ -26,7 +26,7 @@ impl Mean {
     }
 }
 
-/// What one thread did over the run.
+/// Sums for one thread over the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
     pub(super) name: String,
@@ -110,13 +110,13 @@ impl Account {
         }
     }
 
-    /// It was nudged.
+    /// Counts a nudge of the thread.
     pub(super) fn nudged(&mut self) {
         self.nudges += 1;
         self.enactor = Some(EnactorKind::Nudge);
     }
 
-    /// A lasting mask keeps it in place.
+    /// Notes that a lasting mask keeps the thread in place.
     pub(super) fn pinned(&mut self) {
         self.enactor = Some(EnactorKind::Pin);
     }

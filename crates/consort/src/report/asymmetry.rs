@@ -1,4 +1,4 @@
-//! What a report says of large and small cores.
+//! Large and small cores, as a report tells them.
 
 use consort_core::{Offers, PuSet, Signal, Topology};
 use serde::Serialize;
@@ -13,12 +13,12 @@ pub(crate) struct Asymmetry {
     pub(crate) small: PuSet,
     /// Whether the user has named the large ones, so that they need not be any faster.
     pub(crate) emulated: bool,
-    /// What threads' progress was measured by: `instructions`, or `cpu-time` where none are counted.
+    /// Measure of threads' progress: `instructions`, or `cpu-time` where none are counted.
     pub(crate) progress: &'static str,
 }
 
 impl Asymmetry {
-    /// Of a machine that has more than one core type.
+    /// Returns the asymmetry of a machine; none where all cores have the same capacity.
     pub(crate) fn of(topology: &Topology, offers: &Offers, emulated: bool) -> Option<Self> {
         let capacity = |i: usize| topology.core_types().get(i).map_or(0, |t| t.capacity);
         let cores = topology.cores().iter();

@@ -14,25 +14,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// What files are made with; the umask takes its part away.
+/// Mode of new files, before the umask is applied.
 const MODE: u32 = 0o666;
 
-/// Where the report will go.
+/// Destination of the report.
 pub(crate) struct ReportFile {
     sink: Sink,
-    /// As the user named it.
+    /// Path as the user named it.
     name: PathBuf,
 }
 
 enum Sink {
-    /// Written beside its place and moved into it, so that it is either whole or not there.
+    /// A file that is written beside its place and moved into it, so that it is whole or not there.
     Replace { file: NamedTempFile, place: PathBuf },
-    /// Something that must stay what it is.
+    /// A device or a pipe, which is written to and must stay what it is.
     Into(File),
 }
 
 impl ReportFile {
-    /// Opened before anything is started, so that a bad path changes nothing.
+    /// Opens it before anything is started, so that a bad path changes nothing.
     pub(crate) fn create(name: &Path) -> Result<Self> {
         let sink = Sink::open(name).map_err(|error| bad_input(cannot_write(name, &error)))?;
         let name = name.to_owned();
@@ -46,7 +46,7 @@ impl ReportFile {
         self.write_text(&text)
     }
 
-    /// Writes what was made of a report.
+    /// Writes a rendered report.
     pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
         let name = self.name;
         self.sink

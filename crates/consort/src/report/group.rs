@@ -1,4 +1,4 @@
-//! What a report says of the group that a run was in.
+//! The group of a run, as a report tells it.
 
 use consort_linux::group::GroupName;
 use consort_linux::live::GroupSummary;
@@ -17,7 +17,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// A group that was none in the end.
+    /// Warns of a group that never had a second program; none otherwise.
     pub(crate) fn warning(&self) -> Option<String> {
         (self.most_programs < 2 && !self.is_of_daemon()).then(|| {
             format!(

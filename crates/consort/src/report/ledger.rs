@@ -26,7 +26,7 @@ pub(crate) struct Ledger {
     warnings: Vec<String>,
 }
 
-/// What is known only when the run is over.
+/// Facts that are known only when the run is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
     pub(crate) tier: Tier,
@@ -43,7 +43,7 @@ pub(crate) struct Ending {
     pub(crate) unseen: u64,
     /// CPU time of Consort and its guardian, s.
     pub(crate) own_cpu_s: f64,
-    /// What taking samples cost the managed threads, s of CPU time; estimated.
+    /// CPU time that taking samples cost the managed threads, s; estimated.
     pub(crate) sampling_s: f64,
     /// CPU time of the command and its descendants, s.
     pub(crate) managed_cpu_s: f64,
@@ -59,19 +59,19 @@ pub(crate) struct Ending {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Share of the managed CPU time above which managing is dear enough to be told.
+/// Share of the managed CPU time above which managing costs enough to be warned of.
 const DEAR: f64 = 0.05;
-/// CPU time, s, that a command must have had for that: one of a moment, or that sleeps, cannot make
-/// up for the start.
+/// CPU time, s, that a command must have had for that warning: one that ends at once, or sleeps,
+/// cannot make up for the start.
 const WORTH_JUDGING_S: f64 = 5.0;
 
 impl Ending {
-    /// What managing took, as a share of what the managed threads did; estimated.
+    /// Returns the CPU time that managing took as a share of the managed CPU time; estimated.
     fn overhead_share(&self) -> f64 {
         (self.own_cpu_s + self.sampling_s) / self.managed_cpu_s.max(1e-9)
     }
 
-    /// That managing took much, and what would make it less.
+    /// Warns that managing took much, and tells what would make it less; none if it did not.
     fn dearness(&self) -> Option<String> {
         let share = self.overhead_share();
         let is_dear = share > DEAR && self.managed_cpu_s > WORTH_JUDGING_S;
@@ -168,9 +168,9 @@ impl Ledger {
         }
     }
 
-    /// What a thread used after it was last looked at is estimated from samples, each of which
-    /// stands for a whole period. Where that makes more than the kernel has counted in all, the
-    /// estimates give way.
+    /// Scales estimated CPU times down where the total exceeds `counted_s`, which the kernel told.
+    /// A thread's use after it was last seen is estimated from samples, each of which stands for a
+    /// whole period, so that the estimates can be too high.
     fn fit_estimates(&mut self, counted_s: f64) {
         let (all_ns, estimated_ns) = self.accounts.values().fold((0.0, 0.0), |sum, account| {
             (sum.0 + account.cpu_ns, sum.1 + account.estimated_ns)

@@ -31,9 +31,9 @@ pub(crate) struct RunReport {
     pub(crate) tier: String,
     /// The policy that decided.
     pub(crate) policy: String,
-    /// What was asked for: a policy, or `auto`.
+    /// Policy that was asked for, or `auto`.
     pub(crate) policy_requested: String,
-    /// Why this policy.
+    /// Reason for this policy.
     pub(crate) policy_reason: String,
     /// Whether plans were made but not carried out.
     pub(crate) dry_run: bool,
@@ -57,14 +57,14 @@ pub(crate) struct RunReport {
     pub(crate) programs: Vec<ProgramRow>,
     /// Plans that were made.
     pub(crate) plans: u64,
-    /// How often threads were sent to another place.
+    /// Number of times that threads were sent to another place.
     pub(crate) moves: u64,
-    /// What kept threads in their places first; none where nothing was to be changed.
+    /// Enactor that was used first; none where nothing was to be changed.
     pub(crate) enactor: Option<EnactorKind>,
     /// Share of the running time of threads with a place that they spent there, 0 to 1; none where
     /// no thread had a place.
     pub(crate) adherence: Option<f64>,
-    /// The same for threads that were to have a core together, at least.
+    /// The same for threads that were to have a core together; a lower bound.
     pub(crate) pair_adherence: Option<f64>,
     /// Nudges: those that sent threads to another place, and those after they had drifted.
     pub(crate) nudges: u64,
@@ -72,17 +72,17 @@ pub(crate) struct RunReport {
     pub(crate) cookies: Option<CookieCounts>,
     /// Plans of which nothing could be concluded because threads did not stay in place.
     pub(crate) not_held: u64,
-    /// How often programs were paused.
+    /// Number of times that programs were paused.
     pub(crate) pauses: u64,
     /// Plans that were undone because progress fell.
     pub(crate) undone: u64,
-    /// What Consort itself took.
+    /// Cost of Consort itself.
     pub(crate) overhead: Overhead,
     /// Samples of instruction addresses.
     pub(crate) sampling: SamplingCounts,
     /// Whether every mask is as it was before the run.
     pub(crate) restored: bool,
-    /// Everything that went not as planned.
+    /// Everything that did not go as planned.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct ThreadRow {
     pub(crate) mix: Option<Mix>,
     /// Share of CPU time stalled behind loads, 0 to 1.
     pub(crate) memory_stall: Option<f64>,
-    /// What a thread of the class `memory` is limited by.
+    /// Limit of a thread of the class `memory`; none for other classes, or where it is not told.
     pub(crate) memory_limit: Option<MemoryLimit>,
     /// Share of CPU time by cause.
     pub(crate) stack: BTreeMap<String, f64>,
@@ -113,44 +113,44 @@ pub(crate) struct ThreadRow {
     pub(crate) futex_returns: Option<u64>,
     /// Returns from other blocking calls; none where they are not counted.
     pub(crate) blocking_returns: Option<u64>,
-    /// How often it was sent to another place.
+    /// Number of times that it was sent to another place.
     pub(crate) moves: u64,
-    /// What kept it in its place last; none if it never had one.
+    /// Enactor that kept it in its place last; none if it never had one.
     pub(crate) enactor: Option<EnactorKind>,
     /// Share of its running time with a place that it spent there, 0 to 1.
     pub(crate) adherence: Option<f64>,
-    /// How often it was nudged.
+    /// Number of times that it was nudged.
     pub(crate) nudges: u64,
-    /// Where it could run at last, as a CPU list.
+    /// PUs that it could run on at last, as a CPU list.
     pub(crate) cpus: String,
-    /// Why it was there.
+    /// Reason for that placement.
     pub(crate) reason: String,
 }
 
-/// How long quanta were.
+/// Length of quanta.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Quantum {
-    /// As asked for, by the user or by the policy, ms.
+    /// Length that the user or the policy asked for, ms.
     pub(crate) asked_ms: f64,
-    /// Mean of those that were over before the command was, ms.
+    /// Mean length of those that were over before the command was, ms.
     pub(crate) mean_ms: Option<f64>,
 }
 
 /// Threads beyond those that are listed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Others {
-    /// How many.
+    /// Number of these threads.
     pub(crate) count: u64,
     /// Their CPU time, s: what the kernel counted beyond that of the listed ones.
     pub(crate) cpu_s: f64,
 }
 
-/// What Consort itself took.
+/// Cost of Consort itself.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Overhead {
     /// CPU time of Consort and its guardian, s.
     pub(crate) cpu_s: f64,
-    /// What taking samples cost the managed threads, s of CPU time; estimated.
+    /// CPU time that taking samples cost the managed threads, s; estimated.
     pub(crate) sampling_s_estimated: f64,
     /// Both, as a share of the managed threads' CPU time.
     pub(crate) share_of_managed: f64,

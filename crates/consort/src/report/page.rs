@@ -26,7 +26,7 @@ pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
     page.html()
 }
 
-/// What is printed around the table, a sentence each.
+/// Returns the lines that are printed around the table, a sentence each.
 fn facts(report: &RunReport) -> Vec<String> {
     let mut text = String::new();
     head(&mut text, report);

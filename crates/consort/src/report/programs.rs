@@ -1,5 +1,4 @@
-//! What a report says of programs: the measures of co-scheduling, in the form that `--profile`
-//! takes.
+//! Programs of a report: the measures of co-scheduling, in the form that `--profile` takes.
 
 use consort_core::{Observation, ProgramId, Sample, Signal, Tier};
 use serde::Serialize;
@@ -24,8 +23,7 @@ pub(crate) struct ProgramRow {
     pub(crate) bus_occupancy: Option<f64>,
     /// Cycles in which its requests were queued for the bus, per cycle.
     pub(crate) bus_queue_time: Option<f64>,
-    /// Where the measures come from: `counters`, `recorded` (from a profile, or estimated) or
-    /// `none`.
+    /// Source of the measures: `counters`, `recorded` (from a profile, or estimated) or `none`.
     pub(crate) source: &'static str,
 }
 

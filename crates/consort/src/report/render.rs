@@ -15,7 +15,7 @@ fn percent_or_dash(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), percent)
 }
 
-/// What a thread that waits for memory is limited by.
+/// Names the limit of a thread that waits for memory; `-` for others.
 fn limit(thread: &ThreadRow) -> String {
     let text = match thread.memory_limit {
         Some(MemoryLimit::Latency) => "latency",
@@ -111,10 +111,10 @@ pub(super) fn hidden_count(out: &mut String, count: u64, cpu_s: f64) {
     }
 }
 
-/// From this share on of the time that a thread could run, waiting for a PU is starving.
+/// Share of the time that a thread could run from which on waiting for a PU is starving.
 const STARVED_FROM: f64 = 0.9;
 
-/// Threads that hardly got a PU although they could run, in words.
+/// Describes threads that hardly got a PU although they could run; none where there are none.
 fn starved(report: &RunReport) -> Option<String> {
     let is_starved = |t: &&ThreadRow| {
         let wait_s = t.wait_s.unwrap_or(0.0);
@@ -126,7 +126,7 @@ fn starved(report: &RunReport) -> Option<String> {
     })
 }
 
-/// What policies for large and small cores go by.
+/// Writes the signals that policies for large and small cores go by, and the length of quanta.
 fn returns(out: &mut String, report: &RunReport) {
     let sum =
         |of: fn(&ThreadRow) -> Option<u64>| -> u64 { report.threads.iter().filter_map(of).sum() };
@@ -141,7 +141,7 @@ fn returns(out: &mut String, report: &RunReport) {
     );
 }
 
-/// What kept threads in their places, and how well.
+/// Tells which enactor kept threads in their places, and how well.
 fn held(enactor: EnactorKind, report: &RunReport) -> String {
     let nudges = match report.nudges {
         0 => String::new(),
@@ -166,7 +166,7 @@ fn held(enactor: EnactorKind, report: &RunReport) -> String {
     )
 }
 
-/// How cores were kept to those who were to share them.
+/// Tells how many cores had core-scheduling cookies, and how often these changed.
 fn cookies(counts: CookieCounts) -> String {
     format!(
         "core-scheduling cookies: on up to {} cores at a time, {} changes",

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long something may take to start.
+/// Longest time that something may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that is ended when this is dropped.

@@ -1,4 +1,4 @@
-//! What the daemon takes while it manages a load, beside programs that look at the same load.
+//! Cost of the daemon while it manages a load, beside programs that look at the same load.
 //!
 //! The load is a process of some threads that each work a part of the time, so that all of them
 //! together want half of the PUs, or, for policies of short quanta, all the time.
@@ -18,12 +18,12 @@ pub(super) struct Resident;
 #[derive(Clone, Copy)]
 struct Scene {
     threads: u32,
-    /// Each works all the time, not a part of it.
+    /// Whether each works all the time, not a part of it.
     busy: bool,
     watcher: Watcher,
 }
 
-/// What looks at the threads.
+/// Program that looks at the threads.
 #[derive(Clone, Copy)]
 enum Watcher {
     /// The daemon under a policy, with an interval in ms.
@@ -199,7 +199,7 @@ fn daemon(policy: &str, interval_ms: u32, pid: u32, folder: &Path) -> Result<Pro
     Ok(process)
 }
 
-/// Until what is done once at the start is over.
+/// Waits until what is done once at the start is over.
 fn warm_up(effort: Effort) {
     std::thread::sleep(match effort {
         Effort::Quick => Duration::from_millis(200),
@@ -207,7 +207,7 @@ fn warm_up(effort: Effort) {
     });
 }
 
-/// How long CPU time is measured.
+/// Returns the duration over which CPU time is measured.
 fn window(effort: Effort) -> Duration {
     match effort {
         Effort::Quick => Duration::from_millis(300),

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tiny_http::{Header, Method, Response, Server};
 
-/// What OpenMetrics calls its text.
+/// Media type of OpenMetrics text.
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page of metrics, renewed each turn and served by a thread of its own.
@@ -23,7 +23,7 @@ impl Metrics {
     /// Serves `/metrics` at a loopback address.
     ///
     /// # Errors
-    /// An address that is not loopback, or cannot be had.
+    /// The address is not loopback, or cannot be had.
     pub(super) fn serve(at: SocketAddr) -> Result<Self> {
         if !at.ip().is_loopback() {
             return Err(anyhow!(
@@ -65,7 +65,7 @@ fn answer_all(server: &Server, page: &Mutex<String>) {
     }
 }
 
-/// The page.
+/// Returns the page as OpenMetrics text.
 fn text(totals: &Totals) -> String {
     let mut registry = Registry::with_prefix("consort");
     let policy = Info::new(vec![("policy", totals.policy.clone())]);

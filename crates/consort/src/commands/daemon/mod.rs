@@ -80,8 +80,8 @@ fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// Where to listen. The folder of root's journals lets others pass, so that they reach the socket
-/// in it; they can neither list nor read what else is there.
+/// Returns the path of the socket, and makes its folder. The folder of root's journals lets others
+/// pass, so that they reach the socket in it; they can neither list nor read what else is there.
 fn socket_place(args: &DaemonArgs) -> Result<PathBuf> {
     if let Some(path) = &args.socket {
         return Ok(path.clone());
@@ -94,10 +94,10 @@ fn socket_place(args: &DaemonArgs) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// What policies are tried against before they are taken: arguments, configuration, host.
+/// Things that policies are tried against before they are taken: arguments, configuration, host.
 type Checker = (ManageArgs, Config, Topology, Offers);
 
-/// Answers what changes nothing, and refuses what is wrong on its face.
+/// Answers requests that change nothing, and refuses those that are wrong on their face.
 fn clerk(shared: Rc<RefCell<Snapshot>>, checker: Checker) -> Clerk {
     Box::new(move |peer: Peer, request: &Request| match request {
         Request::Status => Some(shared.borrow().status(peer)),
@@ -213,7 +213,7 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    /// Reads the configuration again; what is wrong with it leaves the old one in force.
+    /// Reads the configuration again; one that is wrong leaves the old one in force.
     fn reload(&mut self) -> Result<()> {
         let config = load(self.args)?;
         let rules = config.rules()?;
@@ -244,7 +244,7 @@ impl<'a> Daemon<'a> {
     }
 }
 
-/// The usual policy, and those that single programs are given.
+/// Returns the usual policy with those that single programs are given.
 fn by_program(args: &DaemonArgs, usual: Box<dyn Policy>, live: &Live) -> Box<dyn Policy> {
     let checker = (
         args.manage.clone(),

@@ -1,17 +1,17 @@
-//! What a service manager is told, where one listens (`sd_notify(3)`).
+//! Notices to a service manager, where one listens (`sd_notify(3)`).
 
 use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
 
-/// Tells the service manager how the daemon does; silent where there is none.
+/// Sender of notices about the daemon to the service manager; silent where there is none.
 pub(super) struct Service {
-    /// How often it wants to hear that the daemon lives.
+    /// Period within which it wants to hear that the daemon lives; none where it does not ask.
     watchdog: Option<Duration>,
     told: Instant,
 }
 
 impl Service {
-    /// The daemon has set everything up.
+    /// Tells that the daemon has set everything up.
     pub(super) fn ready() -> Self {
         notify(&[NotifyState::Ready]);
         Self {
@@ -20,7 +20,7 @@ impl Service {
         }
     }
 
-    /// The control loop has turned.
+    /// Tells that the control loop has turned, whenever such a notice is due.
     pub(super) fn alive(&mut self) {
         let due = self
             .watchdog
@@ -31,7 +31,7 @@ impl Service {
         }
     }
 
-    /// The configuration is being read again.
+    /// Tells that the configuration is being read again.
     pub(super) fn reloading(&self) {
         let Ok(now) = NotifyState::monotonic_usec_now() else {
             return;
@@ -39,12 +39,12 @@ impl Service {
         notify(&[NotifyState::Reloading, now]);
     }
 
-    /// It was read.
+    /// Tells that it was read.
     pub(super) fn ready_again(&self) {
         notify(&[NotifyState::Ready]);
     }
 
-    /// The daemon puts everything back.
+    /// Tells that the daemon puts everything back.
     pub(super) fn stopping(&self) {
         notify(&[NotifyState::Stopping]);
     }

@@ -1,4 +1,4 @@
-//! What the daemon tells of itself: the last turn, as each user may see it.
+//! State that the daemon reports: the last turn, as each user may see it.
 
 use crate::commands::manage::Setup;
 use crate::own_cost::Cost;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-/// Warnings that are kept, the latest.
+/// Maximum number of warnings kept; the oldest are dropped.
 const WARNINGS: usize = 50;
 
-/// What a daemon knows of itself.
+/// State of a daemon.
 pub(crate) struct Snapshot {
     begun: Instant,
     requested: String,
@@ -38,13 +38,13 @@ pub(crate) struct Snapshot {
 /// Numbers of the whole daemon.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
-    /// The policy for what was given none of its own.
+    /// Policy for programs that were given none of their own.
     pub(super) policy: String,
     /// Plans that were made.
     pub(super) plans: u64,
-    /// How often threads were sent to another place.
+    /// Number of times that threads were sent to another place.
     pub(super) moves: u64,
-    /// Nudges.
+    /// Number of nudges.
     pub(super) nudges: u64,
     /// Plans that were undone because progress fell.
     pub(super) undone: u64,
@@ -65,13 +65,13 @@ pub(crate) struct Status {
     pub(crate) pid: u32,
     /// Its version.
     pub(crate) version: String,
-    /// How long it has run, s.
+    /// Time since its start, s.
     pub(crate) uptime_s: f64,
-    /// The policy for what was given none of its own.
+    /// Policy for programs that were given none of their own.
     pub(crate) policy: String,
-    /// What was asked for: a policy, or `auto`.
+    /// Policy that was asked for, or `auto`.
     pub(crate) policy_requested: String,
-    /// Why this policy.
+    /// Reason for this policy.
     pub(crate) policy_reason: String,
     /// The richest tier that is used.
     pub(crate) tier: String,
@@ -79,7 +79,7 @@ pub(crate) struct Status {
     pub(crate) quantum_ms: f64,
     /// Plans that were made.
     pub(crate) plans: u64,
-    /// How often threads were sent to another place.
+    /// Number of times that threads were sent to another place.
     pub(crate) moves: u64,
     /// Nudges: those that sent threads to another place, and those after they had drifted.
     pub(crate) nudges: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Status {
     pub(crate) programs: Vec<ProgramLine>,
     /// Their threads.
     pub(crate) threads: Vec<ThreadLine>,
-    /// What went not as planned, the latest last.
+    /// Warnings of what did not go as planned, the latest last.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct ThreadLine {
     pub(crate) name: String,
     /// Share of one PU, 0 to 1.
     pub(crate) cpu_share: f64,
-    /// What it does to the processor.
+    /// Class of its work: `fp`, `int`, `memory`, `mixed`, `blocked` or `idle`.
     pub(crate) class: String,
     /// Share of floating point in what it executes, 0 to 1; estimated where sampled.
     pub(crate) fp_usage: Option<f64>,
@@ -142,13 +142,13 @@ pub(crate) struct ThreadLine {
     pub(crate) memory_stall: Option<f64>,
     /// Its cycles by component, as shares; empty where nothing tells.
     pub(crate) stack: BTreeMap<String, f64>,
-    /// Where it was seen last.
+    /// PU on which it was seen last; none where that is not known.
     pub(crate) last_pu: Option<u32>,
     /// Whether it is managed.
     pub(crate) managed: bool,
-    /// Where the plan lets it run.
+    /// PUs that the plan lets it use, as a CPU list.
     pub(crate) cpus: String,
-    /// By which rule.
+    /// Rule by which they were chosen; empty where the plan gives none.
     pub(crate) chosen: String,
 }
 
@@ -163,20 +163,20 @@ pub(crate) struct Explanation {
     pub(crate) program: u32,
     /// The policy that decides for it.
     pub(crate) policy: String,
-    /// Where it may run.
+    /// PUs that it may use, as a CPU list.
     pub(crate) placement: String,
-    /// What was considered.
+    /// Choices that were considered.
     pub(crate) considered: String,
-    /// What was chosen, and by which rule.
+    /// Choice that was made, and the rule behind it.
     pub(crate) chosen: String,
-    /// The numbers that decided.
+    /// Numbers that decided.
     pub(crate) facts: Vec<Fact>,
-    /// What holds for the plan as a whole.
+    /// Notes on the plan as a whole.
     pub(crate) notes: Vec<String>,
 }
 
 impl Snapshot {
-    /// Before the first turn.
+    /// State before the first turn.
     pub(crate) fn new(setup: &Setup) -> Self {
         let mut snapshot = Self {
             begun: Instant::now(),
@@ -204,13 +204,13 @@ impl Snapshot {
         &self.requested
     }
 
-    /// Another policy holds.
+    /// Notes that another policy holds.
     pub(crate) fn adopt(&mut self, setup: &Setup) {
         let chosen = setup.chosen();
         (self.requested, self.policy, self.reason) = (chosen.requested, chosen.policy, chosen.why);
     }
 
-    /// A turn has passed.
+    /// Takes over the state of a completed turn.
     pub(crate) fn take(
         &mut self,
         turn: Turn,
@@ -255,7 +255,7 @@ impl Snapshot {
         Cost::so_far(Some(self.guardian).filter(|&pid| pid > 0))
     }
 
-    /// What a peer may see of all this.
+    /// Returns the JSON document of `consort status`, with what the peer may see.
     pub(crate) fn status(&self, peer: Peer) -> Result<Value, String> {
         let cost = self.own_cost();
         let uptime_s = self.begun.elapsed().as_secs_f64();
@@ -288,7 +288,7 @@ impl Snapshot {
         serde_json::to_value(status).map_err(|error| error.to_string())
     }
 
-    /// Why a thread is where it is, if the peer may know.
+    /// Returns the JSON document of `consort explain` for a thread, if the peer may see it.
     pub(crate) fn explain(&self, peer: Peer, tid: u32) -> Result<Value, String> {
         let absent = || format!("thread {tid} is not managed by this daemon");
         let turn = self.turn.as_ref().ok_or_else(absent)?;

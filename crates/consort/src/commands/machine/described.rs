@@ -51,7 +51,7 @@ pub(super) fn print(args: &MachineArgs) -> Result<()> {
     }
 }
 
-/// What samples of this machine's PMU have.
+/// Returns the signals that samples of this machine's PMU have.
 fn offers(spec: &MachineSpec) -> Result<Offers> {
     let pmu = SimulatedPmu::new(spec, &Request::default(), 0).map_err(bad_input)?;
     Ok(pmu.offers().clone())

@@ -56,7 +56,7 @@ fn describe(host: &Host) -> String {
     format!("{drawn}\n{tiers}\n{facilities}{owners}")
 }
 
-/// What there is beside what tells of threads.
+/// Returns the facilities besides the tiers: energy, enactors, core cookies, pausing.
 fn facilities(host: &Host) -> Vec<FacilityRow> {
     let energy = FacilityRow {
         name: "energy".to_owned(),

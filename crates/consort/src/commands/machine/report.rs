@@ -1,4 +1,4 @@
-//! What live and described machines have in common.
+//! Parts that live and described machines have in common.
 
 use crate::output::{Column, number, text};
 use consort_core::topology::PuFacts;
@@ -30,13 +30,13 @@ pub(super) struct MachineReport {
     pub(super) notes: Vec<String>,
     /// Whether it tells what energy it spends.
     pub(super) energy: EnergyStatus,
-    /// What can keep threads in their places.
+    /// Enactors, which keep threads in their places, and whether each can be used.
     pub(super) enactors: Vec<EnactorStatus>,
     /// Whether cores can be kept to those whom plans seat on them.
     pub(super) cookies: CookieStatus,
-    /// How programs can be paused, best first.
+    /// Mechanisms that pause programs, best first, and whether each can be used.
     pub(super) pausing: Vec<Availability>,
-    /// Who else gives processors to threads.
+    /// Others that place threads, and what Consort does about each.
     pub(super) owners: Vec<Owner>,
 }
 

@@ -10,7 +10,7 @@ use consort_sim::machine::{
 };
 use serde::Serialize;
 
-/// What a value is called in files.
+/// Returns the word for a value in machine files.
 fn word<T: Serialize>(value: T) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

@@ -88,7 +88,7 @@ struct Group {
     pus: PuSet,
 }
 
-/// What equal groups have in common.
+/// Shape that equal groups have in common.
 #[derive(Clone, Copy, PartialEq)]
 struct Shape {
     core_type: usize,

@@ -65,7 +65,7 @@ pub(crate) fn cookies(
     }
 }
 
-/// Why there can be no cookies.
+/// Returns the reason why there can be no cookies; none where there can be.
 fn no_cookies(host: &Host, enactors: EnactChoice) -> Option<String> {
     if enactors.first() == EnactorKind::Ext {
         let text = "not with the enactor ext; cookies and a sched_ext scheduler together hang hosts \
@@ -79,7 +79,7 @@ fn no_cookies(host: &Host, enactors: EnactChoice) -> Option<String> {
     })
 }
 
-/// Where the journal goes and how the guardian is started.
+/// Returns the folders of the journal and the arguments that start the guardian.
 pub(crate) fn enact_config(changes_nothing: bool) -> EnactConfig {
     EnactConfig {
         guardian_args: vec![GUARDIAN.into()],

@@ -19,7 +19,7 @@ const OPTION: &str = "model";
 pub(crate) struct Found {
     /// The first that fits.
     pub(crate) fitting: Option<PathBuf>,
-    /// Why those before it do not, one sentence each.
+    /// Reasons why those before it do not, one sentence each.
     pub(crate) refused: Vec<String>,
 }
 

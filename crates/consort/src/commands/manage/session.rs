@@ -14,17 +14,17 @@ use consort_trace::Recorder;
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// What holds for the whole run.
+/// Settings that hold for the whole run.
 pub(crate) struct Session<'a> {
-    /// How to manage.
+    /// Arguments about managing.
     pub(crate) args: &'a ManageArgs,
-    /// Defaults.
+    /// Defaults from the configuration.
     pub(crate) config: &'a RunConfig,
     /// Whether the line of progress is shown.
     pub(crate) line: Line,
     /// Whether the managed command writes to stderr instead of stdout.
     pub(crate) stdout_taken: bool,
-    /// What is seen and done is recorded there.
+    /// Recorder of what is seen and done; none where nothing is recorded.
     pub(crate) recorder: RefCell<Option<Recorder>>,
 }
 

@@ -9,11 +9,11 @@ use consort_linux::group::Demands;
 use consort_linux::live::{Live, Recorded, Settled};
 use std::time::Duration;
 
-/// Why a policy is used that another run has named.
+/// Reason for a policy that another run has named.
 const WHY: &str = "as a later run of the group asked";
 
 impl Session<'_> {
-    /// Does what a member asks for, if one does, and tells it; what was chosen where that is new.
+    /// Does what a member asks for, if one does, and tells it; returns the choice where it is new.
     pub(super) fn settle_terms(
         &self,
         wheel: &mut ControlLoop<Live>,

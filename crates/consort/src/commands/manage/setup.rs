@@ -1,4 +1,4 @@
-//! What `consort run` decides before anything is started: the policy, its quantum, its seed.
+//! Decisions of `consort run` before anything is started: the policy, its quantum, its seed.
 
 use super::models::{self, SYMBIOTIC};
 use crate::cli::ManageArgs;
@@ -30,7 +30,7 @@ pub(crate) struct Setup {
     pub(crate) policy: Box<dyn Policy>,
 }
 
-/// What was decided, as a report tells it.
+/// Decisions as a report tells them.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub(crate) policy: String,
@@ -40,7 +40,7 @@ pub(crate) struct Chosen {
 }
 
 impl Setup {
-    /// What was decided, as a report tells it.
+    /// Returns the decisions as a report tells them.
     pub(crate) fn chosen(&self) -> Chosen {
         Chosen {
             policy: self.spec.name.clone(),
@@ -65,7 +65,7 @@ impl Setup {
         Self::on_request(args, config, requested, topology, offers)
     }
 
-    /// For a run that takes the lead of a group, whose policy and quantum are settled.
+    /// Sets up a run that takes the lead of a group, whose policy and quantum are settled.
     pub(crate) fn of_group(
         args: &ManageArgs,
         config: &RunConfig,
@@ -127,15 +127,15 @@ impl Setup {
     }
 }
 
-/// Options that fitted the first choice may not fit the second, and the command runs already: it
-/// is too late to refuse them.
+/// Drops the options if they do not fit the second choice as they did the first: the command runs
+/// already, so that it is too late to refuse them.
 fn without_foreign_options(spec: PolicySpec) -> PolicySpec {
     let fits = policies::build(&spec).is_ok();
     let options = if fits { spec.options } else { BTreeMap::new() };
     PolicySpec { options, ..spec }
 }
 
-/// What a policy wants in software, the only form that there is here.
+/// Returns the quantum that a policy wants in software, the only form here, else its usual one.
 fn usual_quantum(info: &PolicyInfo, wishes: Wishes) -> Duration {
     let wanted = wishes.quantum_ms.filter(|_| wishes.form == Form::Software);
     Duration::from_millis(wanted.unwrap_or(info.quantum_ms))
@@ -192,7 +192,7 @@ fn automatic(
     Ok((spec, why))
 }
 
-/// What keeps a signal away is told where tiers are.
+/// Points the error to `consort machine`, which says what keeps a signal away.
 fn unfed(error: PolicyError) -> anyhow::Error {
     match error {
         PolicyError::Unfed { ref needs, .. } => {

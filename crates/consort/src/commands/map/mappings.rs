@@ -1,4 +1,4 @@
-//! Which mappings were asked for.
+//! Mappings that were asked for.
 
 use crate::failure::bad_input;
 use anyhow::Result;
@@ -20,7 +20,7 @@ pub(super) enum Asked {
     Fixed(Mapping),
 }
 
-/// The mappings, and how many there are up to symmetry where all were asked for.
+/// Returns the mappings, and how many there are up to symmetry where all were asked for.
 pub(super) fn asked(
     text: &str,
     bound: usize,

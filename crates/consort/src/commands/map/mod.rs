@@ -17,16 +17,16 @@ use serde::Serialize;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What was found out, and where.
+/// Findings, and the machine and workload that they are about.
 struct Found {
     machine: String,
     workload: String,
     /// `simulated`, or the richest tier that was used.
     tier: String,
-    /// How many mappings there are up to symmetry, where all were asked for.
+    /// Number of mappings up to symmetry; none unless all were asked for.
     count: Option<usize>,
     analysis: Analysis,
-    /// What else a reader must know.
+    /// Further notes for readers.
     notes: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is told before the long part begins: how long it is estimated to take.
+/// Returns the notice before the long part begins: how long it is estimated to take.
 fn about(seconds: f64) -> String {
     let time = Duration::from_secs(seconds.ceil().max(1.0) as u64);
     let time = humantime::format_duration(time);

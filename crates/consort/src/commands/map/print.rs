@@ -1,4 +1,4 @@
-//! What `consort map` prints and writes.
+//! Output of `consort map`, on stdout and as files.
 
 use super::{Document, Found};
 use crate::cli::{self, Format, MapArgs};

@@ -1,4 +1,4 @@
-//! What threads are to each other, as tables of the page.
+//! Relations of threads to each other, as tables of the page.
 
 use anyhow::Result;
 use consort_profile::{Shared, Threads};

@@ -22,7 +22,7 @@ struct Row {
     origin: String,
 }
 
-/// How many threads a program has.
+/// Numbers of threads that a program has by default, and at most.
 #[derive(Clone, Copy, Serialize)]
 struct ThreadsRow {
     default: u32,

@@ -87,11 +87,11 @@ struct ThreadRow {
     agreement: f64,
     /// Placements that the policy would have changed.
     changes: u64,
-    /// Where the policy would have had it last.
+    /// Placement that the policy would have given it last.
     placed: String,
-    /// Where it was placed last.
+    /// Placement that was recorded last.
     recorded: String,
-    /// Why there.
+    /// Rule by which the policy placed it last; empty where it gave none.
     chosen: String,
 }
 
@@ -178,7 +178,7 @@ fn policy(text: &str, machine: &Playback) -> Result<Box<dyn Policy>> {
     Ok(policy)
 }
 
-/// What is summed up over a replay.
+/// Sums over a replay.
 #[derive(Default)]
 struct Sums {
     quanta: u64,

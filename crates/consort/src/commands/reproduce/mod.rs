@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Where results go if nothing else is said.
+/// Folder of results if no other is named.
 const FOLDER: &str = "consort-studies";
 /// The word that asks for the list instead of a run.
 const LIST: &str = "list";
@@ -66,7 +66,7 @@ struct Batch {
     settings: Settings,
     store: Store,
     reference: Reference,
-    /// What the folder can hold: the studies that come with Consort, and those of this run.
+    /// Studies that the folder can hold: those that come with Consort, and those of this run.
     known: Registry,
 }
 

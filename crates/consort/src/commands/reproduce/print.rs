@@ -1,4 +1,4 @@
-//! What a run of studies prints.
+//! Output of a run of studies.
 
 use super::reference::Compared;
 use super::rows;
@@ -17,7 +17,7 @@ use std::path::Path;
 const SHOWN: usize = 2;
 /// Rows of a table that are printed at most; some studies have thousands.
 const ROWS: usize = 40;
-/// So few rows more are printed as well, rather than told of.
+/// Rows beyond [`ROWS`] with which a table is still printed whole.
 const SPARE: usize = 2;
 
 /// A study as JSON: the report, and with a reference file what it says.

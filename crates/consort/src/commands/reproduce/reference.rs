@@ -10,7 +10,7 @@ use std::path::Path;
 /// The lines of a reference file; none where there is no file.
 pub(super) struct Reference(Option<Vec<ReferenceLine>>);
 
-/// What a reference says of studies.
+/// Comparison of studies with a reference file, and its table; none without a reference file.
 pub(super) struct Compared {
     comparison: Option<Comparison>,
     table: Option<Table>,
@@ -55,7 +55,7 @@ impl Compared {
         self.table.as_ref()
     }
 
-    /// What was compared; none without a reference file.
+    /// Returns the comparison; none without a reference file.
     pub(super) fn comparison(&self) -> Option<&Comparison> {
         self.comparison.as_ref()
     }

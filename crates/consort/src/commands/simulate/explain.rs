@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Where each thread last ran, and how.
+/// Last segment of each thread: where it ran, and how.
 #[derive(Clone, Default)]
 pub(super) struct Last(Rc<RefCell<BTreeMap<ThreadId, Seen>>>);
 
@@ -60,7 +60,7 @@ impl Last {
         self.0.borrow_mut().insert(segment.thread, seen);
     }
 
-    /// The n-th thread, by id; none when it never ran.
+    /// Explains the n-th thread, by id; none when it never ran.
     pub(super) fn explain(&self, thread: usize, chip: &Chip) -> Option<Explained> {
         let threads = self.0.borrow();
         let (id, seen) = threads.iter().nth(thread)?;

@@ -97,7 +97,7 @@ fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
     rows.table()
 }
 
-/// What only the fast engine can do.
+/// Refuses options that only the fast engine can follow.
 fn check(args: &SimulateArgs) -> Result<()> {
     let asked = [
         (

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tempfile::NamedTempFile;
 
-/// What files are made with; the umask takes its part away.
+/// Mode of new files, before the umask is applied.
 const MODE: u32 = 0o666;
 
 /// A timeline that becomes the file only when it is whole.

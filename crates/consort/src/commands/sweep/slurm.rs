@@ -37,7 +37,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<()> {
     Ok(())
 }
 
-/// What goes into a script as it is must be one word, so that it means nothing else there.
+/// Checks that what a script takes unchanged is one word, so that it means nothing else there.
 fn check(args: &SubmitArgs) -> Result<()> {
     let given = [
         ("--partition", args.partition.as_deref()),

@@ -5,7 +5,7 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use std::collections::BTreeMap;
 
-/// What a PU's occupant does, as a letter and a colour.
+/// Returns the letter and the colour for the class of a PU's occupant.
 fn letter(class: &str) -> (char, Style) {
     let (letter, colour) = match class {
         "fp" => ('F', Color::Cyan),
@@ -18,7 +18,7 @@ fn letter(class: &str) -> (char, Style) {
     (letter, Style::new().fg(colour))
 }
 
-/// What the letters mean.
+/// Legend of the letters.
 pub(super) const LEGEND: &str =
     "F floating point  I integer  M memory  X mixed  b blocked  · nobody managed";
 

@@ -1,4 +1,4 @@
-//! What is on the screen.
+//! The screen of `consort top`.
 
 use super::chip;
 use crate::commands::daemon::{Status, ThreadLine};
@@ -10,27 +10,27 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 use ratatui::{Frame, Terminal};
 
-/// What lies over the threads.
+/// Panel that lies over the threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Panel {
-    /// Nothing.
+    /// No panel: the threads are seen.
     Threads,
     /// The keys.
     Help,
-    /// Why a thread is where it is.
+    /// Explanation of why a thread is where it is.
     Why(String),
 }
 
-/// What is shown, and how.
+/// State of the screen.
 pub(super) struct View {
     status: Status,
     table: TableState,
     pub(super) panel: Panel,
-    /// Whether it stays as it is.
+    /// Whether it stands still: later turns are not shown.
     pub(super) frozen: bool,
     /// The policy that is being typed.
     pub(super) typing: Option<String>,
-    /// What came of the last request.
+    /// Outcome of the last request.
     pub(super) message: String,
 }
 
@@ -60,7 +60,7 @@ impl View {
         view
     }
 
-    /// Shows what is now; the chosen thread stays chosen.
+    /// Shows a new status; the chosen thread stays chosen.
     pub(super) fn renew(&mut self, status: Status) {
         let chosen = self.selected().map(|thread| thread.tid);
         self.status = status;
@@ -73,7 +73,7 @@ impl View {
         self.table.select(Some(at.unwrap_or(0)));
     }
 
-    /// The busiest first.
+    /// Sorts the threads, the busiest first.
     fn sort(&mut self) {
         let threads = &mut self.status.threads;
         threads.sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share).then(a.tid.cmp(&b.tid)));

@@ -116,7 +116,7 @@ fn source(training: &Training, collected: &Collected, seed: u64) -> String {
     )
 }
 
-/// What the machine or the programs cannot give is the caller's mistake; the rest is a failed run.
+/// Marks what the machine or the programs cannot give as bad input; the rest is a failed run.
 fn refusal(error: CollectError) -> anyhow::Error {
     match error {
         CollectError::Workers(_) | CollectError::Experiment(_) => error.into(),

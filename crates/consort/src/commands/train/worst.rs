@@ -1,4 +1,4 @@
-//! Which programs a level predicts worst, and in which component.
+//! Programs that a level predicts worst, and the component that it is worst in.
 
 use consort_core::model::Level;
 use consort_train::{Row, TrainingSet};
@@ -32,7 +32,7 @@ struct Sums {
     residuals: Vec<f64>,
 }
 
-/// All programs, worst first.
+/// Returns all programs, worst first.
 pub(super) fn worst(level: &Level, set: &TrainingSet) -> Vec<Worst> {
     let mut programs: BTreeMap<&str, Sums> = BTreeMap::new();
     for row in &set.rows {

@@ -22,7 +22,7 @@ const CAPACITY_BYTES: f64 = 1_048_576.0;
 pub(super) struct Stand {
     /// Name of the threads.
     pub(super) name: String,
-    /// How many ran at a time, on average; rounded, at least 1.
+    /// Mean number of them that ran at a time; rounded, at least 1.
     pub(super) threads: usize,
     /// CPU time while they were recorded, s.
     pub(super) cpu_s: f64,
@@ -30,7 +30,7 @@ pub(super) struct Stand {
     pub(super) cpu_share: f64,
     /// The program in their place, as workloads name it.
     pub(super) program: String,
-    /// Whether that is a guess, and by what it was made.
+    /// Basis of that choice: measured, or how it was guessed.
     pub(super) basis: String,
     /// Whether the program is a guess.
     pub(super) guessed: bool,
@@ -40,7 +40,7 @@ pub(super) struct Stand {
     pub(super) memory_stall: Option<f64>,
 }
 
-/// What is summed up of threads of one name.
+/// Sums over threads of one name.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     cpu_ns: f64,
@@ -75,7 +75,7 @@ impl Sum {
     }
 }
 
-/// What stands for each group of threads, the busiest first.
+/// Returns the stand-in for each group of threads, the busiest first.
 pub(super) fn stands(
     recording: &Recording,
     profiles: &BTreeMap<String, String>,

@@ -29,7 +29,7 @@ const ALONE: Duration = Duration::from_secs(10);
 struct WhatIf {
     /// The recorded command.
     command: String,
-    /// What stands for the recorded threads.
+    /// Programs that stand for the recorded threads.
     stands: Vec<Stand>,
     /// Share of the recorded CPU time whose programs are guesses, 0 to 1.
     guessed_share: f64,
@@ -148,7 +148,7 @@ fn show(format: Format, what_if: &WhatIf) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the numbers stand on.
+/// Returns sentences on how the numbers were obtained, and how much of them is guessed.
 fn sentences(what_if: &WhatIf) -> [String; 2] {
     let Comparison {
         machine,

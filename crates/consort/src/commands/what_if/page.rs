@@ -1,4 +1,4 @@
-//! What if, as a page for a browser.
+//! The results of `consort what-if`, as a page for a browser.
 
 use super::{COLUMNS, WhatIf, sentences};
 use crate::page::{self, Page};

@@ -1,4 +1,4 @@
-//! What fits into the time: which pairs, how many runs, how long each.
+//! Measurements that fit into the time: which pairs, how many runs, how long each.
 
 use super::slices::SLICES;
 use consort_core::PuId;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 /// Share of the time for line transfers; the rest is for kernels.
 const FOR_LINES: f64 = 0.2;
-/// What the line transfers of a pair take at most, as a rule.
+/// Time that the line transfers of a pair take at most, as a rule.
 const LINE: Duration = Duration::from_millis(5);
 /// Runs and length of a slice, ms, the best first. 5 ms is a hundred units of work or more; beyond a
 /// few, others that want the PUs get them within most slices.
 const CHOICES: [(usize, u64); 4] = [(40, 8), (20, 5), (10, 5), (6, 5)];
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Budget {
     /// Pairs that there are.
@@ -29,7 +29,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// For so many PUs; at least one pair, where there is one, whatever the time.
+    /// Returns the budget for so many PUs: at least one pair, if there is one, whatever the time.
     pub(super) fn new(pus: usize, time: Duration) -> Self {
         let pairs = pus * pus.saturating_sub(1) / 2;
         let fit = |time: Duration, each: Duration| (time.as_nanos() / each.as_nanos()) as usize;

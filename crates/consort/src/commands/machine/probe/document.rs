@@ -28,7 +28,7 @@ pub(super) struct Document {
     pub(super) evidence: Vec<PairEvidence>,
     #[serde(flatten)]
     pub(super) inference: Inference,
-    /// Where measurements contradict the kernel.
+    /// Contradictions between the measurements and the kernel, one sentence per group.
     pub(super) differences: Vec<String>,
     pub(super) notes: Vec<String>,
     pub(super) file: Option<String>,
@@ -69,7 +69,7 @@ impl Document {
         }
     }
 
-    /// Where the groups come from, one sentence.
+    /// Describes the origin of the groups in one sentence.
     pub(super) fn source(&self) -> String {
         format!(
             "consort machine probe on {}: {} of {} pairs of PUs {}, up to {} runs each of 5 \

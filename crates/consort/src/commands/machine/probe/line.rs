@@ -1,4 +1,4 @@
-//! How long a cache line travels: two threads pass one to and fro.
+//! Travel time of a cache line: two threads pass one to and fro.
 
 use crate::own_thread;
 use anyhow::Result;
@@ -13,7 +13,7 @@ const RUNS: usize = 8;
 const BATCHES: usize = 8;
 /// Round trips in a batch.
 const TRIPS: u64 = 100;
-/// After this long what was not measured is given up: others have the PUs.
+/// Time after which an unfinished measurement is given up: others have the PUs.
 const LIMIT: Duration = Duration::from_millis(200);
 /// Looks at the line between two looks at the clock.
 const LOOKS: u32 = 4096;
@@ -22,14 +22,14 @@ const LOOKS: u32 = 4096;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// What both threads see.
+/// State that both threads share.
 struct Court {
     line: Line,
     /// On another line, by the alignment and size of the first.
     over: AtomicBool,
 }
 
-/// Round trips between two PUs, ns; none where the PUs were not to be had.
+/// Measures round trips between two PUs, ns; none where the PUs were not to be had.
 pub(super) fn round_trip_ns(a: PuId, b: PuId) -> Result<Option<Interval>> {
     let court = Court {
         line: Line(AtomicU64::new(0)),

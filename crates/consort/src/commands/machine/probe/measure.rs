@@ -1,4 +1,4 @@
-//! Every pair: first how long lines travel, then how much kernels slow each other down.
+//! Measurements of every pair: line transfers first, then slowdowns between kernels.
 
 use super::budget::{Budget, pairs};
 use super::line;
@@ -27,7 +27,7 @@ const KERNELS: [(Stress, &str); 5] = [
 /// each, which small virtual machines have.
 const LLC_BYTES: usize = 16 << 20;
 
-/// What was measured.
+/// Results of the measurements.
 pub(super) struct Measured {
     pub(super) evidence: Vec<PairEvidence>,
     /// Time for the whole, s.
@@ -72,7 +72,7 @@ fn lines(pus: &[PuId], budget: &Budget) -> Result<Vec<PairEvidence>> {
     Ok(evidence)
 }
 
-/// Adds the slowdowns; the numbers of runs that count, and of disturbed ones.
+/// Adds the slowdowns; returns the numbers of runs that count, and of disturbed ones.
 fn with_kernels(evidence: &mut [PairEvidence], budget: &Budget) -> Result<(usize, usize)> {
     if budget.kernels == 0 {
         return Ok((0, 0));

@@ -42,7 +42,7 @@ struct Order {
     end: Instant,
 }
 
-/// What a thread did in a slice.
+/// Work of a thread in a slice.
 #[derive(Clone, Copy, Debug)]
 struct Deed {
     units: u64,
@@ -51,7 +51,7 @@ struct Deed {
 }
 
 impl Deed {
-    /// Work per CPU time; none where there was none.
+    /// Returns units of work per ns of CPU time; none where it did no work.
     fn speed(self) -> Option<f64> {
         (self.units > 0 && self.cpu_ns > 0).then(|| self.units as f64 / self.cpu_ns as f64)
     }

@@ -46,9 +46,9 @@ struct Crew {
     plan: Plan,
     /// The program and start of each process.
     running: BTreeMap<Pid, (usize, Instant)>,
-    /// How often each program has ended.
+    /// Number of times that each program has ended.
     ended: Vec<u32>,
-    /// What all children that were waited for have used.
+    /// Resources that all children that were waited for have used.
     used: Used,
 }
 
@@ -120,7 +120,7 @@ impl Crew {
         Ok(())
     }
 
-    /// What a process did; none of one that a program has left behind.
+    /// Returns the deed of a process that ended; none for one that a program has left behind.
     fn end_of(&mut self, pid: Pid, exit_code: i32) -> Result<Option<Deed>> {
         let used = Used::so_far()?;
         let before = std::mem::replace(&mut self.used, used);

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 /// Causes of cycle stacks, as counters or samples tell them, by the resource that they are of.
 const CAUSES: [(&str, Resource); 2] = [("memory", Resource::L2), ("front_end", Resource::L1i)];
 
-/// What a program used per run, by all times that it ended in some runs, on a machine of so many
-/// PUs; none where it never ended. What is not counted is not there: neither is CPU time in place of
-/// cycles, nor stall time in place of misses.
+/// Returns a program's mean use per run, over all times that it ended in `runs`, on a machine of
+/// `pus` PUs; none where it never ended. What is not counted is left out: CPU time does not stand
+/// in for cycles, nor stall time for misses.
 pub(super) fn usage(runs: &[Run], program: usize, pus: usize) -> Option<Usage> {
     let deeds: Vec<&Deed> = deeds(runs, program).collect();
     let mean = |of: fn(&Deed) -> f64| {
@@ -32,7 +32,7 @@ pub(super) fn usage(runs: &[Run], program: usize, pus: usize) -> Option<Usage> {
     })
 }
 
-/// What a program is like, from runs of it alone.
+/// Returns the characteristics of a program, from runs of it alone.
 pub(super) fn characteristics(alone: &Run) -> Characteristics {
     let deeds: Vec<&Deed> = deeds(std::slice::from_ref(alone), 0).collect();
     let runs = deeds.len().max(1) as f64;
@@ -51,7 +51,7 @@ fn deeds(runs: &[Run], program: usize) -> impl Iterator<Item = &Deed> {
     all.filter(move |deed| deed.program == program)
 }
 
-/// What was counted of the processes in which a program ran to its end, per run.
+/// Counts of the processes in which a program ran to its end, per run.
 struct Counted {
     seen: Vec<Seen>,
 }
@@ -68,7 +68,7 @@ impl Counted {
         }
     }
 
-    /// None where the signal is not told.
+    /// Returns the mean sum of a signal per process; none where the signal is not told.
     fn sum(&self, signal: Signal) -> Option<f64> {
         let values: Vec<f64> = self
             .seen

@@ -104,7 +104,8 @@ impl Session<'_> {
         ));
     }
 
-    /// The longest program alone, as often as it will run; beside others it may take longer.
+    /// Announces the time that the longest program takes alone, for all its runs; beside others it
+    /// may take longer.
     fn tell_how_long(&self, alone: &[Run]) {
         let walls = alone
             .iter()
@@ -177,7 +178,7 @@ impl Session<'_> {
         Table { rows }
     }
 
-    /// Why what is not counted is not.
+    /// Returns the reason why something is not counted.
     fn reason(&self) -> String {
         let counters = self.host.tiers.iter().find(|t| t.tier == Tier::Counters);
         match counters.filter(|t| !t.available) {

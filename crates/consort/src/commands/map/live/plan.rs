@@ -1,13 +1,13 @@
-//! What the process that starts the programs is to do, and what it tells.
+//! The plan of the process that starts the programs, and what it tells.
 
 use serde::{Deserialize, Serialize};
 
-/// What to start.
+/// Programs to start, and how often.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// Programs with their arguments.
     pub(super) commands: Vec<Vec<String>>,
-    /// How often the one that is last is to end.
+    /// Number of times that each program is to end, at least.
     pub(super) times: u32,
     /// Whether what they print goes to stderr.
     pub(super) show_output: bool,

@@ -16,24 +16,24 @@ use std::io::{BufRead, BufReader, Seek};
 use std::process::Command;
 use std::time::Duration;
 
-/// How often threads are looked at and placed.
+/// Time between two looks at the threads, each of which places them.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Threads that never had this share of a PU are left alone, the starting process among them.
 const ACTIVE: f64 = 0.1;
 
-/// What the programs did under a mapping.
+/// Work of the programs under a mapping.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// Every time that one ended.
+    /// Deeds, one for each time that a program ended.
     pub(super) deeds: Vec<Deed>,
-    /// What was counted, by process.
+    /// Counts by process id.
     pub(super) seen: BTreeMap<u32, Seen>,
     pub(super) tier: Tier,
     pub(super) warnings: Vec<String>,
 }
 
-/// What was counted of a process over its life.
+/// Counts of a process over its life.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     /// Sums by signal.

@@ -1,4 +1,4 @@
-//! What the worker process is to run, and what it tells of it.
+//! The plan of the worker process, and what it tells of it.
 
 use consort_core::PuId;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Length of a slice: long against a kernel's unit, short against changes of the host's speed.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// What to run.
+/// Plan of the worker process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) programs: Vec<String>,
@@ -18,7 +18,7 @@ pub(super) struct Plan {
     pub(super) rounds: u64,
 }
 
-/// What one thread did: a kernel in one slot of one pair, alone or together.
+/// Work of one thread: a kernel in one slot of one pair, alone or together.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Deed {
     pub(super) tid: u32,
@@ -30,7 +30,7 @@ pub(super) struct Deed {
     pub(super) co_runner: String,
     /// Units of work done.
     pub(super) units: u64,
-    /// CPU time that they took.
+    /// CPU time that they took, ns.
     pub(super) cpu_ns: u64,
 }
 

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Seek};
 use std::process::Command;
 use std::time::Duration;
 
-/// How often threads are looked at.
+/// Time between two looks at the threads.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// A thread's deed with its cycle stack.
@@ -31,7 +31,7 @@ struct Stacks {
     tier: Option<Tier>,
 }
 
-/// Runs the plan; what was done, and where stacks come from.
+/// Runs the plan; returns what was done, and where stacks come from.
 pub(super) fn run(host: Host, plan: &Plan) -> Result<(Vec<Watched>, &'static str)> {
     let told = tempfile::tempfile().context("cannot make a temporary file")?;
     let mut machine = Live::launch(host, launch_spec(plan, &told)?)?;
