@@ -136,7 +136,7 @@ impl Chip {
         &self.core_types[place.core_type]
     }
 
-    /// What of a place's core with so many threads does not depend on which they are.
+    /// Returns the model of a place's core with so many threads on it, whichever they are.
     pub(crate) fn core_model(&self, place: Place, threads: usize) -> &CoreModel {
         let [joined, halved] = &self.models[place.core_type];
         let binds = threads >= halved.tables.halves_from as usize;

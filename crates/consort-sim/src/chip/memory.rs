@@ -1,4 +1,4 @@
-//! Where memory is: on all nodes, or on those alone that the description names.
+//! Location of memory: on all nodes, or only on those that the description names.
 //!
 //! A kernel gives a thread memory on the node that it runs on when it first touches it, and where
 //! that node has none, on the nearest that has (Linux, `Documentation/mm/numa.rst`, fallback zone

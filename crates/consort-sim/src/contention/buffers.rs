@@ -1,9 +1,9 @@
 //! Entries of a core's buffers that a thread's window takes.
 //!
-//! What a thread may have in flight is the smallest window that any buffer sustains: reorder
-//! buffer or group table, issue queues, load and store queues, registers. An instruction holds
-//! an entry of an issue queue for the part of its time in the window that it waits for operands,
-//! the others for all of it (Little's law).
+//! A thread may have in flight as much as the smallest window that any buffer sustains: reorder
+//! buffer or group table, issue queues, load and store queues, registers. An instruction holds an
+//! entry of an issue queue for the part of its time in the window in which it waits for operands,
+//! entries of the other buffers for all of it (Little's law).
 
 use super::core_model::CoreModel;
 use super::needs::Needs;
@@ -83,7 +83,7 @@ impl Pool {
     }
 }
 
-/// What a phase's window takes of a core's buffers beside so many threads, itself included.
+/// Returns the use of a core's buffers by a phase's window with so many threads, itself included.
 pub(crate) fn buffers(
     model: &CoreModel,
     phase: &PhaseSpec,
@@ -166,7 +166,7 @@ pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &Needs) ->
         * phase.fp_scheduler().waiting
 }
 
-/// What passes a floating-point scheduler where it is told apart from the rest.
+/// Kinds of work that pass through a floating-point scheduler where it is told apart from the rest.
 const FP: [Work; 4] = [
     Work::FpAdd,
     Work::Vector,

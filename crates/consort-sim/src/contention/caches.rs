@@ -1,4 +1,4 @@
-//! Shared caches: who holds how much.
+//! Shared caches: division of their capacity among the threads that use them.
 //!
 //! Under LRU all lines of a cache leave it at one age T. A sharer that brings
 //! in bytes at some rate holds what it brought in during T, so
@@ -23,12 +23,12 @@ pub(crate) struct Stream<'a> {
     pub(crate) speed: f64,
     /// Share of what it holds that it is charged for.
     pub(crate) charge: f64,
-    /// Where in the curve's table the last answer was; any number at first.
+    /// Position of the last answer in the curve's table; any number at first.
     pub(crate) step: usize,
 }
 
 impl<'a> Stream<'a> {
-    /// One that runs an instruction per second and is charged for all that it holds.
+    /// Returns a stream of one instruction per second that is charged for all that it holds.
     pub(crate) fn of(curve: &'a MissCurve) -> Self {
         Self {
             curve,

@@ -1,4 +1,4 @@
-//! What threads want of the core that they share, and what it has to give.
+//! Claims of threads on the core that they share, and the core's supply.
 
 /// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
 pub(crate) const RESOURCES: usize = 8;
@@ -9,7 +9,7 @@ pub(crate) const FETCH: usize = 1;
 /// PUs of a core at most.
 pub(crate) const MAX_WAYS: usize = 8;
 
-/// What a thread wants of its core.
+/// Claim of a thread on its core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Claim {
     /// Instructions per cycle that it could dispatch while active and alone.
@@ -26,25 +26,25 @@ pub(crate) struct Claim {
     pub(crate) per_turn: f64,
     /// Use of each resource per instruction.
     pub(crate) use_of: [f64; RESOURCES],
-    /// What its rate is made of, where its front end may be slower than its window.
+    /// Terms of its rate where its front end may be slower than its window.
     pub(crate) front: Front,
 }
 
-/// What a core has to give per cycle.
+/// Supply of a core per cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Supply {
-    /// Of each resource; infinite where there is no limit.
+    /// Amount of each resource; infinite where there is no limit.
     pub(crate) resources: [f64; RESOURCES],
     /// Threads that can dispatch in one cycle; infinite where all can.
     pub(crate) turns: f64,
 }
 
-/// How a thread's front end limits its rate.
+/// Terms by which a thread's front end limits its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Front {
     /// Cycles per instruction that dispatch, ports and fetch take at least.
     pub(crate) shortest: f64,
-    /// Of fetch, those that pass without a turn.
+    /// Cycles per instruction of fetch that pass without a turn.
     pub(crate) bubbles: f64,
     /// Cycles per instruction of a full window.
     pub(crate) window: f64,
@@ -53,7 +53,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Cycles per instruction where fetch takes at least so many.
+    /// Returns the cycles per instruction where fetch takes at least so many.
     pub(super) fn cycles(&self, fetch: f64) -> f64 {
         let shortest = self.shortest.max(fetch);
         shortest + self.full * (self.window - shortest).max(0.0)

@@ -1,4 +1,4 @@
-//! What of a core does not depend on who runs on it, worked out once per chip.
+//! Model of a core as far as it does not depend on the threads there, worked out once per chip.
 
 use crate::machine::CoreSpec;
 use crate::machine::detail::{PortScope, PortSpec, Work};

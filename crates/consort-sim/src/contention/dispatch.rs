@@ -46,7 +46,7 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
     mean
 }
 
-/// What a thread's rate is lost to beside co-runners, in shares that add up to 1, or all 0.
+/// Causes of a thread's loss of rate beside co-runners, in shares that add up to 1, or all 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LostTo {
     /// Turns of fetch.
@@ -79,7 +79,7 @@ impl LostTo {
     }
 }
 
-/// What each thread loses by [`share`].
+/// Returns the causes of each thread's loss under [`share`].
 pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
     let mut sums = [LostTo::default(); MAX_WAYS];
     if claims.len() < 2 {
@@ -131,7 +131,7 @@ fn fill(supply: &Supply, claims: &[Claim], set: u32) -> ([f64; MAX_WAYS], Supply
     (rates, left)
 }
 
-/// How far all rising threads can rise together.
+/// Returns the step by which all rising threads can rise together, instructions per cycle.
 fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> f64 {
     let mut step = f64::INFINITY;
     let mut each = [0.0; RESOURCES];

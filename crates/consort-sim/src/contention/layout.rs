@@ -1,4 +1,4 @@
-//! Who shares what, for one set of running threads.
+//! Structures that one set of running threads shares, with the threads that share each.
 
 use super::buffers::{buffers, fp_waiting, window};
 use super::claims::{RESOURCES, Supply};
@@ -28,7 +28,7 @@ pub(crate) struct SharedCache {
     pub(crate) level: usize,
     /// Number of the capacity, where one cache stands for several; see [`Sets`].
     pub(crate) part: usize,
-    /// Who brings lines in.
+    /// Threads' data and code for which lines are brought in.
     pub(crate) users: Vec<CacheUser>,
 }
 
@@ -41,16 +41,16 @@ pub(crate) struct CacheUser {
     pub(crate) code: bool,
     /// Share of what is held that is charged to this thread.
     pub(crate) charge: f64,
-    /// How many such threads bring lines into this cache.
+    /// Number of such threads that bring lines into this cache.
     pub(crate) times: f64,
 }
 
-/// A station and who visits it.
+/// A station and its visitors.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedStation {
     /// The station.
     pub(crate) station: Station,
-    /// Threads that visit it, and whether hits in remote LLC domains do so too.
+    /// Threads that visit it.
     pub(crate) visitors: Vec<usize>,
     /// Whether it carries what LLC domains send each other.
     pub(crate) carries_llc: bool,
@@ -61,11 +61,11 @@ pub(crate) struct SharedStation {
 pub(crate) struct Sharing<'a> {
     /// Threads that stand for those that run; every index elsewhere is one of theirs.
     pub(crate) twins: Twins<'a>,
-    /// Per thread.
+    /// Setting of each thread.
     pub(crate) settings: Vec<Setting<'a>>,
     /// Threads of each core that runs any.
     pub(crate) cores: Vec<Vec<usize>>,
-    /// What each of those cores has to give.
+    /// Supply of each of those cores.
     pub(crate) supplies: Vec<Supply>,
     /// Ports that the threads of each of those cores wait for; none where one runs alone.
     pub(crate) unit_queues: Vec<Vec<UnitQueue>>,
@@ -215,8 +215,8 @@ fn setting<'a>(
     .prepared()
 }
 
-/// What siblings on one prefetcher leave each other to fetch: shared data is fetched once, and so
-/// is what it brings in vain, which overlaps whether their data is shared or not.
+/// Returns the shares of prefetching that siblings on one prefetcher leave each other: shared data
+/// is fetched once, as are lines brought in vain, which overlap whether data is shared or not.
 fn prefetch_shares(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<Prefetching> {
     let running = &twins.running;
     let group = |i: usize| {
@@ -251,7 +251,7 @@ fn prefetch_shares(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<Pref
     shares
 }
 
-/// What one of `siblings` is charged for when a share of it is common to all.
+/// Returns the share that each of `siblings` is charged when a share of the whole is common to all.
 fn charge(shared: f64, siblings: f64) -> f64 {
     1.0 - shared + shared / siblings
 }

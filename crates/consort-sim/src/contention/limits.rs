@@ -1,4 +1,4 @@
-//! What a core sustains for one thread: dispatch, ports, fetch, and the chain of its operations.
+//! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
 
 use super::pipeline::Setting;
 use crate::machine::detail::Work;
@@ -63,7 +63,7 @@ impl Setting<'_> {
         sum.max(SHORTEST)
     }
 
-    /// Loads on the longest chain per load: what of a load's latency counts there.
+    /// Returns loads on the longest chain per load: the share of their latency that counts there.
     pub(super) fn on_chain(&self) -> f64 {
         if self.mix().load > 0.0 {
             self.chain.load / self.mix().load

@@ -99,8 +99,8 @@ impl Setting<'_> {
     }
 }
 
-/// How much of a cache of sets the lines that fall into one find, compared with one in which any
-/// line can be anywhere.
+/// Effective capacity of a set-associative cache for the lines that fall into one of its sets,
+/// relative to a cache in which any line can be anywhere.
 ///
 /// A line whose last use lies `d` lines back is still there if fewer than the ways A of these fell
 /// into its set. Their number is Poisson distributed with mean `A·d/C` (Smith, IEEE TSE 1978), so
@@ -109,7 +109,7 @@ impl Setting<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sets([(f64, f64); SETS]);
 
-/// Points of their distribution.
+/// Number of points that stand for the distribution of effective capacities.
 pub(crate) const SETS: usize = 3;
 
 impl Sets {
@@ -120,12 +120,12 @@ impl Sets {
         Self(points.map(|(x, weight)| (exp(x - 0.5 * variance), weight)))
     }
 
-    /// What the sets act like, as shares of the capacity.
+    /// Returns the effective capacities, as shares of the cache's capacity.
     pub(super) fn capacities(&self) -> impl Iterator<Item = f64> {
         self.0.into_iter().map(|(capacity, _)| capacity)
     }
 
-    /// Misses per instruction, given what a thread holds where the sets act like each.
+    /// Returns misses per instruction, given the bytes held at each effective capacity.
     fn misses(&self, curve: &MissCurve, held: [f64; SETS]) -> f64 {
         let each = self.0.iter().zip(held);
         let mpki = each.map(|((_, weight), bytes)| weight * curve.mpki(bytes));

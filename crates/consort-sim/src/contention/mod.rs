@@ -1,4 +1,4 @@
-//! Contention: at what rate each running thread runs, given who runs where.
+//! Contention: rates of all running threads, given the PU that each is on.
 //!
 //! [`Solver::solve`] takes the threads that are on PUs and gives each its rate
 //! and its cycle stack, by a damped fixed point over the shared structures.

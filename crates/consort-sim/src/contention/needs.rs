@@ -1,10 +1,10 @@
-//! What an instruction of a thread needs of its core, on average: slots, turns of fetch, ports.
+//! Needs of a thread's average instruction on its core: slots, turns of fetch, ports.
 
 use super::core_model::{CoreModel, PerWork};
 use super::fetch;
 use crate::program::PhaseSpec;
 
-/// What an instruction needs, on average.
+/// Needs of an average instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Needs {
     /// Operations, each of which takes a dispatch slot.
@@ -22,7 +22,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Of a phase on a core that dispatches `width` of a thread's operations per cycle.
+    /// Works out a phase's needs on a core that dispatches `width` of its operations per cycle.
     pub(crate) fn new(model: &CoreModel, phase: &PhaseSpec, width: f64) -> Self {
         Self {
             operations: phase.operations(),

@@ -27,41 +27,41 @@ use crate::program::{ChainSpec, Lines, MissCurve, MixSpec, REFERENCE_WINDOW};
 /// Cycles that a mispredicted branch takes from dispatch to result on the model pipeline of
 /// `branch.resolution_cycles`: the traced programs' mean.
 const RESOLUTION_CYCLES: f64 = 11.7;
-/// What siblings on one prefetcher leave it to do for a thread, shares from 0 to 1.
+/// Shares of prefetching that siblings on one prefetcher leave to a thread, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prefetching {
-    /// Of the lines that are used.
+    /// Share of the lines that are used.
     pub(crate) useful: f64,
-    /// Of those that it brings in vain.
+    /// Share of the lines that are brought in vain.
     pub(crate) excess: f64,
 }
 
 impl Prefetching {
-    /// Everything, as for a thread without siblings there.
+    /// All of it, as for a thread without siblings on its prefetcher.
     pub(crate) const WHOLE: Self = Self {
         useful: 1.0,
         excess: 1.0,
     };
 }
 
-/// What does not change while the set of running threads stays the same.
+/// Properties of a thread that hold as long as the set of running threads stays the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<'a> {
-    /// What the thread asks for.
+    /// Demand of the thread.
     pub(crate) demand: &'a Demand,
-    /// The core there.
+    /// The core that it runs on.
     pub(crate) core: &'a CoreSpec,
     /// Clock, Hz.
     pub(crate) hz: f64,
     /// The core's structures and ports.
     pub(crate) model: &'a CoreModel,
-    /// What an instruction needs of it.
+    /// Needs of an average instruction on this core.
     pub(crate) needs: Needs,
-    /// What its window takes of each buffer.
+    /// Use of each buffer by its window.
     pub(crate) buffers: Buffers,
     /// Floating-point operations per instruction in the window that wait in a scheduler.
     pub(crate) fp_waiting: f64,
-    /// What its longest chain is made of.
+    /// Composition of its longest dependence chain.
     pub(crate) chain: ChainSpec,
     /// Window that it would have with the core to itself, instructions.
     pub(crate) whole_window: f64,
@@ -77,11 +77,11 @@ pub(crate) struct Setting<'a> {
     pub(crate) data_curve: &'a MissCurve,
     /// Instruction misses, likewise.
     pub(crate) code_curve: &'a MissCurve,
-    /// What the length of lines makes of data misses.
+    /// Effect of the line length on data misses.
     pub(crate) data_lines: Lines,
-    /// What the length of lines makes of instruction misses.
+    /// Effect of the line length on instruction misses.
     pub(crate) code_lines: Lines,
-    /// What siblings leave its prefetchers to do.
+    /// Shares of prefetching that siblings leave to it.
     pub(crate) prefetching: Prefetching,
     /// Unit-cycles per instruction and units, by class.
     pub(crate) units: [UnitUse; CLASSES],
@@ -92,44 +92,44 @@ pub(crate) struct Setting<'a> {
     /// [`Setting::dependences`] while no co-runner uses the units, cycles per instruction; 0 on an
     /// out-of-order core where nobody counts it.
     pub(crate) undisturbed: f64,
-    /// What follows from a window that co-runners leave alone.
+    /// Window that co-runners leave alone, and its consequences.
     pub(crate) alone: Alone,
     /// TLB misses per instruction.
     pub(crate) tlb: f64,
-    /// How unlike the capacities are that a line of code finds in the sets of the L1I.
+    /// Effective capacities that lines of code find in the sets of the L1I.
     pub(crate) sets: Sets,
     /// Mispredictions per instruction with the whole predictor; see [`Setting::mispredicted`].
     pub(crate) mispredicted: f64,
     /// Use per instruction of what the core's threads share.
     pub(crate) use_of: [f64; RESOURCES],
-    /// What its core sustains for this thread alone.
+    /// Rates that its core sustains for this thread alone.
     pub(crate) limits: Limits,
     /// Latency of an instruction of the longest chain when all data is in the L1, cycles.
     pub(crate) latency: f64,
 }
 
-/// A window that no co-runner clogs, and what follows from it.
+/// A window that no co-runner clogs, and its consequences.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Alone {
-    /// Its size, instructions.
+    /// Size of the window, instructions.
     pub(crate) window: f64,
-    /// What the buffers sustain that no co-runner has a part of, instructions.
+    /// Window sustained by the buffers that it shares with no co-runner, instructions.
     pub(crate) own_window: f64,
-    /// [`Setting::parallelism`] of it.
+    /// [`Setting::parallelism`] of the window.
     pub(crate) parallelism: f64,
     /// Long misses that are in it at once, with lines of 64 bytes and however many the core can
     /// have outstanding.
     pub(crate) parallel_misses: f64,
 }
 
-/// What a thread holds at the moment, as far as the iteration knows.
+/// A thread's present part of every shared structure, as estimated by the iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Held {
     /// Bytes of data, as its curve counts them, in L1D, L2, LLC, and over all LLC domains.
     pub(crate) data: [f64; 4],
     /// Bytes of code, as its curve counts them, in L1I, L2, LLC, and over all LLC domains.
     pub(crate) code: [f64; 4],
-    /// Bytes of code in the L1I, where its sets act like each of [`Sets`].
+    /// Bytes of code in the L1I, for each effective capacity of its [`Sets`].
     pub(crate) code_l1i: [f64; SETS],
     /// Window, instructions.
     pub(crate) window: f64,
@@ -224,7 +224,7 @@ impl Setting<'_> {
         self.core.pipeline == Pipeline::OutOfOrder && shared
     }
 
-    /// What the length of lines makes of misses of code, or of data.
+    /// Returns the effect of the line length on misses of code, or of data.
     pub(crate) fn lines(&self, code: bool) -> Lines {
         if code {
             self.code_lines
@@ -386,7 +386,7 @@ impl Setting<'_> {
         (window - before).max(0.0) / self.limits.dispatch * self.on_core
     }
 
-    /// How its front end limits a thread's rate.
+    /// Returns the terms by which the front end limits the thread's rate.
     pub(crate) fn front(&self, terms: &Terms) -> Front {
         Front {
             shortest: 1.0 / self.limits.all,
@@ -451,8 +451,8 @@ impl Setting<'_> {
         mlp.value * pow(window / REFERENCE_WINDOW, mlp.window_exponent)
     }
 
-    /// How many of the long misses in a window overlap, at most what the core can have
-    /// outstanding.
+    /// Returns the number of long misses that overlap, of `parallel` in a window: at most as many
+    /// as the core can have outstanding for this thread, and at least 1.
     fn overlap(&self, parallel: f64) -> f64 {
         let outstanding = f64::from(self.core.outstanding_misses) / self.on_core;
         parallel.min(outstanding).max(1.0)

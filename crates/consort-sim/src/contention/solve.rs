@@ -91,7 +91,7 @@ impl Solver {
     }
 }
 
-/// What one thread is doing, as far as the iteration knows.
+/// Activity of one thread, as estimated by the iteration.
 #[derive(Clone, Copy, Debug, Default)]
 struct Guess {
     /// Time per instruction, s.
@@ -117,7 +117,7 @@ struct State<'a> {
     terms: Vec<Terms>,
     /// Instructions per cycle while active.
     rate: Vec<f64>,
-    /// What acquisitions of locks meet.
+    /// Queue that each thread's acquisitions of locks meet.
     locks: Vec<LockQueue>,
     /// Time per instruction without queueing and locks, s.
     unqueued_s: Vec<f64>,

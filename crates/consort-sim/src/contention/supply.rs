@@ -1,11 +1,11 @@
-//! What a core has for the threads on it: dispatch slots, turns of fetch, ports.
+//! Supply of a core to the threads on it: dispatch slots, turns of fetch, ports.
 
 use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
 use super::core_model::PortSet;
 use super::pipeline::Setting;
 use super::units::{CLASSES, UnitQueue};
 
-/// What a core has for the threads on it, and what each uses of it.
+/// Returns the supply of a core, and notes in `settings` the use that each thread makes of it.
 pub(super) fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply {
     let first = &settings[members[0]];
     let front = &first.model.tables.front;
@@ -76,7 +76,7 @@ struct PortLimit<'a> {
     ports: f64,
     /// Port cycles per instruction of each thread that uses them.
     used: Vec<(usize, f64)>,
-    /// What the threads would use, were each as fast as alone, over what there is.
+    /// Ports that the threads would keep busy if each ran as fast as alone, over `ports`.
     load: f64,
 }
 

@@ -1,9 +1,9 @@
-//! Turns: which thread of a core fetches and dispatches in a cycle, and what the others lose by it.
+//! Turns of fetch and dispatch among the threads of a core, and the rate that each loses by them.
 
 use super::claims::{Claim, FETCH, MAX_WAYS, SLOTS, Supply, members};
 
-/// What is left to a set while some of the others refill: each of these has its fair share of the
-/// turns of fetch for as much of its time outside the set as it refills.
+/// Returns the supply left to a set while some of the others refill: each of these has its fair
+/// share of the turns of fetch for as much of its time outside the set as it refills.
 pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
     let others = claims.iter().enumerate();
     let outside = others.filter(|(j, _)| set >> j & 1 == 0);

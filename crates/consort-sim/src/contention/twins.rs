@@ -15,11 +15,11 @@ use std::sync::Arc;
 pub(crate) struct Twins<'a> {
     /// One thread of each kind.
     pub(crate) running: Vec<Running<'a>>,
-    /// How many each stands for, itself included.
+    /// Number of threads that each of `running` stands for, itself included.
     pub(crate) times: Vec<f64>,
-    /// How many of those are in its LLC domain.
+    /// Number of those that are in its LLC domain.
     pub(crate) in_llc: Vec<f64>,
-    /// Position of the one that stands for each thread that was given.
+    /// Position in `running` of the thread that stands for each given thread.
     pub(crate) of: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Twins<'a> {
         twins
     }
 
-    /// What holds of each that stands for others, for every thread that was given.
+    /// Returns for every given thread the value of the thread that stands for it.
     pub(crate) fn spread<T: Copy>(&self, of_each: &[T]) -> Vec<T> {
         self.of.iter().map(|&at| of_each[at]).collect()
     }
@@ -91,7 +91,7 @@ fn kinds(running: &[Running<'_>]) -> Vec<usize> {
     running.iter().map(kind).collect()
 }
 
-/// What tells demands apart. Where a phase lies in memory orders nothing: it is only compared.
+/// Returns a key that tells demands apart. No result depends on the order of phases' addresses.
 fn key(demand: &Demand) -> impl Ord + use<> {
     let lock = demand.lock.as_ref();
     (

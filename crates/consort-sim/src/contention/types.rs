@@ -1,4 +1,4 @@
-//! What goes into the solver and what comes out.
+//! Input and output of the solver.
 
 use crate::program::{LockSpec, Phase};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a mix of instructions asks of a core's functional units.
+//! Use of a core's functional units by a mix of instructions.
 
 use crate::machine::{CoreSpec, UnitSpec};
 use crate::program::MixSpec;
@@ -11,7 +11,7 @@ pub(crate) const CLASSES: usize = 5;
 pub(crate) struct UnitQueue {
     /// The class.
     pub(crate) class: usize,
-    /// How many ports there are.
+    /// Number of ports.
     pub(crate) ports: f64,
     /// Port cycles per instruction of each of the core's threads; 0 of those that have others.
     pub(crate) used: Vec<f64>,

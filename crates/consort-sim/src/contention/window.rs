@@ -1,4 +1,4 @@
-//! The reorder buffer under SMT: who holds how much of the window.
+//! The reorder buffer under SMT: division of the window among the threads of a core.
 //!
 //! A shared buffer is divided like a cache, by insertion pressure. A thread
 //! wants as many entries as it inserts during the time that they stay (Little's

@@ -1,4 +1,4 @@
-//! What is wrong with a description file, in one line.
+//! Error in a description file, in one line.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Where in a text a key is, and which key is at a place.
+//! Lines of keys in a text, and the key at a given byte.
 
 use core::ops::Range;
 use toml::Spanned;

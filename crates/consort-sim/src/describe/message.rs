@@ -1,4 +1,4 @@
-//! What the TOML reader says, said in our words.
+//! Messages of the TOML reader, in our words.
 
 use consort_core::hint;
 
@@ -74,7 +74,7 @@ fn wrong_type(message: &str) -> Option<String> {
     ))
 }
 
-/// What the reader says of a number where one of several words belongs.
+/// Rewords the reader's message about a number where one of several words belongs.
 fn no_string(message: &str) -> Option<String> {
     message.strip_prefix("wanted string")?;
     Some("is no string; expected one of the format's words in quotes".to_owned())

@@ -1,4 +1,4 @@
-//! What is wrong with a description, key by key.
+//! Problems of a description, key by key.
 
 use std::fmt::Write as _;
 

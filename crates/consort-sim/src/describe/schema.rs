@@ -21,7 +21,7 @@ fn titled<T: JsonSchema>(title: &str) -> Value {
     schema.to_value()
 }
 
-/// What the format says of a key such as `core_type.big.smt[1].ways`.
+/// Returns the format's description of a key such as `core_type.big.smt[1].ways`.
 pub(crate) fn meaning<T: JsonSchema>(path: &str) -> String {
     let root = schema_for!(T).to_value();
     let steps = path.split(['.', '[']);
@@ -45,7 +45,7 @@ fn below<'a>(root: &'a Value, at: &'a Value, step: &str) -> &'a Value {
     }
 }
 
-/// What a reference refers to; of an optional value, the value.
+/// Returns the schema that a reference refers to; of an optional value, that of the value.
 fn resolve<'a>(root: &'a Value, at: &'a Value) -> &'a Value {
     let at = at["anyOf"].get(0).unwrap_or(at);
     let name = at["$ref"].as_str().and_then(|r| r.rsplit('/').next());

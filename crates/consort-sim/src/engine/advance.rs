@@ -82,7 +82,7 @@ impl Thread {
         }
     }
 
-    /// What it does with its PU from an instant on.
+    /// Returns the use that it makes of its PU from an instant on.
     pub(crate) fn doing(&self, now: u64) -> Doing {
         match self.status {
             Status::Spinning(_) => Doing::Spin,

@@ -1,4 +1,4 @@
-//! Who makes whom wait, for policies that speed up those.
+//! Locks and barriers that threads wait for, for policies that speed up those that delay others.
 
 use super::lock::Lock;
 use super::lock::point::Place;

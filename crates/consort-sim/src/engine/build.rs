@@ -188,7 +188,7 @@ impl Engine {
         (Burst::new(None, draw), of(0).factor())
     }
 
-    /// What a thread asks for at first. The number of a text is that of the program's first phase
+    /// Returns a thread's first demand. The number of a text is that of the program's first phase
     /// in the table, where equal programs share their entries.
     fn demand(&self, instance: &Instance, text: u32, phase: usize, intensity: f64) -> Demand {
         let spec = instance.program.threads.as_ref();

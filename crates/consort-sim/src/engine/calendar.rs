@@ -14,13 +14,13 @@ pub(crate) struct Calendar {
     done: bool,
     /// Whether rates no longer hold.
     stale: bool,
-    /// When rates stop holding because a thread has stopped, ps.
+    /// Instant from which rates no longer hold because a thread has stopped, ps.
     stale_at: u64,
     /// Whether some thread has stalled or gone on since [`Calendar::watch`].
     stirred: bool,
-    /// When the operating system evens out load next, ps.
+    /// Next instant at which the operating system evens out load, ps.
     tick_at: u64,
-    /// When drawn variations take effect, ps.
+    /// Instant at which drawn variations take effect, ps.
     burst_at: u64,
 }
 

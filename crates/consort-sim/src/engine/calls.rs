@@ -13,7 +13,7 @@ use super::Engine;
 use super::thread::{Status, Thread};
 use super::time::{after, picoseconds};
 
-/// What calls cost on a machine, cycles.
+/// Costs of kernel calls on a machine, cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CallCosts {
     call_cycles: f64,
@@ -34,8 +34,8 @@ impl CallCosts {
         self.call_cycles == 0.0 && self.wake_cycles == 0.0
     }
 
-    /// What a wait and the call that ends it cost together, cycles: among equals each thread makes
-    /// as many of the one as of the other.
+    /// Returns the cost of a wait together with the call that ends it, cycles: among equals each
+    /// thread makes as many of the one as of the other.
     pub(crate) fn of_wait(self) -> f64 {
         self.call_cycles + self.wake_cycles
     }
@@ -51,7 +51,7 @@ impl Thread {
         }
     }
 
-    /// What it sleeps for once it is off its PU, if it is about to sleep.
+    /// Returns the status in which it sleeps once it is off its PU, if it is about to sleep.
     pub(crate) fn falls_asleep(&self) -> Option<Status> {
         match self.status {
             Status::Spinning(_) | Status::Calling(_, None) => Some(Status::Waiting),

@@ -14,11 +14,11 @@ pub(crate) struct Slot {
     pub(crate) thread: usize,
     /// The PU that it is on; after [`Canon::arrange`] the one for which it is solved.
     pub(crate) pu: usize,
-    /// What its rates depend on.
+    /// Key of the properties of the thread that its rates depend on.
     pub(crate) what: [u64; 4],
 }
 
-/// Which cores are alike.
+/// Classes of cores that are alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Canon {
     /// Class of each core.

@@ -1,4 +1,4 @@
-//! What of a thread's data is still in the caches that it left.
+//! Data of a thread that is still in the caches that it left.
 //!
 //! Caches replace the line that was used longest ago. While a thread is away its lines grow older
 //! and what others bring in takes their place: after they have brought in `b` bytes, of `d` that
@@ -6,7 +6,7 @@
 //! `max(d − b, min(d, S − h − b))` are there. What those that run hold is not older than the
 //! thread's lines, so it does not go first; where they bring in nothing, nothing goes at all.
 //!
-//! What each thread brings in is counted by its misses; it is settled when its turn on a PU ends.
+//! Bytes that a thread brings in are those of its misses, settled when its turn on a PU ends.
 
 use super::kernel::Kernel;
 use super::thread::Thread;
@@ -48,12 +48,12 @@ fn capacity(chip: &Chip, place: Place, level: usize) -> f64 {
     kib * KIB
 }
 
-/// What was brought into every cache by turns that have ended, bytes.
+/// Bytes brought into every cache by turns that have ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Inflow([Vec<f64>; LEVELS]);
 
 impl Inflow {
-    /// Nothing yet, on a chip.
+    /// Nothing yet, for the caches of a chip.
     pub(crate) fn new(chip: &Chip) -> Self {
         let domains = chip.domains();
         let l1ds = 2 * chip.places().len();
@@ -74,16 +74,16 @@ impl Inflow {
     }
 }
 
-/// What a thread left in a cache.
+/// Data that a thread left in a cache.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     cache: CacheId,
     bytes: f64,
-    /// What had been brought into the cache until then, bytes.
+    /// Bytes that had been brought into the cache until then.
     inflow: f64,
 }
 
-/// What a thread left in each cache that it has used.
+/// Data that a thread left in each cache that it has used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftBehind(Vec<Left>);
 
@@ -109,7 +109,7 @@ pub(crate) struct Caches<'a> {
 }
 
 impl Caches<'_> {
-    /// What thread `t` holds when its turn on a PU ends, for [`Thread::leave_behind`].
+    /// Returns what thread `t` holds when its turn on a PU ends, for [`Thread::leave_behind`].
     pub(crate) fn leaving(&self, t: usize, pu: usize) -> [Option<(CacheId, f64, f64)>; LEVELS] {
         let held = self.held(t);
         let level = |level| {
@@ -161,7 +161,7 @@ impl Caches<'_> {
         occupied.filter(move |(pu, _)| inside(*pu)).map(|(_, t)| t)
     }
 
-    /// What was brought into a cache, turns that go on included, bytes.
+    /// Returns the bytes brought into a cache, turns in progress included.
     fn inflow_until_now(&self, cache: CacheId) -> f64 {
         let going = self.running_in(Some(cache));
         let going: f64 = going
@@ -172,7 +172,7 @@ impl Caches<'_> {
 }
 
 impl Thread {
-    /// What it has brought into each level since its turn began, bytes.
+    /// Returns the bytes that it has brought into each level since its turn began.
     pub(crate) fn brought_in(&self, chip: &Chip) -> [f64; LEVELS] {
         let line = f64::from(chip.spec().memory.line_bytes);
         let now = self.lines_brought();
@@ -189,7 +189,7 @@ impl Thread {
         ]
     }
 
-    /// What it left in each level of caches at a PU, if it has used it, bytes.
+    /// Returns the bytes that it left in each level of caches at a PU, if it has used that cache.
     pub(crate) fn left_bytes(&self, chip: &Chip, pu: usize) -> [Option<f64>; LEVELS] {
         [0, 1, 2].map(|level| {
             let left = self.left_behind.of(cache_at(chip, pu, level)?);

@@ -1,4 +1,4 @@
-//! What one thread did over an interval: the totals from which counters and energy are made.
+//! Totals of one thread over an interval, from which counters and energy are made.
 //!
 //! Additive: the counts of an interval are the sum of the counts of its parts.
 

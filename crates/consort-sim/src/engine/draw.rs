@@ -7,7 +7,7 @@ use crate::math::ln;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// Variation within phases.
@@ -18,7 +18,7 @@ pub(crate) enum Purpose {
     Barrier = 3,
     /// Decisions of the operating system's model.
     Os = 4,
-    /// Which lock, when and for how long.
+    /// Acquisitions of locks: the lock, the time and the duration.
     Lock = 5,
 }
 

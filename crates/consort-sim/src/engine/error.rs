@@ -1,4 +1,4 @@
-//! Why a run cannot begin or be told something.
+//! Errors of starting a run and of telling it something.
 
 use crate::os::UnknownOs;
 use thiserror::Error;
@@ -20,15 +20,15 @@ pub enum EngineError {
     Work {
         /// Name of the program.
         program: String,
-        /// What was given.
+        /// Number of instructions given.
         instructions: f64,
     },
-    /// A program starts at no time.
+    /// A program's start is not a time.
     #[error("{program} starts at {start_ms} ms; give a time from 0 on")]
     Start {
         /// Name of the program.
         program: String,
-        /// What was given.
+        /// Start given, ms.
         start_ms: f64,
     },
     /// A mapping of logical cores does not name every physical one once.

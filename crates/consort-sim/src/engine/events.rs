@@ -1,4 +1,4 @@
-//! When the next event is, and what it does.
+//! The next event: its time and its effect.
 
 use super::Engine;
 use super::thread::{Status, Thread};
@@ -7,7 +7,7 @@ use super::warming::Warming;
 use crate::os::Arrival;
 
 impl Thread {
-    /// When something happens to it next, if nothing else happens before.
+    /// Returns the instant of its next event, ps, if nothing else happens before.
     fn next_event(&self, now: u64) -> u64 {
         match self.status {
             Status::Running => {
@@ -26,7 +26,7 @@ impl Thread {
 }
 
 impl Engine {
-    /// When something happens next, ps.
+    /// Returns the instant of the next event, ps.
     pub(crate) fn next_event(&self) -> u64 {
         let threads = self
             .threads
@@ -141,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// What was drawn takes effect.
+    /// Puts the drawn variations into effect.
     fn apply_bursts(&mut self) {
         for program in self.programs.iter() {
             for t in program.members.clone() {

@@ -1,4 +1,4 @@
-//! What is run and what came of it.
+//! Programs to run, settings of a run, and its results.
 
 use crate::program::ProgramSpec;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub enum RunMode {
 }
 
 impl RunMode {
-    /// How often every program has done its work at the end.
+    /// Returns the number of times that every program has done its work at the end.
     pub(super) fn times(self) -> usize {
         match self {
             Self::Once | Self::RestartUntilAllDone | Self::RestartThreadsUntilAllDone => 1,

@@ -19,7 +19,7 @@ pub(crate) struct Kernel {
     slice_ps: u64,
 }
 
-/// What the operating system sees; a function of the parts so that the model itself stays free.
+/// Returns the operating system's view; a function of the parts, so that its model stays free.
 fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> {
     View {
         shape,
@@ -87,7 +87,7 @@ impl Kernel {
         others.any(|pu| self.pus[pu].current.is_some())
     }
 
-    /// When the next slice ends, ps.
+    /// Returns the earliest end of a slice, ps.
     pub(crate) fn next_event(&self) -> u64 {
         self.pus.iter().map(|pu| pu.slice_end).fold(NEVER, u64::min)
     }
@@ -98,7 +98,7 @@ impl Kernel {
         state.current.filter(|_| state.slice_end <= now)
     }
 
-    /// When the slice of a thread that is on a PU began, ps, if others wait there.
+    /// Returns the start of the slice of a thread that is on a PU, ps, if others wait there.
     pub(crate) fn slice_since(&self, t: usize, pu: usize) -> Option<u64> {
         let pu = &self.pus[pu];
         (pu.current == Some(t) && !pu.queue.is_empty()).then_some(pu.slice_since)
@@ -137,7 +137,7 @@ impl Kernel {
         self.os.balance(&view(&self.shape, &self.pus, threads), ms)
     }
 
-    /// When it evens out load next, ps.
+    /// Returns the next instant after `ms` at which it evens out load, ps.
     pub(crate) fn next_tick(&self, ms: u64) -> u64 {
         self.os.next_balance_ms(&self.shape, ms) * PS_PER_MS
     }

@@ -11,8 +11,8 @@
 //!   ends there. So nobody holds a lock that waits for anything, and somebody can always go on;
 //!   and when a program starts again its locks are free.
 //!
-//! Which programs' locks are events and what is drawn: [`point`]. All others are a queueing model
-//! in the solution of rates, of which [`frequent`] makes returns from the kernel.
+//! [`point`] says which programs' locks are events and what is drawn. All others are a queueing
+//! model in the solution of rates, from which [`frequent`] derives returns from the kernel.
 
 pub(crate) mod frequent;
 pub(crate) mod point;
@@ -27,7 +27,7 @@ use waited::Waited;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lock {
     pub(crate) holder: Option<usize>,
-    /// Who waits, first come first.
+    /// Threads that wait, first come first.
     pub(crate) queue: VecDeque<usize>,
     pub(crate) waited: Waited,
 }

@@ -11,7 +11,7 @@ use super::error::EngineError;
 use super::thread::Thread;
 use super::time::picoseconds;
 
-/// Which physical PU each logical one is.
+/// Physical PU of each logical one, and the reverse.
 #[doc(alias = "logical core")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogicalMap {

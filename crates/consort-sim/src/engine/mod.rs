@@ -181,7 +181,7 @@ impl Engine {
         self.account.total_j()
     }
 
-    /// How often solutions were reused.
+    /// Returns the numbers of solutions that were reused and that were solved anew.
     pub(crate) fn memo_use(&self) -> MemoUse {
         self.rates.memo_use()
     }
@@ -191,7 +191,7 @@ impl Engine {
         self.rates.last()
     }
 
-    /// What each instance has done.
+    /// Returns the result of each instance.
     pub(crate) fn results(&self) -> Vec<InstanceResult> {
         self.programs.results(&self.threads)
     }

@@ -20,7 +20,7 @@ const SAME: f64 = 1e-3;
 /// Moves of threads among caches.
 pub(crate) struct Moves {
     chip: Arc<Chip>,
-    /// What was brought into each cache.
+    /// Bytes brought into each cache.
     inflow: Inflow,
     /// Whether moves cost nothing.
     are_free: bool,
@@ -88,7 +88,7 @@ impl Moves {
         arrived.is_some()
     }
 
-    /// What a thread finds at a place; none where it lacks nothing.
+    /// Returns what a thread finds at a place; none where it lacks nothing.
     fn arrived(
         &self,
         caches: &Caches<'_>,

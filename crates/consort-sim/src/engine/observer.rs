@@ -38,13 +38,13 @@ pub struct Segment<'a> {
     pub rates: &'a ThreadRates,
 }
 
-/// Somebody who is told of every segment, in the order of time.
+/// Receiver of every segment, in the order of time.
 pub trait Observer {
     /// A thread was on a PU.
     fn segment(&mut self, segment: &Segment<'_>);
 
-    /// How often the thread of the segment that comes next has returned to user mode so far: from
-    /// futex waits and from blocking input and output.
+    /// Notes the number of times that the thread of the next segment has returned to user mode so
+    /// far, from futex waits and from blocking input and output.
     fn returns(&mut self, _thread: ThreadId, _so_far: u64) {}
 
     /// New rates hold from `at_ps` on, as `solution` has them; its threads are in the order in

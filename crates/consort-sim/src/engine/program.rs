@@ -29,7 +29,7 @@ pub(crate) struct Program {
     pub(crate) spin_s: f64,
     /// Whether its threads have the burstiness of the first.
     pub(crate) bursts_together: bool,
-    /// When it begins, ps.
+    /// Time at which it begins, ps.
     pub(crate) start_ps: u64,
     pub(crate) begun: bool,
     /// Whether a run is over without it.
@@ -37,7 +37,7 @@ pub(crate) struct Program {
     /// Whether none of its threads may run.
     pub(crate) paused: bool,
     pub(crate) completions: Vec<Completion>,
-    /// When the run in progress began, ps.
+    /// Start of the run in progress, ps.
     pub(crate) run_start_ps: u64,
     /// Instructions and energy, J, before the run in progress.
     pub(crate) before: (f64, f64),
@@ -71,7 +71,7 @@ impl Program {
         self.is_endless || self.completions.len() >= times
     }
 
-    /// What it has done.
+    /// Returns what it has done.
     pub(crate) fn result(&self, threads: &[Thread]) -> InstanceResult {
         let (instructions, energy_j) = self.sums(threads);
         InstanceResult {

@@ -31,7 +31,7 @@ impl Programs {
         self.all.push(program);
     }
 
-    /// When the next program arrives, ps.
+    /// Returns the start of the next program that has not begun, ps.
     pub(crate) fn next_event(&self) -> u64 {
         let waiting = self.all.iter().filter(|p| !p.begun);
         waiting.map(|p| p.start_ps).fold(NEVER, u64::min)
@@ -68,7 +68,7 @@ impl Programs {
         self.all.iter().map(id).enumerate().collect()
     }
 
-    /// What each has done.
+    /// Returns the result of each program.
     pub(crate) fn results(&self, threads: &[Thread]) -> Vec<InstanceResult> {
         self.all.iter().map(|p| p.result(threads)).collect()
     }

@@ -1,4 +1,4 @@
-//! A PU as the operating system sees it: who is on it and who waits for it.
+//! A PU as the operating system sees it: the thread on it and those that wait for it.
 
 use super::relearn::Overwritten;
 use super::time::NEVER;
@@ -9,23 +9,23 @@ use std::collections::VecDeque;
 pub(crate) struct Pu {
     pub(crate) current: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
-    /// Who was on it last.
+    /// Thread that was on it last.
     pub(crate) last: Option<usize>,
-    /// When `current` came, ps.
+    /// Instant at which `current` came, ps.
     pub(crate) since: u64,
-    /// When the time slice began in which it came, ps.
+    /// Start of the time slice in which `current` came, ps.
     pub(crate) slice_since: u64,
-    /// When the slice began that goes on with the next thread, ps.
+    /// Start of the slice that the next thread continues, ps; none where it begins a new one.
     pub(crate) carried: Option<u64>,
-    /// Branches that `current` had completed then.
+    /// Branches that `current` had completed when it came.
     pub(crate) branches: f64,
-    /// What of the training of its branch predictor is gone.
+    /// Training of its branch predictor that is gone.
     pub(crate) overwritten: Overwritten,
     /// Least virtual run time of its threads so far, ps; see [`super::fairness`].
     pub(crate) least_ps: i64,
-    /// Whether `current` must make place for a thread that has woken.
+    /// Whether `current` must make way for a thread that has woken.
     pub(crate) preempted: bool,
-    /// When `current` must make place, ps; never while nobody waits.
+    /// Instant at which `current` must make way, ps; [`NEVER`] while nobody waits.
     pub(crate) slice_end: u64,
 }
 
@@ -60,7 +60,7 @@ impl Pu {
         self.branches = branches;
     }
 
-    /// Sets when the current thread must make place; at once, in the past, when it is preempted or
+    /// Sets when the current thread must make way; at once, in the past, when it is preempted or
     /// has been there for longer than a slice already.
     pub(crate) fn arm(&mut self, slice_ps: u64) {
         let shared = self.current.is_some() && !self.queue.is_empty();

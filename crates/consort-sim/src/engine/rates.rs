@@ -11,7 +11,7 @@ use crate::chip::Chip;
 use crate::contention::{Running, Solution, Solver, ThreadRates};
 use std::sync::Arc;
 
-/// Who runs at what rate.
+/// Threads that run, and their rates.
 pub(crate) struct Rates {
     solver: Solver,
     memo: Memo,
@@ -75,8 +75,8 @@ impl Rates {
         self.canon.arrange(&mut self.running);
     }
 
-    /// What the solution depends on, no more and no less: locks, sharing and whose code is the
-    /// same follow from the phase, which belongs to one profile.
+    /// Lists what the solution depends on, no more and no less: locks, sharing and common code
+    /// follow from the phase, which belongs to one profile.
     fn list_key(&mut self, threads: &[Thread]) {
         self.key.clear();
         self.group.clear();

@@ -1,4 +1,4 @@
-//! What a branch predictor forgets while strangers use it in turns, and what learning again costs.
+//! Loss of a branch predictor's training while strangers use it in turns, and cost of relearning.
 //!
 //! A predictor of N entries (two-bit counters) is trained by every branch, one entry each, as if
 //! at random: a turn of n branches leaves `e^(−n/N)` of it as it was. So after strangers' turns a
@@ -27,7 +27,7 @@ const ENTRIES_PER_KIB: f64 = 4096.0;
 /// Terms of G; what is left out is less than 0.02 of the sum's scale for exponents up to 0.2.
 const TERMS: u32 = 32;
 
-/// What of each binary's training in one predictor has been overwritten by others.
+/// Share of each binary's training in one predictor that others have overwritten.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overwritten(Vec<(u32, f64)>);
 
@@ -45,8 +45,8 @@ pub(crate) struct Turn {
 }
 
 impl Overwritten {
-    /// Notes a turn on a predictor of so many entries: mispredictions more because of what was
-    /// overwritten before it.
+    /// Notes a turn on a predictor of so many entries; returns its additional mispredictions
+    /// because of what had been overwritten before it.
     pub(crate) fn note(&mut self, turn: &Turn, entries: f64) -> f64 {
         let known = self.0.iter().position(|(text, _)| *text == turn.text);
         let own = known.unwrap_or_else(|| {

@@ -47,7 +47,7 @@ impl Engine {
         thread.runnable() && thread.pu.is_some_and(outside)
     }
 
-    /// When the slice of a thread that is on a PU began, if others wait there.
+    /// Returns a thread on a PU and the start of its slice, ps, if others wait there.
     fn slice_of(&self, t: usize) -> Option<(usize, u64)> {
         let since = self.kernel.slice_since(t, self.threads[t].pu?)?;
         Some((t, since))

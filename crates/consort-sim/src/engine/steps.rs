@@ -27,7 +27,7 @@ const PIPELINE_STEPS: f64 = 256.0;
 /// Smallest part of a thread, relative to the mean, however unbalanced.
 const LEAST_PART: f64 = 0.05;
 
-/// How a program's run is cut into steps.
+/// Division of a program's run into steps.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Steps {
     threads: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Steps {
     begun: u64,
 }
 
-/// What the steps of a run depend on besides the program.
+/// Properties of a run that its steps depend on, besides the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// Threads.
@@ -204,7 +204,7 @@ impl Steps {
     }
 }
 
-/// What the spacing of barriers is with so many threads, as a multiple of the described one.
+/// Returns the spacing of barriers with so many threads, as a multiple of the described one.
 fn shrinks(barrier: &BarrierSpec, spec: &ThreadsSpec, threads: usize) -> f64 {
     match barrier.at_threads {
         Some(at) if spec.divide_work => f64::from(at) / threads as f64,

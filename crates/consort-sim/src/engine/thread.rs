@@ -13,7 +13,7 @@ use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
-/// What a thread is doing.
+/// Status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// Its program has not begun.
@@ -62,13 +62,13 @@ pub(crate) struct Thread {
 
     pub(crate) original: Arc<PuSet>,
     pub(crate) allowed: PuSet,
-    /// Where it is or was last, as the operating system numbers PUs.
+    /// PU that it is on or was on last, as the operating system numbers PUs.
     pub(crate) pu: Option<usize>,
     /// Virtual run time, ps; see [`super::fairness`].
     pub(crate) vruntime_ps: i64,
-    /// Where its data is: the PU of the chip that it ran on last.
+    /// PU of the chip that it ran on last, in whose caches its data is.
     pub(crate) warm_at: Option<usize>,
-    /// When it last was on a PU, ps; a turn without length is none.
+    /// End of its last turn on a PU, ps; a turn without length is none.
     pub(crate) ran_until: u64,
     /// Whether its memory has a home node yet.
     pub(crate) has_home: bool,
@@ -86,21 +86,21 @@ pub(crate) struct Thread {
     pub(crate) debt_until: u64,
     /// Time without progress that it has still to spend when it comes back to a PU, ps.
     pub(crate) debt_ps: u64,
-    /// When it returns to user mode, ps, while it is in the kernel on a PU.
+    /// Instant at which it returns to user mode, ps, while it is in the kernel on a PU.
     pub(crate) kernel_until: Option<u64>,
-    /// What a wait for a lock that is no event costs, with the call that ends it, cycles.
+    /// Cost of a wait for a lock that is no event, with the call that ends it, cycles.
     pub(crate) wait_cycles: f64,
-    /// How it warms the caches where it is.
+    /// Progress in warming the caches where it is.
     pub(crate) warming: Warming,
-    /// What it left in the caches where it was.
+    /// Data that it left in the caches where it was.
     pub(crate) left_behind: LeftBehind,
     /// Whether its caches were warm when it last left them.
     pub(crate) was_warm: bool,
     /// Lines that it had brought into each level of caches when its turn began.
     pub(crate) turn_lines: [f64; LEVELS],
-    /// When it reaches the next point of its work, ps.
+    /// Instant at which it reaches the next point of its work, ps.
     pub(crate) deadline: u64,
-    /// Since when its rate has been what it is, ps.
+    /// Instant since which its rate has been what it is, ps.
     pub(crate) anchor: u64,
     /// Instructions since then, which `phase_left` and the like do not know of yet.
     pub(crate) passed: f64,
@@ -230,7 +230,7 @@ impl Thread {
         of(&self.sampled) + of(&self.counts)
     }
 
-    /// What it has done since the last call.
+    /// Takes the counts of what it has done since the last call.
     pub(crate) fn take_counts(&mut self) -> Counts {
         let counts = std::mem::take(&mut self.counts);
         self.sampled.add(&counts);

@@ -9,7 +9,7 @@
 pub(crate) const PS_PER_NS: u64 = 1_000;
 /// Picoseconds per millisecond.
 pub(crate) const PS_PER_MS: u64 = 1_000_000_000;
-/// When something happens that does not.
+/// Time of an event that does not happen.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Picoseconds that `seconds` take, rounded up; none for no time, one at least for any.

@@ -46,7 +46,7 @@ pub(crate) struct Warming {
     age: f64,
     /// Instructions to the next age; none when everything is warm.
     left: Option<f64>,
-    /// What it found here, until its rates are known.
+    /// Contents that it found here, until its rates are known.
     arrived: Option<Arrived>,
     /// Latency of what supplies misses of its LLC, where that is not memory here, s.
     elsewhere_s: Option<f64>,
@@ -58,7 +58,7 @@ pub(crate) struct Warming {
     pub(crate) energy_j: f64,
 }
 
-/// What a thread finds where it comes to.
+/// Cache contents that a thread finds at the place that it comes to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Arrived {
     /// Bytes of its own.
@@ -126,7 +126,7 @@ fn filling(phase: &Phase, level: usize, line_bytes: f64) -> Filling<'_> {
     }
 }
 
-/// Where a thread warms its caches, and its rates there.
+/// Place at which a thread warms its caches, and its rates there.
 #[derive(Clone, Copy)]
 pub(crate) struct Here<'a> {
     pub(crate) chip: &'a Chip,
@@ -151,7 +151,7 @@ impl Here<'_> {
         Lines::of_data(&self.phase.spec, self.line_bytes())
     }
 
-    /// What it holds of each level in the end, bytes of the curves.
+    /// Returns the bytes of each level that it holds in the end, as the curves count them.
     fn held(&self) -> [f64; LEVELS] {
         held_bytes(self.rates).map(|bytes| bytes / self.lines().space)
     }
@@ -336,7 +336,7 @@ impl Thread {
         rates
     }
 
-    /// What it holds of each level where it is, bytes.
+    /// Returns the bytes of each level that it holds where it is.
     pub(crate) fn held_bytes(&self, line_bytes: f64) -> [f64; LEVELS] {
         let warming = &self.warming;
         if let Some(arrived) = &warming.arrived {

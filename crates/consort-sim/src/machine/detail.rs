@@ -51,7 +51,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// How many there are.
+    /// Number of kinds of work.
     pub const COUNT: usize = 16;
     /// Every work, in the order of [`Work::index`].
     pub const ALL: [Self; Self::COUNT] = [

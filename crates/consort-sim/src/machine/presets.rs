@@ -42,7 +42,7 @@ pub fn find(name: &str) -> Result<MachineSpec, PresetError> {
     Ok(super::parse(&format!("machines/{name}.toml"), text)?)
 }
 
-/// Why there is no preset of a name.
+/// Returns the error for a name that no preset has.
 pub(super) fn unknown(name: &str) -> PresetError {
     PresetError::Unknown {
         name: name.to_owned(),

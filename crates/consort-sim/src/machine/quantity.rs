@@ -1,4 +1,4 @@
-//! What events can count.
+//! Quantities that events can count.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -50,7 +50,7 @@ pub struct Loaded {
 /// Reason why a machine cannot be had.
 #[derive(Debug, Error)]
 pub enum MachineError {
-    /// What follows the `:` is no option.
+    /// The text after the `:` is not an option.
     #[error(
         "'{option}' in machine '{text}' is no option; expected smt=N with N from 1, \
          memory=NODE+NODE+... with nodes from 0, prefetch=off, or several with commas between"
@@ -58,7 +58,7 @@ pub enum MachineError {
     Option {
         /// The whole text.
         text: String,
-        /// What follows the `:`.
+        /// Text after the `:`.
         option: String,
     },
     /// There is no name before the `:`.
@@ -72,7 +72,7 @@ pub enum MachineError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Error of reading it.
         error: std::io::Error,
     },
     /// The file is wrong.
@@ -106,7 +106,7 @@ pub enum MachineError {
         asked: String,
         /// The machine.
         machine: String,
-        /// What is wrong with it.
+        /// Account of what is wrong and what was expected.
         why: String,
     },
 }

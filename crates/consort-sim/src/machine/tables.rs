@@ -56,7 +56,7 @@ pub struct FrontTables {
     pub fetch_bytes: u32,
     /// Operations fetched per cycle.
     pub fetch_width: u32,
-    /// Which thread fetches next.
+    /// Policy for choosing the thread that fetches next.
     pub fetch_policy: FetchPolicy,
     /// Threads that can fetch in one cycle.
     pub fetch_threads: u32,
@@ -137,7 +137,7 @@ impl CoreTables {
 }
 
 impl Sharing {
-    /// What it is while halves do not bind.
+    /// Returns the sharing while halves do not bind.
     pub(crate) fn unless_halves(self) -> Self {
         match self {
             Self::Halved => Self::Shared,

@@ -1,4 +1,4 @@
-//! `linux`: the default scheduler, as far as it decides who runs where.
+//! `linux`: the default scheduler, as far as it decides where threads run.
 //!
 //! - *Fork and exec*: the LLC domain with the fewest runnable threads per PU, in it the idlest
 //!   core, on it the idlest PU (`sched_balance_find_dst_group`, kernel/sched/fair.c).
@@ -29,13 +29,13 @@ pub(crate) const INFO: OsInfo = OsInfo {
     build: |draw| Box::new(Linux::new(draw)),
 };
 
-/// How much more rarely a group without an idle PU tries to even out.
+/// Factor by which a group without an idle PU tries more rarely to even out load.
 const BUSY_FACTOR: u64 = 16;
 
 /// The model's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Linux {
-    /// Where ties fall.
+    /// Draws that break ties.
     draw: Draw,
     attempts: Attempts,
 }

@@ -1,4 +1,4 @@
-//! Models of the operating system: where threads start, wake and are moved.
+//! Models of the operating system: PUs on which threads start and wake, and moves of threads.
 //!
 //! One file per model, one line per model in [`MODELS`]. A model sees what its original could
 //! see: PUs with their domains and queues, threads with their masks; not rates, phases or
@@ -29,7 +29,7 @@ fn next_tick_ms(ms: u64) -> u64 {
     (ms / TICK_MS + 1) * TICK_MS
 }
 
-/// Why a thread needs a place.
+/// Reason why a thread needs a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// It has just been created.

@@ -6,7 +6,7 @@
 
 use crate::chip::{Chip, Place};
 
-/// PUs between which one balances, by group.
+/// PUs among which load is balanced, by group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Domain {
     pub(crate) groups: Vec<Vec<usize>>,
@@ -17,7 +17,7 @@ pub(crate) struct Domain {
     pub(crate) nice_tries: u32,
 }
 
-/// What is known of the machine.
+/// The machine as far as the operating system knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     /// Per PU.

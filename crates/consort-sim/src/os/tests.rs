@@ -1,4 +1,4 @@
-//! What the models do with the same threads.
+//! Decisions of the models for the same threads.
 
 use crate::engine::testing::{
     PlainEnergy, chip, chip_with_memory, engine, instances, program, program_with, settings,

@@ -1,4 +1,4 @@
-//! What a model of the operating system sees.
+//! View that a model of the operating system has of the machine.
 
 use super::Shape;
 use crate::engine::{Pu, Thread};

@@ -1,4 +1,4 @@
-//! What is remembered of one thread's counts.
+//! Memory of the last count of each event of one thread.
 
 /// A count and the quantum that it is from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,9 +9,9 @@ pub(super) struct Seen {
     pub(super) cycles: f64,
     /// Time on a PU in the quantum, s.
     pub(super) on_pu_s: f64,
-    /// When the quantum began, ns since the thread was first sampled.
+    /// Start of the quantum, ns since the thread was first sampled.
     pub(super) begin_ns: u64,
-    /// When it ended.
+    /// End of the quantum, ns since the thread was first sampled.
     pub(super) end_ns: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::machine::{MachineSpec, Quantity};
 /// Nanoseconds per second.
 const NS_PER_S: f64 = 1e9;
 
-/// What carries memory's data to the chip.
+/// Bus that carries data from memory to the chip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bus {
     /// Bytes per line.
@@ -66,7 +66,7 @@ impl Latencies {
     }
 }
 
-/// What of a machine its counters depend on.
+/// Properties of a machine on which its counts depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Facts {
     pub(super) bus: Bus,
@@ -89,7 +89,7 @@ impl Facts {
     }
 }
 
-/// For what the oldest group waits when it does not wait for data.
+/// Operations that the oldest group waits for when it does not wait for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
     FixedPoint,
@@ -133,7 +133,7 @@ fn waits_for_slots(truth: &Counts) -> f64 {
     (truth.stack.dispatch - elsewhere).max(0.0)
 }
 
-/// How much of a quantity there was.
+/// Returns the amount of a quantity.
 ///
 /// Spinning, for locks or siblings, and the switching of threads is work to a PMU, and what
 /// co-runners take away looks like what it is that they take; the parts of the stack sum to the

@@ -59,7 +59,7 @@ pub enum PmuError {
         machine: String,
         /// The quantity.
         quantity: String,
-        /// What it can count.
+        /// The nearest quantity that it can count, or all of them.
         hint: String,
     },
 }

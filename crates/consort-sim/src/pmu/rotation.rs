@@ -1,4 +1,4 @@
-//! Which events count together: groups within the budget of counters.
+//! Groups of events that are counted together, within the budget of counters.
 
 /// Packs events that are wanted together into groups of at most `budget` events.
 ///

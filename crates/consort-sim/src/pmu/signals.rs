@@ -1,4 +1,4 @@
-//! Which events feed which signal, and how.
+//! Formulas that turn counts of events into signals.
 
 use super::memory::Memory;
 use super::quantity::{GROUPED_STACK, MERGED, STACK, of_several};
@@ -6,7 +6,7 @@ use crate::machine::{EventSpec, Quantity};
 use consort_core::{CycleStack, Signal};
 use std::borrow::Cow;
 
-/// The cause that a stack names for cycles of which no event of the chip tells.
+/// Cause in a stack for cycles that no event of the chip accounts for.
 const OTHER: &str = "other";
 
 /// A signal and how to compute it from events, which are given by index.

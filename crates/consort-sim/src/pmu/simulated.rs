@@ -279,7 +279,7 @@ fn aged(value: f64, seen: Seen, now_ns: u64) -> Reading {
     reading
 }
 
-/// What the operating system tells.
+/// Returns a sample of the signals that the operating system provides.
 fn software(truth: &Counts, interval_ns: u64) -> Sample {
     let mut sample = Sample::default();
     let values = [
@@ -296,7 +296,7 @@ fn software(truth: &Counts, interval_ns: u64) -> Sample {
     sample
 }
 
-/// Which events have counters when.
+/// Allotment of counters to events.
 struct Slots {
     /// Events with counters of their own, and cycles and instructions.
     always: Vec<usize>,

@@ -11,7 +11,7 @@
 //! use. So a cache of C bytes misses `w/k` times as often as the curve says for `C/w` bytes, and
 //! each miss moves L bytes: `misses_L(C) = (w/k)·misses₆₄(C/w)`.
 //!
-//! Where a profile has curves for the lines at hand, these are used instead ([`Phase::data_for`]).
+//! Curves that a profile has for the lines at hand are used instead ([`Phase::data_for`]).
 //!
 //! [`Phase::data_for`]: super::Phase::data_for
 //!
@@ -30,7 +30,7 @@ use super::spec::PhaseSpec;
 /// Lines other than of 64 bytes for which misses can be measured, bytes.
 pub(super) const MEASURED_BYTES: f64 = 128.0;
 
-/// What lines of some length make of a miss curve.
+/// Effect of the length of lines on a miss curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Lines {
     /// Misses per miss of the curve.
@@ -41,7 +41,7 @@ pub(crate) struct Lines {
     /// Share of the lines that do not follow one which was fetched just before, 0 to 1: those that
     /// fetching the next line along does not bring.
     pub(crate) not_next: f64,
-    /// Long misses per one with lines of 64 bytes: how many are in a window with so long lines.
+    /// Long misses in a window, per long miss in it with lines of 64 bytes.
     pub(crate) long: f64,
 }
 

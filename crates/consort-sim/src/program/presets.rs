@@ -43,7 +43,7 @@ pub enum PresetError {
     Broken {
         /// The preset.
         name: String,
-        /// What is wrong with it.
+        /// Account of what is wrong with it.
         message: String,
     },
 }

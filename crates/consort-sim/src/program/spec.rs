@@ -192,12 +192,12 @@ impl PhaseSpec {
         self.ilp.waiting.unwrap_or(WAITING)
     }
 
-    /// What a scheduler of floating point sees.
+    /// Returns the operations that wait in a floating-point scheduler, the traced mean by default.
     pub fn fp_scheduler(&self) -> FpSchedulerSpec {
         self.ilp.fp_scheduler.unwrap_or(FP_SCHEDULER)
     }
 
-    /// What the longest chain is made of.
+    /// Returns the composition of the longest chain, as described or as it follows from the mix.
     pub fn chain(&self) -> ChainSpec {
         self.ilp.chain.unwrap_or_else(|| ChainSpec::of(&self.mix))
     }

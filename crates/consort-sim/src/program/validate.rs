@@ -1,4 +1,4 @@
-//! What a program file may say.
+//! Limits of what a program file may say.
 //!
 //! Every number has a range here; the message names it. Ranges are wide: they
 //! keep out what cannot be, not what is unusual.
@@ -10,7 +10,7 @@ use super::spec::{
 };
 use crate::describe::Problems;
 
-/// How far shares may be from their sum, for they are written with few decimals.
+/// Most that shares may deviate from their sum, for they are written with few decimals.
 const ROUNDING: f64 = 0.005;
 /// Threads that a program can have.
 const MOST_THREADS: u32 = 65_536;

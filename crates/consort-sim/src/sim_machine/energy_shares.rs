@@ -1,4 +1,4 @@
-//! What threads are told of energy.
+//! Shares of the machine's energy that threads are charged with.
 //!
 //! A thread's own energy is that of its instructions and accesses and its part of its core's static
 //! power while it was on a PU. What is left of the machine's, that of uncore and idle cores, is
@@ -12,9 +12,9 @@ use super::SimMachine;
 use crate::engine::Counts;
 use consort_core::{Reading, Sample, Signal, Tier};
 
-/// How the energy of an interval is shared out.
+/// Division of an interval's energy among the threads.
 pub(super) struct EnergyShares {
-    /// What is nobody's own, by time on a PU, W.
+    /// Energy that is no thread's own, per time on a PU, W.
     rest_w: f64,
 }
 

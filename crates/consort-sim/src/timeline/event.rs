@@ -22,7 +22,7 @@ pub(super) struct Event {
     ts: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<f64>,
-    /// How far an instant's line reaches: `t` its track, `g` everything.
+    /// Reach of an instant's line: `t` its track, `g` everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
     args: Map<String, Value>,

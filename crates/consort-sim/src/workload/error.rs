@@ -1,4 +1,4 @@
-//! Why a workload cannot be had, each in one line.
+//! Errors of reading and resolving a workload, each in one line.
 
 use super::source::LoadError;
 use crate::describe::DescribeError;
@@ -7,20 +7,20 @@ use thiserror::Error;
 /// Fault of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WorkloadError {
-    /// The expression is none.
+    /// The text is not a workload expression.
     #[error("workload '{}': position {position}: {message}", text.escape_debug())]
     Syntax {
         /// The expression.
         text: String,
-        /// Where, in characters from 1.
+        /// Position of the fault, in characters from 1.
         position: usize,
-        /// What is wrong and what would be right.
+        /// Account of what is wrong and what would be right.
         message: String,
     },
     /// There is no program of that name.
     #[error("unknown program '{}'; {hint}", name.escape_debug())]
     UnknownProgram {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -28,7 +28,7 @@ pub enum WorkloadError {
     /// There is no suite of that name.
     #[error("unknown suite '{}'; {hint}", name.escape_debug())]
     UnknownSuite {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -38,18 +38,18 @@ pub enum WorkloadError {
     Threads {
         /// The program.
         program: String,
-        /// What was asked for.
+        /// Number of threads asked for.
         threads: u32,
-        /// What it can use.
+        /// Numbers of threads that it can use.
         valid: String,
     },
-    /// What an entry of a workload file asks for cannot be had.
+    /// An entry of a workload file asks for something that cannot be had.
     #[error(transparent)]
     File(#[from] DescribeError),
     /// Too many instances.
     #[error("the workload has {count} instances; at most {max} are possible", max = super::MAX_INSTANCES)]
     TooMany {
-        /// How many there would be.
+        /// Number of instances that there would be.
         count: u64,
     },
     /// A workload file stands where only a program can.
@@ -57,7 +57,7 @@ pub enum WorkloadError {
     NotAProgram {
         /// The file.
         path: String,
-        /// What would be right.
+        /// Account of what would be right.
         expected: &'static str,
     },
     /// A file or a preset could not be read.

@@ -39,7 +39,7 @@ impl WorkloadFile {
         }
     }
 
-    /// What is wrong with an entry, with file, line and key.
+    /// Returns the error of an entry with file, line and key.
     pub(super) fn at(&self, entry: usize, error: &WorkloadError) -> WorkloadError {
         let key = format!("entry[{entry}].{}", key_of(error));
         let line = Locations::new(&self.text).line_of(&key);

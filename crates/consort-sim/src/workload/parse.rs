@@ -5,9 +5,9 @@ use super::expr::{Item, Term, WorkloadExpr};
 use super::{MAX_INSTANCES, is_path};
 use std::str::FromStr;
 
-/// What begins a seeded draw.
+/// Prefix of a seeded draw.
 const MIX: &str = "mix:";
-/// What begins the seed of a draw.
+/// Prefix of a draw's seed.
 const SEED: &str = "?seed=";
 
 impl FromStr for WorkloadExpr {
@@ -24,7 +24,7 @@ impl FromStr for WorkloadExpr {
     }
 }
 
-/// What is wrong at which byte.
+/// A syntax error and the byte at which it is.
 struct Fault {
     at: usize,
     message: String,
@@ -80,7 +80,7 @@ impl<'a> Part<'a> {
         parts
     }
 
-    /// What is before and what is after the first separator.
+    /// Splits the part at the first separator into what is before and what is after it.
     fn cut(self, separator: char) -> Option<(Self, Self)> {
         let byte = self.text.find(separator)?;
         Some((self.until(byte), self.from(byte + separator.len_utf8())))

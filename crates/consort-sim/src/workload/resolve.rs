@@ -184,7 +184,7 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// How many threads an instance has, when so many were asked for.
+/// Returns the number of threads of an instance for which `asked` were asked for.
 fn thread_count(program: &ProgramSpec, asked: Option<u32>) -> Result<u32, WorkloadError> {
     let (default, max) = program
         .threads

@@ -1,4 +1,4 @@
-//! Where workloads find their programs.
+//! Sources from which workloads take their programs.
 
 use super::file::WorkloadFile;
 use crate::program::ProgramSpec;

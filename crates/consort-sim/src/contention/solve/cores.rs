@@ -1,4 +1,4 @@
-//! What the threads of a core share: its window, its slots.
+//! Division of a core among its threads: its window, its slots.
 
 use super::State;
 use crate::contention::buffers::MOST_BUFFERS;
@@ -80,7 +80,7 @@ impl State<'_> {
         }
     }
 
-    /// What each thread wants of its core.
+    /// Returns the claim of each thread on its core.
     fn claims(&self, sharing: &Sharing<'_>, members: &[usize]) -> [Claim; MAX_WAYS] {
         let mut claims = [Claim::default(); MAX_WAYS];
         for (claim, &i) in claims.iter_mut().zip(members) {
@@ -97,7 +97,7 @@ impl State<'_> {
         claims
     }
 
-    /// What of its core each thread lost its dispatch to.
+    /// Returns each thread's loss of dispatch, by resource of its core.
     pub(super) fn losses(&self, sharing: &Sharing<'_>) -> Vec<LostTo> {
         let mut losses = vec![LostTo::default(); sharing.settings.len()];
         for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {

@@ -1,4 +1,4 @@
-//! When a thread takes its next lock, which one, and for how long.
+//! A thread's next acquisition of a lock: its time, the lock, and the duration.
 //!
 //! Acquisitions are a Poisson process in the thread's own instructions outside critical sections,
 //! critical sections have exponential lengths, and every lock is as likely as any other: what the
@@ -12,7 +12,7 @@ use crate::program::LockSpec;
 /// input and output: about 50 µs on the cores of today.
 pub(crate) const CLOSEST_INSTR: f64 = 1e5;
 
-/// Where a thread is with respect to its program's locks.
+/// Relation of a thread to its program's locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It holds none and waits for none.
@@ -70,7 +70,7 @@ impl Points {
         number
     }
 
-    /// It has the lock that it asked for.
+    /// Gives it the lock that it asked for.
     pub(super) fn enter(&mut self) {
         if let Place::Waiting(number) = self.place {
             self.place = Place::Inside(number);
@@ -86,7 +86,7 @@ impl Points {
         self.leave();
     }
 
-    /// Ends its critical section, if it is in one: the lock.
+    /// Ends its critical section, if it is in one; returns the number of the lock.
     pub(super) fn leave(&mut self) -> Option<usize> {
         let Place::Inside(number) = self.place else {
             return None;

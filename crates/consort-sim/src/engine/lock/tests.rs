@@ -33,7 +33,7 @@ fn totals(engine: &Engine) -> Vec<Counts> {
     engine.threads().iter().map(Thread::total).collect()
 }
 
-/// What is wrong with the locks and those who hold or want them.
+/// Returns what is wrong with the locks and the threads that hold or want them, if anything is.
 fn disorder(engine: &Engine) -> Option<String> {
     for (t, thread) in engine.threads.iter().enumerate() {
         let locks = &engine.programs[thread.program].locks;

@@ -1,4 +1,4 @@
-//! What threads have in common, and when they feel each other.
+//! Variation that threads have in common, and the delay until others feel that one has stopped.
 
 use super::super::calendar::LAG_PS;
 use super::super::testing::{engine, instances, program_with};
@@ -12,7 +12,7 @@ const BARRIERS: &str = "[threads]\ndefault = 4\nmax = 4\n\
 const NO_BARRIERS: &str = "[threads]\ndefault = 4\nmax = 4\n";
 const IO: &str = "[io]\nper_ginstr = 100.0\nblocked_us = 80.0";
 
-/// How much more four threads of a program miss than on average, after half a second.
+/// Returns the intensities of a program's four threads after half a second.
 fn intensities(threads: &str) -> Vec<f64> {
     let spec = program_with(&format!("{BURSTS}{threads}"));
     let mut e = engine("linux", RunMode::Once, &instances(&spec, 1, 4, 10.0), 1);

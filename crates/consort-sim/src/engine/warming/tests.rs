@@ -1,11 +1,11 @@
-//! What warming costs, and what it never costs.
+//! Costs of warming, and their bounds.
 
 use super::super::testing::{PlainEnergy, chip, program};
 use super::*;
 use crate::program::PhaseSpec;
 use proptest::prelude::*;
 
-/// What a thread holds in the end, bytes.
+/// Bytes of each level that a thread holds in the end.
 const HELD: [f64; LEVELS] = [32e3, 256e3, 2e6];
 
 fn phase(mpki: impl Fn(usize) -> f64) -> Phase {

@@ -1,4 +1,4 @@
-//! What caches, TLB, predictor and prefetchers of a core can be.
+//! Limits of a core's caches, TLB, predictor and prefetchers.
 
 use super::Range;
 use crate::describe::Within;

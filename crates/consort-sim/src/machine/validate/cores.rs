@@ -1,4 +1,4 @@
-//! What a core can be.
+//! Limits of a core.
 
 use super::{Range, caches, detail, power, units};
 use crate::describe::Within;

@@ -1,4 +1,4 @@
-//! What a core can be inside: buffers, ports, latencies, front end.
+//! Limits inside a core: buffers, ports, latencies, front end.
 
 use super::Range;
 use crate::describe::Within;

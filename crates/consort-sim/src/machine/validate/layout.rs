@@ -1,4 +1,4 @@
-//! How packages, nodes, domains and cores can nest.
+//! Limits of the nesting of packages, nodes, domains and cores.
 
 use super::Range;
 use crate::describe::Within;

@@ -1,4 +1,4 @@
-//! What no machine can be: ranges of every number, and parts that do not fit together.
+//! Limits of a machine: ranges of every number, and parts that do not fit together.
 //!
 //! Ranges are those of physics and of anything that was ever built, with room
 //! to spare; they stop slips of the pen (a latency in ns where cycles are

@@ -1,4 +1,4 @@
-//! What a PMU can be.
+//! Limits of a PMU.
 
 use super::Range;
 use crate::describe::Within;

@@ -1,4 +1,4 @@
-//! What power and energy can be.
+//! Limits of power and energy.
 
 use super::Range;
 use crate::describe::Within;

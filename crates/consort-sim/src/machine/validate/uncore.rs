@@ -1,4 +1,4 @@
-//! What lies outside the cores: LLC, interconnect, memory, links, the operating system's costs.
+//! Limits outside the cores: LLC, interconnect, memory, links, the operating system's costs.
 
 use super::Range;
 use super::caches::{LINES, SIZE_KIB, WAYS};

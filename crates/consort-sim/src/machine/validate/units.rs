@@ -1,4 +1,4 @@
-//! What functional units can be.
+//! Limits of functional units.
 
 use super::Range;
 use crate::describe::Within;

@@ -1,4 +1,4 @@
-//! What the models make of the threads that remain when others end.
+//! Placement of the threads that remain when others end, by each model.
 
 use super::{MS, counts};
 use crate::engine::testing::{engine, instances, program};
