@@ -44,7 +44,7 @@ pub enum Work {
     Other,
     /// Data of stores.
     StoreData,
-    /// What a load of a floating-point or vector register takes beside its address.
+    /// Data of loads of floating-point and vector registers.
     VectorLoad,
     /// Data of stores of floating-point and vector registers.
     VectorStore,
@@ -79,7 +79,7 @@ impl Work {
     }
 }
 
-/// How the PUs of a core divide a buffer.
+/// Division of a buffer among the PUs of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -100,7 +100,7 @@ pub enum Sharing {
 pub struct BufferSpec {
     /// Entries, of one buffer.
     pub entries: u32,
-    /// How PUs divide it.
+    /// Division of it among PUs.
     #[serde(default)]
     pub sharing: Sharing,
     /// Entries that every PU which runs something can always have of a shared pool.
@@ -116,7 +116,7 @@ pub struct QueueSpec {
     pub holds: Vec<Work>,
     /// Entries, of one queue.
     pub entries: u32,
-    /// How PUs divide it.
+    /// Division of it among PUs.
     #[serde(default)]
     pub sharing: Sharing,
     /// Entries that every PU which runs something can always have of a shared pool.
@@ -132,7 +132,7 @@ pub struct RegistersSpec {
     pub entries: u32,
     /// Of these, what the state of one running PU takes.
     pub architected: u32,
-    /// How PUs divide what is left.
+    /// Division of the rest among PUs.
     #[serde(default)]
     pub sharing: Sharing,
 }
@@ -149,7 +149,7 @@ pub struct GroupSpec {
     pub branches: u32,
 }
 
-/// What operations occupy between dispatch and commit, in an out-of-order core.
+/// Buffers that operations occupy between dispatch and commit in an out-of-order core.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BuffersSpec {
@@ -177,7 +177,7 @@ pub struct BuffersSpec {
     pub balance_percent: Option<u32>,
 }
 
-/// Which thread fetches next.
+/// Choice of the thread that fetches next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FetchPolicy {
@@ -200,12 +200,12 @@ pub struct OpCacheSpec {
     pub line_ops: u32,
     /// Operations that it delivers per cycle.
     pub width: u32,
-    /// How PUs divide it.
+    /// Division of it among PUs.
     #[serde(default)]
     pub sharing: Sharing,
 }
 
-/// What brings operations to dispatch, and what takes them away at the end.
+/// Front end, which brings operations to dispatch, and commit, which retires them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontEndSpec {
@@ -215,7 +215,7 @@ pub struct FrontEndSpec {
     /// Operations that can be fetched per cycle; the dispatch width where it is missing.
     #[serde(default)]
     pub fetch_width: Option<u32>,
-    /// Which thread fetches next.
+    /// Choice of the thread that fetches next.
     #[serde(default)]
     pub fetch_policy: FetchPolicy,
     /// Threads that can fetch in one cycle; 1 where it is missing.
@@ -255,7 +255,7 @@ pub enum PortScope {
 pub struct PortSpec {
     /// Work that it takes.
     pub takes: Vec<Work>,
-    /// How many of these there are; of ports per PU, for one PU.
+    /// Number of these ports; of ports per PU, for one PU.
     #[serde(default = "one")]
     pub count: u32,
     /// Whose they are.
@@ -294,7 +294,7 @@ pub enum PredictorKind {
     Tage,
 }
 
-/// Which line of a set makes room.
+/// Choice of the line of a set that makes room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
@@ -307,7 +307,7 @@ pub enum Replacement {
     Random,
 }
 
-/// What a cache does with stores.
+/// Policy of a cache for stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WritePolicy {
@@ -318,7 +318,7 @@ pub enum WritePolicy {
     Through,
 }
 
-/// Which lines come into an LLC.
+/// Lines that come into an LLC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LlcFill {
@@ -327,7 +327,7 @@ pub enum LlcFill {
     Fetched,
     /// All that are fetched through it; what it evicts leaves the caches before it.
     Inclusive,
-    /// What the caches before it evict.
+    /// Lines that the caches before it evict.
     Victims,
 }
 
@@ -352,7 +352,7 @@ pub struct DramSpec {
     pub banks: u32,
     /// Bytes that a row holds, KiB.
     pub row_kib: f64,
-    /// What an access saves whose row is open, ns.
+    /// Time that an access saves whose row is open, ns.
     pub row_hit_saves_ns: f64,
     /// Time from opening a row to opening another of the same bank, ns.
     pub bank_cycle_ns: f64,

@@ -18,33 +18,33 @@ use std::collections::BTreeMap;
 pub struct MachineSpec {
     /// Name on the command line; the file's name without `.toml`.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in a line.
     pub title: String,
     /// Sources by the key with which comments behind the numbers cite them.
     pub sources: BTreeMap<String, String>,
-    /// How packages, nodes, LLC domains, L2 domains and cores nest.
+    /// Nesting of packages, nodes, LLC domains, L2 domains and cores.
     pub layout: Layout,
     /// Core types by name; [`Layout::cluster`] refers to them.
     #[serde(rename = "core_type")]
     pub core_types: BTreeMap<String, CoreSpec>,
     /// The last-level cache, one per LLC domain.
     pub llc: LlcSpec,
-    /// What joins LLC domains to each other and to memory, one per package.
+    /// Interconnect of LLC domains and memory, one per package.
     pub interconnect: InterconnectSpec,
     /// Memory, one part per node.
     pub memory: MemorySpec,
-    /// What lies between nodes; needed when there are several.
+    /// Distances between nodes; needed where there are several.
     #[serde(default)]
     pub numa: Option<NumaSpec>,
     /// Power of what is not a core, per package.
     pub uncore_power: UncorePower,
-    /// What switching and moving threads costs.
+    /// Costs of switching and moving threads.
     pub os: OsCosts,
     /// The performance monitoring unit of each PU.
     pub pmu: PmuSpec,
 }
 
-/// How the chip nests: every package, node and LLC domain is like every other.
+/// Nesting of the chip: every package, node and LLC domain is like every other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
@@ -64,13 +64,13 @@ pub struct Layout {
 pub struct L2Group {
     /// Name of a core type.
     pub core_type: String,
-    /// How many L2 domains.
+    /// Number of L2 domains.
     pub l2_domains: u32,
     /// Cores that share each L2; 1 where it is private or where there is none.
     pub cores_per_l2: u32,
 }
 
-/// How a core works through instructions.
+/// Order in which a core executes instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pipeline {
@@ -80,7 +80,7 @@ pub enum Pipeline {
     OutOfOrder,
 }
 
-/// How SMT threads divide the reorder buffer.
+/// Division of the reorder buffer among SMT threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RobSharing {
@@ -107,7 +107,7 @@ pub struct CoreSpec {
     /// Reorder-buffer entries (out-of-order cores), of one buffer.
     #[serde(default)]
     pub rob_entries: Option<u32>,
-    /// How SMT threads divide it.
+    /// Division of it among SMT threads.
     #[serde(default = "shared")]
     pub rob_sharing: RobSharing,
     /// Stages from fetch to execution: what refilling after a mispredicted branch takes, cycles.
@@ -136,10 +136,10 @@ pub struct CoreSpec {
     /// Prefetchers that fetch from beyond the L2 (or into the LLC).
     #[serde(default)]
     pub prefetcher: Option<PrefetcherSpec>,
-    /// What brings operations to dispatch.
+    /// Front end, which brings operations to dispatch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub front_end: Option<FrontEndSpec>,
-    /// What operations occupy in flight.
+    /// Buffers that operations in flight occupy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<BuffersSpec>,
     /// Issue ports; those that `units` make where there are none.
@@ -156,7 +156,7 @@ fn shared() -> RobSharing {
     RobSharing::Shared
 }
 
-/// What a core does with `ways` of its PUs running.
+/// Mode of a core with `ways` of its PUs running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SmtMode {
@@ -199,7 +199,7 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnitSpec {
-    /// How many there are per PU or per core; see `per`.
+    /// Number of units per PU or per core; see `per`.
     pub count: u32,
     /// Cycles from operands to result.
     pub latency_cycles: f64,
@@ -225,10 +225,10 @@ pub struct CacheSpec {
     /// Lines on their way here at once; `outstanding_misses` where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss_queue: Option<u32>,
-    /// Which line makes room; the least recently used where it is missing.
+    /// Replacement of lines; the least recently used where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<Replacement>,
-    /// What it does with stores; keeps them where it is missing.
+    /// Policy for stores; keeps them where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<WritePolicy>,
     /// Bytes per cycle that it can hand to the level before it; no limit where it is missing.
@@ -273,7 +273,7 @@ pub struct PredictorSpec {
     /// Whose it is.
     #[serde(default = "core")]
     pub per: Scope,
-    /// How it predicts; by address and history where it is missing.
+    /// Kind of predictor; by address and history where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PredictorKind>,
     /// Branches whose targets are kept; 4096 where it is missing.
@@ -372,10 +372,10 @@ pub struct LlcSpec {
     /// Lines on their way here at once; no limit where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss_queue: Option<u32>,
-    /// Which line makes room; the least recently used where it is missing.
+    /// Replacement of lines; the least recently used where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<Replacement>,
-    /// Which lines come in; all that are fetched where it is missing.
+    /// Lines that come in; all that are fetched where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<LlcFill>,
     /// Bytes per ns (GB/s) that it can hand to its cores; no limit where it is missing.
@@ -397,7 +397,7 @@ pub enum InterconnectKind {
     Crossbar,
 }
 
-/// What joins LLC domains and memory controllers of a package.
+/// Interconnect of the LLC domains and memory controllers of a package.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterconnectSpec {
@@ -426,7 +426,7 @@ pub struct MemorySpec {
     pub dram: Option<DramSpec>,
 }
 
-/// What lies between nodes.
+/// Distances and links between nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumaSpec {
@@ -450,7 +450,7 @@ pub struct UncorePower {
     pub static_w: f64,
 }
 
-/// What the operating system's handling of threads costs on this machine.
+/// Costs of the operating system's handling of threads on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OsCosts {
@@ -478,7 +478,7 @@ pub struct PmuSpec {
     pub programmable: u32,
     /// Standard deviation of a count's relative error.
     pub read_noise: f64,
-    /// What can be counted.
+    /// Events that can be counted.
     pub events: Vec<EventSpec>,
 }
 
@@ -488,7 +488,7 @@ pub struct PmuSpec {
 pub struct EventSpec {
     /// The vendor's name, for example `PM_CYC`.
     pub name: String,
-    /// What it counts.
+    /// Quantity that it counts.
     pub counts: Quantity,
     /// Whether it has a counter of its own.
     #[serde(default)]

@@ -45,7 +45,7 @@ pub struct IlpSpec {
     /// hold of it. Where it is missing, the traced programs' mean.
     #[serde(default)]
     pub waiting: Option<f64>,
-    /// What a scheduler of floating point sees of it; where it is missing, the traced programs'
+    /// Occupancy of a floating-point scheduler; where it is missing, the traced programs'
     /// means.
     #[serde(default)]
     pub fp_scheduler: Option<FpSchedulerSpec>,
@@ -55,7 +55,7 @@ pub struct IlpSpec {
     /// Divisions and square roots of floating point, likewise.
     #[serde(default)]
     pub fp_divisions: Option<DivisionSpec>,
-    /// What the longest chain is made of; where it is missing, as the traced programs' chains
+    /// Operations on the longest chain; where it is missing, as the traced programs' chains
     /// follow from their mixes.
     #[serde(default)]
     pub chain: Option<ChainSpec>,
@@ -68,7 +68,7 @@ pub struct IlpSpec {
 pub struct FpSchedulerSpec {
     /// Share of those in a window that wait for operands, 0 to 1.
     pub waiting: f64,
-    /// How far apart they come, 0 to 1: with n of them waiting on average, none is there with
+    /// Spread in time, 0 to 1: with n of them waiting on average, none is there with
     /// e^(−spread·n); 1 where they come at random, less where they come together.
     #[serde(default = "at_random")]
     pub spread: f64,

@@ -26,7 +26,7 @@ pub const REFERENCE_PREDICTOR_KIB: f64 = 32.0;
 pub struct ProgramSpec {
     /// Name in workloads; the file's name without `.toml`.
     pub name: String,
-    /// What it is, in a line.
+    /// Description in a line.
     pub title: String,
     /// Suite it belongs to, for example `spec2006`.
     pub suite: String,
@@ -38,7 +38,7 @@ pub struct ProgramSpec {
     /// Seeded variation within phases.
     #[serde(default)]
     pub burstiness: Option<Burstiness>,
-    /// How it uses several threads; a single thread without.
+    /// Use of several threads; a single thread without.
     #[serde(default)]
     pub threads: Option<ThreadsSpec>,
     /// Input and output.
@@ -54,7 +54,7 @@ pub struct PhaseSpec {
     pub length_ginstr: f64,
     /// Shares of instruction classes; they sum to 1.
     pub mix: MixSpec,
-    /// What fetching and dispatching its code takes.
+    /// Costs of fetching and dispatching its code.
     #[serde(default)]
     pub code: CodeSpec,
     /// Parallelism of the instructions.
@@ -76,7 +76,7 @@ pub struct PhaseSpec {
     pub instruction_mpki_128: Option<Vec<f64>>,
     /// Overlap of long misses.
     pub mlp: MlpSpec,
-    /// What prefetchers make of its misses.
+    /// Effect of prefetchers on its misses.
     #[serde(default)]
     pub prefetch: PrefetchSpec,
     /// Written-back lines per line fetched from memory, 0 to 1.
@@ -116,7 +116,7 @@ impl MixSpec {
     };
 }
 
-/// What fetching and dispatching code takes.
+/// Costs of fetching and dispatching code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CodeSpec {
@@ -209,7 +209,7 @@ impl PhaseSpec {
 pub struct BranchSpec {
     /// Mispredictions per kilo-instruction with a predictor of [`REFERENCE_PREDICTOR_KIB`].
     pub mpki: f64,
-    /// How mispredictions grow as the predictor shrinks: mpki·(reference/size)^exponent.
+    /// Growth of mispredictions as the predictor shrinks: mpki·(reference/size)^exponent.
     pub capacity_exponent: f64,
     /// Mispredictions per kilo-instruction of tagged predictors (TAGE) of each of
     /// [`PREDICTOR_KIB`], where they were measured; they come before the law.
@@ -236,7 +236,7 @@ pub struct BranchSpec {
 pub struct MlpSpec {
     /// Long misses that overlap in a window of [`REFERENCE_WINDOW`] instructions; at least 1.
     pub value: f64,
-    /// How it scales: MLP(w) = max(1, value·(w/reference)^exponent).
+    /// Exponent of its growth: MLP(w) = max(1, value·(w/reference)^exponent).
     pub window_exponent: f64,
 }
 
@@ -264,7 +264,7 @@ pub struct Burstiness {
     pub interval_ginstr: f64,
 }
 
-/// How a program uses several threads.
+/// Use of several threads by a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadsSpec {
@@ -331,7 +331,7 @@ pub struct LockSpec {
     pub per_minstr: f64,
     /// Instructions while it is held.
     pub hold_instr: f64,
-    /// How many there are, at most 65,536; acquisitions spread evenly.
+    /// Number of locks, at most 65,536; acquisitions spread evenly.
     pub count: u32,
 }
 

@@ -12,7 +12,7 @@ const MAX_START_MS: f64 = 86_400_000.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
-    /// What it is, in a line.
+    /// Description in a line.
     #[serde(default)]
     pub title: Option<String>,
     /// The programs.
@@ -27,13 +27,13 @@ pub struct EntrySpec {
     /// Name of a program, or path of a program file: one that holds a `/` or ends in `.toml`,
     /// relative to the workload file.
     pub program: String,
-    /// How many copies, 1 to 65536.
+    /// Number of copies, 1 to 65536.
     #[serde(default = "one")]
     pub count: u32,
     /// Threads of each; what the program says when absent.
     #[serde(default)]
     pub threads: Option<u32>,
-    /// When they start, ms after the run's start.
+    /// Start, ms after the run's start.
     #[serde(default)]
     pub start_ms: f64,
 }
