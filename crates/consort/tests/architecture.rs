@@ -218,3 +218,33 @@ fn no_file_outgrows_its_one_job() {
         assert!(lines <= 500, "{} has {lines} lines", file.display());
     }
 }
+
+/// Words that make a riddle of the beginning of a comment.
+const QUESTIONS: [&str; 7] = ["How", "What", "When", "Where", "Which", "Who", "Why"];
+
+/// Lines that begin a doc comment with such a word, as `path:line: text`.
+fn questions(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let is_doc = |line: &str| line.starts_with("///") || line.starts_with("//!");
+    let asks = |line: &str| {
+        let first = line.get(3..).unwrap_or("").split_whitespace().next();
+        first.is_some_and(|word| QUESTIONS.contains(&word))
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let begins = |at: usize| at == 0 || !is_doc(lines[at - 1]);
+    let found = (0..lines.len()).filter(|&at| is_doc(lines[at]) && begins(at) && asks(lines[at]));
+    found
+        .map(|at| format!("{}:{}: {}", path.display(), at + 1, lines[at]))
+        .collect()
+}
+
+#[test]
+fn doc_comments_open_with_what_a_thing_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for folder in std::fs::read_dir(root.join("crates")).unwrap() {
+        sources(&folder.unwrap().path().join("src"), &mut files);
+    }
+    let found: Vec<String> = files.iter().flat_map(|file| questions(file)).collect();
+    assert!(found.is_empty(), "{}\n{}", found.len(), found.join("\n"));
+}
