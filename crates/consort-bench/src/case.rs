@@ -22,7 +22,7 @@ impl Effort {
         }
     }
 
-    /// How long a repetition should last.
+    /// Duration that a repetition should have.
     fn slice(self) -> Duration {
         match self {
             Self::Quick => Duration::from_millis(1),
@@ -44,7 +44,7 @@ pub type Measure = Box<dyn FnMut() -> Result<f64, BenchError>>;
 /// A figure from those of the bench's earlier cases in the same round.
 pub type Derive = Box<dyn Fn(&[f64]) -> f64>;
 
-/// Where a case's figure comes from.
+/// Origin of a case's figure.
 pub(crate) enum Figure {
     /// From a repetition.
     Measured(Measure),
@@ -102,7 +102,7 @@ pub(crate) fn ns_each(effort: Effort, mut once: impl FnMut() + 'static) -> Measu
     })
 }
 
-/// How often something fits into a time; at least once.
+/// Number of times that something fits into a time; at least one.
 fn times_for(slice: Duration, once: &mut impl FnMut()) -> u32 {
     once();
     let watch = Stopwatch::start();

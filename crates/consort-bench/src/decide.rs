@@ -1,4 +1,4 @@
-//! How long a policy takes to decide, on made-up observations that have every signal.
+//! Time that a policy takes to decide, on made-up observations that have every signal.
 //!
 //! A policy that says that it is of no use on such a machine has no rows.
 
@@ -19,7 +19,7 @@ const QUANTA: u64 = 8;
 
 /// A machine and what runs on it: a thread for every PU.
 pub(super) struct Crowd {
-    /// What is added to the bench's name.
+    /// Suffix of the bench's name.
     suffix: &'static str,
     /// Cores of the two machines.
     cores: [u32; 2],

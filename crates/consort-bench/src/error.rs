@@ -1,4 +1,4 @@
-//! Why a bench cannot be run.
+//! Errors of running a bench.
 
 use consort_core::topology::TopologyError;
 use consort_experiment::ExperimentError;
@@ -11,7 +11,7 @@ pub enum BenchError {
     /// There is no bench of that name.
     #[error("unknown bench '{name}'; {hint}")]
     Unknown {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -25,7 +25,7 @@ pub enum BenchError {
     /// The machine's layout.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// What a bench on the live machine starts.
+    /// Failure of a program that a bench starts on the live machine.
     #[error("{0}")]
     Live(String),
     /// The run or the policy.

@@ -40,10 +40,10 @@ pub trait Bench {
     /// Its name; those of its rows begin with it.
     fn name(&self) -> String;
 
-    /// What it measures, in a line.
+    /// Summary of what it measures, in a line.
     fn summary(&self) -> String;
 
-    /// What is measured, ready to be repeated.
+    /// Cases that it measures, ready to be repeated.
     ///
     /// # Errors
     /// Machines, programs or policies that cannot be had.

@@ -1,4 +1,5 @@
-//! How many solutions come from memory instead of the solver, in the runs whose speed is measured.
+//! Share of solutions that come from memory instead of the solver, in the runs whose speed is
+//! measured.
 
 use super::Bench;
 use super::case::{Case, Effort};

@@ -1,4 +1,4 @@
-//! What a bench gives.
+//! Results of a bench.
 
 use consort_core::stats::quantile;
 use serde::Serialize;

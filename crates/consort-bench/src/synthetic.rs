@@ -16,7 +16,7 @@ use std::sync::Arc;
 const INTERVAL_NS: u64 = 100_000_000;
 /// Clock, cycles per ns.
 const GHZ: f64 = 3.0;
-/// What every thread is observed with, beside its mix and its stack.
+/// Signals of every observed thread, beside its mix and its stack.
 const SIGNALS: [Signal; 20] = [
     Signal::CpuTime,
     Signal::WaitTime,
@@ -42,7 +42,7 @@ const SIGNALS: [Signal; 20] = [
 /// The machine whose cycle stack threads have.
 const MACHINE: &str = "power8";
 
-/// What the machine offers.
+/// Offers of the machine.
 pub(super) fn offers() -> Result<Offers, BenchError> {
     let pmu = SimulatedPmu::new(&presets::find(MACHINE)?, &Request::default(), 1);
     let mut offers = pmu.map_err(ExperimentError::from)?.offers().clone();

@@ -1,4 +1,4 @@
-//! What a single sample says, taken alone.
+//! Meaning of a single sample, taken alone.
 //!
 //! Purpose: explanations ("this thread was behind a load in this loop"). The
 //! shares of [`crate::Estimate`] come from many samples together; a single one

@@ -8,7 +8,7 @@ pub enum DecodeError {
     /// The bytes end inside the instruction.
     #[error("code at {address:#x} ends inside an instruction; more bytes behind it are needed")]
     Truncated {
-        /// Where the instruction starts.
+        /// Address of the instruction.
         address: u64,
     },
     /// No user program can run these bytes.
@@ -16,7 +16,7 @@ pub enum DecodeError {
     Invalid {
         /// The instruction set that was tried.
         arch: Arch,
-        /// Where the instruction would start.
+        /// Address at which the instruction would start.
         address: u64,
     },
 }
@@ -34,13 +34,13 @@ pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, Dec
     }
 }
 
-/// What there is to know of an instruction in passing: [`decode`] without the
+/// Length and target of an instruction met in passing: [`decode`] without the
 /// work on its operands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     /// Length in bytes.
     pub(crate) len: usize,
-    /// Where it branches to, if it says so itself.
+    /// Target of its branch, if it says so itself.
     pub(crate) target: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What the estimate needs to know of the processor.
+//! Properties of the processor that the estimate needs.
 
 /// Sizes and speed of the processor that was sampled; what is not known is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! What is known of one decoded instruction.
+//! Facts about one decoded instruction.
 
 use crate::{Class, Linear, Operand, RegisterSet};
 

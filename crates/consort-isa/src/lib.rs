@@ -1,4 +1,4 @@
-//! What a thread spends its time on, told from sampled instruction addresses.
+//! Estimates of what a thread spends its time on, from sampled instruction addresses.
 //!
 //! Purpose: on a host without hardware counters a timer still says *where* a
 //! thread is. This crate decodes the code around each sampled address and turns

@@ -1,4 +1,4 @@
-//! Which address an instruction accesses, given the values of the registers.
+//! Memory operands, and their addresses given the values of the registers.
 
 use crate::{Instruction, Register, RegisterSet};
 

@@ -1,4 +1,4 @@
-//! Why a run cannot be.
+//! Errors of starting a run.
 
 use consort_core::PuId;
 use thiserror::Error;
@@ -14,7 +14,7 @@ pub enum ReferenceError {
     NoPu {
         /// The PU that was asked for.
         pu: PuId,
-        /// How many the machine has.
+        /// Number of PUs that the machine has.
         pus: usize,
     },
     /// Two threads are to run on one PU.

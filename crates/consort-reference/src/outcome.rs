@@ -1,4 +1,4 @@
-//! What a run was like, thread by thread.
+//! Outcome of a run, thread by thread.
 
 use crate::core::buffers::Buffer;
 

@@ -1,4 +1,4 @@
-//! Which program runs where.
+//! Placements of programs on PUs.
 
 use consort_core::PuId;
 use consort_ops::Op;

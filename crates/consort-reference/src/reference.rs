@@ -28,7 +28,7 @@ pub struct Reference<'a> {
     placements: Vec<Placement<'a>>,
 }
 
-/// How far the threads of a run are.
+/// Progress of the threads of a run.
 struct Progress {
     length: Length,
     /// Accounts at the beginning of measurement.

@@ -22,7 +22,7 @@ impl Clock {
         }
     }
 
-    /// When a cycle begins.
+    /// Start of a cycle.
     pub(crate) fn start(self, cycle: u64) -> Femtos {
         cycle * self.period
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// What a row's own key is called beside the cells, so no column can be.
+/// Name of a row's own key beside the cells, so no column can have it.
 const ROW_KEY: &str = "key";
 
 /// Endings that the CSV form adds to a column's key.
@@ -49,11 +49,11 @@ pub enum TableError {
     Key {
         /// The table.
         table: String,
-        /// What the key is for.
+        /// Thing that the key is for.
         what: &'static str,
         /// The key.
         key: String,
-        /// What would be right.
+        /// Form that would be right.
         right: &'static str,
     },
     /// A key occurs twice.
@@ -61,7 +61,7 @@ pub enum TableError {
     Twice {
         /// The table.
         table: String,
-        /// What the key is for.
+        /// Thing that the key is for.
         what: &'static str,
         /// The key.
         key: String,
@@ -73,9 +73,9 @@ pub enum TableError {
         table: String,
         /// The row.
         row: String,
-        /// How many cells it has.
+        /// Number of cells in it.
         cells: usize,
-        /// How many columns there are.
+        /// Number of columns.
         columns: usize,
     },
     /// A stored row lacks a column or has one that is unknown.

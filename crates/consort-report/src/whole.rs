@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What anybody may do with a result, less the caller's umask.
+/// Permissions of a result for anybody, less the caller's umask.
 const MODE: u32 = 0o666;
 
 /// Writes a file into a folder under a passing name and renames it when it is

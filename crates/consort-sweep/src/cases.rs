@@ -19,7 +19,7 @@ pub(super) struct Case {
     pub(super) machine: String,
     /// Values of the parameters.
     pub(super) point: Point,
-    /// What is run.
+    /// Experiment that the cases are of.
     pub(super) experiment: Experiment,
 }
 
@@ -48,7 +48,7 @@ impl Cases {
         })
     }
 
-    /// How many there are: every workload with every point on every machine.
+    /// Number of cases: every workload with every point on every machine.
     pub(super) fn len(&self) -> usize {
         self.machines.len() * self.points.len() * self.workloads.len()
     }

@@ -1,4 +1,4 @@
-//! How long runs take on a host, before they are made.
+//! Estimated duration of runs on a host, before they are made.
 //!
 //! An estimate only, for shards of about one length: the same description gives the same shards on
 //! every host, so nothing is measured. docs/sweeps.md has where the figures come from.
@@ -12,10 +12,10 @@ use consort_experiment::{Contender, Experiment};
 const PER_THREAD_AND_QUANTUM_S: f64 = 20e-6;
 /// Time after which a thread has changed its rate even where no policy moves it, s.
 const LONGEST_QUANTUM_S: f64 = 0.1;
-/// What programs take together over what they take alone, each with a PU: about the middle of the
+/// Time of programs together over their time alone, each with a PU: about the middle of the
 /// slowdowns of pairs on SMT cores.
 const STRETCH: f64 = 1.5;
-/// What a study takes at the quick scale, s.
+/// Duration of a study at the quick scale, s.
 pub(super) const QUICK_STUDY_S: f64 = 3.0;
 
 /// Estimated host time of one run on one worker, s.

@@ -1,4 +1,4 @@
-//! Why a sweep cannot be planned, run or merged.
+//! Errors of planning, running and merging a sweep.
 
 use consort_core::topology::TopologyError;
 use consort_experiment::ExperimentError;
@@ -49,7 +49,7 @@ pub enum SweepError {
     Plan {
         /// Its file.
         path: PathBuf,
-        /// Why not.
+        /// Cause of the failure.
         cause: String,
     },
     /// There is no such shard.
@@ -60,7 +60,7 @@ pub enum SweepError {
         /// The last number.
         last: usize,
     },
-    /// What the plan was made of has changed.
+    /// Something that the plan was made of has changed.
     #[error(
         "shard {number}: what it runs is not what was planned: a file that the description names, or \
          Consort, has changed since; plan again"
@@ -75,7 +75,7 @@ pub enum SweepError {
         ranges(missing)
     )]
     Gaps {
-        /// How many.
+        /// Number of missing shards.
         count: usize,
         /// Shards of the plan.
         all: usize,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The plan's file.
 const PLAN: &str = "plan.json";
-/// What the cases of the long table are.
+/// Name of the file of cases that the long table refers to.
 const CASES: &str = "cases.csv";
 /// Results, below the folder.
 const SHARDS: &str = "shards";
@@ -93,7 +93,7 @@ impl Folder {
         &self.path
     }
 
-    /// Where a shard's result is, or will be.
+    /// Path of a shard's result, whether or not it is there yet.
     fn result(&self, number: usize) -> PathBuf {
         let content = &self.plan.shards[number].content;
         self.path

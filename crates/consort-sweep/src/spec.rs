@@ -4,8 +4,8 @@ use consort_sim::describe::{self, DescribeError, Problems};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What is swept: every workload on every machine with every point of the parameters, under every
-/// policy, with every seed; or studies.
+/// Extent of a sweep: every workload on every machine with every point of the parameters, under
+/// every policy, with every seed; or studies.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepSpec {
@@ -43,7 +43,7 @@ pub struct SweepSpec {
     /// Values of machines that are varied.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
-    /// How parameters with bounds are sampled.
+    /// Sampling of the parameters that have bounds.
     #[serde(default)]
     pub samples: Option<Samples>,
     /// Estimated host time that a shard takes at least, s; less than the usual half a minute only to
@@ -112,13 +112,13 @@ pub enum Scaling {
     Log,
 }
 
-/// How parameters with bounds are sampled, together.
+/// Sampling of the parameters that have bounds, together.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
     /// The method.
     pub method: Method,
-    /// How many samples.
+    /// Number of samples.
     pub count: u32,
     /// Seed of the samples.
     #[serde(default)]

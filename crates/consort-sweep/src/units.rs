@@ -57,7 +57,7 @@ impl Sweep {
         })
     }
 
-    /// How many units there are.
+    /// Number of units.
     pub(super) fn len(&self) -> usize {
         match self.studies.len() {
             0 => self.cases.len() * self.per_case(),
@@ -107,7 +107,7 @@ impl Sweep {
         Ok(costs)
     }
 
-    /// How studies are run.
+    /// Settings that studies are run with.
     pub(super) fn settings(&self, workers: NonZeroUsize) -> Settings {
         Settings {
             seed: self.spec.seed,

@@ -49,7 +49,7 @@ fn array(values: &Values) -> ArrayRef {
     }
 }
 
-/// Why a file of batches cannot be written.
+/// Reason why a file of batches cannot be written.
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// A file of batches that is being written.

@@ -1,4 +1,4 @@
-//! Why a table cannot be written or read.
+//! Errors of writing and reading tables.
 
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -17,7 +17,7 @@ pub enum TableError {
     NotBuilt {
         /// The file.
         path: PathBuf,
-        /// What it would have to be.
+        /// Format that it would have to be.
         format: &'static str,
     },
     /// A part has other columns than what was written before.
@@ -41,7 +41,7 @@ pub enum TableError {
         column: String,
         /// The field.
         found: String,
-        /// What would be right.
+        /// Form that would be right.
         expected: &'static str,
     },
     /// The file cannot be written or read.
@@ -49,7 +49,7 @@ pub enum TableError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Cause of the failure.
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// What files are made with; the umask takes its part away.
+/// Permissions that files are made with; the umask takes its part away.
 const MODE: u32 = 0o666;
 
 /// Writes a table as one file in the format of its name.
@@ -34,7 +34,7 @@ pub struct Sink {
     open: Open,
 }
 
-/// What has been begun of the file.
+/// File as far as it has been begun.
 enum Open {
     /// Nothing yet: formats other than CSV begin with the columns.
     Nothing,

@@ -1,4 +1,4 @@
-//! What holds for a recording as a whole, in its metadata.
+//! Metadata of a recording as a whole.
 
 use crate::error::TraceError;
 use consort_core::{Offers, Topology};

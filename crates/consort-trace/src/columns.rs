@@ -3,7 +3,7 @@
 use crate::row::Row;
 use parquet::data_type::ByteArray;
 
-/// What a column holds of a row; none where there is nothing to tell.
+/// Content of a column in a row; none where there is nothing to tell.
 pub(crate) enum Of {
     Whole(fn(&Row) -> Option<i64>),
     Real(fn(&Row) -> Option<f64>),

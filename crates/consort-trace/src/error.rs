@@ -1,4 +1,4 @@
-//! Why a recording cannot be written or read.
+//! Errors of writing and reading recordings.
 
 use parquet::errors::ParquetError;
 use std::io;
@@ -11,21 +11,21 @@ pub enum TraceError {
     /// A file cannot be used.
     #[error("cannot {action} recording {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the system.
         source: io::Error,
     },
     /// It is no Parquet, or a damaged one.
     #[error("cannot {action} recording {}: {source}", path.display())]
     Parquet {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault found in it.
         source: ParquetError,
     },
     /// It is Parquet, but not a recording.
@@ -33,7 +33,7 @@ pub enum TraceError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it lacks.
+        /// Description of what it lacks.
         why: String,
     },
     /// It has another schema.

@@ -109,7 +109,7 @@ pub struct Quanta {
     over: bool,
 }
 
-/// What is read of a row.
+/// Cells read of a row.
 #[derive(Default)]
 struct Cells {
     plan: i64,

@@ -34,11 +34,11 @@ pub(crate) struct Row {
     pub(crate) cycles: Option<f64>,
     /// All that was seen of the thread, as JSON; none for a row that only ends a quantum.
     pub(crate) observation: Option<String>,
-    /// What holds for the whole quantum, as JSON; in its first row.
+    /// Values of the whole quantum, as JSON; in its first row.
     pub(crate) quantum: Option<String>,
 }
 
-/// What holds for a whole quantum.
+/// Values of a whole quantum.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Whole {
     /// The observation without its threads.
@@ -49,7 +49,7 @@ pub(crate) struct Whole {
     pub(crate) paused: BTreeSet<ProgramId>,
     /// Sizes of teams.
     pub(crate) teams: BTreeMap<ProgramId, u32>,
-    /// What the plan said of itself.
+    /// Notes of the plan on itself.
     pub(crate) notes: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use consort_core::stats::{mean, quantile};
 
 /// Width of a bin, in percent.
 const WIDTH_PERCENT: f64 = 2.0;
-/// Where the first closed bin begins, in percent.
+/// Beginning of the first closed bin, percent.
 const LOWEST_PERCENT: f64 = -30.0;
 /// Closed bins: from -30 to 30 percent.
 const CLOSED_BINS: usize = 30;

@@ -1,4 +1,4 @@
-//! How far a level's predictions are from what was measured.
+//! Distance of a level's predictions from what was measured.
 
 use super::deviation::Spread;
 use super::fit::{FitError, check_rows};

@@ -31,7 +31,7 @@ pub enum FitError {
     TooFewPrograms {
         /// Programs that there are.
         found: usize,
-        /// Which part of the set this is.
+        /// Part of the set that this is.
         what: String,
     },
     /// A number of folds that cannot be.
@@ -49,7 +49,7 @@ pub enum FitError {
         row: usize,
         /// Its program.
         program: String,
-        /// What is wrong and what would be right.
+        /// Problem, and what would be right.
         problem: String,
     },
     /// The rows do not determine the parameters of a component.
@@ -61,7 +61,7 @@ pub enum FitError {
         component: String,
         /// Threads per core.
         ways: u32,
-        /// What is constant or dependent.
+        /// Columns that are constant or dependent.
         cause: String,
     },
     /// The parameters are impossible.

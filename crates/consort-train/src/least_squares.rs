@@ -45,7 +45,7 @@ impl Regression {
     }
 }
 
-/// Why a component cannot be fitted.
+/// Reason why a component cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Singular {
     /// Fewer rows than coefficients.

@@ -1,4 +1,4 @@
-//! What a model is trained on.
+//! Training set of a model.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Where control goes behind an A64 instruction.
+//! Flow of control behind an A64 instruction.
 
 use disarm64_defn::{InsnClass, InsnOperandKind};
 

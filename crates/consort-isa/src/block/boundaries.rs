@@ -24,12 +24,12 @@ use crate::{Arch, Code};
 /// The most bytes that one x86 instruction can take.
 const MAX_INSTRUCTION_BYTES: usize = 15;
 
-/// How far back boundaries are looked for, in bytes. Enough for the blocks of
+/// Distance back in which boundaries are looked for, bytes. Enough for the blocks of
 /// ordinary code (a compiler emits about five instructions of four bytes per
 /// block) and for eight of the longest instructions.
 pub(crate) const LOOK_BACK_BYTES: u64 = 128;
 
-/// How far back the start of a long block is looked for, in bytes: that of a
+/// Distance back in which the start of a long block is looked for, bytes: that of a
 /// loop that a compiler has unrolled.
 pub(crate) const FAR_LOOK_BACK_BYTES: u64 = 1024;
 

@@ -37,7 +37,7 @@ struct Window {
     arch: Arch,
     /// Everything decoded up to the end of the block.
     instructions: Vec<Instruction>,
-    /// Where the block starts in `instructions`, by branches before it.
+    /// Start of the block in `instructions`, by branches before it.
     first: usize,
     /// Direct branches seen before the block, in it and behind it.
     branches: Vec<Branch>,
@@ -47,7 +47,7 @@ struct Window {
 #[derive(Clone, Copy)]
 struct Branch {
     target: u64,
-    /// What stands before it.
+    /// Instruction before it.
     before: Option<Instruction>,
 }
 
@@ -125,8 +125,8 @@ impl Window {
         self.branches.iter().any(|branch| branch.target == address)
     }
 
-    /// What stands before the branches that lead to `address` from elsewhere
-    /// nearby, if it accesses memory: it retires together with the branch.
+    /// Instructions before the branches that lead to the block from elsewhere nearby, where they
+    /// access memory: they retire together with the branch.
     fn sources(&self, start: usize) -> Vec<Instruction> {
         let address = self.instructions[start].address;
         let leading = self.branches.iter().filter(|b| b.target == address);
@@ -155,7 +155,7 @@ const fn loop_target(flow: Flow) -> Option<u64> {
     }
 }
 
-/// What of `context` comes before the block in each round of a loop that the block ends: from the
+/// Part of `context` that comes before the block in each round of a loop that it ends: from the
 /// target of its last branch on, if only conditional branches stand there.
 fn lead<'a>(context: &'a [Instruction], block: &[Instruction]) -> &'a [Instruction] {
     let target = block.last().and_then(|last| loop_target(last.flow));

@@ -26,9 +26,9 @@ pub enum BlockError {
     Outside {
         /// The address asked for.
         address: u64,
-        /// Where the code starts.
+        /// Start of the code.
         base: u64,
-        /// How many bytes there are.
+        /// Number of bytes.
         len: usize,
     },
     /// There is no instruction at the address.
@@ -70,7 +70,7 @@ pub struct BlockFacts {
     class_counts: [u16; 7],
     entry: Entry,
     loops: bool,
-    /// What comes before it in each round of a loop that it ends.
+    /// Instructions before it in each round of a loop that it ends.
     lead: Box<[Instruction]>,
     rounds: Option<Rounds>,
     /// Of a comparison with memory before a branch that leads here.

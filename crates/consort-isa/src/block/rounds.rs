@@ -70,7 +70,7 @@ fn chain_cycles(body: &[Instruction]) -> f64 {
     (end - warm) / TIMED_ROUNDS as f64
 }
 
-/// When the instruction is done, which is when what it writes is ready.
+/// Cycle at which the instruction is done, and what it writes is ready.
 fn run(instruction: &Instruction, ready: &mut [f64; REGISTERS]) -> f64 {
     let inputs = instruction.reads.numbers().map(|number| ready[number]);
     let done = inputs.fold(0.0, f64::max) + latency(instruction);
@@ -116,7 +116,7 @@ fn stride(body: &[Instruction], operand: Operand) -> Option<i64> {
     (bytes != 0).then_some(bytes)
 }
 
-/// What a round adds to a register; none if it does anything else to it.
+/// Constant that a round adds to a register; none if it does anything else to it.
 fn advance(body: &[Instruction], number: u8) -> Option<i64> {
     let writers = body
         .iter()

@@ -1,4 +1,4 @@
-//! What a pile of samples on an instruction would be waiting for.
+//! Suspicion: the cause that a pile of samples on an instruction would be waiting for.
 //!
 //! Instructions retire in order. A timer interrupt names the oldest instruction
 //! that had not retired, and lets the one that is being waited for finish first
@@ -41,7 +41,7 @@ impl Suspicion {
     }
 }
 
-/// How many instructions back the load may be whose user an instruction is. A
+/// Number of instructions back to the load whose user an instruction may be. A
 /// stop at the use shows at once on in-order cores, which issue two or three
 /// instructions per cycle and hit the first level within four cycles.
 const USE_WINDOW: usize = 8;
@@ -50,13 +50,13 @@ const USE_WINDOW: usize = 8;
 pub(super) struct View<'a> {
     pub(super) arch: Arch,
     pub(super) block: &'a [Instruction],
-    /// What stands before the block in memory.
+    /// Instructions before the block in memory.
     pub(super) context: &'a [Instruction],
     /// Accesses to memory that retire together with a branch to the block.
     pub(super) sources: &'a [Instruction],
     pub(super) entry: Entry,
     pub(super) loops: bool,
-    /// What of the context comes before the block in each round of a loop that the block ends.
+    /// Part of the context that comes before the block in each round of a loop that it ends.
     pub(super) lead: &'a [Instruction],
 }
 
@@ -159,7 +159,7 @@ impl View<'_> {
         }
     }
 
-    /// What retires directly before `index`. A conditional branch is passed
+    /// Position of what retires directly before `index`. A conditional branch is passed
     /// over: it retires together with the comparison before it.
     fn before(&self, index: usize) -> Option<Position> {
         let previous = self.step_back(Position::Block(index))?;

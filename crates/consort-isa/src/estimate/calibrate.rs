@@ -1,4 +1,4 @@
-//! How many cycles the samples under one suspicion are worth per execution of
+//! Worth, in cycles, of the samples under one suspicion per execution of
 //! their block.
 //!
 //! Samples count time in an unknown unit; the instructions beside a pile make it
@@ -26,7 +26,7 @@ pub const RETIRE_WIDTH: f64 = 8.0;
 /// Jeffreys for a count).
 pub(super) const UNSEEN_SAMPLES: f64 = 0.5;
 
-/// What the samples under one suspicion are worth.
+/// Worth of the samples under one suspicion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Worth {
     /// Cycles per execution, at least; of no meaning by themselves unless
@@ -67,7 +67,7 @@ impl Rest {
     }
 }
 
-/// What the samples of `tally` are worth in the block that `all` are of.
+/// Worth of the samples of `tally` in the block that `all` are of.
 ///
 /// Both the instructions without suspicion and all those without this one give
 /// a lower bound; the greater one of those that hold is taken.

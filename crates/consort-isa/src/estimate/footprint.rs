@@ -1,4 +1,4 @@
-//! How much code a thread runs, in cache lines.
+//! Code footprint of a thread, in cache lines.
 
 use std::collections::HashMap;
 

@@ -8,7 +8,7 @@ use crate::{BlockFacts, Suspicion};
 /// The samples on one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pile {
-    /// How many samples.
+    /// Number of samples.
     pub(super) count: u32,
     /// Their weights together.
     pub(super) weight: f64,

@@ -1,4 +1,4 @@
-//! How long a round of a loop takes, told from how far the loop moves through memory between
+//! Duration of a round of a loop, told from how far the loop moves through memory between
 //! samples.
 //!
 //! A loop that goes through memory in steps tells its speed: the distance between the addresses at

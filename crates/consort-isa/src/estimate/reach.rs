@@ -1,5 +1,5 @@
-//! How much memory the code of a block works on, and how fast it moves through it, told from the
-//! addresses that it accesses at its samples.
+//! Reach of a block: how much memory its code works on, and how fast it moves through it, told from
+//! the addresses that it accesses at its samples.
 //!
 //! Samples are spread over time, so the addresses accessed at them are drawn from those that the
 //! thread spends its time on. Draws from a small set repeat, draws from a large one do not.
@@ -17,7 +17,7 @@ const PAGE_BYTES: u64 = 4096;
 /// next draw is of a line not drawn yet).
 const UNTOLD: f64 = 0.5;
 
-/// Where the data of a block are.
+/// Level of the memory hierarchy that holds the data of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Level {
     /// Not known.
@@ -65,7 +65,7 @@ impl Reach {
         self.draws.extend(&other.draws);
     }
 
-    /// Where the data are. They are held to be no further away than they need to be.
+    /// Level that holds the data. They are held to be no further away than they need to be.
     pub(super) fn level(&self, host: Host) -> Level {
         let (Some(l1), Some(l2)) = (host.l1_bytes, host.l2_bytes) else {
             return Level::Unknown;
@@ -136,7 +136,7 @@ fn speed(first: &Draw, second: &Draw, share: f64) -> Option<f64> {
     near.then(|| bytes.cast_signed() as f64 / ns)
 }
 
-/// How many distinct units there are.
+/// Number of distinct units, as drawn.
 struct Distinct {
     unit: u64,
     seen: f64,

@@ -1,4 +1,4 @@
-//! Which share of a pile is a stall, by suspicion and worth.
+//! Share of a pile that is a stall, by suspicion and worth.
 
 use super::Bounds;
 use super::calibrate::{RETIRE_WIDTH, Worth, as_f64};

@@ -33,9 +33,9 @@ struct Parts<'a> {
     info: &'a InstructionInfo,
     class: Class,
     blank: Op,
-    /// What the computation reads.
+    /// Registers that the computation reads.
     reads: Vec<Register>,
-    /// What the instruction writes, flags last.
+    /// Registers that the instruction writes, flags last.
     writes: Vec<Register>,
     is_vector: bool,
     ops: Vec<Op>,
@@ -151,7 +151,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// What `movs` has loaded or `stos` keeps in rax.
+    /// Register that `movs` has loaded, or rax, which `stos` keeps.
     fn string_data(&self) -> Register {
         let loads = self.memory(is_read).next().is_some();
         if loads {

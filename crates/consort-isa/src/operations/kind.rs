@@ -1,4 +1,4 @@
-//! What executes the computing part of an instruction, by its mnemonic.
+//! Kind of the computing part of an instruction, by its mnemonic.
 
 use consort_ops::{Kind, Turn};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
@@ -115,7 +115,7 @@ pub(super) fn touches_vectors(raw: &Instruction) -> bool {
     })
 }
 
-/// What predicts the instruction, if it transfers control.
+/// Predictor of the instruction, if it transfers control.
 pub(super) fn turn(raw: &Instruction) -> Option<Turn> {
     match raw.flow_control() {
         FlowControl::ConditionalBranch => Some(Turn::Conditional),

@@ -1,4 +1,4 @@
-//! What an x86 mnemonic says about the class of an instruction.
+//! Classes of instructions, as far as x86 mnemonics tell them.
 //!
 //! The rules go by the regular spelling of the mnemonics (an operation, then
 //! the element type), are worked out once for all mnemonics of the decoder, and
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use iced_x86::Mnemonic;
 
-/// What the mnemonic alone says.
+/// Kind of an instruction by its mnemonic alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Floating-point arithmetic.
@@ -165,7 +165,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What the mnemonic says, by look-up.
+/// Kind by mnemonic, looked up.
 pub(crate) fn kind(mnemonic: Mnemonic) -> Kind {
     KINDS
         .get(mnemonic as usize)

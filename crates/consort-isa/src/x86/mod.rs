@@ -27,7 +27,7 @@ pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instructi
     with_info(arch, bytes, address, |raw, info| reduce(raw, info, address))
 }
 
-/// What `with` makes of the x86 instruction at the start of `bytes` and what it uses.
+/// Result of `with` for the x86 instruction at the start of `bytes` and what it uses.
 pub(crate) fn with_info<T>(
     arch: Arch,
     bytes: &[u8],

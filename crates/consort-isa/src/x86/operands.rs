@@ -95,7 +95,7 @@ pub(crate) fn advance(raw: &iced_x86::Instruction) -> Option<(u8, i64)> {
     Some((register, by))
 }
 
-/// What `lea` adds to the register that it starts from.
+/// Constant that `lea` adds to the register that it starts from.
 fn lea_in_place(raw: &iced_x86::Instruction) -> Option<i64> {
     let alone = raw.memory_index() == iced_x86::Register::None;
     let same = raw.memory_base() == raw.op0_register();

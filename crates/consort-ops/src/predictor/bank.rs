@@ -45,7 +45,7 @@ impl Bank {
         wrong
     }
 
-    /// Which are wrong about a conditional branch.
+    /// Predictors that are wrong about a conditional branch, as bits.
     fn conditional(&mut self, at: u64, branch: Branch) -> u32 {
         let tags = self.history.tags(at, branch.turn);
         self.told(|predictor, history| {

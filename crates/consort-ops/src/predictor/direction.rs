@@ -22,7 +22,7 @@ pub(crate) struct Directions {
     tagged: Vec<Tagged>,
     /// Bits of the index of a tagged table.
     index_bits: u32,
-    /// Where the history has what is folded to as many.
+    /// Position in the history of what is folded to as many bits.
     folds: usize,
 }
 
@@ -129,7 +129,7 @@ impl Directions {
         ((at >> 1) ^ (history.outcomes() & mask)) as usize & self.mask
     }
 
-    /// Where each table would have a branch with its history.
+    /// Position that a branch with its history would have in each table.
     fn places(&self, at: u64, history: &History) -> [usize; TABLES] {
         let bits = self.index_bits;
         let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u32;

@@ -1,4 +1,4 @@
-//! What a thread's branches did: outcomes, and where calls came from.
+//! History of a thread's branches: outcomes, and origins of calls.
 
 use super::SCATTER;
 use super::direction::HISTORIES;
@@ -19,7 +19,7 @@ pub struct History {
     outcomes: u128,
     /// The outcomes that tagged tables look at, folded to each width that is asked for.
     folds: Vec<Fold>,
-    /// Which of these are for tags.
+    /// Positions of those that are for tags.
     tags: [usize; 2],
     returns: Vec<u64>,
     most_returns: usize,
@@ -95,13 +95,13 @@ impl History {
         self.returns.push(after);
     }
 
-    /// Where the last call came from.
+    /// Origin of the last call.
     pub(super) fn back(&self) -> Option<u64> {
         self.returns.last().copied()
     }
 }
 
-/// Where a width is among others; 0 where it is not.
+/// Position of a width among others; 0 where it is missing.
 pub(super) fn place(widths: &[u32], width: u32) -> usize {
     let at = widths.iter().position(|other| *other == width);
     at.unwrap_or(0)

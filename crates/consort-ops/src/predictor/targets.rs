@@ -1,4 +1,4 @@
-//! Where taken branches went.
+//! Targets of taken branches.
 
 const WAYS: usize = 4;
 
@@ -37,7 +37,7 @@ impl Targets {
         self.first = by % self.sets.len();
     }
 
-    /// What is known of a branch's target; the true one is from here on.
+    /// Returns the target known of a branch; from here on the true one is.
     pub(crate) fn learn(&mut self, key: u64, target: u64) -> Option<u64> {
         let place = self.place(key);
         let Set(set) = &mut self.sets[place];

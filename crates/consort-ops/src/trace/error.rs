@@ -7,11 +7,11 @@ pub enum TraceError {
     /// The file cannot be read or written.
     #[error("cannot {what} trace {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// Action that failed.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file is something else.
@@ -35,7 +35,7 @@ pub enum TraceError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// Damage found.
         reason: Damage,
     },
 }

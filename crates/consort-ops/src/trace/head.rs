@@ -1,4 +1,4 @@
-//! What a trace tells of itself.
+//! Head of a trace: its description of itself.
 
 use super::bytes::{Reader, put_number, put_text};
 use super::error::Damage;

@@ -16,7 +16,7 @@ pub struct Ops<'a> {
     addresses: Reader<'a>,
     behind: Successors,
     strides: Strides,
-    /// What is left of the block that is being executed.
+    /// Rest of the block that is being executed.
     block: &'a [u32],
     next: Option<u32>,
 }

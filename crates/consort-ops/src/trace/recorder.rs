@@ -22,7 +22,7 @@ pub struct Recorder {
     threads: Vec<Writer>,
 }
 
-/// What tells static operations apart; cheaper to compare than the whole.
+/// Key that tells static operations apart; cheaper to compare than the whole.
 type OpKey = (Key, u64);
 type Key = [u8; 24];
 

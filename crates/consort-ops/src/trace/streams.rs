@@ -1,4 +1,5 @@
-//! What only execution tells: which block followed, where data lay, how branches went.
+//! Streams of what only execution tells: blocks that followed, addresses of data, outcomes of
+//! branches.
 //!
 //! Writing and reading keep the same expectations; what comes as expected is a zero.
 
@@ -21,7 +22,7 @@ pub(super) struct Streams {
     pub(super) addresses: Vec<u8>,
 }
 
-/// Which block is expected behind each; blocks are counted from 1, 0 is the beginning.
+/// Block expected behind each; blocks are counted from 1, 0 is the beginning.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Successors {
     last: u32,
@@ -64,7 +65,7 @@ impl Successors {
     }
 }
 
-/// Where each operation is expected to find its data: one stride on.
+/// Address at which each operation is expected to find its data: one stride on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Strides {
     of: Vec<(u64, u64)>,
@@ -96,7 +97,7 @@ impl Strides {
     }
 }
 
-/// What a branch is expected to do when the block behind it, if there is one, starts at `next`.
+/// Outcome expected of a branch when the block behind it, if there is one, starts at `next`.
 fn expected(op: &Op, next: Option<u64>) -> (bool, u64) {
     let through = op.address.wrapping_add(u64::from(op.length));
     let target = next.unwrap_or(through);

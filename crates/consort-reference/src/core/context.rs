@@ -97,7 +97,7 @@ pub(crate) struct Fetched {
     pub(crate) mispredicted: bool,
 }
 
-/// How far an operation is.
+/// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Waits for operands.
@@ -123,7 +123,7 @@ pub(crate) struct Flying {
     /// Order of dispatch on the core.
     pub(crate) age: u64,
     pub(crate) issued: u64,
-    /// Where its data came from, of a load.
+    /// Origin of its data, of a load.
     pub(crate) origin: Origin,
     /// Issue queues that hold it.
     pub(crate) queues: [Option<u8>; 2],
@@ -158,7 +158,7 @@ pub(crate) struct Account {
     pub(crate) full: Option<Buffer>,
 }
 
-/// Why a thread dispatched no more in a cycle.
+/// Reason why a thread dispatched no more in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stop {
     /// For this.

@@ -13,7 +13,7 @@ const PARTIAL_CYCLES: u32 = 11;
 /// Operations between dispatch and issue of a thread that issues in order, in cycles' worth.
 const IN_ORDER_CYCLES: u32 = 2;
 
-/// What is left of a cycle.
+/// Slots left of a cycle.
 struct Slots {
     left: u32,
     threads: u32,
@@ -295,7 +295,7 @@ impl Core<'_> {
         group.most
     }
 
-    /// Why a thread has nothing to dispatch.
+    /// Cause for which a thread has nothing to dispatch.
     fn starved(&self, at: usize) -> Cause {
         let fetch = &self.contexts[at].fetch;
         if fetch.wrong_since.is_some() || self.cycle <= fetch.refill {
@@ -307,7 +307,7 @@ impl Core<'_> {
         }
     }
 
-    /// Why a buffer has no room for a thread.
+    /// Cause for which a buffer has no room for a thread.
     fn blocked(&mut self, at: usize, buffer: Buffer) -> Stop {
         self.contexts[at].account.full = Some(buffer);
         if self.pools.pool(buffer).is_crowded(at) {
@@ -330,8 +330,8 @@ impl Core<'_> {
         }
     }
 
-    /// Why a buffer is full while the oldest operation is executed: for ports where much of what
-    /// waits has its operands.
+    /// Cause for which a buffer is full while the oldest operation is executed: ports where much of
+    /// what waits has its operands.
     fn behind(&self, at: usize, buffer: Buffer) -> Cause {
         let ready = self.ready.iter().filter(|(_, t, _)| *t == at).count();
         let held = self.pools.held(buffer, at) as usize;

@@ -10,7 +10,7 @@ use consort_sim::machine::detail::FetchPolicy;
 /// Code that a line of decoded operations covers, bytes.
 const DECODED_BYTES: u64 = 32;
 
-/// What is left of a thread's turn.
+/// Rest of a thread's turn.
 struct Turn {
     ops: u32,
     block: Option<u64>,

@@ -39,9 +39,9 @@ enum Owner {
 /// Works of one operation, as bits: what it is, and what a load or store takes beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Works {
-    /// What it is.
+    /// Work of the operation itself.
     pub(crate) first: u16,
-    /// What it takes beside; 0 for nothing.
+    /// Work that it takes beside; 0 for none.
     pub(crate) second: u16,
 }
 
@@ -87,7 +87,7 @@ impl Ports {
         }
     }
 
-    /// What an operation needs here.
+    /// Works of an operation here.
     pub(crate) fn works(&self, op: &Op) -> Works {
         let first = 1u16 << op.kind.index();
         let vector = op.data.is_some_and(|data| data.is_vector);
@@ -183,7 +183,7 @@ fn per_thread(count: u32, threads: usize) -> Vec<Owner> {
 mod tests {
     use super::*;
 
-    /// What an operation is, is looked up among works by its kind's position.
+    /// Works are looked up by the position of an operation's kind.
     #[test]
     fn kinds_and_works_have_one_order() {
         for (kind, work) in Kind::ALL.into_iter().zip(Work::ALL) {

@@ -22,7 +22,7 @@ const HUGE_PAGE_BYTES: u64 = 1 << 21;
 /// Lines on their way to a last-level cache that says nothing.
 const UNLIMITED: u32 = 4096;
 
-/// Which of several like things it is.
+/// Key that tells like things apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Code(usize, usize),
@@ -45,7 +45,7 @@ struct Build<'a> {
 }
 
 impl Memory {
-    /// What the threads at these placements reach.
+    /// Builds the memory that the threads at these placements reach.
     pub(crate) fn new(chip: &Chip, placements: &[Placement<'_>], seed: u64) -> Self {
         let spec = chip.spec();
         let mut build = Build::new(chip, seed);
@@ -120,7 +120,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Where an address space begins: the same for threads of one program.
+    /// Start of an address space: the same for threads of one program.
     fn base(&self, space: u32) -> u64 {
         let mut random = Pcg64::new(u128::from(space), u128::from(self.seed));
         let shift: u64 = random.random_range(0..1 << 16);

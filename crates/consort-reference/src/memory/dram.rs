@@ -9,7 +9,7 @@ use crate::time::{Femtos, from_ns};
 /// Writes that wait before they go before reads.
 const WRITES_HELD: usize = 32;
 
-/// What a memory file says in its absence: rows make no difference.
+/// Timing of memory whose file says nothing of rows: they make no difference.
 const PLAIN: DramSpec = DramSpec {
     banks: 16,
     row_kib: 8.0,
@@ -29,7 +29,7 @@ pub(crate) struct Dram {
 struct Timing {
     /// Of an access that must open its row.
     latency: Femtos,
-    /// What an open row saves.
+    /// Time that an open row saves.
     saved: Femtos,
     /// Of a bank between two rows.
     bank: Femtos,
@@ -60,12 +60,12 @@ struct Pending {
     row: u64,
 }
 
-/// What a channel did when it was looked at.
+/// Outcome of a look at a channel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     /// The request whose data is there, and when.
     pub(crate) answered: Option<(Request, Femtos)>,
-    /// When to look again.
+    /// Time of the next look.
     pub(crate) again: Option<Femtos>,
 }
 

@@ -6,7 +6,7 @@ use crate::time::Femtos;
 use consort_sim::machine::detail::LlcFill;
 use std::collections::VecDeque;
 
-/// What a level asks when it has not got a line.
+/// Next place that a level asks for a line that it has not got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The level with this index.
@@ -15,7 +15,7 @@ pub(crate) enum Next {
     Memory,
 }
 
-/// Which level of a hierarchy it is, for accounts.
+/// Rank of a level in its hierarchy, for accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
     /// L1 of code.
@@ -41,7 +41,7 @@ pub(crate) struct Level {
     pub(crate) fill: LlcFill,
     /// Levels that ask this one.
     pub(crate) before: Vec<usize>,
-    /// When it can hand over the next line.
+    /// Time from which it can hand over the next line.
     free: Femtos,
     misses: Vec<Miss>,
     capacity: usize,
@@ -55,7 +55,7 @@ struct Miss {
     waiters: Vec<Waiter>,
 }
 
-/// What became of a request that missed.
+/// Outcome of a request that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
     /// It goes to the next level.
@@ -84,7 +84,7 @@ impl Level {
         }
     }
 
-    /// When a line that is here gets to who asked for it at `now`.
+    /// Time at which a line that is here gets to who asked for it at `now`.
     pub(crate) fn hand_over(&mut self, now: Femtos, passed: Femtos) -> Femtos {
         let start = now.max(self.free);
         self.free = start + self.service;
@@ -118,7 +118,7 @@ impl Level {
         Queued::Sent
     }
 
-    /// Who waited for a line that has come, and whether one will write to it.
+    /// Waiters for a line that has come, and whether one will write to it.
     pub(crate) fn came(&mut self, line: u64) -> (Vec<Waiter>, bool) {
         let Some(at) = self.misses.iter().position(|miss| miss.line == line) else {
             return (Vec::new(), false);
@@ -127,7 +127,7 @@ impl Level {
         (miss.waiters, miss.write)
     }
 
-    /// What has waited for room longest, if there is some.
+    /// Request that has waited longest for room, if there is room now.
     pub(crate) fn again(&mut self) -> Option<Request> {
         if self.misses.len() < self.capacity {
             self.waiting.pop_front()

@@ -40,11 +40,11 @@ pub(crate) struct Memory {
     line_bytes: u64,
     counts: Vec<MemoryCounts>,
     answers: Vec<Answer>,
-    /// What an LLC of another domain takes, where those help.
+    /// Costs of an LLC of another domain, where those help.
     remote: Option<Remote>,
 }
 
-/// What a thread's accesses go through.
+/// Path of a thread's accesses.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     code: usize,
@@ -83,7 +83,7 @@ struct Link {
 struct Remote {
     llcs: Vec<usize>,
     reach: Femtos,
-    /// Where the next evicted line goes.
+    /// Position that takes the next evicted line.
     turn: usize,
 }
 
@@ -212,7 +212,7 @@ impl Memory {
         at.wrapping_add(self.threads[thread].base) / self.line_bytes
     }
 
-    /// When something happens here next.
+    /// Time of the next event here.
     pub(crate) fn next(&self) -> Option<Femtos> {
         self.events.peek().map(|Reverse((time, _, _))| *time)
     }

@@ -1,8 +1,8 @@
-//! What travels through the levels.
+//! Requests that travel through the levels.
 
 use crate::time::Femtos;
 
-/// Where data came from.
+/// Origin of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     /// The L1 itself.
@@ -15,7 +15,7 @@ pub(crate) enum Origin {
     Memory,
 }
 
-/// Who waits for a line.
+/// Waiter for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// Nobody: a prefetch or a line written back.
@@ -50,7 +50,7 @@ pub(crate) struct Request {
     pub(crate) line: u64,
     /// Thread on whose account it travels.
     pub(crate) thread: usize,
-    /// Who waits for it.
+    /// Waiter for it.
     pub(crate) waiter: Waiter,
     /// Whether it is to be written to, in the level that it is first asked of.
     pub(crate) write: bool,
@@ -65,10 +65,10 @@ pub(crate) struct Request {
 /// Something that was waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
-    /// Who waited.
+    /// Waiter that it was for.
     pub(crate) waiter: Waiter,
-    /// When it is there.
+    /// Time at which it is there.
     pub(crate) time: Femtos,
-    /// Where it came from.
+    /// Origin of the data.
     pub(crate) origin: Origin,
 }

@@ -8,7 +8,7 @@ const REGION: u64 = 64;
 pub(crate) struct Streams {
     streams: Vec<Stream>,
     most: usize,
-    /// How far ahead of the last access it fetches, lines.
+    /// Distance ahead of the last access at which it fetches, lines.
     ahead: u64,
 }
 

@@ -19,7 +19,7 @@ impl Figure {
 }
 
 impl Plot {
-    /// What signs in the drawing mean that it does not say itself.
+    /// Explanations of signs that the drawing does not explain itself.
     fn key_to_signs(&self) -> Vec<&'static str> {
         let mut signs = vec![];
         if self.has_intervals() {

@@ -18,7 +18,7 @@ pub const MAX_SERIES: usize = 8;
 pub struct Figure {
     key: String,
     title: String,
-    /// What to see in it; may be empty.
+    /// Text on what to see in it; may be empty.
     text: String,
     /// Runs that each value stands on; 0 for what is computed without runs.
     runs: usize,

@@ -17,8 +17,8 @@ const PLANE_PX: i32 = 320;
 const PLACES: usize = 3;
 /// Share of a group's width that its bars take.
 const FILLED: f64 = 0.8;
-/// What reaches below the baseline by less than this share of the longest bar gets no room of
-/// its own on the axis: noise about 0 would else cost a tick.
+/// Share of the longest bar up to which bars below the baseline get no room of
+/// their own on the axis: noise about 0 would else cost a tick.
 const HARDLY: f64 = 0.03;
 
 /// A lower bar is as good as not there.

@@ -43,7 +43,7 @@ trait Chart {
     fn draw(&self, sheet: &Sheet<'_>) -> Drawn<()>;
 }
 
-/// How a series looks in the legend.
+/// Look of a series in the legend.
 #[derive(Clone, Copy)]
 enum Mark {
     Box,

@@ -40,7 +40,7 @@ fn names(series: &[PointSeries]) -> Vec<&str> {
     names.map(|series| series.name.as_str()).collect()
 }
 
-/// How points become pixels: along a line, and then one by one.
+/// Conversion of points to pixels: along a line, and then one by one.
 struct Pen<'s, 'a> {
     sheet: &'s Sheet<'a>,
     joined: bool,

@@ -26,7 +26,7 @@ const HALF_MARK_PX: i32 = 8;
 /// Between entries of the legend.
 const GAP_PX: i32 = 22;
 
-/// Where things go, known before drawing.
+/// Positions of everything on the sheet, known before drawing.
 pub(super) struct Plan {
     legend: Vec<Entry>,
     mark: Mark,

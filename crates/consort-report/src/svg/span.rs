@@ -1,4 +1,4 @@
-//! What an axis spans, and where its ticks are.
+//! Span of an axis, and the positions of its ticks.
 
 /// About how many ticks a linear axis gets.
 const TICKS: f64 = 6.0;
@@ -90,7 +90,7 @@ impl Span {
         }
     }
 
-    /// Where a value lies; none for what a logarithmic axis does not have.
+    /// Position of a value; none for one that a logarithmic axis does not have.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         if !self.log {
             return Some(value);

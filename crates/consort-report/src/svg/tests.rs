@@ -1,4 +1,4 @@
-//! What every drawing must show. `CONSORT_FIGURES=DIR` keeps the drawings for
+//! Tests of what every drawing must show. `CONSORT_FIGURES=DIR` keeps the drawings for
 //! looking at.
 
 use super::*;

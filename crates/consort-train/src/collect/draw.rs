@@ -1,4 +1,4 @@
-//! Which programs share a core: every pair, or a seeded draw of larger groups.
+//! Choice of the programs that share a core: every pair, or a seeded draw of larger groups.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -1,4 +1,4 @@
-//! Why training runs cannot be had.
+//! Errors of collecting training runs.
 
 use consort_experiment::{ExperimentError, JobsError};
 use thiserror::Error;

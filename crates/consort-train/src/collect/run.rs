@@ -19,7 +19,7 @@ const ENDLESS: f64 = 1e18;
 /// A start that no run reaches, ms: 11 days.
 const NEVER_MS: f64 = 1e9;
 
-/// What a model is made from.
+/// Signals that a model is made from.
 const NEEDS: [Signal; 3] = [Signal::Cycles, Signal::Instructions, Signal::CycleStack];
 
 /// The core on which everything runs, and how.

@@ -1,4 +1,4 @@
-//! What the collection of training rows promises.
+//! Tests of what the collection of training rows promises.
 
 use super::*;
 use crate::fit;
