@@ -1,4 +1,4 @@
-//! What each program does alone, which sets its work and its reference.
+//! Runs of each program alone, which set its work and its reference.
 
 use super::error::ExperimentError;
 use super::run::{Quiet, machine};
@@ -25,7 +25,7 @@ const GIGA: f64 = 1e9;
 
 /// Rounds at most in which the work of a program with serial sections is found.
 const ROUNDS: u32 = 8;
-/// How near its time alone then is to the time asked for, relative.
+/// Largest deviation of its time alone from the time asked for, relative.
 const NEAR: f64 = 1e-3;
 
 /// Makes what an instance does alone under `linux` in `seconds` its work.
@@ -108,7 +108,7 @@ impl Alone<'_> {
         machine(self.chip, &[alone], &settings, quantum_ns, quiet)
     }
 
-    /// What it does of endless work in the time.
+    /// Part of endless work that it does in the time.
     fn of_endless(&self) -> Result<Work, ExperimentError> {
         let mut machine = self.machine(Instance::ENDLESS)?;
         machine.observe()?;

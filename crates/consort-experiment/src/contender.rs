@@ -1,4 +1,4 @@
-//! What is compared: a policy on an operating system, or an operating system alone.
+//! Contenders of a comparison: a policy on an operating system, or an operating system alone.
 
 use super::coschedule;
 use super::custom::Custom;
@@ -37,7 +37,7 @@ pub struct Contender {
     os: String,
 }
 
-/// Who decides.
+/// Decider of placements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Who {
     /// A policy of the registry.
@@ -53,7 +53,7 @@ enum Who {
 /// Co-schedules, searched for or given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Coschedule {
-    /// What is searched for.
+    /// Objective of the search.
     quest: Quest,
     /// Length of a quantum, ms.
     quantum_ms: u64,
@@ -157,7 +157,7 @@ impl Contender {
         }
     }
 
-    /// Where the machine is to leave its truth, for the one contender that may know it.
+    /// Place where the machine is to leave its truth, for the one contender that may know it.
     pub(super) fn truth(&self) -> Option<Truth> {
         matches!(self.who, Who::Oracle(_)).then(Truth::default)
     }

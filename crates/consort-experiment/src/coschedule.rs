@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "oracle-coschedule";
 /// Its quantum, that of the policies, ms.
 pub(super) const QUANTUM_MS: u64 = 2000;
 
-/// How long slots are simulated in the search.
+/// Simulated time of slots in the search.
 const QUANTUM: Quantum = Quantum {
     warm_s: 0.3,
     length_s: 2.0,

@@ -1,4 +1,4 @@
-//! What the threads of a program did in a whole run: what studies explain their outcomes with.
+//! Counters of the threads of a program over a whole run: what studies explain their outcomes with.
 //!
 //! [`Counters`] has one field per resource that a PMU of the time of the study of thread mappings
 //! (Wang et al., ISPASS 2012) could count, and what follows from several of them as functions.

@@ -1,4 +1,4 @@
-//! How long a policy takes to decide, on the host's clock.
+//! Time that a policy takes to decide, on the host's clock.
 
 use consort_core::plan::Decision;
 use consort_core::policy::{Policy, PolicyError, PolicyRng, View, Wishes};

@@ -1,4 +1,4 @@
-//! Why an experiment cannot be carried out.
+//! Errors of carrying out an experiment.
 
 use crate::context::JobsError;
 use consort_core::coscheduling::ExhaustiveError;
@@ -18,7 +18,7 @@ pub enum ExperimentError {
     /// The run.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What is to be counted.
+    /// The events to be counted.
     #[error(transparent)]
     Pmu(#[from] PmuError),
     /// The machine refused a plan.
@@ -45,7 +45,7 @@ pub enum ExperimentError {
         program: String,
         /// Simulated time, s.
         seconds: f64,
-        /// How many times what it takes alone.
+        /// Multiple of its time alone.
         times: f64,
     },
     /// A program cannot be one of several that a thread runs one after the other.
@@ -53,7 +53,7 @@ pub enum ExperimentError {
     Unfit {
         /// The program.
         program: String,
-        /// What keeps it from it.
+        /// Reason that keeps it from it.
         why: &'static str,
     },
     /// A chip without some of its parts is none.

@@ -1,4 +1,4 @@
-//! What prefetching makes of a program's misses, by comparison with prefetchers switched off.
+//! Effect of prefetching on a program's misses, by comparison with prefetchers switched off.
 //!
 //! The method of Wang et al., ISPASS 2012, Table III: the program alone, once as the machine is and
 //! once with `prefetch=off`. Pitfall: both are per instruction, so the runs may differ in length;

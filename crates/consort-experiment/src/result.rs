@@ -1,4 +1,4 @@
-//! What one run gave.
+//! Result of one run.
 
 use super::alone::Work;
 use super::contender::Contender;
@@ -75,7 +75,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// What a machine at the end of a run tells; nothing yet of host time and the policy.
+    /// Result that a machine tells at the end of a run; nothing yet of host time and the policy.
     pub(super) fn gather(
         experiment: &Experiment,
         contender: &Contender,
@@ -117,7 +117,7 @@ impl RunResult {
     }
 }
 
-/// When the last program had done its work once, s.
+/// Time at which the last program had done its work once, s.
 fn makespan_s(results: &[InstanceResult]) -> f64 {
     let firsts = results.iter().filter_map(|r| r.completions.first());
     firsts.map(|c| c.end_s).fold(0.0, f64::max)

@@ -30,7 +30,7 @@ const PATIENCE: f64 = 20.0;
 /// A simulated machine under a policy.
 pub(super) type Wheel = ControlLoop<Revealed>;
 
-/// Who is told of a run as it goes.
+/// Listeners that are told of a run as it goes.
 #[derive(Default)]
 pub(super) struct Told {
     /// Of everything that the machine does.
@@ -287,7 +287,7 @@ impl Experiment {
     }
 }
 
-/// What a policy that names signals asks of the PMU.
+/// Request to the PMU of a policy that names signals.
 fn request(signals: &[Signal]) -> Request {
     Request {
         signals: (!signals.is_empty()).then(|| signals.to_vec()),

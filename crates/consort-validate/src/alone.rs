@@ -76,7 +76,7 @@ pub(super) fn instance(program: &Arc<ProgramSpec>, threads: u32, instructions: f
     }
 }
 
-/// How a run is to go; each program runs once.
+/// Settings of a run in which each program runs once.
 pub(super) fn once(seed: u64, os: &str) -> Settings {
     Settings {
         seed,
@@ -87,7 +87,7 @@ pub(super) fn once(seed: u64, os: &str) -> Settings {
     }
 }
 
-/// What a PMU tells of a program that runs alone, means over its cycles.
+/// Figures that a PMU tells of a program that runs alone, means over its cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Told {
     cycles: f64,

@@ -48,8 +48,8 @@ pub enum ErrorKind {
     Distance,
 }
 
-/// Which errors still count as agreement. Fixed per kind of figure; docs/validation.md tells which
-/// were set with a result in view.
+/// Errors that still count as agreement. Fixed per kind of figure; docs/validation.md tells which
+/// of them were set with a result in view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tolerance {
     kind: ErrorKind,
@@ -139,7 +139,7 @@ pub struct Check {
     pub note: String,
 }
 
-/// What checks of one kind have in common.
+/// Properties that checks of one kind have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Topic<'a> {
     pub(crate) group: &'static str,

@@ -75,7 +75,7 @@ impl Data {
     }
 }
 
-/// What is wrong with a file of published figures.
+/// Error for a file of published figures with this fault.
 pub(super) fn broken(file: &str, message: impl Into<String>) -> ValidateError {
     ValidateError::Data {
         file: file.to_owned(),

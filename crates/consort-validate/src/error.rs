@@ -1,4 +1,4 @@
-//! Why a validation cannot be carried out.
+//! Errors of carrying out a validation.
 
 use consort_bench::BenchError;
 use consort_core::topology::TopologyError;
@@ -21,7 +21,7 @@ pub enum ValidateError {
     Data {
         /// The file.
         file: String,
-        /// What is wrong with it, and where.
+        /// Fault, and its place.
         message: String,
     },
     /// A machine of the presets.
@@ -42,7 +42,7 @@ pub enum ValidateError {
     /// A run whose speed is measured.
     #[error(transparent)]
     Bench(#[from] BenchError),
-    /// What is to be counted.
+    /// The events to be counted.
     #[error(transparent)]
     Pmu(#[from] PmuError),
     /// The machine refused a plan.

@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
-/// How often each class was seen.
+/// Number of times that each class was seen.
 pub(super) type Counts = BTreeMap<String, u64>;
 
 /// Observations in all.

@@ -36,7 +36,7 @@ impl Check {
         }
     }
 
-    /// What disagrees, in a sentence.
+    /// Sentence that says what disagrees.
     pub(super) fn sentence(&self) -> String {
         let ours = format!("{} {}", Cell::from(self.ours).text(), self.unit);
         let (what, ours) = (&self.what, ours.trim_end());

@@ -1,4 +1,4 @@
-//! What is published wrongly is noticed; what is broken is named.
+//! Tests: wrong published figures are noticed, and what is broken is named.
 
 use super::*;
 use consort_experiment::Context;

@@ -1,4 +1,4 @@
-//! Where the time of threads goes.
+//! Division of the time of threads by cause.
 
 use consort_sim::engine::Counts;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What programs are like alone: with and without prefetchers, under one cache and under several.
+//! Programs alone: with and without prefetchers, under one cache and under several.
 
 use super::held::Held;
 use crate::Context;

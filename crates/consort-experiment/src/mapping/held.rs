@@ -1,4 +1,4 @@
-//! What holds threads where a mapping wants them.
+//! Policy that holds threads where a mapping wants them.
 
 use crate::{Contender, ExperimentError};
 use consort_core::mapping::{Mapping, Scheme};

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What every thread was doing at the end of the last quantum.
+/// Demand of every thread at the end of the last quantum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth(Rc<RefCell<BTreeMap<ThreadId, Demand>>>);
 

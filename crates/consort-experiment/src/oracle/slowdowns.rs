@@ -1,4 +1,4 @@
-//! What threads do to each other on one core, solved and remembered.
+//! Slowdowns of threads that share a core, solved and remembered.
 
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver};
@@ -18,7 +18,7 @@ pub struct Slowdowns {
     known: BTreeMap<Vec<Kind>, Vec<f64>>,
 }
 
-/// What of a demand decides: number of the phase, program, text, node of its memory.
+/// Parts of a demand that decide: number of the phase, program, text, node of its memory.
 type Kind = (usize, u32, u32, usize);
 
 impl Slowdowns {

@@ -4,7 +4,7 @@ use crate::{Contender, ExperimentError};
 use consort_sim::contention::{Running, Solver};
 use consort_sim::program::Phase;
 
-/// What a program asks for in its first phase.
+/// Demand of a program in its first phase.
 fn demand(name: &str, number: u32) -> Demand {
     Demand {
         phase: Arc::new(Phase::new(&program(name).phases[0])),

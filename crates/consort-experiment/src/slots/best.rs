@@ -16,7 +16,7 @@ use consort_core::ProgramId;
 use consort_core::coscheduling::{Exhaustive, Measure, Objective, Round, Slot, Trial};
 use std::collections::BTreeMap;
 
-/// How near the best of what is simulated is to the best by estimates at the end, relative.
+/// Largest distance of the best simulated from the best by estimates at the end, relative.
 const NEAR: f64 = 0.01;
 /// Rounds that are simulated at most; after that the best of what has been simulated counts.
 const MOST_ROUNDS: usize = 60;
@@ -162,7 +162,7 @@ fn errors(steady: &Steady<'_>, trial: &Trial) -> Vec<f64> {
     pairs.map(error).collect()
 }
 
-/// What has been simulated, whatever the objective.
+/// Trials simulated so far, whatever the objective.
 #[derive(Default)]
 struct Known(BTreeMap<Vec<(u32, u32)>, Trial>);
 
@@ -188,7 +188,7 @@ struct Search {
     real: Exhaustive,
     /// Slots of programs that are not searched.
     apart: Vec<Slot>,
-    /// How many programs are.
+    /// Number of programs.
     searched: usize,
 }
 

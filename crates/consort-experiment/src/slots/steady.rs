@@ -41,7 +41,7 @@ pub struct Steady<'a> {
     corrections: BTreeMap<usize, f64>,
 }
 
-/// What a program does alone on so many cores.
+/// Behaviour of a program alone on so many cores.
 #[derive(Clone, Debug)]
 struct Alone {
     trial: Trial,
@@ -98,7 +98,7 @@ impl<'a> Steady<'a> {
         self.alone.insert((team.program, team.cores), alone);
     }
 
-    /// What no program's work takes while so many cores are busy, W.
+    /// Power that no program's work takes while so many cores are busy, W.
     fn rest_w(&self, busy: f64) -> f64 {
         let idle = (f64::from(self.suite.cores()) - busy).max(0.0);
         self.uncore_w + idle * self.idle_w
@@ -206,7 +206,7 @@ impl<'a> Steady<'a> {
     }
 }
 
-/// What a thread of a program asks for in its longest phase.
+/// Demand of a thread of a program in its longest phase.
 fn demand(id: ProgramId, instance: &Instance) -> Demand {
     let program = &instance.program;
     let longer = |a: &&PhaseSpec, b: &&PhaseSpec| a.length_ginstr.total_cmp(&b.length_ginstr);

@@ -36,7 +36,7 @@ pub struct Trials<'a> {
     seed: u64,
 }
 
-/// What a program had done at an instant.
+/// Work that a program had done at an instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     instructions: f64,
@@ -170,7 +170,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// What carries memory's data.
+/// Bus that carries memory's data.
 #[derive(Clone, Copy)]
 struct Bus {
     line_bytes: f64,
@@ -247,7 +247,7 @@ fn programs(machine: &SimMachine) -> Vec<(ProgramId, Vec<ThreadId>)> {
     programs
 }
 
-/// What each program of a slot has done so far.
+/// Work of each program of a slot so far.
 fn done(machine: &SimMachine, slot: &Slot) -> Vec<Done> {
     let oracle = machine.oracle();
     let of = |(_, threads): (ProgramId, Vec<ThreadId>)| {

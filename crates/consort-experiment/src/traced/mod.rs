@@ -48,7 +48,7 @@ pub enum TracedError {
     Damaged {
         /// The program.
         name: String,
-        /// What is wrong.
+        /// Damage found in it.
         damage: Damage,
     },
     /// A file that is no trace.

@@ -15,12 +15,12 @@ use std::sync::Arc;
 const SLACK: f64 = 1e-4;
 /// Threads of a case at most.
 const MOST_THREADS: usize = 48;
-/// What a core's threads share.
+/// Resources that a core's threads share.
 const CORE: &str = "dispatch slots, turns of fetch, ports";
-/// What the solver promises of the last change of every rate.
+/// Largest last change of every rate that the solver promises.
 const TOLERANCE: f64 = 1e-6;
 
-/// What one solution shows.
+/// Figures that one solution shows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shown {
     /// Largest use over capacity, and of what.

@@ -27,7 +27,7 @@ const WORK: f64 = 2e7;
 /// Relative slack of times: events fall on whole picoseconds and are a microsecond or more apart.
 const CLOCK: f64 = 1e-6;
 
-/// What a run came to.
+/// Sums of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sums {
     seconds: f64,
@@ -39,7 +39,7 @@ struct Sums {
     solves: Solves,
 }
 
-/// How the solver did in a run.
+/// Counts of the solver in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Solves {
     all: u64,
@@ -47,7 +47,7 @@ struct Solves {
     residual: f64,
 }
 
-/// What a case shows.
+/// Figures that a case shows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shown {
     work: f64,

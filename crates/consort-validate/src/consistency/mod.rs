@@ -1,4 +1,4 @@
-//! What went into the profiles, found again: a consistency check, not a proof.
+//! Figures that went into the profiles, found again: a consistency check, not a proof.
 
 mod cpi;
 mod misses;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The group's name.
 pub(super) const NAME: &str = "consistency";
 
-/// Where the memory behaviour of SPEC CPU2006 was published.
+/// Source of the memory behaviour of SPEC CPU2006.
 const NAVARRO: &str = "Navarro-Torres et al., PLOS ONE 14(8):e0220135 (2019)";
 
 /// LLC and L2 together where the cache was limited most, KiB (docs/profiles.md).

@@ -35,7 +35,7 @@ const RANKS: Topic<'static> = Topic {
     ..RATIO
 };
 const SAME_ORDER: f64 = 0.5;
-/// What a large core may lose to a small one at equal clock.
+/// Checks that a large core loses next to nothing to a small one at equal clock.
 const SLOWER: Topic<'static> = Topic {
     source: "no published core of two is slower per cycle for being the larger one",
     tolerance: Tolerance::relative(0.02),

@@ -1,4 +1,4 @@
-//! What refilling caches after a move costs on asymmetric chips.
+//! Costs of refilling caches after a move on asymmetric chips.
 //!
 //! Two copies of each program change places on a large and a small core, as study A2 has them and
 //! the source's hardware schedulers exchange threads: within a group, whose cores share an LLC, and

@@ -1,4 +1,4 @@
-//! What went into no parameter.
+//! Checks against figures that went into no parameter.
 
 mod core_types;
 mod forms;

@@ -1,5 +1,5 @@
-//! How often threads call the kernel to wait for and to wake each other, and how much of their time
-//! passes there.
+//! Rate of calls of the kernel by which threads wait for and wake each other, and the share of
+//! time that passes there.
 //!
 //! The programs of Splash-3 were measured natively on two PUs (docs/measurements/splash.md). How
 //! often they meet at barriers and take locks went into the program files, from other runs; how
@@ -94,7 +94,7 @@ fn chip() -> Result<Arc<Chip>, ValidateError> {
     Ok(Arc::new(chip))
 }
 
-/// What all threads of a program do from its beginning to its end.
+/// Counts of all threads of a program from its beginning to its end.
 fn run(inputs: &Inputs<'_>, chip: &Arc<Chip>, line: &Line) -> Result<Counts, ValidateError> {
     let program = Arc::new(presets::find(&line.program)?);
     let work = [instance(&program, line.threads, length_instr(&program))];

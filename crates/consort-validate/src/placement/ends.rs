@@ -95,7 +95,7 @@ fn with_ways(spec: &MachineSpec, ways: u32) -> MachineSpec {
     spec
 }
 
-/// How often each placement came out at each moment.
+/// Number of times that each placement came out, at each moment.
 fn survivors(
     chip: &Arc<Chip>,
     ends: &Ends,

@@ -28,7 +28,7 @@ pub(super) struct Ends {
     pub(super) looks: Vec<Moment>,
 }
 
-/// Where the survivors were after some time.
+/// Places of the survivors after some time.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Moment {
     pub(super) after_ms: u64,
@@ -60,7 +60,7 @@ impl Measured {
         Ok(measured)
     }
 
-    /// How it was measured, for readers.
+    /// Note for readers on how it was measured.
     pub(super) fn note(&self) -> String {
         format!(
             "The kernel: Linux {} in a virtual machine of 4 cores x 2 (accelerator {}), {}. \

@@ -1,5 +1,5 @@
-//! Where the model of the operating system puts spinning threads, and how it evens out those that
-//! remain when others end, beside a real kernel.
+//! Placements of spinning threads by the model of the operating system, and its evening out of
+//! those that remain when others end, beside a real kernel.
 
 mod ends;
 mod measured;

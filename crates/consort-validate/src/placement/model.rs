@@ -16,10 +16,10 @@ use std::sync::Arc;
 pub(super) const SPINNER: &str = "pure-int";
 /// Work that nobody comes to the end of, instructions.
 const ENDLESS: f64 = 1e18;
-/// What `after_ms = 0` means to the model: the shortest look after the start, ns.
+/// The model's reading of `after_ms = 0`: the shortest look after the start, ns.
 const SOON_NS: u64 = 1_000_000;
 
-/// How often each placement came out.
+/// Number of times that each placement came out.
 pub(super) fn placements(
     chip: &Arc<Chip>,
     case: &Case,

@@ -1,4 +1,4 @@
-//! Which programs run together.
+//! Choice of the programs that run together.
 
 use super::ground::Ground;
 use rand::SeedableRng;
@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 /// Programs of which all pairs are run.
 const SQUARE: usize = 8;
 
-/// How much is run.
+/// Extent of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// Sets of [`SQUARE`] programs per ground for two.
@@ -19,7 +19,7 @@ pub(super) struct Extent {
     pub(super) grounds: usize,
 }
 
-/// What is run on one ground.
+/// Programs to run on one ground.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Draw {
     /// Number of the ground.

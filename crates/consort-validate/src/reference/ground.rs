@@ -1,4 +1,4 @@
-//! Where programs are run together: parts of machines.
+//! Grounds on which programs run together: parts of machines.
 
 use crate::error::ValidateError;
 use consort_core::PuId;
@@ -6,7 +6,7 @@ use consort_sim::chip::Chip;
 use consort_sim::machine::presets;
 use std::sync::Arc;
 
-/// Which PUs of a machine are used.
+/// PUs of a machine that are used.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     /// So many PUs of the first core.

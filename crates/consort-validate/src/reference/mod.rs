@@ -104,8 +104,8 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     })
 }
 
-/// What a profile makes of a program that is run again and again: caches and predictors are as warm
-/// as the reference's when measurement begins, and all data flow is measured.
+/// Phase that a profile makes of a program that is run again and again: caches and predictors are
+/// as warm as the reference's when measurement begins, and all data flow is measured.
 fn profiled(program: &Traced) -> Result<PhaseSpec, ValidateError> {
     let extent = consort_profile::recorder::Extent {
         sampling: Some(Sampling {

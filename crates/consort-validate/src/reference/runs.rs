@@ -1,4 +1,4 @@
-//! What both engines say of programs together.
+//! Runs of programs together in both engines.
 
 use super::INSTRUCTIONS;
 use super::case::Case;
@@ -30,7 +30,7 @@ pub(super) struct Both {
 pub(super) struct Bench<'a> {
     pub(super) grounds: &'a [Ground],
     pub(super) programs: &'a [Traced],
-    /// What a profile makes of each.
+    /// Phase that a profile makes of each.
     pub(super) phases: &'a [PhaseSpec],
     pub(super) context: &'a Context<'a>,
 }

@@ -19,7 +19,7 @@ pub(super) struct Variance {
     pub(super) victim: f64,
     /// Explained by who slows down, whoever the victim is.
     pub(super) co_runner: f64,
-    /// What is left: it depends on both.
+    /// Rest: it depends on both.
     pub(super) both: f64,
 }
 

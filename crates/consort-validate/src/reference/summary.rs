@@ -1,4 +1,4 @@
-//! What all cases say together.
+//! Summary of all cases.
 
 use super::case::Case;
 use super::draw::Draw;

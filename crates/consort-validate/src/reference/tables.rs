@@ -1,4 +1,4 @@
-//! What was run, as tables and a figure.
+//! Tables and a figure of what was run.
 
 use super::case::{Case, antt, stp};
 use super::ground::Ground;
@@ -14,7 +14,7 @@ use consort_sim::contention::Stack;
 /// Cases explained term by term.
 const WORST: usize = 10;
 
-/// What rows are named after.
+/// Names that rows are made of.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) grounds: &'a [Ground],
