@@ -1,4 +1,4 @@
-//! What can go wrong before a kernel runs.
+//! Errors before a kernel runs.
 
 use nix::errno::Errno;
 use thiserror::Error;
@@ -19,7 +19,7 @@ pub enum KernelError {
     Mapping {
         /// The size asked for.
         bytes: usize,
-        /// What `mmap` or `mprotect` answered.
+        /// Error of `mmap` or `mprotect`.
         source: Errno,
     },
     /// A thread could not be started.
@@ -27,7 +27,7 @@ pub enum KernelError {
     Spawn {
         /// The thread's name.
         name: String,
-        /// What the system answered.
+        /// Error of the system.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What a kernel is, and how the registry describes one.
+//! Kernels, and the registry's description of one.
 
 use crate::caches::CacheSizes;
 use crate::error::KernelError;

@@ -33,7 +33,7 @@ impl Tally {
         self.sum
     }
 
-    /// What `sum` must be if every unit with seed `s` gave `result(s)`:
+    /// Value that `sum` must have if every unit with seed `s` gave `result(s)`:
     /// whole periods times the period's sum, plus the rest.
     pub(crate) fn expected(self, period: u64, result: impl Fn(u64) -> u64) -> u64 {
         let rest = self.done % period;

@@ -1,4 +1,4 @@
-//! What a program file tells of a profile, worked out from its counts.
+//! Figures of a program file, worked out from the counts of a profile.
 
 use consort_ops::Kind;
 

@@ -120,7 +120,7 @@ impl Figures {
         )
     }
 
-    /// What fetching and dispatching the code takes.
+    /// Writes the costs of fetching and dispatching the code.
     fn write_code(&self, out: &mut String) -> std::fmt::Result {
         let instructions = self.mix.instructions.max(1) as f64;
         let per_instruction = |count: u64| count as f64 / instructions;
@@ -146,7 +146,7 @@ impl Figures {
         size.map_or(0.0, |size| ahead[size] as f64 / missed[size] as f64)
     }
 
-    /// What a scheduler of floating point sees, where anything passes it.
+    /// Text of the occupancy of a floating-point scheduler, where anything passes it.
     fn scheduler_text(&self) -> String {
         let Some(waiting) = self.waiting_fp else {
             return String::new();
@@ -297,7 +297,7 @@ impl Profile {
         several.map_or(executed as f64, Threads::length)
     }
 
-    /// What sampling makes uncertain, as part of a sentence.
+    /// Text of the uncertainty that sampling leaves, as part of a sentence.
     fn error_text(&self) -> String {
         let main = |figures: &Figures| {
             let (shares, data) = (figures.shares(), &figures.memory.data.misses);

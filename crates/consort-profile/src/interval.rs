@@ -54,7 +54,7 @@ impl Interval {
     }
 }
 
-/// What one thread does in an interval, and its code over all of them.
+/// Counts of one thread in an interval, and its code over all of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Stretch {
     before: Counts,
@@ -87,7 +87,7 @@ impl Stretch {
         &self.before
     }
 
-    /// What was done since the end before; nothing where nothing was.
+    /// Counts since the end before; nothing where there are none.
     pub(crate) fn end(&mut self, meters: &Meters) -> Option<Interval> {
         let counts = meters.counts();
         let since = counts.since(&self.before);
@@ -112,7 +112,7 @@ impl Stretch {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Intervals {
     done: Vec<Interval>,
-    /// How many that were told of make one that is kept.
+    /// Number of intervals told that make one that is kept.
     per_kept: usize,
     /// Intervals told of.
     told: usize,

@@ -1,4 +1,4 @@
-//! What a real program asks of a processor, measured while it runs.
+//! Demands of a real program on a processor, measured while it runs.
 //!
 //! A program runs under QEMU's user-mode emulator with a plugin that reports every executed block
 //! and every access to memory ([`recorder`]). Blocks are decoded into operations

@@ -6,8 +6,8 @@ use crate::interval::{Interval, Stretch};
 use crate::measure::{Counts, Meters};
 use crate::recorder::Stage;
 
-/// Where everything is recorded, data flow and use distances are measured in the first 65,536
-/// instructions of each thread in each interval: they vary little and cost much.
+/// Instructions of each thread in each interval of which data flow and use distances are measured
+/// where everything is recorded: they vary little and cost much.
 const DATAFLOW: u64 = 1 << 16;
 
 /// A thread and what is measured of it.
@@ -21,7 +21,7 @@ pub(crate) struct Metered {
     pub(crate) heard: u64,
     /// Instructions heard of in this interval.
     within: u64,
-    /// How many stages there were before this one.
+    /// Number of stages before this one.
     pub(crate) stage: u64,
     /// Whether what it does may meet other threads.
     pub(crate) has_siblings: bool,
@@ -78,7 +78,7 @@ impl Metered {
         !follows
     }
 
-    /// What was done since the end before; nothing where nothing was.
+    /// Counts since the end before; nothing where there are none.
     pub(crate) fn end_interval(&mut self) -> Option<Interval> {
         self.within = 0;
         self.stretch.end(self.meters.as_ref()?)
@@ -94,7 +94,7 @@ impl Metered {
         &self.stretch.all_code
     }
 
-    /// What was counted until the last interval ended.
+    /// Counts until the last interval ended.
     pub(crate) fn counts(&self) -> &Counts {
         self.stretch.counts()
     }

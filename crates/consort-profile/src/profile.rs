@@ -13,7 +13,7 @@ use crate::recorder::{Atomic, Call, Event, Extent, Sink, Stage};
 use crate::spread::half_width;
 use crate::threads::{Heard, Known, LockMeter, Sharing, Team, Threads};
 
-/// Where everything is recorded, an interval is so many instructions, as a power of two.
+/// Length of an interval where everything is recorded, instructions, as a power of two.
 const INTERVAL_SHIFT: u32 = 20;
 /// Number of the call that ends a thread, on x86-64.
 const EXIT: u64 = 60;
@@ -217,7 +217,7 @@ impl Profiler {
         }
     }
 
-    /// Where everything is recorded, intervals have a length.
+    /// Whether an interval ends here: where everything is recorded, intervals have a length.
     fn ends_interval(&self) -> bool {
         self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
     }

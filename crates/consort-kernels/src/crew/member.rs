@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a thread will do.
+/// Task of a thread.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) kernel: &'static str,
@@ -62,7 +62,7 @@ fn rest(duty: Option<Duty>, elapsed: Duration, goal: Goal) {
     thread::sleep(rest);
 }
 
-/// How long the rest still lasts, `elapsed` after the first turn of work began.
+/// Time that the rest still lasts, `elapsed` after the first turn of work began.
 fn remaining_rest(duty: Duty, elapsed: Duration) -> Option<Duration> {
     let turn_ns = (duty.work + duty.rest).as_nanos();
     let into_turn_ns = elapsed.as_nanos().checked_rem(turn_ns)?;

@@ -32,7 +32,7 @@ pub(crate) fn unit(seed: u64) -> u64 {
     mix(&chains)
 }
 
-/// Where chain `i` begins: small whole numbers, exact in a double.
+/// Start of chain `i`: small whole numbers, exact in a double.
 pub(crate) fn start(seed: u64, i: usize) -> f64 {
     let seed = u8::try_from(seed % PERIOD).unwrap_or(u8::MAX);
     f64::from(seed) + f64::from(u8::try_from(i).unwrap_or(u8::MAX)) * 0.25

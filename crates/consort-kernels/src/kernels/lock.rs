@@ -17,7 +17,7 @@ pub(crate) const ENTRY: Entry = Entry {
     seats,
 };
 
-/// How often a unit takes the mutex.
+/// Number of times that a unit takes the mutex.
 const ROUNDS: u64 = 16;
 /// Steps of work inside the mutex; outside it is half as many.
 const STEPS_INSIDE: u64 = 400;

@@ -6,7 +6,7 @@ use core::arch::asm;
 
 pub(super) const KNOWN: bool = true;
 
-/// Which word of the code of [`Body::Int`] loads the factor.
+/// Position of the word of the code of [`Body::Int`] that loads the factor.
 const FACTOR_WORD: usize = 1;
 
 /// The code of a function.

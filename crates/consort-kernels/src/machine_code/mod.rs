@@ -37,7 +37,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// What the function returns.
+    /// Value that the function returns.
     pub(crate) fn result(self, iterations: u64) -> u64 {
         match self {
             Self::Fp { addend } => 7 * u64::from(addend) * iterations,

@@ -5,7 +5,7 @@ use super::Body;
 
 pub(super) const KNOWN: bool = true;
 
-/// Where the factor's byte lies in the code of [`Body::Int`].
+/// Position of the factor's byte in the code of [`Body::Int`].
 const FACTOR_AT: usize = 5;
 
 /// The code of a function.

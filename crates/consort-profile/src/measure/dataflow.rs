@@ -35,13 +35,13 @@ pub struct Dataflow {
     /// Group of misses on which a register depends, for each window.
     tainted: Vec<Each>,
     memory: HashMap<u64, (Each, Each), BuildHasherDefault<Multiplied>>,
-    /// When the last 1024 instructions had retired.
+    /// Cycles at which the last 1024 instructions had retired.
     retired: Vec<Each>,
     instructions: u64,
-    /// When the instruction that is being taken enters the window, and when all of it is done.
+    /// Cycles at which the instruction being taken enters the window, and all of it is done.
     entered: Each,
     latest: Each,
-    /// When the operation that is being taken starts, and on which groups it depends.
+    /// Cycles at which the operation being taken starts, and the groups on which it depends.
     start: Each,
     taint: Each,
     /// Whether an instruction is being taken.

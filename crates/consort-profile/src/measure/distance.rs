@@ -1,4 +1,4 @@
-//! How far it is from a value to its first use.
+//! Distances from values to their first uses.
 
 use consort_ops::{Kind, Op, Register};
 

@@ -1,4 +1,4 @@
-//! What dividers that take one division at a time make of the data flow.
+//! Effect on the data flow of dividers that take one division at a time.
 //!
 //! Divisions come in groups: where a loop has several, they wait for each other, however few they
 //! are on average. The schedule of [`super::timing`] is therefore repeated with one divider that each
@@ -32,7 +32,7 @@ pub(super) struct Dividers {
 }
 
 impl Dividers {
-    /// When the result of an operation is there that has its operands at `start`.
+    /// Cycles at which the result of an operation is there that has its operands at `start`.
     pub(super) fn done(&mut self, kind: Kind, start: Schedules, latency: u64) -> Schedules {
         let mut done = start.map(|each| each.map(|cycle| cycle + latency));
         if let Some(kind) = divides(kind) {

@@ -1,4 +1,4 @@
-//! What is measured of a stream of operations. Every meter takes operations one at a time and
+//! Meters of a stream of operations. Every meter takes operations one at a time and
 //! can be asked at the end; none knows of the others.
 
 mod branches;

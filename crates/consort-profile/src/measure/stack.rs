@@ -57,7 +57,7 @@ struct Node {
     line: u64,
     newer: u32,
     older: u32,
-    /// How many sizes do not hold it.
+    /// Number of sizes that do not hold it.
     group: u8,
     /// Sizes, as bits, in which it was written to.
     dirty: u16,
@@ -170,7 +170,7 @@ impl LruStack {
         group
     }
 
-    /// Where a line lies. Most accesses are to lines used lately, which need no search.
+    /// Position of a line. Most accesses are to lines used lately, which need no search.
     fn place(&mut self, line: u64) -> Option<u32> {
         let recent = &mut self.recent[line as usize % RECENT];
         let node = self.nodes.get(*recent as usize);

@@ -10,7 +10,7 @@ pub trait Tally: Clone {
         self.merge(other, u64::saturating_add);
     }
 
-    /// What was counted since `before`.
+    /// Counts since `before`.
     #[must_use]
     fn since(&self, before: &Self) -> Self {
         let mut rest = self.clone();

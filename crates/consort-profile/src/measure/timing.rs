@@ -1,4 +1,4 @@
-//! What latencies make of the data flow: the longest chain, and how long branches take to resolve.
+//! Effect of latencies on the data flow: the longest chain, and the time until branches resolve.
 //!
 //! Schedules of one window of 128 instructions, with the latencies of [`LATENCIES`]:
 //!
@@ -39,7 +39,7 @@ type Each = [u64; SCHEMES.len()];
 /// Operations on a chain, by class.
 type Path = [u64; CLASSES];
 
-/// When a value is there.
+/// Cycles at which a value is there.
 #[derive(Debug, Clone, Copy, Default)]
 struct Value {
     /// In the schedule without limits, with what it is the end of.
@@ -56,7 +56,7 @@ struct Value {
 pub struct Timing {
     registers: Vec<Value>,
     memory: HashMap<u64, Value, BuildHasherDefault<Multiplied>>,
-    /// When the last instructions had retired.
+    /// Cycles at which the last instructions had retired.
     retired: Vec<Value>,
     instructions: usize,
     /// Next dispatch slot of each pipeline, of which a cycle has [`WIDTH`].

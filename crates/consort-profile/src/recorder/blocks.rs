@@ -28,7 +28,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// How many instructions it has.
+    /// Number of its instructions.
     pub(super) const fn count(&self) -> usize {
         self.instructions.len()
     }

@@ -18,7 +18,7 @@ pub enum RecordError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The program is of another kind.
@@ -26,7 +26,7 @@ pub enum RecordError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// Thing that it is instead.
         what: &'static str,
     },
     /// The emulator is missing.
@@ -49,15 +49,15 @@ pub enum RecordError {
     /// The system refused something.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// Action that failed.
         what: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The recorder said what is not known here.
     #[error("the recorder's report is garbled at {at}; the program may have written to it")]
     Garbled {
-        /// What was being read.
+        /// Part that was being read.
         at: &'static str,
     },
 }

@@ -179,7 +179,7 @@ impl Lane {
 /// An instruction that was executed.
 struct Told {
     thread: usize,
-    /// Where execution went on behind the block, if that is known and it is the last one.
+    /// Address at which execution went on behind the block, if known and it is the last one.
     next: Option<u64>,
     /// Whether it is another round of what was told before.
     goes_on: bool,
@@ -236,7 +236,7 @@ fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
     true
 }
 
-/// How a branch went that was followed by code at `next`; as expected where nothing followed.
+/// Outcome of a branch that was followed by code at `next`; as expected where nothing followed.
 fn outcome(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
     let through = op.address.wrapping_add(u64::from(op.length));
     let target = next.unwrap_or(through);

@@ -39,7 +39,7 @@ pub struct Extent {
 /// Destination of what the program prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// Where this process's output goes.
+    /// To the output of this process.
     Same,
     /// To this process's standard error.
     Aside,

@@ -1,4 +1,4 @@
-//! Which file a command runs.
+//! Choice of the file that a command runs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +15,11 @@ const MOST_INTERPRETERS: usize = 5;
 /// Bytes of a file that tell what it is.
 const HEAD: u64 = 256;
 
-/// What to run in the end.
+/// Program to run in the end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// What the program sees as its name.
+    /// Name under which the program sees itself.
     pub(super) name: OsString,
     pub(super) arguments: Vec<OsString>,
 }

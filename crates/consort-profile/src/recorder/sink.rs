@@ -1,4 +1,4 @@
-//! What is told of a program while it runs.
+//! Events told of a program while it runs.
 
 use consort_ops::Op;
 
@@ -7,9 +7,9 @@ use consort_ops::Op;
 pub enum Stage {
     /// Nothing is recorded.
     Skip,
-    /// What is recorded warms caches and predictors.
+    /// Stage that warms caches and predictors.
     Warm,
-    /// What is recorded counts.
+    /// Stage that counts.
     Window,
 }
 

@@ -1,4 +1,4 @@
-//! What the plugin sends, as plugin/recorder.c writes it.
+//! Messages of the plugin, as plugin/recorder.c writes them.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};

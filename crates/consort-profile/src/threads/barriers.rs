@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::futex::Futex;
 use crate::recorder::Call;
 
-/// What a call returns that found the word changed: the barrier was open already.
+/// Result of a call that found the word changed: the barrier was open already.
 const AGAIN: i64 = -11;
 
 /// Barriers that all threads of a role meet.

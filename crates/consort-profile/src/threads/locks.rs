@@ -76,7 +76,7 @@ impl LockMeter {
         &mut self.takers[thread]
     }
 
-    /// What a thread held before what is not seen is unknown behind it.
+    /// Forgets the locks of a thread: behind what is not seen they are unknown.
     pub(crate) fn forget(&mut self, thread: usize) {
         *self.taker(thread) = Taker::default();
     }
@@ -167,7 +167,7 @@ impl LockMeter {
         }
     }
 
-    /// What looked like giving back was a try.
+    /// Takes back a release that was a try.
     fn take_back(&mut self, thread: usize, given: &Given) {
         self.tries.insert(given.code);
         let word = self.words.entry(given.held.word).or_default();
@@ -182,7 +182,7 @@ impl LockMeter {
         });
     }
 
-    /// What was measured; nothing where no lock was taken.
+    /// Measured locks; nothing where none was taken.
     pub(crate) fn locks(&self) -> Option<Locks> {
         let taken = || self.words.values().filter(|word| word.taken > 0);
         let common = || taken().filter(|word| word.takers.count_ones() > 1);

@@ -1,4 +1,4 @@
-//! What threads of a program are to each other: roles, sharing, locks and barriers.
+//! Relations of the threads of a program: roles, sharing, locks and barriers.
 
 mod barriers;
 mod futex;
@@ -65,13 +65,13 @@ pub struct Role {
     pub figures: Figures,
 }
 
-/// What is known of one thread.
+/// Facts about one thread.
 pub(crate) struct Known<'a> {
     pub(crate) code: &'a [u64],
     pub(crate) counts: &'a Counts,
 }
 
-/// What was heard of all threads.
+/// Facts heard of all threads.
 pub(crate) struct Heard<'a> {
     pub(crate) threads: Vec<Known<'a>>,
     pub(crate) team: &'a Team,
@@ -80,7 +80,7 @@ pub(crate) struct Heard<'a> {
 }
 
 impl Threads {
-    /// What threads are to each other; nothing where there was one.
+    /// Relations of threads; nothing where there was one.
     pub(crate) fn of(heard: &Heard) -> Option<Self> {
         let team = heard.team;
         let count = team.threads().count();

@@ -26,7 +26,7 @@ pub struct Shared {
     pub by_all: f64,
 }
 
-/// Who used a line, a bit per thread.
+/// Users of a line, a bit per thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Users {
     any: u64,

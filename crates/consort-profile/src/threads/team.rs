@@ -1,4 +1,4 @@
-//! Which threads there are when, and when the first one works alone.
+//! Sizes of the team over time, and the times at which the first thread works alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ const CLONE: u64 = 56;
 /// Flag of a call that makes a thread and no process (clone(2), `CLONE_THREAD`).
 const MAKES_THREAD: u64 = 0x1_0000;
 
-/// What a thread is at.
+/// Activity of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Runs,
@@ -29,7 +29,7 @@ pub(crate) struct Team {
     lives: Vec<(usize, bool)>,
     /// Threads that were asked for and have not begun.
     to_begin: u64,
-    /// Who asks for a thread.
+    /// Threads that ask for another.
     asks: HashMap<usize, bool>,
     /// Threads besides the first one that run.
     others: usize,
@@ -102,7 +102,7 @@ impl Team {
         }
     }
 
-    /// Who is woken runs at once: how long the emulator takes is nothing of the program's.
+    /// Runs those that are woken at once: the emulator's delay is nothing of the program's.
     fn wake(&mut self, word: u64, count: u64) {
         let waits = |(_, state): &(&usize, &State)| **state == State::Waits(Some(word));
         let most = usize::try_from(count).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! What a program file says of threads.
+//! Text of a program file on threads.
 
 use std::fmt::Write;
 
@@ -91,7 +91,7 @@ impl Threads {
         )
     }
 
-    /// Where all do the same there are no stages.
+    /// Writes the stages; there are none where all threads do the same.
     fn write_stages(&self, out: &mut String) -> std::fmt::Result {
         let roles: Vec<&Role> = self.at_work().collect();
         if roles.len() < 2 {

@@ -68,9 +68,8 @@ fn command() -> Command {
         // Behind the arguments, whose own description would take its place.
         KernelArgs::augment_args(Command::new(entry.name)).about(about)
     });
-    Program::augment_subcommands(
-        Top::augment_args(Command::new("consort-demo")).subcommands(kernels),
-    )
+    let top = Top::augment_args(Command::new("consort-demo")).subcommands(kernels);
+    Program::augment_subcommands(top).about("Programs with known behaviour, for `consort run`")
 }
 
 fn request(matches: &ArgMatches) -> Result<Request, clap::Error> {

@@ -17,7 +17,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What a program found about its own results.
+/// Finding of a program about its own results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// All as they must be.
@@ -51,7 +51,7 @@ impl From<Verdict> for ExitCode {
     }
 }
 
-/// Why a program did not come to a verdict.
+/// Reason why a program did not come to a verdict.
 #[derive(Debug, Error)]
 pub(crate) enum DemoError {
     /// A kernel could not run.
@@ -60,12 +60,12 @@ pub(crate) enum DemoError {
     /// Something asked of the system failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// Action that failed.
         what: String,
         /// The system's answer.
         source: io::Error,
     },
-    /// What was asked for cannot be had here.
+    /// Something that cannot be had here.
     #[error("{0}")]
     Unavailable(String),
     /// A result could not be printed.
@@ -91,7 +91,7 @@ impl DemoError {
     }
 }
 
-/// What every program returns.
+/// Outcome of every program.
 pub(crate) type Outcome = Result<Verdict, DemoError>;
 
 /// Says on stderr what went wrong.

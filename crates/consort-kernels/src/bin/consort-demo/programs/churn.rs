@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How threads come and go.
+/// Coming and going of threads.
 #[derive(Args)]
 pub(crate) struct ChurnArgs {
-    /// How many threads are started each second.
+    /// Number of threads started each second.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
-    /// How long threads are started.
+    /// Time for which threads are started.
     #[arg(long, default_value = "10", value_parser = sizes::parse_seconds)]
     seconds: Duration,
 }

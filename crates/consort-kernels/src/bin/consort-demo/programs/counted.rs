@@ -5,12 +5,12 @@ use clap::Args;
 use consort_kernels::counted::{self, CountedLoop, KnownCounts};
 use serde::Serialize;
 
-/// Which loop, how often.
+/// Loop, and its number of rounds.
 #[derive(Args)]
 pub(crate) struct CountedArgs {
     /// The loop to run; without it all are listed.
     name: Option<String>,
-    /// How often the loop goes round.
+    /// Number of rounds of the loop.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
     iterations: u64,
 }

@@ -22,12 +22,12 @@ pub(crate) struct ForksArgs {
     /// Generations below this process.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
     depth: u32,
-    /// How long the threads run.
+    /// Time for which the threads run.
     #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
     seconds: Duration,
 }
 
-/// What the children run, by turns.
+/// Kernels that the children run, by turns.
 const KERNELS: [&str; 3] = ["fp", "int", "l2"];
 
 #[derive(Serialize)]

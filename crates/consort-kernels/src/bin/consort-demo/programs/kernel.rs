@@ -10,19 +10,19 @@ use consort_kernels::{Entry, Setup};
 use std::path::Path;
 use std::time::Duration;
 
-/// How a kernel is run.
+/// Options of running a kernel.
 #[derive(Args)]
 pub(crate) struct KernelArgs {
-    /// How many threads run it together.
+    /// Number of threads that run it together.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads: u64,
-    /// How long it runs.
+    /// Time for which it runs.
     #[arg(long, default_value = "5", value_parser = sizes::parse_seconds, conflicts_with = "work")]
     seconds: Duration,
-    /// How many units each thread does, instead of a time.
+    /// Number of units that each thread does, instead of a time.
     #[arg(long, value_name = "UNITS")]
     work: Option<u64>,
-    /// How long each phase lasts, in milliseconds (`phases` only).
+    /// Length of each phase, in milliseconds (`phases` only).
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     phase_ms: Option<u64>,
 }

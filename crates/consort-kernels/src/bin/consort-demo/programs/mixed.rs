@@ -13,18 +13,18 @@ use consort_kernels::crew::{Crew, Duty, Goal};
 use std::path::Path;
 use std::time::Duration;
 
-/// How the threads are mixed.
+/// Mix of the threads.
 #[derive(Args)]
 pub(crate) struct MixedArgs {
-    /// How long they run.
+    /// Time for which they run.
     #[arg(long, default_value = "8", value_parser = sizes::parse_seconds)]
     seconds: Duration,
-    /// How many `fp` threads and as many `int` threads [default: half the PUs].
+    /// Number of `fp` threads and as many `int` threads [default: half the PUs].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads_per_kind: Option<u64>,
 }
 
-/// When the memory chase works.
+/// Times at which the memory chase works.
 const CHASE_DUTY: Duty = Duty {
     work: Duration::from_millis(750),
     rest: Duration::from_millis(750),

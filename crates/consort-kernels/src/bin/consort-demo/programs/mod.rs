@@ -16,7 +16,7 @@ use crate::output::{DemoError, Format, Outcome};
 use clap::Subcommand;
 use consort_kernels::{Entry, kernels};
 
-/// What can be run beside the kernels.
+/// Programs beside the kernels.
 #[derive(Subcommand)]
 pub(crate) enum Program {
     /// Threads of several kinds in one process, sized for this host.

@@ -16,10 +16,10 @@ use serde::Serialize;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long it lasts.
+/// Duration of the program.
 #[derive(Args)]
 pub(crate) struct PinSelfArgs {
-    /// How long the threads run.
+    /// Time for which the threads run.
     #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
     seconds: Duration,
     /// The PU to pin to [default: the highest that is allowed].

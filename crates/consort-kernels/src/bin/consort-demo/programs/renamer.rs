@@ -11,16 +11,16 @@ use std::ffi::CString;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often names change.
+/// Changes of names.
 #[derive(Args)]
 pub(crate) struct RenamerArgs {
-    /// How many threads there are.
+    /// Number of threads.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
     threads: u64,
-    /// How long they run.
+    /// Time for which they run.
     #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
     seconds: Duration,
-    /// How long a name lasts, in milliseconds.
+    /// Time for which a name lasts, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     every_ms: u64,
 }

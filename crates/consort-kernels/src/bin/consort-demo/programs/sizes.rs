@@ -1,4 +1,4 @@
-//! How long and how many: times and numbers of threads on the command line.
+//! Times and numbers of threads on the command line.
 
 use consort_kernels::crew::Goal;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) fn goal(time: Duration) -> Goal {
     Goal::Until(Instant::now() + time)
 }
 
-/// How many PUs this process may use.
+/// Number of PUs that this process may use.
 pub(crate) fn pus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
