@@ -9,6 +9,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Bytes that a row group may take uncompressed; ours take a few megabytes.
@@ -98,6 +99,13 @@ fn reader(path: &Path) -> Result<SerializedFileReader<File>, TraceError> {
         ));
     }
     Ok(reader)
+}
+
+/// Result of the reader of Parquet. It asserts what damaged pages break: that is no end of Consort,
+/// and nothing is read from it behind.
+fn held<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T, TraceError> {
+    catch_unwind(AssertUnwindSafe(read))
+        .map_err(|_| TraceError::foreign(path, "its pages are damaged"))
 }
 
 /// The quanta of a recording.
@@ -205,7 +213,7 @@ impl Quanta {
     fn row(&mut self) -> Result<Option<Cells>, TraceError> {
         loop {
             if let Some((path, rows)) = &mut self.rows {
-                match rows.next() {
+                match held(path, || rows.next())? {
                     Some(Ok(row)) => return Ok(Some(Cells::of(&row))),
                     Some(Err(error)) => return Err(TraceError::parquet("read", path, error)),
                     None => {}
@@ -214,7 +222,8 @@ impl Quanta {
             let Some(path) = self.files.next() else {
                 return Ok(None);
             };
-            let rows = RowIter::from_file_into(Box::new(reader(&path)?));
+            let file = Box::new(reader(&path)?);
+            let rows = held(&path, || RowIter::from_file_into(file))?;
             self.rows = Some((path, rows));
         }
     }
