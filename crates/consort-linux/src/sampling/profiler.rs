@@ -12,6 +12,11 @@ use consort_isa::{Estimate, Host, RegisterValues, SamplePoint};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// A window is judged again when at least one in so many of its samples is new: judging it goes
+/// through all of them, and at quanta of a few milliseconds there is one new one in two hundred.
+/// Until then the estimate is old by less than its own error (see `sampling::window`).
+const JUDGED_PER_WINDOW: u64 = 16;
+
 /// Profiles all threads that are sampled.
 ///
 /// Feed it every [`Batch`] soon after it was read, while the code is still
@@ -31,6 +36,8 @@ struct Thread {
     pid: u32,
     window: Window,
     interval: Counts,
+    /// Samples of the window that were not there when it was judged last.
+    unjudged: u64,
     latest: Option<Estimate>,
     total: Total,
 }
@@ -172,13 +179,21 @@ impl Thread {
         self.latest = None;
     }
 
-    /// Judges the window if it has changed, and takes the interval's counts.
+    /// Judges the window if enough of it is new, and takes the interval's counts.
     fn close(&mut self, host: Host) -> Counts {
         let counts = std::mem::take(&mut self.interval);
         if counts.samples > 0 {
-            self.latest = self.window.estimate(host);
+            self.unjudged += counts.samples;
+            if self.is_outdated() {
+                self.unjudged = 0;
+                self.latest = self.window.estimate(host);
+            }
             self.total.add(counts, self.latest);
         }
         counts
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.latest.is_none() || self.unjudged * JUDGED_PER_WINDOW >= self.window.len() as u64
     }
 }
