@@ -5,15 +5,27 @@
 //! kernel writes -1 for "not told" into several ids, which is `None` here.
 
 use consort_core::{PuId, PuSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+/// Files of the kernel are rarely longer.
+const USUAL_BYTES: usize = 4096;
+
+/// A file's bytes. The kernel tells no length of most of its files, so that `std::fs::read` begins
+/// with 32 bytes and reads six times what this reads once.
+pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A file's text without surrounding blanks.
 ///
 /// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the rest.
 pub(crate) fn text(path: &Path) -> Option<String> {
-    let bytes = fs::read(path).ok()?;
+    let bytes = bytes(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 

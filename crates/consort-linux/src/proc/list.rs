@@ -2,6 +2,7 @@
 
 use super::error::ProcError;
 use super::stat::Stat;
+use crate::read;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ pub(crate) fn read_stat(root: &Path, pid: u32, tid: u32) -> Result<Stat, ProcErr
 }
 
 fn parse_stat(path: &Path) -> Result<Stat, ProcError> {
-    let text = std::fs::read(path).map_err(|e| ProcError::io(path, &e))?;
+    let text = read::bytes(path).map_err(|e| ProcError::io(path, &e))?;
     Stat::parse(&text).map_err(|e| ProcError::malformed(path, e))
 }
 

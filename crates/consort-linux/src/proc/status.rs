@@ -1,6 +1,7 @@
 //! `/proc/<pid>/status` (`proc_pid_status(5)`).
 
 use super::error::ProcError;
+use crate::read;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -11,7 +12,7 @@ pub(crate) struct Status(String);
 
 impl Status {
     pub(crate) fn read(path: &Path) -> Result<Self, ProcError> {
-        let text = std::fs::read(path).map_err(|e| ProcError::io(path, &e))?;
+        let text = read::bytes(path).map_err(|e| ProcError::io(path, &e))?;
         Ok(Self(String::from_utf8_lossy(&text).into_owned()))
     }
 
