@@ -135,6 +135,11 @@ impl Desk {
         &self.path
     }
 
+    /// Whether somebody is in a conversation, and so to be attended even while nothing comes.
+    pub(crate) fn is_talking(&self) -> bool {
+        !self.conversations.is_empty()
+    }
+
     /// What to poll for reading; then [`Desk::attend`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let peers = self.conversations.values().filter(|c| c.is_open());

@@ -5,7 +5,7 @@
 //! same tid does not appear in an old descriptor. The number kept open is
 //! bounded; threads beyond it are read by opening and closing.
 
-use crate::proc::{ProcError, RunState, Stat, thread_dir, tick_ns};
+use crate::proc::{ProcError, RunState, STAT_BYTES, Stat, thread_dir, tick_ns};
 use consort_core::{PuId, ThreadId};
 use std::collections::HashMap;
 use std::fs::File;
@@ -47,8 +47,6 @@ struct Files {
 
 /// Descriptors that a thread takes while its files are kept open.
 const FDS_PER_THREAD: usize = 2;
-/// Longest stat line: 52 numbers of at most 20 digits, and a name.
-const STAT_BYTES: usize = 1280;
 
 impl ProcReader {
     /// A reader below `root` that keeps at most `fd_budget` descriptors open.
@@ -66,11 +64,16 @@ impl ProcReader {
     /// # Errors
     /// [`ProcError::Gone`] when it has exited; the reader has then forgotten it.
     pub fn sample(&mut self, id: ThreadId) -> Result<ProcSample, ProcError> {
-        let sampled = self.sample_open(id);
-        if sampled.is_err() {
-            self.forget(id);
-        }
-        sampled
+        self.through(id, Self::read)
+    }
+
+    /// Whether the thread can run, and the PU that it is on, waits for or was on last.
+    ///
+    /// # Errors
+    /// Those of [`ProcReader::sample`].
+    pub fn place(&mut self, id: ThreadId) -> Result<(RunState, PuId), ProcError> {
+        let stat = self.through(id, Self::stat)?;
+        Ok((stat.state, stat.last_pu))
     }
 
     /// Closes the files of a thread.
@@ -84,16 +87,33 @@ impl ProcReader {
         self.open.values().map(fds).sum()
     }
 
-    fn sample_open(&mut self, id: ThreadId) -> Result<ProcSample, ProcError> {
-        if let Some(files) = self.open.get(&id) {
-            return self.read(id, files);
+    /// Reads something in a thread's files, which are kept open where there is room.
+    fn through<T>(
+        &mut self,
+        id: ThreadId,
+        read: fn(&Self, ThreadId, &Files) -> Result<T, ProcError>,
+    ) -> Result<T, ProcError> {
+        let told = match self.open.get(&id) {
+            Some(files) => read(self, id, files),
+            None => self.through_new(id, read),
+        };
+        if told.is_err() {
+            self.forget(id);
         }
+        told
+    }
+
+    fn through_new<T>(
+        &mut self,
+        id: ThreadId,
+        read: fn(&Self, ThreadId, &Files) -> Result<T, ProcError>,
+    ) -> Result<T, ProcError> {
         let files = self.open_files(id)?;
-        let sample = self.read(id, &files)?;
+        let told = read(self, id, &files)?;
         if self.open.len() < self.max_open {
             self.open.insert(id, files);
         }
-        Ok(sample)
+        Ok(told)
     }
 
     /// Opens a thread's files; when descriptors run out, keeps fewer open from now on.
@@ -109,19 +129,24 @@ impl ProcReader {
     }
 
     fn read(&self, id: ThreadId, files: &Files) -> Result<ProcSample, ProcError> {
-        let dir = thread_dir(&self.root, id.pid, id.tid);
+        let stat = self.stat(id, files)?;
         let mut buffer = [0; STAT_BYTES];
-        let path = dir.join("stat");
-        let text = read_at_start(&files.stat, &mut buffer, &path)?;
-        let stat = Stat::parse(text).map_err(|e| ProcError::malformed(&path, e))?;
-        if stat.start_ticks != id.start_ticks || !stat.is_alive() {
-            return Err(ProcError::Gone);
-        }
         let schedstat = files.schedstat.as_ref().and_then(|file| {
-            let text = read_at_start(file, &mut buffer, &dir).ok()?;
-            parse_schedstat(text)
+            let len = file.read_at(&mut buffer, 0).ok()?;
+            parse_schedstat(&buffer[..len])
         });
         Ok(self.combine(&stat, schedstat))
+    }
+
+    fn stat(&self, id: ThreadId, files: &Files) -> Result<Stat, ProcError> {
+        // The path is made for those only who are to be told of it.
+        let path = || thread_dir(&self.root, id.pid, id.tid).join("stat");
+        let mut buffer = [0; STAT_BYTES];
+        let len = files.stat.read_at(&mut buffer, 0);
+        let len = len.map_err(|e| ProcError::io(&path(), &e))?;
+        let stat = Stat::parse(&buffer[..len]).map_err(|e| ProcError::malformed(&path(), e))?;
+        let is_same = stat.start_ticks == id.start_ticks && stat.is_alive();
+        is_same.then_some(stat).ok_or(ProcError::Gone)
     }
 
     fn combine(&self, stat: &Stat, schedstat: Option<[u64; 3]>) -> ProcSample {
@@ -151,16 +176,6 @@ impl Files {
             }),
         }
     }
-}
-
-fn read_at_start<'a>(
-    file: &File,
-    buffer: &'a mut [u8],
-    path: &Path,
-) -> Result<&'a [u8], ProcError> {
-    let len = file.read_at(buffer, 0);
-    let len = len.map_err(|e| ProcError::io(path, &e))?;
-    Ok(&buffer[..len])
 }
 
 /// Run time ns, wait time ns, and number of runs (kernel

@@ -3,6 +3,7 @@
 use super::affinity;
 use super::checked_write::{Outcome, write};
 use super::enactor::{Enactor, Left, Managed};
+use super::grip::There;
 use super::guardian::Health;
 use super::look::Look;
 use super::nudge::{Nudged, nudge};
@@ -122,7 +123,9 @@ impl Enactor {
         };
         let (root, original) = (self.root_of(thread), managed.original.mask());
         self.narrowings.begin(root, pus, now_ticks());
-        let nudged = nudge(&self.host, thread, pus, &original);
+        let (host, grips) = (&self.host, &mut self.grips);
+        let there = || grips.look(host, thread);
+        let nudged = nudge(host, thread, pus, &original, there);
         if !matches!(nudged, Nudged::Stuck(_)) {
             self.narrowings.end(root, pus, now_ticks());
         }
@@ -137,9 +140,9 @@ impl Enactor {
         report: &mut ApplyReport,
     ) {
         match nudged {
-            Nudged::Done(now, stat) => {
+            Nudged::Done(now, there) => {
                 report.nudged.push(thread);
-                self.account(thread, None, Outcome::Done(now, stat), report);
+                self.note_written(thread, None, (now, there), report);
             }
             Nudged::Gone => {
                 self.note_exec(thread, pus);
@@ -211,15 +214,25 @@ impl Enactor {
             Outcome::Gone => self.count_gone(thread, report),
             Outcome::Failed(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
             Outcome::Done(now, stat) => {
-                self.end_pin(thread);
-                if let Some(managed) = self.threads.get_mut(&thread) {
-                    managed.wanted = wanted;
-                    managed.seen = now.clone();
-                    managed.start_stack = stat.start_stack;
-                }
-                report.written.push((thread, now));
+                self.note_written(thread, wanted, (now, There::of(&stat)), report);
             }
         }
+    }
+
+    fn note_written(
+        &mut self,
+        thread: ThreadId,
+        wanted: Option<PuSet>,
+        (now, there): (PuSet, There),
+        report: &mut ApplyReport,
+    ) {
+        self.end_pin(thread);
+        if let Some(managed) = self.threads.get_mut(&thread) {
+            managed.wanted = wanted;
+            managed.seen = now.clone();
+            managed.start_stack = there.start_stack.unwrap_or(managed.start_stack);
+        }
+        report.written.push((thread, now));
     }
 
     fn count_gone(&mut self, thread: ThreadId, report: &mut ApplyReport) {

@@ -1,6 +1,7 @@
 //! The enactor: one run's managed threads, its journal and its guardian.
 
 use super::affinity;
+use super::grip::Grips;
 use super::guardian::{Guardian, GuardianError, GuardianSpec, Health};
 use super::host::{Allowed, AllowedPus, Host};
 use super::journal::{Journal, JournalError};
@@ -90,6 +91,7 @@ pub struct Enactor {
     pub(crate) journal: Journal,
     pub(crate) threads: BTreeMap<ThreadId, Managed>,
     pub(crate) left: BTreeMap<ThreadId, Left>,
+    pub(crate) grips: Grips,
     /// Which masks were in force when: whoever was born then may have inherited them.
     pub(crate) narrowings: Narrowings,
     /// By process, the last mask of Consort's on a thread that went and was not the leader: it may
@@ -123,6 +125,7 @@ impl Enactor {
             journal,
             threads: BTreeMap::new(),
             left: BTreeMap::new(),
+            grips: Grips::default(),
             narrowings: Narrowings::default(),
             narrowed_last: BTreeMap::new(),
             guardian,
@@ -130,6 +133,12 @@ impl Enactor {
             own_mask,
             rewrite_at_bytes: LEAST_REWRITE_BYTES,
         })
+    }
+
+    /// Keeps a descriptor open for each of up to so many threads that are nudged, which makes
+    /// nudges cheaper; none is kept before this is called.
+    pub fn keep_open(&mut self, threads: usize) {
+        self.grips.hold(threads);
     }
 
     /// The run's id: the value of [`RUN_MARKER`](super::RUN_MARKER) in the
@@ -217,6 +226,7 @@ impl Enactor {
         }
         self.threads.remove(&thread);
         self.left.remove(&thread);
+        self.grips.forget(thread);
     }
 
     /// Notes that a thread's lasting mask is in force no more, and tells that mask.

@@ -4,6 +4,7 @@
 use super::affinity;
 use crate::cgroup::Hierarchies;
 use crate::proc::{ProcessHandle, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
+use crate::read;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -34,6 +35,10 @@ impl Host {
     /// The host that the caller runs on.
     pub(crate) fn real() -> Self {
         Self::new(Path::new("/"))
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// One thread's line of `stat`; none when it is gone.
@@ -182,7 +187,7 @@ impl<'a> AllowedPus<'a> {
     /// The same, and who says so.
     pub(crate) fn told(&mut self, pid: u32, tid: u32) -> Allowed {
         let path = thread_dir(&self.host.root, pid, tid).join("cgroup");
-        let cgroup = std::fs::read(path).unwrap_or_default();
+        let cgroup = read::bytes(&path).unwrap_or_default();
         let (host, online) = (self.host, &self.online);
         let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
             let text = String::from_utf8_lossy(cgroup);

@@ -39,6 +39,7 @@ mod checked_write;
 mod elsewhere;
 mod enactor;
 mod family;
+mod grip;
 mod guardian;
 mod guardian_main;
 mod host;

@@ -7,16 +7,16 @@
 
 use super::affinity::{self, Mask};
 use super::checked_write::give_back_to_stranger;
+use super::grip::There;
 use super::host::{AllowedPus, Host};
-use crate::proc::Stat;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 
 /// Outcome of one nudge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Nudged {
-    /// Narrowed and widened; the mask that the thread has now, and its line of `stat`.
-    Done(PuSet, Stat),
+    /// Narrowed and widened; the mask that the thread has now.
+    Done(PuSet, There),
     /// The thread has exited, or has become its process's leader by `exec`; then it may have been
     /// narrowed before.
     Gone,
@@ -29,8 +29,15 @@ pub(crate) enum Nudged {
 }
 
 /// Moves a thread to `pus`, a part of the PUs that its cpuset allows, and gives it `original`.
-pub(crate) fn nudge(host: &Host, thread: ThreadId, pus: &PuSet, original: &Mask) -> Nudged {
-    if host.same(thread).is_none() {
+/// `there` tells whether the tid is still its own.
+pub(crate) fn nudge(
+    host: &Host,
+    thread: ThreadId,
+    pus: &PuSet,
+    original: &Mask,
+    mut there: impl FnMut() -> Option<There>,
+) -> Nudged {
+    if there().is_none() {
         return Nudged::Gone;
     }
     let narrow = Mask::Only(pus.clone());
@@ -42,14 +49,14 @@ pub(crate) fn nudge(host: &Host, thread: ThreadId, pus: &PuSet, original: &Mask)
         Ok(_) => {}
     }
     let widened = widen(thread.tid, original);
-    let Some(stat) = host.same(thread) else {
+    let Some(there) = there() else {
         if widened.is_ok() {
             give_back_to_stranger(host, thread.tid);
         }
         return Nudged::Gone;
     };
     match widened {
-        Ok(now) => Nudged::Done(now, stat),
+        Ok(now) => Nudged::Done(now, there),
         Err(Errno::ESRCH) => Nudged::Gone,
         Err(errno) => Nudged::Stuck(errno),
     }

@@ -98,7 +98,7 @@ impl Signals {
     /// What the kernel answers.
     pub fn next(&self) -> Result<Option<SignalEvent>, Errno> {
         let Some(info) = self.fd.read_signal()? else {
-            self.witness(Witness::rest);
+            self.rest();
             return Ok(None);
         };
         let mut event = SignalEvent {
@@ -112,6 +112,11 @@ impl Signals {
             event.to_group = saw == Some(true) && !event.from_kernel;
         }
         Ok(Some(event))
+    }
+
+    /// To be called now and then while no signal is there.
+    pub(crate) fn rest(&self) {
+        self.witness(Witness::rest);
     }
 
     fn witness<T>(&self, ask: impl FnOnce(&mut Witness) -> T) -> Option<T> {

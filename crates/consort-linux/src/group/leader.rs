@@ -104,6 +104,11 @@ impl Leader {
         self.most_programs
     }
 
+    /// Whether somebody is in a conversation, and so to be attended even while nothing comes.
+    pub(crate) fn is_talking(&self) -> bool {
+        !self.conversations.is_empty()
+    }
+
     /// What to poll for reading; then [`Leader::attend`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let peers = self.conversations.values().map(AsFd::as_fd);

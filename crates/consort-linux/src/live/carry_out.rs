@@ -74,13 +74,13 @@ impl Live {
     fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
         let thread = self.roster.get(id)?;
         let fresh = thread.read.filter(|read| now - *read < FRESH);
-        let told = match thread.last.filter(|_| fresh.is_some()) {
-            Some(told) => told,
-            None => self.reader.sample(id).ok()?,
+        let (state, pu) = match thread.last.filter(|_| fresh.is_some()) {
+            Some(told) => (told.state, told.last_pu),
+            None => self.reader.place(id).ok()?,
         };
         Some(Whereabouts {
-            pu: told.last_pu,
-            runnable: told.state == RunState::Runnable,
+            pu,
+            runnable: state == RunState::Runnable,
             process_age: self.process_age(id),
             leads_others: self.roster.leads_others(id),
         })

@@ -17,6 +17,8 @@ const MOST_FOR_PROC: usize = 4_096;
 pub(super) struct Descriptors {
     /// For files of `/proc` that are kept open.
     pub(super) proc: usize,
+    /// For threads that are held while they are nudged.
+    pub(super) held: usize,
     /// For events that count.
     pub(super) counting: usize,
 }
@@ -32,8 +34,10 @@ impl Descriptors {
         let taken = SPARE + SAMPLING_PER_PU * pus;
         let free = limit.saturating_sub(taken);
         let proc = (free / 4).min(MOST_FOR_PROC);
+        let held = proc / 4;
         Self {
-            proc,
+            proc: proc - held,
+            held,
             counting: free - proc,
         }
     }
@@ -46,10 +50,14 @@ mod tests {
 
     #[test]
     fn the_usual_limits_leave_room_for_many_threads() {
-        let expect = |proc, counting| Descriptors { proc, counting };
-        assert_eq!(Descriptors::share(13, 2), expect(0, 0));
-        assert_eq!(Descriptors::share(1_024, 2), expect(243, 729));
-        assert_eq!(Descriptors::share(20_000, 2), expect(4_096, 15_852));
+        let expect = |proc, held, counting| Descriptors {
+            proc,
+            held,
+            counting,
+        };
+        assert_eq!(Descriptors::share(13, 2), expect(0, 0, 0));
+        assert_eq!(Descriptors::share(1_024, 2), expect(183, 60, 729));
+        assert_eq!(Descriptors::share(20_000, 2), expect(3_072, 1_024, 15_852));
     }
 
     proptest! {
@@ -57,7 +65,7 @@ mod tests {
         fn some_are_always_kept_free(limit: u32, pus in 1usize..5_000) {
             let limit = limit as usize;
             let shared = Descriptors::share(limit, pus);
-            prop_assert!(shared.proc + shared.counting <= limit.saturating_sub(SPARE));
+            prop_assert!(shared.proc + shared.held + shared.counting <= limit.saturating_sub(SPARE));
         }
     }
 }

@@ -220,6 +220,7 @@ impl Live {
             }
         };
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
+        running.enactor.keep_open(descriptors.held);
         let now = Instant::now();
         let root = running.child.as_ref().map(Launched::pid);
         let roots: Vec<u32> = root.into_iter().collect();

@@ -286,6 +286,9 @@ impl Live {
 
     /// Learns where threads may run now.
     fn recheck(&mut self, threads: &[ThreadId]) {
+        if threads.is_empty() {
+            return;
+        }
         for (id, pus) in self.enactor.recheck(threads) {
             let thread = self.roster.get_mut(id);
             if let Some(thread) = thread.filter(|thread| *thread.original != pus) {

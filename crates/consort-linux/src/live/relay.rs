@@ -24,6 +24,30 @@ pub(super) struct Ending {
 /// threads that have exited report a hang-up for ever.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
+/// Who is to be heard after a wait: to ask each of them costs a system call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    signals: bool,
+    /// Members of the group, or clients of the desk.
+    others: bool,
+}
+
+impl Waiting {
+    const ALL: Self = Self {
+        signals: true,
+        others: true,
+    };
+
+    /// What was polled, signals first.
+    fn of(fds: &[PollFd<'_>]) -> Self {
+        let mut told = fds.iter().map(|fd| fd.any().unwrap_or(true));
+        Self {
+            signals: told.next().unwrap_or(true),
+            others: told.any(|is_told| is_told),
+        }
+    }
+}
+
 impl Live {
     /// Waits until the quantum is over, the command has ended or a member asks for open terms,
     /// reading rings and relaying signals meanwhile.
@@ -33,11 +57,10 @@ impl Live {
         loop {
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
-            self.wait(left.min(DRAIN_EVERY))?;
-            self.take_signals()?;
+            let waiting = self.wait(left.min(DRAIN_EVERY))?;
+            self.take_signals(waiting.signals)?;
             self.take_records();
-            self.attend_group();
-            self.attend_desk();
+            self.attend(waiting);
             let cut = self.ending.is_some() || self.proposal().is_some() || self.has_orders();
             if cut || Instant::now() >= end {
                 return Ok(());
@@ -47,7 +70,7 @@ impl Live {
         }
     }
 
-    fn wait(&self, time: Duration) -> Result<(), LiveError> {
+    fn wait(&self, time: Duration) -> Result<Waiting, LiveError> {
         let of_group = self.group.iter().flat_map(Leader::fds);
         let of_desk = self.residence.desk.iter().flat_map(Desk::fds);
         let fds = std::iter::once(self.signals.as_fd());
@@ -55,12 +78,28 @@ impl Live {
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Ok(0) => Ok(Waiting::default()),
+            Ok(_) => Ok(Waiting::of(&fds)),
+            Err(Errno::EINTR) => Ok(Waiting::ALL),
             Err(errno) => Err(LiveError::Wait(errno)),
         }
     }
 
-    fn take_signals(&mut self) -> Result<(), LiveError> {
+    fn attend(&mut self, waiting: Waiting) {
+        if waiting.others || self.group.as_ref().is_some_and(Leader::is_talking) {
+            self.attend_group();
+        }
+        let desk = self.residence.desk.as_ref();
+        if waiting.others || desk.is_some_and(Desk::is_talking) {
+            self.attend_desk();
+        }
+    }
+
+    fn take_signals(&mut self, are_there: bool) -> Result<(), LiveError> {
+        if !are_there {
+            self.signals.rest();
+            return Ok(());
+        }
         while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
             let Some(command) = self.child.as_ref().map(Launched::pid) else {
                 self.heed(event.signal);

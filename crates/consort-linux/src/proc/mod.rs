@@ -25,5 +25,6 @@ pub(crate) use identity::{name_of, numbers_in_file, uid_of};
 pub use list::{children_of, threads_of};
 pub(crate) use list::{numbers_in, parent_of, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};
+pub(crate) use stat::{STAT_BYTES, read_open};
 pub(crate) use status::Status;
 pub(crate) use tick::{now_ticks, tick_ns};

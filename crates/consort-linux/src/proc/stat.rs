@@ -1,7 +1,14 @@
 //! `/proc/<pid>/task/<tid>/stat` (`proc_pid_stat(5)`).
 
 use consort_core::PuId;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use thiserror::Error;
+
+/// Fifty numbers of at most 20 digits and a name fit.
+pub(crate) const STAT_BYTES: usize = 1280;
+/// Fields behind the name up to the last one that is looked at, and some more.
+const MOST_FIELDS: usize = 50;
 
 /// What a thread is doing, from the state letter of `proc_pid_stat(5)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,7 +108,10 @@ impl Stat {
         };
         let comm = text.get(open + 1..close).ok_or(StatError::NoName)?;
         let rest = std::str::from_utf8(&text[close + 1..]).map_err(|_| StatError::Field(3))?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let mut fields = [""; MOST_FIELDS];
+        for (field, text) in fields.iter_mut().zip(rest.split_ascii_whitespace()) {
+            *field = text;
+        }
         Self::of_fields(String::from_utf8_lossy(comm).into_owned(), &fields)
     }
 
@@ -126,6 +136,13 @@ impl Stat {
 }
 
 /// A field by its number in `proc_pid_stat(5)`; the state, first after the name, is number 3.
+/// A thread's line, from its open file; none when it is gone.
+pub(crate) fn read_open(file: &File) -> Option<Stat> {
+    let mut buffer = [0; STAT_BYTES];
+    let len = file.read_at(&mut buffer, 0).ok()?;
+    Stat::parse(&buffer[..len]).ok()
+}
+
 fn number(fields: &[&str], field: usize) -> Result<u64, StatError> {
     let text = fields.get(field - 3).ok_or(StatError::Field(field))?;
     text.parse().map_err(|_| StatError::Field(field))

@@ -35,6 +35,8 @@ mod pausing;
 mod skip;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod turns;
 
 fn main() -> ExitCode {
     if let Some(code) = parts::play() {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         letting_go::trials(),
         live_pausing::trials(),
         nudging::trials(),
+        turns::trials(),
         pausing::trials(),
     ]
     .into_iter()

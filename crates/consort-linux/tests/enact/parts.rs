@@ -4,6 +4,7 @@ mod busy;
 mod live;
 mod owner;
 mod pauser;
+mod quiet;
 mod runner;
 
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ pub fn play() -> Option<ExitCode> {
         "full" => owner::full(&args),
         "live" => live::live(&args, false),
         "live-dry" => live::live(&args, true),
+        "quiet" => quiet::quiet(&args),
         "run" => runner::run(&args),
         "hold" => runner::hold(&args),
         other => panic!("no such part: {other}"),
