@@ -2,27 +2,28 @@
 //!
 //! Usage: every reader answers `None` for a file that is missing, unreadable or
 //! not in the expected form; the caller falls back and notes it. Pitfall: the
-//! kernel writes -1 for "not told" into several ids, which is `None` here.
+//! not in the expected form; the caller falls back and notes it. Pitfall: the
 
 use consort_core::{PuId, PuSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A file's text without surrounding blanks.
+/// Returns a file's text without surrounding blanks.
 ///
-/// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the rest.
+/// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the
+/// rest.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-/// A file that holds one value.
+/// Returns the value of a file that holds nothing else.
 pub(crate) fn value<T: FromStr>(path: &Path) -> Option<T> {
     text(path)?.parse().ok()
 }
 
-/// A file that holds a CPU list; an empty list counts as not told.
+/// Returns the PUs of a file that holds a CPU list; an empty list counts as not told.
 pub(crate) fn pus(path: &Path) -> Option<PuSet> {
     value::<PuSet>(path).filter(|set| !set.is_empty())
 }

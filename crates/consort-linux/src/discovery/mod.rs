@@ -1,4 +1,4 @@
-//! Which threads exist, who they are, and which of them may be managed.
+//! Discovery of the threads that there are, with their names, owners and parents.
 //!
 //! Threads are found by the FORK, EXIT and COMM records of the sampling rings;
 //! a `/proc` scan fills in what a full ring has lost and serves hosts without

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::fmt;
 
-/// How a program is paused.
+/// A mechanism by which programs are paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseKind {

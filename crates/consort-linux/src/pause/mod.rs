@@ -5,11 +5,11 @@
 //! version 1, and SIGSTOP with SIGCONT. A program is taken to the first one that
 //! works for it and stays with it.
 //!
-//! Usage: [`mechanisms`] tells what there is, [`Pauser::new`] takes what it told;
-//! [`Pauser::pause`] and [`Pauser::resume`] carry plans out, [`Pauser::forget`]
-//! follows a program's end. What is about to be done is journalled first, so the
-//! guardian of the [`Enactor`](crate::enact::Enactor) and its
-//! [`close`](crate::enact::Enactor::close) leave nothing paused, whatever happens.
+//! Usage: [`mechanisms`] lists the mechanisms of a host, and [`Pauser::new`] takes those that can
+//! be used; [`Pauser::pause`] and [`Pauser::resume`] carry plans out, [`Pauser::forget`] follows a
+//! program's end. Everything is journalled before it is paused, so the guardian of the
+//! [`Enactor`](crate::enact::Enactor) and its [`close`](crate::enact::Enactor::close) leave nothing
+//! paused, whatever happens.
 //!
 //! The states of a program:
 //!

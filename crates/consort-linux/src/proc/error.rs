@@ -1,4 +1,4 @@
-//! Why `/proc` could not be read.
+//! Errors of reading `/proc`.
 
 use super::stat::StatError;
 use nix::errno::Errno;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use thiserror::Error;
 
-/// Why a thread's files could not be read.
+/// Reason for which a file in `/proc` could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProcError {
     /// The thread has exited, or another has its tid now.
@@ -23,7 +23,7 @@ pub enum ProcError {
     Malformed {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The departure from the documented form.
         error: StatError,
     },
     /// Anything else.
@@ -31,7 +31,7 @@ pub enum ProcError {
     Io {
         /// The file.
         path: String,
-        /// What the kernel answered.
+        /// The kernel's answer.
         errno: Errno,
     },
 }
