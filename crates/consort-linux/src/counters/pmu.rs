@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-/// Where the kernel lists event sources.
+/// Folder in which the kernel lists event sources.
 const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// One PMU.
+/// One PMU of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pmu {
     /// Its name in sysfs.

@@ -5,7 +5,7 @@ use crate::events::{Event, PmuEvents, Unit};
 use crate::perf::EventSpec;
 use consort_core::Signal;
 
-/// What is counted on one PMU of this host.
+/// Groups and formulas for one PMU of this host.
 #[derive(Clone, Debug)]
 pub struct PmuProgram {
     /// The PMU's name in sysfs.
