@@ -18,7 +18,7 @@ pub enum Request {
     Status,
     /// Report the reasons for which a thread is where it is.
     Explain {
-        /// Tid of the thread.
+        /// Kernel thread id.
         tid: u32,
     },
     /// Manage these processes and control groups.

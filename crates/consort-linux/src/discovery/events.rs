@@ -13,7 +13,7 @@ pub enum ThreadEvent {
         id: ThreadId,
         /// Name of the thread.
         name: Arc<str>,
-        /// Tid of the thread that started it; none when no record told of its start.
+        /// Kernel thread id of the thread that started it; none when no record told of its start.
         parent: Option<u32>,
         /// Reason for which the thread must be left alone, if it must.
         unmanageable: Option<Unmanageable>,

@@ -37,7 +37,7 @@ pub(crate) struct Enforcement {
     budget: Budget,
     starters: Starters,
     places: BTreeMap<ThreadId, Place>,
-    /// Threads with places by tid, by which samples name them.
+    /// Threads with places by kernel thread id, by which samples name them.
     by_tid: BTreeMap<u32, ThreadId>,
     pinned: BTreeSet<ThreadId>,
     /// Threads that were out of place, or asleep, when they were last looked at.
