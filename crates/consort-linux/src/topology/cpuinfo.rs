@@ -35,7 +35,7 @@ pub(crate) fn machine(text: &str) -> Keys {
         .collect()
 }
 
-/// A key of a PU, else of the machine.
+/// Value of a key of a PU, else of the machine.
 pub(crate) fn lookup<'a>(keys: &'a Keys, machine: &'a Keys, key: &str) -> Option<&'a str> {
     keys.get(key)
         .or_else(|| machine.get(key))

@@ -13,7 +13,7 @@ use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Each online PU's number of every kind of group.
+/// Groups of the online PUs: for each kind of group, the number of every PU's group.
 pub(crate) struct Groups {
     package: BTreeMap<PuId, u32>,
     node: BTreeMap<PuId, u32>,
