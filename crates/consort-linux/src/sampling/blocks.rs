@@ -1,4 +1,4 @@
-//! The decoded block at each sampled address, kept from one sample to the next.
+//! Decoded blocks of the sampled addresses, kept from one sample to the next.
 
 use super::Batch;
 use super::code::{CodeAddress, CodeCounts, CodeMap, CodePlace, Generations};
@@ -7,7 +7,7 @@ use consort_isa::{Arch, BlockFacts, Code};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most addresses kept; a block takes about a kilobyte and has about five.
+/// Most addresses kept; a block takes about a kilobyte and has about five addresses.
 const MAX_ADDRESSES: usize = 32_768;
 /// Most bytes of code pages kept.
 const MAX_PAGE_BYTES: usize = 4 << 20;
@@ -28,10 +28,10 @@ struct Entry {
     lasts: Lasts,
 }
 
-/// For how long an entry is right.
+/// Time for which an entry is right.
 #[derive(Clone, Debug)]
 enum Lasts {
-    /// Until something else is mapped there.
+    /// Until another mapping takes the place.
     UntilMapped,
     /// For this round; in later ones, if the code is still that of the origin.
     Round(u64, Arc<Origin>),
@@ -66,8 +66,8 @@ impl Blocks {
         self.code.take(record);
     }
 
-    /// The block at an address, if its code can be read and decoded, and the address by which the
-    /// block knows it.
+    /// The block at an address, if its code can be read and decoded, and the address of the sample
+    /// in the block's own terms.
     pub(super) fn at(&mut self, at: CodeAddress) -> (Option<Arc<BlockFacts>>, u64) {
         let place = self.code.place_of(at.pid, at.ip);
         let known = self.blocks.get(&place);
@@ -83,8 +83,8 @@ impl Blocks {
         (block, place.address)
     }
 
-    /// Files a block of fixed code under every boundary that it has: samples fall on all of them,
-    /// and cutting a block out of code is by far the dearest step.
+    /// Enters a block of fixed code at every boundary that it has: samples fall on all of them, and
+    /// cutting a block out of code is by far the dearest step.
     fn share(&mut self, place: CodePlace, entry: &Entry) {
         let (Some(block), Lasts::UntilMapped) = (&entry.block, &entry.lasts) else {
             return;

@@ -1,14 +1,13 @@
 //! A bounded cache in two generations.
 //!
-//! New and used entries are in the young generation. When that is half the
-//! bound, it becomes the old one and what was old is dropped, so an entry goes
-//! when it was not used for a whole generation. Cheaper than keeping an order,
-//! and the bound holds always.
+//! New and used entries are in the young generation. When that is half the bound, it becomes the
+//! old one and the old one is dropped, so an entry goes when it was not used for a whole
+//! generation. This is cheaper than keeping an order, and the bound always holds.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A map that forgets what is not used.
+/// A map that forgets entries that are not used.
 #[derive(Debug)]
 pub(crate) struct Generations<K, V> {
     young: HashMap<K, V>,

@@ -1,4 +1,4 @@
-//! Pages of code that were read.
+//! Pages of code, kept after they were read.
 
 use super::generations::Generations;
 use super::space::SpaceId;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) struct Page {
     pub(super) start: u64,
     pub(super) bytes: Box<[u8]>,
-    /// Whether it is to be read again in the next round.
+    /// True if the page is to be read again in the next round.
     pub(super) changeable: bool,
 }
 
