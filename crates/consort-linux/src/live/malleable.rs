@@ -1,4 +1,4 @@
-//! Telling malleable programs how many threads to make.
+//! Variables that tell malleable programs how many threads to make.
 //!
 //! Only what the user has not set is set, and only for commands that join a group. The count is
 //! that of the usable PUs, which is what a gang gives: a team that is smaller than its core set
@@ -15,7 +15,7 @@
 use super::Host;
 use std::env::var_os;
 
-/// The variables.
+/// Names of the variables.
 const VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREADS"];
 
 /// The variables that the user has not set, with the number of usable PUs.
