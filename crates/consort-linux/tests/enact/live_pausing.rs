@@ -32,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
     PauseKind::ALL.into_iter().flat_map(of_kind).collect()
 }
 
-/// The live machine with a command, paused in all quanta but one of so many.
+/// The live machine with a command that it lets run in one of `every` quanta.
 fn live(dir: &Path, kind: PauseKind, every: &str, words: &[&OsStr]) -> Command {
     let own = [dir.as_os_str(), kind.name().as_ref(), every.as_ref()];
     part("live", &[&own, words].concat())
