@@ -300,7 +300,6 @@ fn nothing_refers_to_a_document_that_nobody_has() {
 /// only fall; a crate that is not listed has none.
 const QUESTIONS: &[(&str, usize)] = &[
     ("consort-lab", 65),
-    ("consort-linux", 230),
     ("consort-sim", 71),
     ("consort-sweep", 6),
 ];

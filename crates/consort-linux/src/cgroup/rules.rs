@@ -63,7 +63,7 @@ pub(crate) struct Found {
     pub(crate) path: String,
     /// The policy that its entry gives it, if any.
     pub(crate) policy: Option<Arc<str>>,
-    /// Its processes, those of groups below included.
+    /// Processes of the group, those of groups below included.
     pub(crate) pids: Vec<u32>,
 }
 

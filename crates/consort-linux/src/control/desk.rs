@@ -25,9 +25,9 @@ const REQUESTS_PER_S: u32 = 200;
 /// The client at the other end of a connection, as the kernel tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Id of its effective user.
+    /// Id of the effective user.
     pub uid: u32,
-    /// Its process id; 0 for a process in another PID namespace.
+    /// Process id; 0 for a process in another PID namespace.
     pub pid: u32,
 }
 

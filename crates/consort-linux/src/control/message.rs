@@ -38,7 +38,7 @@ pub enum Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
-    /// Processes; each with what it has started and will start.
+    /// Processes; each with all that it has started and will start.
     #[serde(default)]
     pub pids: Vec<u32>,
     /// Control groups, as paths or patterns.

@@ -1,4 +1,4 @@
-//! The self-test of the software events, against what the test itself does.
+//! The self-test of the software events, against known activity of the test itself.
 
 use super::check::CheckRow;
 use crate::perf::{CounterGroup, EventSpec, PerfError, Target, page_bytes};
@@ -61,7 +61,7 @@ fn page_faults() -> CheckRow {
     }
 }
 
-/// Writes one byte to each of so many fresh pages.
+/// Writes one byte to each of `pages` fresh pages.
 fn touch(pages: usize) {
     let page_bytes = page_bytes();
     // Zeroed memory of this size is mapped, and no page of it is there before it is written.

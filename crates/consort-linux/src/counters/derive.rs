@@ -1,4 +1,4 @@
-//! From counts to signals.
+//! Signals from counts.
 //!
 //! Each event is taken per cycle of its own group, so that numerator and
 //! denominator cover the same time even when groups are multiplexed or rotated

@@ -1,4 +1,4 @@
-//! From wanted signals to groups of events: pure, the same for the same input.
+//! Planning of groups of events for wanted signals: pure, the same for the same input.
 //!
 //! # Purpose
 //!

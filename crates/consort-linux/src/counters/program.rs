@@ -58,7 +58,7 @@ impl PmuProgram {
     }
 }
 
-/// One event of a PMU of that kind, user mode only.
+/// Describes one event of a PMU of this kind, counted in user mode only.
 pub(crate) fn event_spec(kind: u32, event: &Event) -> EventSpec {
     EventSpec {
         kind,

@@ -191,9 +191,9 @@ impl ThreadGroups {
         changed.then_some(notice)
     }
 
-    /// For rotation over quanta: turns the groups of one round on and all others
-    /// off. `rounds` has the round of each group of the layout. Groups are on when
-    /// they are opened, so call it after attaching too.
+    /// Turns the groups of one round on and all others off, for rotation over quanta. `rounds` has
+    /// the round of each group of the layout. Groups are on when they are opened, so call it after
+    /// attaching too.
     ///
     /// # Errors
     /// The first refusal; the other threads are switched all the same.

@@ -22,7 +22,7 @@ pub enum ThreadEvent {
     Renamed {
         /// The thread.
         id: ThreadId,
-        /// Its new name.
+        /// New name of the thread.
         name: Arc<str>,
     },
     /// A thread has ended.

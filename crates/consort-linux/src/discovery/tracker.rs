@@ -39,7 +39,7 @@ struct Known {
 }
 
 impl Discovery {
-    /// Watches the processes `pids` and what they start; the first round scans.
+    /// Watches the processes `pids` and all that they start; the first round scans.
     ///
     /// # Errors
     /// When Consort's own credentials cannot be read below `root`.
@@ -55,7 +55,7 @@ impl Discovery {
         })
     }
 
-    /// Watches this process and what it starts as well; the next round scans.
+    /// Watches this process and all that it starts as well; the next round scans.
     pub fn watch(&mut self, pid: u32) {
         self.roots.insert(pid);
         self.scan_due = true;

@@ -14,8 +14,8 @@ const MOST_READINGS: usize = 8;
 pub(super) enum Look {
     /// The thread is as it was left.
     Steady,
-    /// Its mask differs, but by nobody's choice: a cpuset or the PUs that are online have changed,
-    /// or it became its process's leader by `exec` and brought a mask of Consort's with it.
+    /// The mask differs, but by nobody's choice: a cpuset or the PUs that are online have changed,
+    /// or the thread became its process's leader by `exec` and brought a mask of Consort's with it.
     Shifted {
         /// The mask of the thread now.
         now: PuSet,

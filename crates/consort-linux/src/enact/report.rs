@@ -17,7 +17,7 @@ pub enum Wanted {
     Nudge(PuSet),
 }
 
-/// Reason for which a thread did not get what was wanted. It keeps, or goes back to, a mask within
+/// Reason for which a thread did not get the wanted mask. It keeps, or goes back to, a mask within
 /// its original one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

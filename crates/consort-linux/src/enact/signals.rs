@@ -5,8 +5,8 @@
 //! another process sends to the whole group, which a [`Witness`] tells. Signals to the caller alone
 //! are passed on.
 //!
-//! Usage: make [`Signals`] before any other thread exists, as these inherit the
-//! blocked signals; poll its descriptor; do what [`relay`] says of each event.
+//! Usage: make [`Signals`] before any other thread exists, as these inherit the blocked signals;
+//! poll its descriptor; take the action that [`relay`] gives for each event.
 
 use super::witness::Witness;
 use nix::errno::Errno;

@@ -95,7 +95,7 @@ pub struct EnactorStatus {
     pub name: EnactorKind,
     /// True if the host lets it be used.
     pub available: bool,
-    /// Its effect on programs, or the obstacle to using it.
+    /// Effect of the enactor on programs, or the obstacle to using it.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! From the text of an event file to an [`EventFile`].
+//! Parsing of an event file's text.
 
 use super::file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
 use super::schema::{RawEvent, RawFile, RawFormula, RawPmu};

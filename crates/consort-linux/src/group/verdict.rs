@@ -6,11 +6,11 @@ use std::fmt::Display;
 /// Verdict on a member that says hello.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// Its demands are met by the terms that hold.
+    /// The member's demands are met by the terms that hold.
     Welcome,
-    /// It asks for terms that are open, which are to be settled.
+    /// The member asks for terms that are open, which are to be settled.
     Settles,
-    /// It asks for other terms; the text names these and those that hold.
+    /// The member asks for other terms; the text names these and those that hold.
     Refused(String),
 }
 

@@ -136,8 +136,8 @@ impl Software {
     }
 }
 
-/// One program per PMU of the host that the event file knows; all groups at once, rotated by the
-/// kernel.
+/// Makes one program per PMU of the host that the event file knows, with all groups on at once,
+/// rotated by the kernel.
 fn programs(host: &Host) -> Vec<PmuProgram> {
     let Some(file) = host.event_file() else {
         return Vec::new();

@@ -39,7 +39,7 @@ pub struct Follower {
 
 /// Outcome of following.
 pub enum Followed {
-    /// Its command has ended.
+    /// The command has ended.
     Ended(Box<Finished>),
     /// This run leads the group now, with the policy of these terms.
     Leads(Box<Live>, Terms),

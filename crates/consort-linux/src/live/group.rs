@@ -41,7 +41,7 @@ impl Live {
     }
 
     /// Reason for which a program cannot be managed, if any. A member may hand over only a program
-    /// that it has started itself: nobody gives away what is not theirs.
+    /// that it has started itself.
     fn reason_against(&self, peer: u32, program: &Joining) -> Option<String> {
         let pid = program.pid;
         let Ok(stat) = read_stat(self.site.root(), pid, pid) else {

@@ -35,7 +35,7 @@ pub struct Host {
     pub pausing: Vec<Availability>,
     /// Others that give processors to threads here.
     pub owners: Vec<Owner>,
-    /// Sharing as a file tells it, which replaces what the kernel tells; none without a file.
+    /// Sharing as a file tells it instead of the kernel; none without a file.
     pub(crate) sharing: Option<SharingMap>,
     /// PUs that count as large by decree; none where core types are as found.
     pub large: Option<PuSet>,

@@ -73,7 +73,7 @@ pub enum AttachError {
     NotYours {
         /// The process.
         pid: u32,
-        /// Its real user id.
+        /// Real user id of the process.
         owner: u32,
         /// User id of the one that asks.
         asker: u32,

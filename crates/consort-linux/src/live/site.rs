@@ -14,7 +14,7 @@ const WATCH_EVERY: Duration = Duration::from_millis(100);
 pub(super) struct Site {
     root: PathBuf,
     topology: Topology,
-    /// Sharing as a file tells it, which replaces what the kernel tells.
+    /// Sharing as a file tells it instead of the kernel.
     sharing: Option<SharingMap>,
     /// PUs that count as large by decree.
     large: Option<PuSet>,

@@ -2,8 +2,7 @@
 //!
 //! Layouts are those of `perf_event_open(2)`, "MMAP layout", for events with
 //! `sample_id_all` and the sample fields IP, TID, TIME, CPU and REGS_USER (module `attr`).
-//! Pure: any bytes are accepted, and what cannot be read is an error, never a
-//! panic.
+//! Pure: any bytes are accepted, and bytes that cannot be read are an error, never a panic.
 
 use consort_isa::{GENERAL_REGISTERS, RegisterValues};
 use thiserror::Error;
@@ -108,7 +107,7 @@ pub enum Record {
     },
     /// Any other kind of record; nothing here needs it.
     Other {
-        /// Its `PERF_RECORD_*` number.
+        /// `PERF_RECORD_*` number of the kind.
         kind: u32,
     },
 }

@@ -18,7 +18,7 @@ pub enum ProcError {
     /// File descriptors are exhausted.
     #[error("out of file descriptors; raise the limit on open files")]
     NoFds,
-    /// The text is not what the kernel documents.
+    /// The text is not of the form that the kernel documents.
     #[error("{path}: {error}")]
     Malformed {
         /// The file.
@@ -26,7 +26,7 @@ pub enum ProcError {
         /// The departure from the documented form.
         error: StatError,
     },
-    /// Anything else.
+    /// Reading failed otherwise.
     #[error("{path}: {errno}")]
     Io {
         /// The file.

@@ -33,7 +33,7 @@ struct Entry {
 enum Lasts {
     /// Until another mapping takes the place.
     UntilMapped,
-    /// For this round; in later ones, if the code is still that of the origin.
+    /// For this round, and in later ones if the code is still that of the origin.
     Round(u64, Arc<Origin>),
     /// For this round: the code may be readable in the next.
     Unread(u64),
@@ -162,7 +162,7 @@ mod tests {
         Command::new("sleep").arg("60").spawn().unwrap()
     }
 
-    /// Tells of the program's own code as the kernel does; an address in it.
+    /// Tells `blocks` of the program's own code as the kernel does; returns an address in it.
     fn tell(blocks: &mut Blocks, child: &Child, generation: u64) -> u64 {
         let exe = std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
         let images = executable_images(Path::new("/"), child.id());

@@ -1,7 +1,7 @@
 //! The PUs that the process may use: online, in its affinity, in its cpuset.
 //!
-//! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main
-//! thread, which is what children inherit unless the caller narrowed its own.
+//! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main thread, which
+//! children inherit unless the caller narrowed its own.
 
 use crate::cgroup::{self, CgroupVersion};
 use crate::proc::Status;

@@ -118,7 +118,7 @@ pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery,
 }
 
 impl Discovery {
-    /// Returns the same machine with sharing as a file tells it, in place of what the kernel tells.
+    /// Returns the same machine with sharing as a file tells it instead of the kernel.
     ///
     /// # Errors
     /// [`TopologyError::Contradiction`] for a map that [`SharingMap::check`] refuses.

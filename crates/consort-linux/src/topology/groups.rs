@@ -1,4 +1,4 @@
-//! Each PU's package, node, core and cache domains, as numbers that a topology takes.
+//! Package, node, core and cache domains of each PU, as numbers that a topology takes.
 //!
 //! Pitfall: call [`Groups::mend`] before [`Groups::facts`]; a topology refuses cores whose PUs lie
 //! in different places, which some hypervisors show.

@@ -3,7 +3,7 @@
 //! On x86 the `hypervisor` flag of `CPUID` decides; the rest only gives it a
 //! name. Elsewhere a name is the only evidence. Pitfalls: cloud vendors' DMI
 //! strings also appear on their bare-metal machines, so without the flag they
-//! count for nothing on x86; a name is what the hypervisor chooses to show.
+//! count for nothing on x86; a hypervisor may show any name.
 
 use super::cpuinfo;
 use crate::read;

@@ -111,7 +111,7 @@ struct Bench {
     root: tempfile::TempDir,
     world: Shared,
     pauser: Pauser,
-    /// Each process' program.
+    /// Program of each process.
     processes: BTreeMap<u32, u32>,
 }
 

@@ -77,7 +77,7 @@ pub fn pin_and_sleep(args: &[OsString]) -> ExitCode {
     ever()
 }
 
-/// On a line of input, executes `sleep` from a thread that is not the leader.
+/// Executes `sleep` from a thread that is not the leader, on a line of input.
 pub fn exec_from_thread() -> ExitCode {
     std::thread::spawn(|| {
         let mut line = String::new();
