@@ -299,7 +299,6 @@ fn nothing_refers_to_a_document_that_nobody_has() {
 /// How many comments of public items may still open with a question, by crate. These numbers may
 /// only fall; a crate that is not listed has none.
 const QUESTIONS: &[(&str, usize)] = &[
-    ("consort-lab", 65),
     ("consort-linux", 230),
     ("consort-sim", 71),
     ("consort-sweep", 6),
