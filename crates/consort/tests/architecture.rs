@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What each crate of the workspace may depend on inside the workspace.
-/// A crate that is not listed is an error: decide its place first.
+/// Crates of the workspace that each of its crates may depend on. A crate that is not listed is an
+/// error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "consort-bench",
