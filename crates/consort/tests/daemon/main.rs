@@ -147,7 +147,7 @@ fn wait_for_mask(pid: u32, is_right: impl Fn(&str) -> bool) {
     });
 }
 
-/// Whether this host has PUs to choose among.
+/// Returns true where this host has PUs to choose among; says so when it has not.
 fn has_choice() -> bool {
     if pus() < 2 {
         skipped("a single PU leaves nothing to place");
