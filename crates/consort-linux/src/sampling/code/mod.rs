@@ -30,6 +30,7 @@ use consort_isa::Arch;
 use fetch::{Place, Source};
 use pages::{Page, Pages};
 use space::Spaces;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(crate) use generations::Generations;
 pub(crate) use images::Image;
 #[cfg(test)]
 pub(crate) use maps::executable_images;
-pub use space::CodePlace;
+pub use space::{CodePlace, SpaceId};
 
 /// Number of bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
 const BEFORE_BYTES: u64 = 1024;
@@ -121,6 +122,13 @@ impl CodeMap {
     pub fn begin_round(&mut self, batch: &Batch) {
         self.pages.next_round();
         self.spaces.begin_round(batch);
+    }
+
+    /// Forgets the pages of spaces that are gone; returns those that are still there.
+    pub fn sweep(&mut self) -> HashSet<SpaceId> {
+        let living = self.spaces.living();
+        self.pages.keep(&living);
+        living
     }
 
     /// Takes a record in; to be called in order of time.

@@ -7,7 +7,7 @@ use super::opening::open;
 use crate::perf::record::Record;
 use crate::sampling::Batch;
 use consort_isa::Arch;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -132,6 +132,13 @@ impl Spaces {
             space,
             address: ABOVE_ALL | (number << FILE_BITS) | offset,
         }
+    }
+
+    /// The spaces that processes or files still have.
+    pub(super) fn living(&self) -> HashSet<SpaceId> {
+        let of_processes = self.by_pid.values().map(|space| space.id);
+        let of_files = self.files.values().map(|&(space, _)| space);
+        of_processes.chain(of_files).collect()
     }
 
     pub(super) fn fork(&mut self, parent: u32, pid: u32) {
