@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What decides results, relative to this crate.
+/// Files and folders that decide results, relative to this crate.
 const DECIDES: [&str; 12] = [
     "src",
     "studies",

@@ -1,4 +1,4 @@
-//! How long one decision takes: `cargo bench -p consort-core`.
+//! Time of one decision of a policy: `cargo bench -p consort-core`.
 //!
 //! The budget: below 1 ms for 80 threads on 40 cores,
 //! below 20 ms for 1,024 threads on 512 cores. Every iteration sees other

@@ -1,4 +1,4 @@
-//! How long matchings take: `cargo bench -p consort-core --bench matching`.
+//! Time of matchings of threads to cores: `cargo bench -p consort-core --bench matching`.
 //!
 //! Costs as the symbiotic policy has them: sums of both slowdowns by the
 //! published POWER8 parameters (Feliu et al., HPCA 2016), over random cycle
@@ -47,7 +47,8 @@ fn corrected(threads: usize, stacks: &[[f64; 4]], rng: &mut Pcg64) -> Costs {
     .unwrap()
 }
 
-/// Eight programs, the threads of one alike but for a little: nearly everything is nearly a tie.
+/// Costs of eight programs whose threads differ a little from their siblings: nearly everything is
+/// nearly a tie.
 fn similar(threads: usize, seed: u64) -> Costs {
     let mut rng = Pcg64::seed_from_u64(seed);
     let programs: Vec<_> = (0..8).map(|_| stack(&mut rng)).collect();
@@ -57,7 +58,7 @@ fn similar(threads: usize, seed: u64) -> Costs {
     plain(threads, &stacks)
 }
 
-/// Every thread another program, without corrections.
+/// Costs of threads that are each a different program, without corrections.
 fn smooth(threads: usize, seed: u64) -> Costs {
     let mut rng = Pcg64::seed_from_u64(seed);
     let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
@@ -71,14 +72,14 @@ fn plain(threads: usize, stacks: &[[f64; 4]]) -> Costs {
     .unwrap()
 }
 
-/// Every thread another program.
+/// Costs of threads that are each a different program, with corrections.
 fn varied(threads: usize, seed: u64) -> Costs {
     let mut rng = Pcg64::seed_from_u64(seed);
     let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
     corrected(threads, &stacks, &mut rng)
 }
 
-/// Eight programs, the threads of one all alike: nearly everything is a tie.
+/// Costs of eight programs whose threads are all alike: nearly everything is a tie.
 fn alike(threads: usize, seed: u64) -> Costs {
     let mut rng = Pcg64::seed_from_u64(seed);
     let stacks: Vec<_> = (0..8).map(|_| stack(&mut rng)).collect();
@@ -89,7 +90,7 @@ fn alike(threads: usize, seed: u64) -> Costs {
     .unwrap()
 }
 
-/// No structure at all.
+/// Costs drawn at random, without structure.
 fn noise(threads: usize, seed: u64) -> Costs {
     let mut rng = Pcg64::seed_from_u64(seed);
     Costs::from_fn(threads, |_, _| rng.random()).unwrap()

@@ -1,4 +1,4 @@
-//! How long the interference model takes: `cargo bench -p consort-core --bench model`.
+//! Time of the interference model, in both directions: `cargo bench -p consort-core --bench model`.
 //!
 //! The whole decision of one slice may take 1 ms for 80 threads on 40 cores and
 //! 20 ms for 1,024 threads on 512 cores; the matching needs most of that,

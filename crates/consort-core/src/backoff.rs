@@ -55,7 +55,8 @@ pub struct Backoff {
 #[derive(Clone, Debug)]
 struct Quantum {
     progress: f64,
-    /// Whether threads were where the last plan had them.
+    /// True where threads were mostly where the last plan had them: only then does the quantum
+    /// speak for or against the plan.
     held: bool,
     active: BTreeSet<ThreadId>,
 }
@@ -90,7 +91,8 @@ impl Backoff {
         }
     }
 
-    /// Forgets progress and trials, as for another policy; how often plans have been undone stays.
+    /// Forgets progress and trials, as for another policy; the number of plans that have been
+    /// undone stays.
     pub fn begin_anew(&mut self) {
         *self = Self {
             tolerance: self.tolerance,

@@ -1,4 +1,5 @@
-//! Locks and barriers: who makes whom wait, as instrumented synchronisation tells it.
+//! Locks and barriers with the threads that hold others up there, as instrumented synchronisation
+//! tells it.
 //!
 //! Policies after Joao et al. ("Bottleneck identification and scheduling in multithreaded
 //! applications", ASPLOS 2012) speed up the threads on which most others wait. A machine fills

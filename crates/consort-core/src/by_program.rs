@@ -74,7 +74,7 @@ impl Policy for ByProgram {
     }
 }
 
-/// What a policy decides for its own programs.
+/// Decides by one policy for the programs that it was assigned, all others being let alone.
 fn decided(
     policy: &mut dyn Policy,
     view: View<'_>,

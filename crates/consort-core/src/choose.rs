@@ -40,14 +40,14 @@ pub fn choose(topology: &Topology, offers: &Offers, model: Option<&str>) -> Choi
     Choice { name, why }
 }
 
-/// When the policy that weighs caches and memory is better than one that spreads threads
+/// Advice on when the policy that weighs caches and memory is better than one that spreads threads
 /// (docs/holistic.md): its trials of mappings must pay.
 const HOLISTIC: &str = "--policy holistic can be better for programs that share data or compete for \
                         a cache, and run for more than half a minute";
 
-/// Whether there is something that `holistic` weighs by its guidelines, and the counters that it
-/// does so by. Where PUs share cores and their use is told, it asks the policy that is chosen there
-/// anyway, and on large and small cores others yet.
+/// Returns true where `holistic` has something to weigh by its guidelines and the counters to do
+/// so. Where PUs share cores and their use is told, it asks the policy that is chosen there anyway,
+/// and on large and small cores others yet.
 fn suits_holistic(topology: &Topology, offers: &Offers) -> bool {
     let counted = [Signal::Instructions, Signal::LlcMisses];
     counted.iter().all(|&s| offers.tier_of(s).is_some())
@@ -55,7 +55,8 @@ fn suits_holistic(topology: &Topology, offers: &Offers) -> bool {
         && has_several_places(topology)
 }
 
-/// Whether it matters for caches or memory which cores threads are on.
+/// Returns true where the choice of cores for a thread matters for caches or memory: there are
+/// several LLC domains, nodes or L2 caches.
 fn has_several_places(topology: &Topology) -> bool {
     let part = 2..topology.cores().len();
     topology.llcs().len() > 1

@@ -28,8 +28,8 @@ pub enum Class {
 pub enum MemoryLimit {
     /// Single accesses that must be there before work goes on.
     Latency,
-    /// How many bytes per second come and go: it goes through memory in order, and a co-runner
-    /// that does so too takes from it.
+    /// Bytes per second to and from memory: the thread goes through memory in order, and a
+    /// co-runner that does so too takes from it.
     Bandwidth,
 }
 

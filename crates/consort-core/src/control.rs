@@ -10,7 +10,7 @@ use crate::sample::Observation;
 use rand::SeedableRng;
 use std::collections::BTreeMap;
 
-/// Turns the wheel for one machine and one policy.
+/// Control loop of one machine and one policy.
 pub struct ControlLoop<M: Machine> {
     machine: M,
     policy: Box<dyn Policy>,
@@ -18,7 +18,7 @@ pub struct ControlLoop<M: Machine> {
     backoff: Backoff,
     generation: u64,
     current: BTreeMap<ThreadId, Placement>,
-    /// Whether the last plan set a quantum of its own.
+    /// True where the last plan set a quantum of its own.
     probing: bool,
 }
 
@@ -45,7 +45,7 @@ impl Turn {
 }
 
 impl<M: Machine> ControlLoop<M> {
-    /// A loop that draws all its randomness from `seed`.
+    /// Returns a loop that draws all its randomness from `seed`.
     pub fn new(mut machine: M, policy: Box<dyn Policy>, backoff: Backoff, seed: u64) -> Self {
         machine.grant(policy.wishes());
         Self {

@@ -34,7 +34,7 @@ pub enum Finding {
     OutsideMask {
         /// The thread.
         thread: ThreadId,
-        /// Those PUs.
+        /// The PUs outside its mask.
         pus: PuSet,
     },
     /// A PU is the only one of several threads while another PU that one of them may use has none.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A machine that can be watched and told where threads may run: live,
 /// simulated or recorded. A policy cannot tell which.
 pub trait Machine {
-    /// Why the machine can no longer be watched or told.
+    /// Error of a machine that can no longer be watched or told.
     type Error: std::error::Error;
 
     /// The PUs as they are now.
@@ -32,8 +32,7 @@ pub trait Machine {
     /// When the machine can no longer be watched.
     fn observe(&mut self) -> Result<Option<Observation>, Self::Error>;
 
-    /// Carries a plan out and tells what came of it. Threads that have exited
-    /// meanwhile are no error.
+    /// Carries a plan out and tells its result. Threads that have exited meanwhile are no error.
     ///
     /// # Errors
     /// When the machine can no longer be told anything.

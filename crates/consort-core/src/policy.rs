@@ -1,4 +1,5 @@
-//! What a policy is: it sees samples and a topology and returns a decision.
+//! Trait of policies, which see samples and a topology and return a decision; their registry
+//! entries and options.
 
 use crate::plan::Decision;
 use crate::sample::Observation;
@@ -58,7 +59,7 @@ pub trait Policy {
         let _ = topology;
     }
 
-    /// What it asks of the machine; does not change once the machine is prepared for.
+    /// Wishes of this policy; they do not change once the machine is prepared for them.
     fn wishes(&self) -> Wishes {
         Wishes::default()
     }
@@ -122,7 +123,7 @@ pub enum PolicyError {
     /// There is no policy of that name.
     #[error("unknown policy '{name}'; {hint}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -146,7 +147,7 @@ pub enum PolicyError {
         key: &'static str,
         /// The value that was given.
         value: String,
-        /// What would be right.
+        /// Description of the values that would be right.
         expected: &'static str,
     },
     /// The text after the name is not `key=value,...`.
@@ -167,7 +168,7 @@ pub enum PolicyError {
     Unfit {
         /// The policy.
         policy: &'static str,
-        /// What it lacks, and what would be right.
+        /// The lack, and what would be right.
         why: String,
     },
     /// The machine does not give what the policy needs.
@@ -232,7 +233,7 @@ impl PolicySpec {
     }
 }
 
-/// Whether an option's value names a file.
+/// Returns true where an option's value names a file.
 fn is_file(value: &str) -> bool {
     value.ends_with(".toml")
 }

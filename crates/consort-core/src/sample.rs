@@ -21,9 +21,9 @@ pub struct Reading {
     pub raw: f64,
     /// Tier that it comes from.
     pub tier: Tier,
-    /// For how long it was asked for, ns.
+    /// Time for which it was asked for, ns.
     pub enabled_ns: u64,
-    /// For how long it was really counted, ns; less when counters were multiplexed.
+    /// Time for which it was really counted, ns; less when counters were multiplexed.
     pub running_ns: u64,
 }
 

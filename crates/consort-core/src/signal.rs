@@ -1,4 +1,4 @@
-//! What can be known of a thread, and from which tier it is known.
+//! Signals that a machine can tell of a thread, and the tiers that they come from.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// One thing that a machine can tell of a thread over an interval.
+/// Quantity that a machine can tell of a thread over an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
@@ -84,8 +84,8 @@ pub enum Signal {
     Waiting,
     /// 1 when it was in kernel mode at the end of the interval, else 0.
     KernelMode,
-    /// Who holds and who waits for locks and barriers, told by an instrumented library; beside the
-    /// threads' samples, in [`crate::Observation::bottlenecks`].
+    /// Holders of locks and threads that wait for locks and barriers, told by an instrumented
+    /// library; beside the threads' samples, in [`crate::Observation::bottlenecks`].
     Bottlenecks,
     /// Instruction mix by time; see [`crate::Mix`].
     Mix,

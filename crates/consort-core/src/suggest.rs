@@ -1,4 +1,4 @@
-//! What somebody may have meant.
+//! Suggestions for a name that is not known.
 
 /// Edits (one letter more, less, other, or two swapped) up to which a name is taken for another.
 const NEAR: usize = 2;

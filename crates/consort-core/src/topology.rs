@@ -107,9 +107,9 @@ pub enum TopologyError {
     CoreType {
         /// The PU.
         pu: PuId,
-        /// What it names.
+        /// The index that it names.
         index: usize,
-        /// How many types there are.
+        /// Number of types.
         types: usize,
     },
     /// PUs of one core disagree on where the core is.
@@ -119,13 +119,13 @@ pub enum TopologyError {
         a: PuId,
         /// The PU that differs.
         b: PuId,
-        /// In what they differ.
+        /// The property that differs.
         what: &'static str,
     },
     /// PUs are to be large that cannot be used.
     #[error("PUs {pus} cannot be used here; large can be some of {usable}")]
     NotThere {
-        /// Those PUs.
+        /// The PUs that cannot be used.
         pus: PuSet,
         /// The ones that can be used.
         usable: PuSet,

@@ -13,7 +13,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, is_visible)
 }
 
-/// The same for text in lines of our own, whose ends stay.
+/// Escapes as [`visible`] does, but lets line ends stay, for text in lines of our own.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |character| character == '\n' || is_visible(character))
 }

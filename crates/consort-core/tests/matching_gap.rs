@@ -1,4 +1,4 @@
-//! How far groups of more than two are from the optimum, printed and bounded.
+//! Gap between the cost of groups of more than two and the optimum, printed and bounded.
 
 #![expect(clippy::disallowed_macros, reason = "a test may print and fail loudly")]
 

@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What must not appear in the core's source, and why.
+/// Text that must not appear in the core's source, each with the reason.
 const BANNED: &[(&str, &str)] = &[
     ("std::fs", "the core does no I/O"),
     ("std::io", "the core does no I/O"),

@@ -129,7 +129,7 @@ impl Contender {
         Ok(ready)
     }
 
-    /// Whether [`Contender::ready`] would find nothing new.
+    /// Returns true where [`Contender::ready`] would find nothing new.
     pub(super) fn is_ready(&self) -> bool {
         !matches!(&self.who, Who::Coschedule(round) if round.slots.is_none())
     }

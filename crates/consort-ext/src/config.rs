@@ -1,4 +1,4 @@
-//! How the scheduler is to behave, whatever the plan.
+//! Settings of the scheduler that hold for all plans.
 
 use std::time::Duration;
 

@@ -16,12 +16,12 @@ pub(crate) const MAX_LINES: usize = 65_536;
 /// The shortest slot that is worth switching.
 const SHORTEST_SLOT: Duration = Duration::from_millis(1);
 
-/// What slots a plan may have.
+/// Limits to the slots of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotLimits {
-    /// How many.
+    /// Greatest number of slots.
     pub(crate) number: usize,
-    /// How long all of them may take together; no limit only in tests of the kernel's watchdog.
+    /// Greatest total time of all slots; no limit only in tests of the kernel's watchdog.
     pub(crate) total: Option<Duration>,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct Encoded {
     pub(crate) slot_ns: Vec<u64>,
     /// The numbers of its places that are neither a PU nor a core.
     pub(crate) sets: SetNumbers,
-    /// Per PU number: the sets that it is in, a bit each.
+    /// The sets that each PU is in, a bit each, by PU number.
     pub(crate) sets_of: Vec<u32>,
 }
 
-/// Sets keep the numbers that they had in the plan `before`, and no other set gets these: threads
-/// may still wait in the queues.
+/// Encodes a plan. Sets keep the numbers that they had in the plan `before`, and no other set gets
+/// these: threads may still wait in the queues.
 ///
 /// # Errors
 /// Where the plan is not possible on this machine or not safe.
@@ -100,7 +100,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Who has which slot; slots count from 1, 0 is none.
+/// Slots of programs and threads; they count from 1, 0 is none.
 struct Slots {
     programs: BTreeMap<ProgramId, u32>,
     threads: BTreeMap<ThreadId, u32>,
@@ -181,7 +181,7 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// PUs that the machine does not have are left out.
+    /// Gives a thread its place; PUs that the machine does not have are left out.
     fn place(&mut self, thread: ThreadId, pus: &PuSet) -> Result<Place, ExtError> {
         let here = pus.intersection(&self.layout.pus);
         if here.is_empty() && !pus.is_empty() {

@@ -1,4 +1,4 @@
-//! What can go wrong between a plan and the kernel that is to follow it.
+//! Errors between a plan and the kernel that is to follow it.
 
 use crate::probe::Obstacle;
 use consort_core::{ProgramId, PuSet, ThreadId};
@@ -16,17 +16,17 @@ pub enum ExtError {
     Refused {
         /// The step that failed.
         what: &'static str,
-        /// What the system answered.
+        /// The system's answer.
         message: String,
     },
     /// The topology does not fit into the scheduler's tables.
     #[error("{what} {found}; the scheduler has room for at most {most}")]
     TooLarge {
-        /// What there is too much of.
+        /// The kind of thing that there is too much of.
         what: &'static str,
-        /// How much of it there is.
+        /// Number that there is.
         found: u64,
-        /// How much of it there may be.
+        /// Number that there is room for.
         most: u64,
     },
     /// The kernel no longer lets the scheduler rule.
@@ -35,11 +35,11 @@ pub enum ExtError {
     /// A thread could not be handed over or taken back.
     #[error("{what} thread {thread}: {source}")]
     Thread {
-        /// What was tried, as a verb.
+        /// The operation that failed, as a verb.
         what: &'static str,
         /// The thread.
         thread: ThreadId,
-        /// What the system answered.
+        /// The system's answer.
         source: std::io::Error,
     },
     /// The thread has a scheduling policy that somebody chose on purpose.
@@ -74,7 +74,7 @@ pub enum ExtError {
     LongSlots {
         /// All slots together.
         total: Duration,
-        /// How long they may take.
+        /// Greatest time that they may take.
         most: Duration,
     },
 }

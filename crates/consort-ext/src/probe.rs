@@ -1,4 +1,4 @@
-//! Whether this host can have the scheduler, and if not, why.
+//! Answer to whether this host can have the scheduler, and the first obstacle if it cannot.
 
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -8,7 +8,7 @@ use thiserror::Error;
 pub enum Availability {
     /// A scheduler can be started.
     Ready,
-    /// It cannot, for this reason.
+    /// No scheduler can be started, for this reason.
     Not(Obstacle),
 }
 
@@ -37,7 +37,7 @@ pub enum Obstacle {
     /// The kernel does not describe its types.
     #[error("this kernel does not tell its types (CONFIG_DEBUG_INFO_BTF): no {}", .0.display())]
     NoTypes(PathBuf),
-    /// Somebody else schedules.
+    /// Another scheduler rules already.
     #[error("the sched_ext scheduler '{name}' is {state} already; a kernel has one at a time")]
     Taken {
         /// The name that it gave itself.
@@ -77,7 +77,8 @@ fn look(root: &Path) -> Result<(), Obstacle> {
     privileged(root)
 }
 
-/// The file `state` is there from the start, the folder of the ruling scheduler only then.
+/// Returns an error where another scheduler rules. The file `state` is there from the start, the
+/// folder of the ruling scheduler only then.
 fn not_taken(folder: &Path) -> Result<(), Obstacle> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let state = read("state").trim().to_owned();
@@ -95,7 +96,8 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// A host that does not tell is given the benefit of the doubt: the kernel has the last word.
+/// Returns an error where the process lacks the privilege. A host that does not tell is given the
+/// benefit of the doubt: the kernel has the last word.
 fn privileged(root: &Path) -> Result<(), Obstacle> {
     let status = std::fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
     let mut lines = status.lines();

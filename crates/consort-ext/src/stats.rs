@@ -1,15 +1,15 @@
-//! What the kernel counted, in the words of this crate.
+//! Counts of the kernel, in the words of this crate.
 
 use std::time::Duration;
 
-/// Running time, by where it was.
+/// Running time, by the place in which it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Time that the thread ran in its place.
     pub in_place: Duration,
     /// Time that it ran elsewhere, although the plan named a place.
     pub elsewhere: Duration,
-    /// While the plan named no place.
+    /// Time that it ran while the plan named no place.
     pub unplanned: Duration,
     /// Number of times that the kernel switched to the thread.
     pub turns: u64,
@@ -48,10 +48,10 @@ pub struct PuTimes {
     pub forced_idle: Duration,
 }
 
-/// Everything that is not about one thread.
+/// Counts that are not about one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// By PU number.
+    /// Account of each PU, by PU number.
     pub pus: Vec<PuTimes>,
     /// Number of slots that began.
     pub slots_opened: u64,
@@ -66,7 +66,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// All PUs together.
+    /// Sum over all PUs.
     #[must_use]
     pub fn total(&self) -> Times {
         self.pus.iter().fold(Times::default(), |all, pu| Times {
@@ -78,12 +78,13 @@ impl Stats {
     }
 }
 
-/// State of the scheduler: whether the kernel follows plans.
+/// State of the scheduler with the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It does.
+    /// The kernel follows plans.
     Running,
-    /// It has let the scheduler go, and every thread runs as without it; the reason in its words.
+    /// The kernel has let the scheduler go, and every thread runs as without it; the reason in the
+    /// kernel's words.
     Ejected(String),
 }
 

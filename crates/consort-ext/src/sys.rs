@@ -24,7 +24,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// The same but for the number.
+    /// Returns the policy with another number.
     pub(crate) fn numbered(self, number: i32) -> Self {
         Self { number, ..self }
     }

@@ -12,7 +12,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// Far above the usual minutes, for a host that is busy with other things.
+/// Time after which a guest is killed: far above the usual minutes, for a host that is busy with
+/// other things.
 const LIMIT: Duration = Duration::from_secs(900);
 
 fn say(line: &str) {
@@ -20,8 +21,8 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// A guest in which each line is one call with the scenarios that it names; prints what they
-/// measured, and fails with what those said that failed.
+/// Runs a guest in which each line is one call with the scenarios that it names; prints what they
+/// measured, and fails with the words of those that failed.
 fn show(cores: u32, ways: u32, calls: &[&str]) {
     let program = option_env!("CARGO_BIN_EXE_ext-guest").filter(|_| cfg!(feature = "bpf"));
     let Some(program) = program else {
@@ -65,7 +66,7 @@ fn eight_cores_of_four_ways() {
     show(8, 4, &["full double gangs", "killed"]);
 }
 
-/// Where a `consort` with the feature `ext` is, beside a `consort-demo`.
+/// Variable that names a `consort` with the feature `ext`, beside a `consort-demo`.
 const BINARY: &str = "CONSORT_EXT";
 
 /// A run of four fp and four int threads under the scheduler.

@@ -110,12 +110,12 @@ impl Instruction {
         matches!(self.flow, Flow::Return)
     }
 
-    /// Whether it reads memory that may well miss the first-level cache.
+    /// Returns true where it reads memory that may well miss the first-level cache.
     pub(crate) const fn may_miss(&self) -> bool {
         self.memory.reads && !self.memory.stack && !matches!(self.class, Class::Branch)
     }
 
-    /// Whether it writes memory that may well miss the first-level cache.
+    /// Returns true where it writes memory that may well miss the first-level cache.
     pub(crate) const fn may_fill_store_buffer(&self) -> bool {
         self.memory.writes && !self.memory.stack && !matches!(self.class, Class::Branch)
     }

@@ -1,4 +1,4 @@
-//! How well x86 instruction boundaries before an address are found.
+//! Recovery of x86 instruction boundaries before an address.
 //!
 //! Random but ordinary code is assembled, so that the true boundaries are known.
 
@@ -63,9 +63,9 @@ fn found_before(bytes: &[u8], address: u64, anchors: &[u64]) -> Vec<u64> {
 }
 
 proptest! {
-    /// Where the true boundaries are known as anchors, exactly those are found,
-    /// whatever else the bytes could be read as. All lie within the window: the rest
-    /// of an instruction that began outside may look like a branch into the run.
+    /// With the true boundaries known as anchors, exactly those are found, whatever else the bytes
+    /// could be read as. All lie within the window: the rest of an instruction that began outside
+    /// may look like a branch into the run.
     #[test]
     fn with_anchors_boundaries_are_exact(
         kinds in prop::collection::vec((any::<u8>(), any::<i32>()), 4..13),

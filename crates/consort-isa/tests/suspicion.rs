@@ -1,4 +1,4 @@
-//! What single samples are blamed on.
+//! Suspicions that single samples are blamed on.
 
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 

@@ -96,7 +96,7 @@ fn parse(line: &str) -> Option<(String, Vec<u8>)> {
     (!text.contains("(bad)")).then_some((text, bytes.ok()?))
 }
 
-/// What `tests/truth/classes.py` says of each text; `None` without Python.
+/// Class that `tests/truth/classes.py` gives each text; `None` without Python.
 fn truth_classes(lines: &[Line]) -> Option<Vec<String>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/truth/classes.py");
     let mut child = Command::new("python3")

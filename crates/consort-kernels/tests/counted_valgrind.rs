@@ -81,7 +81,7 @@ fn measured(counted: &CountedLoop, iterations: u64, dir: &Path) -> KnownCounts {
     }
 }
 
-/// What callgrind can count, `more` minus `less`.
+/// Difference of the counts that callgrind can make, `more` minus `less`.
 fn difference(more: KnownCounts, less: KnownCounts) -> KnownCounts {
     KnownCounts {
         instructions: more.instructions - less.instructions,

@@ -27,7 +27,7 @@ fn json(assert: &Assert) -> serde_json::Value {
     serde_json::from_str(&stdout(assert)).unwrap()
 }
 
-/// Whether the kernel writes machine code that this host refuses to run.
+/// Returns true where the kernel writes machine code that this host refuses to run.
 fn cannot_run(kernel: &str) -> bool {
     matches!(kernel, "jit" | "selfmod")
         && (cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64")))

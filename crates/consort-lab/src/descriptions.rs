@@ -11,7 +11,7 @@ use consort_sim::workload::{
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Origin of what comes with Consort.
+/// Origin of descriptions that come with Consort.
 const BUILT_IN: &str = "built in";
 
 /// Folders that hold configuration and descriptions, the user's before the system's.
@@ -31,7 +31,7 @@ fn folders_of(kind: &str) -> Vec<PathBuf> {
     folders.map(|folder| folder.join(kind)).collect()
 }
 
-/// What the usual folders hold, and what comes with Consort.
+/// Descriptions in the usual folders, and those that come with Consort.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Descriptions;
 
@@ -45,7 +45,7 @@ impl Descriptions {
         Self::machine_with(text, &[])
     }
 
-    /// The same with values of its description changed.
+    /// Reads a machine as [`Descriptions::machine`] does, with values of its description changed.
     ///
     /// # Errors
     /// As of [`MachineRef::load_with`].
@@ -73,14 +73,14 @@ impl Descriptions {
         paths.find(|path| path.is_file())
     }
 
-    /// Where a program's description comes from.
+    /// Origin of a program's description: a path, or the built-in ones.
     pub fn origin(name: &str) -> String {
         let path = Self::in_folders(name).map(|path| path.display().to_string());
         path.unwrap_or_else(|| BUILT_IN.to_owned())
     }
 }
 
-/// Names of what comes built in and of the user's own descriptions of a kind, in order.
+/// Names of the built-in and of the user's own descriptions of a kind, in order.
 fn names(kind: &str, built_in: impl Iterator<Item = &'static str>) -> Vec<String> {
     let mut names: Vec<String> = built_in.map(str::to_owned).collect();
     names.extend(own(kind));

@@ -1,13 +1,12 @@
 //! Studies: published experiments run again, and the reports that they give.
 //!
-//! Purpose: a [`Study`] states what its source did and produces tables, figures
-//! and notes; everything around that is here. Nearly all studies are files: experiments that give
-//! a [`frame`], and views of it ([`mod@study`]). Usage: pick studies from a
-//! [`Registry`], run them with [`runner::run`] against a [`Store`], so that
-//! what is finished is not run again, and write them out with
-//! [`pages::write`]; [`mod@reference`] sets published figures beside ours.
-//! Pitfall: results depend on the seed and the scale, never on the number of
-//! workers or on time; a study that breaks this breaks resuming.
+//! Purpose: a [`Study`] states its source's experiment and produces tables, figures and notes;
+//! everything around that is here. Nearly all studies are files: experiments that give a [`frame`],
+//! and views of it ([`mod@study`]). Usage: pick studies from a [`Registry`], run them with
+//! [`runner::run`] against a [`Store`], so that what is finished is not run again, and write them
+//! out with [`pages::write`]; [`mod@reference`] sets published figures beside ours. Pitfall:
+//! results depend on the seed and the scale, never on the number of workers or on time; a study
+//! that breaks this breaks resuming.
 
 pub mod descriptions;
 pub mod frame;
@@ -24,9 +23,9 @@ pub mod study;
 #[cfg(test)]
 mod testing;
 
-/// What made a result: the package's version and a fingerprint of the sources of the
-/// simulation and the studies, of the described machines and programs, and of the
-/// versions of dependencies. A result that another version made is computed again.
+/// Version of results: the package's version and a fingerprint of the sources of the simulation and
+/// the studies, of the described machines and programs, and of the versions of dependencies. A
+/// result of another version is computed again.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_FINGERPRINT"));
 
 pub use descriptions::Descriptions;

@@ -15,9 +15,9 @@ pub struct Registry(Vec<Arc<dyn Study>>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown study '{id}'; {hint}")]
 pub struct UnknownStudy {
-    /// What was asked for.
+    /// The id that was asked for.
     pub id: String,
-    /// What may have been meant, or what there is.
+    /// The id that may have been meant, or all that there are.
     pub hint: String,
 }
 

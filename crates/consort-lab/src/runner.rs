@@ -10,12 +10,12 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 use thiserror::Error;
 
-/// How to run studies.
+/// Settings under which studies are run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Seed in place of each study's own.
     pub seed: Option<u64>,
-    /// How much to run.
+    /// Extent of each study.
     pub scale: Scale,
     /// Threads to run on.
     pub workers: NonZeroUsize,
@@ -25,7 +25,7 @@ pub struct Settings {
     pub made: Made,
 }
 
-/// A study's result, and whether it had to be run for it.
+/// A study's result, run now or loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It was run now.
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// Why there is no result.
+/// Reason why there is no result.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// The study failed.

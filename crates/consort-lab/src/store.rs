@@ -7,16 +7,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Which result a file holds. Another seed or version is another result.
+/// Identity of a result in a file. Another seed or version is another result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreKey {
     /// The study's id.
     pub study: String,
     /// Its seed.
     pub seed: u64,
-    /// How much of it was run.
+    /// Extent of the study that was run.
     pub scale: Scale,
-    /// What made it: whatever changes results must change this text.
+    /// Version of the makers of the result: whatever changes results must change this text.
     pub version: String,
 }
 
@@ -26,13 +26,13 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// Why results cannot be kept or read.
+/// Reason why results cannot be kept or read.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The folder or a file cannot be used.
     #[error("cannot {doing} {}: {cause}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation that failed.
         doing: &'static str,
         /// The folder or file.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum StoreError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it, with its line.
+        /// The mistake in it, with its line.
         cause: serde_json::Error,
     },
 }
@@ -69,12 +69,12 @@ struct Body {
     report: StudyReport,
 }
 
-/// A study's result is smaller, bytes.
+/// Bound on the size of a study's result, bytes.
 const LARGEST: u64 = 256 << 20;
 
 impl Store {
-    /// Opens a folder, which is made if it is not there, and tries whether it can
-    /// be written to, so that nothing is run whose result could not be kept.
+    /// Opens a folder, which is made if it is not there, and checks that it can be written to, so
+    /// that nothing is run whose result could not be kept.
     ///
     /// # Errors
     /// When it can be neither found nor made, or not be written to.

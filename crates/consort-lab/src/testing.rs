@@ -9,7 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the tests of this crate have made; only with two workers, and with what studies use.
+/// Results that the tests of this crate share; for contexts with two workers and the studies' own
+/// settings only.
 pub(crate) fn made() -> Made {
     static MADE: LazyLock<Made> = LazyLock::new(Made::default);
     MADE.clone()
@@ -20,7 +21,7 @@ pub(crate) fn workers(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
 }
 
-/// Sums a few numbers that follow from the seed; knows how often it was run.
+/// Sums a few numbers that follow from the seed; counts its runs.
 pub(crate) struct Sums {
     info: StudyInfo,
     pub(crate) times_run: AtomicUsize,

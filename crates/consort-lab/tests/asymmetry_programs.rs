@@ -130,7 +130,7 @@ fn a11_keeps_threads_in_their_groups() {
     is_sound(&output, "programs", "linux-acmp");
 }
 
-/// What holds for the mixes of either study.
+/// Asserts what holds for the mixes of either study.
 fn mixes_are_sound(output: &StudyOutput, mixes: usize, size: usize) {
     let keys = rows(output, "mixes");
     assert_eq!((keys.len(), keys[mixes].as_str()), (mixes + 1, "all"));

@@ -7,7 +7,7 @@ use common::output;
 use consort_lab::StudyOutput;
 use consort_report::{Figure, Table};
 
-/// Those of pairs; kernels have the first two.
+/// Policies of pairs; kernels have the first two.
 const POLICIES: [&str; 3] = ["linux", "workover", "aggregate"];
 const LENGTHS: [&str; 4] = [
     "as-it-is",
@@ -220,8 +220,8 @@ fn the_policies_place_as_they_promise() {
     }
 }
 
-/// What is measured is time, so one class's length decides how long they are together; that of the
-/// class that is done first is all that changes nothing for the last.
+/// The time until both classes are done does not fall with the length of one, which decides how
+/// long they are together; the length of the class that is done first changes nothing for the last.
 #[test]
 fn a_longer_class_takes_longer() {
     let output: StudyOutput = serde_json::from_str(&stored("W3", 2)).expect("it was written");

@@ -57,7 +57,7 @@ fn machine() -> SimMachine {
     .unwrap()
 }
 
-/// What one quantum showed, as text, and what was decided.
+/// Observations of a run as text, one per quantum, each with the placements that were decided.
 struct Recorded {
     topology: String,
     offers: Offers,

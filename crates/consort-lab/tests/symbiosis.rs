@@ -22,10 +22,10 @@ const STACK: [&str; 5] = [
     "PM_GCT_NOSLOT_CYC",
     "PM_NTCG_ALL_FIN",
 ];
-/// What is measured on the host's clock and so is not the same twice.
+/// Table and figure that are measured on the host's clock and so are not the same twice.
 const HOST_CLOCK: &str = "host-clock";
 
-/// The output as it is stored, without what the host's clock had a part in.
+/// Returns the output as it is stored, without the parts that the host's clock had a part in.
 fn bytes(mut output: StudyOutput) -> String {
     output.tables.retain(|table| table.key() != HOST_CLOCK);
     output.figures.retain(|figure| figure.key() != HOST_CLOCK);

@@ -1,4 +1,4 @@
-//! What a nudge costs, and what looking at threads that are in place does.
+//! Cost of a nudge, and of looking at threads that are in place.
 //!
 //! Starts threads in another process, some of them busy, takes them in, and prints the time per
 //! thread of looking at all of them, of nudging all of them, and of pinning all of them anew, as the
@@ -36,7 +36,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// So many threads, of which as many as there are PUs are busy, until the process is killed.
+/// Starts `threads` threads, of which as many as there are PUs are busy, until the process is
+/// killed.
 fn crowd(threads: usize) -> ! {
     let pus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     for number in 1..threads {
@@ -109,7 +110,7 @@ fn measure(size: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Waits until all of them are there.
+/// Waits until all threads are there.
 fn all_threads(pid: u32, size: usize) -> Result<Vec<ThreadId>, Box<dyn Error>> {
     loop {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))?;

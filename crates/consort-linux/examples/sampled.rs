@@ -38,7 +38,7 @@ fn run(kind: &str, time: Duration) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Works for so much CPU time of this thread, however busy the host is.
+/// Works for this much CPU time of the thread, however busy the host is.
 fn repeat(time: Duration, mut work: impl FnMut()) {
     let start = cpu_time();
     while cpu_time() - start < time {
@@ -51,7 +51,7 @@ fn cpu_time() -> Duration {
     now.expect("every thread has a clock").into()
 }
 
-/// Iterations between two looks at the clock, some milliseconds.
+/// Iterations between two looks at the clock; they take some milliseconds.
 const ITERATIONS: u64 = 1_000_000;
 
 /// Eight floating-point additions, a decrement and a branch per iteration.

@@ -1,4 +1,4 @@
-//! What sampling costs on this host, measured.
+//! Cost of sampling on this host, measured.
 //!
 //! Usage: `cargo run --release -p consort-linux --example sampling_cost`.
 //! Prints: the slowdown of a busy thread by sampling at several rates (slices
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Pairs of slices per rate.
+/// Number of pairs of slices per rate.
 const PAIRS: usize = 120;
-/// Work of one slice: about 25 ms of dependent integer arithmetic.
+/// Steps of one slice: about 25 ms of dependent integer arithmetic.
 const SLICE_STEPS: u64 = 20_000_000;
 
 fn main() -> Outcome<()> {
@@ -121,7 +121,7 @@ fn own_cost_of_samples(pus: &PuSet) -> Outcome<()> {
     })
 }
 
-/// Follows this process for so many rounds of 100 ms.
+/// Follows this process for some rounds of 100 ms.
 fn own_cost(pus: &PuSet, rate_hz: u64, rounds: u32) -> Outcome<()> {
     let mut sampler = attach(pus, at_rate(rate_hz))?;
     let mut profiler = Profiler::new(Path::new("/"));

@@ -1,7 +1,7 @@
-//! What the sampling tier says of one program, for `tests/truth/stalls.py`.
+//! Class and estimate that the sampling tier gives of one program, for `tests/truth/stalls.py`.
 //!
-//! `stalls SECONDS CMD ARGS...` runs the command, samples it for so many seconds of CPU time or to
-//! its end, and prints class and estimate of the thread that ran most, as JSON.
+//! `stalls SECONDS CMD ARGS...` runs the command, samples it until it has had SECONDS of CPU time
+//! or to its end, and prints class and estimate of the thread that ran most, as JSON.
 
 use consort_core::{PuSet, Sample, Traits, classify};
 use consort_linux::sampling::{ProfiledThread, Profiler, Sampler, SamplerConfig};
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A child that executes the command when it is told to.
+/// Starts a child that executes the command when it is told to.
 fn held(command: &[String]) -> Child {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "read go; exec \"$0\" \"$@\" </dev/null"]);
@@ -54,7 +54,8 @@ fn online() -> PuSet {
         .unwrap_or_default()
 }
 
-/// The thread that ran most, followed until the programs have had so much CPU time.
+/// Follows the programs until they have had `limit_ns` of CPU time; returns the thread that ran
+/// most.
 fn follow(child: &mut Child, mut sampler: Sampler, limit_ns: u64) -> Option<ProfiledThread> {
     let mut profiler = Profiler::new(Path::new("/"));
     let mut totals = BTreeMap::new();

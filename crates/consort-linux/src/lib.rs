@@ -1,12 +1,13 @@
 //! The live machine: a Linux host as a `Machine`.
 //!
-//! Each module is named after what it reads or writes: `topology` (sysfs),
-//! `cgroup` (cpusets), `proc` (threads' files), `perf` (the perf_event system call and its ring buffers),
-//! `sampling` (instruction pointers to instruction mix), `discovery` (which
-//! threads exist), `events` (event files by microarchitecture), `counters`
-//! (groups of them on threads, and the probe of all tiers), `enact` (affinity,
-//! journal, guardian), `cookies` (core scheduling), `pause` (freezers and stop signals), `energy` (RAPL), `control` (the socket of a daemon), `group` (several runs
-//! under one control loop). `live` puts them together.
+//! Each module is named after the part of the host that it reads or writes: `topology` (sysfs),
+//! `cgroup` (cpusets), `proc` (threads' files), `perf` (the perf_event system call and its ring
+//! buffers), `sampling` (instruction pointers to instruction mix), `discovery` (which threads there
+//! are), `events` (event files by microarchitecture), `counters` (groups of them on threads, and
+//! the probe of all tiers), `owners` (others that place threads), `enforce` (nudges and pins, and
+//! how well threads keep to the plan), `enact` (affinity, journal, guardian), `cookies` (core
+//! scheduling), `pause` (freezers and stop signals), `energy` (RAPL), `control` (the socket of a
+//! daemon), `group` (several runs under one control loop). `live` puts them together.
 
 pub mod cgroup;
 pub mod control;

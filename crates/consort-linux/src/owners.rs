@@ -1,4 +1,4 @@
-//! Who else gives processors to threads on this host.
+//! Programs and schedulers other than Consort that give processors to threads on this host.
 //!
 //! Sources: kubelet's CPU manager (`cpu_manager_state`, Kubernetes documentation, "Control CPU
 //! Management Policies on the Node"), numad(8), irqbalance(1), gamemoded(8), slurmd(8), Linux
@@ -9,16 +9,16 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Somebody else who places threads, and what Consort does about it.
+/// Somebody else who places threads or interrupts on this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Owner {
-    /// Who it is.
+    /// Name of the program or scheduler, as users know it.
     pub name: String,
-    /// What it rules, and what follows from that.
+    /// One clause: what the owner rules, and what that means for the threads that Consort manages.
     pub effect: String,
 }
 
-/// Programs that are known to place threads or interrupts, by the name of their process.
+/// Programs that are known to place threads or interrupts: the name of the process, and the effect.
 const DAEMONS: [(&str, &str); 4] = [
     (
         "numad",
@@ -38,10 +38,10 @@ const DAEMONS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Where the kernel tells of sched_ext, if it has it.
+/// Folder in which the kernel shows its sched_ext scheduler; missing without sched_ext.
 const SCHED_EXT: &str = "sys/kernel/sched_ext";
 
-/// Everybody who was found below `root`, which is `/` except in tests.
+/// Owners that were found below `root`, which is `/` except in tests.
 pub fn owners(root: &Path) -> Vec<Owner> {
     let running = names(root);
     let daemons = DAEMONS.iter().filter(|(name, _)| running.contains(*name));
@@ -65,7 +65,7 @@ fn names(root: &Path) -> BTreeSet<String> {
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-/// The kubelet, where its static policy gives containers PUs of their own.
+/// The kubelet as an owner, where its static policy gives containers PUs of their own.
 fn kubelet(root: &Path) -> Option<Owner> {
     let text = read::text(&root.join("var/lib/kubelet/cpu_manager_state"))?;
     let state: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -75,7 +75,7 @@ fn kubelet(root: &Path) -> Option<Owner> {
     })
 }
 
-/// A scheduler in the kernel that is not Consort's.
+/// The sched_ext scheduler that decides within the kernel, as an owner; none where none is enabled.
 fn scheduler(root: &Path) -> Option<Owner> {
     let name = sched_ext(root)?;
     Some(Owner {
@@ -84,7 +84,8 @@ fn scheduler(root: &Path) -> Option<Owner> {
     })
 }
 
-/// The name of the sched_ext scheduler that is enabled, or just being so.
+/// Name of the sched_ext scheduler that is enabled or is just being enabled; empty if the kernel
+/// does not tell it.
 pub(crate) fn sched_ext(root: &Path) -> Option<String> {
     let folder = root.join(SCHED_EXT);
     let state = read::text(&folder.join("state"))?;
@@ -92,7 +93,7 @@ pub(crate) fn sched_ext(root: &Path) -> Option<String> {
     (state.trim() != "disabled").then(|| name().trim().to_owned())
 }
 
-/// Whether a sched_ext scheduler could be started.
+/// Returns true if the kernel has sched_ext, so that such a scheduler could be started at any time.
 pub(crate) fn may_get_sched_ext(root: &Path) -> bool {
     root.join(SCHED_EXT).exists()
 }

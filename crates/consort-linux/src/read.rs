@@ -10,31 +10,32 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Files of the kernel are rarely longer.
+/// Bytes that files of the kernel rarely exceed.
 const USUAL_BYTES: usize = 4096;
 
-/// A file's bytes. The kernel tells no length of most of its files, so that `std::fs::read` begins
-/// with 32 bytes and reads six times what this reads once.
+/// Returns a file's bytes. The kernel tells no length of most of its files, so that `std::fs::read`
+/// begins with 32 bytes and reads several times what this reads once.
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(USUAL_BYTES);
     File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A file's text without surrounding blanks.
+/// Returns a file's text without surrounding blanks.
 ///
-/// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the rest.
+/// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the
+/// rest.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let bytes = bytes(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-/// A file that holds one value.
+/// Returns the value of a file that holds nothing else.
 pub(crate) fn value<T: FromStr>(path: &Path) -> Option<T> {
     text(path)?.parse().ok()
 }
 
-/// A file that holds a CPU list; an empty list counts as not told.
+/// Returns the PUs of a file that holds a CPU list; an empty list counts as not told.
 pub(crate) fn pus(path: &Path) -> Option<PuSet> {
     value::<PuSet>(path).filter(|set| !set.is_empty())
 }

@@ -207,8 +207,8 @@ fn own_path() -> std::path::PathBuf {
     std::env::current_exe().expect("a running program has a path")
 }
 
-/// At `perf_event_paranoid` 2 an ordinary user may count user mode only; what
-/// would be 0 for ever must not be offered.
+/// Checks `perf_event_paranoid` 2: an ordinary user may count user mode only, so events that would
+/// be 0 for ever must not be offered.
 #[test]
 fn an_ordinary_user_gets_what_can_be_counted() {
     if std::env::var_os("CONSORT_TEST_AS_USER").is_some() {
@@ -253,7 +253,7 @@ fn check_offer() {
     );
 }
 
-/// With tracefs mounted in a mount namespace of its own, so that the host is
+/// Counts futex returns with tracefs mounted in a mount namespace of its own, so that the host is
 /// left as it is.
 #[test]
 fn futex_returns_are_counted() {

@@ -51,8 +51,8 @@ fn packages() -> Result<Vec<Value>, String> {
     Ok(metadata["packages"].as_array().unwrap().clone())
 }
 
-/// Whether an SPDX expression can be met by allowed licences alone. An older
-/// form has `/` for `OR`.
+/// Returns true if an SPDX expression can be met by allowed licences alone. An older form has `/`
+/// for `OR`.
 fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression.replace('/', " OR ");
     let spaced = spaced.replace('(', " ( ").replace(')', " ) ");

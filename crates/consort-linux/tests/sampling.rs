@@ -1,4 +1,4 @@
-//! The sampling tier on real programs: what they do is told, whoever they are.
+//! The sampling tier on real programs of many kinds.
 //!
 //! Each test starts a program of `examples/sampled.rs`, or one written as bytes,
 //! and samples it as `consort run` would. Thresholds are far from what is

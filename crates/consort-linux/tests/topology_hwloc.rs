@@ -20,7 +20,7 @@ mod machines;
 
 type Sets = BTreeSet<String>;
 
-/// What hwloc sees below `root`; none where it is not installed.
+/// Output of hwloc's `lstopo` for the machine below `root`, as XML; none where it is not installed.
 fn lstopo(root: &Path) -> Option<String> {
     let names = ["lstopo-no-graphics", "lstopo", "hwloc-ls"];
     names.iter().find_map(|name| {

@@ -23,7 +23,7 @@ pub(crate) struct Metered {
     within: u64,
     /// Number of stages before this one.
     pub(crate) stage: u64,
-    /// Whether what it does may meet other threads.
+    /// True where its operations may meet those of other threads.
     pub(crate) has_siblings: bool,
 }
 

@@ -22,7 +22,7 @@ const EXIT: u64 = 60;
 #[derive(Debug)]
 pub struct Profiler {
     sampling: Option<Sampling>,
-    /// Whether what is heard before any stage counts.
+    /// True where operations before any stage count.
     counts_at_first: bool,
     heard: u64,
     windows: u64,
@@ -217,7 +217,8 @@ impl Profiler {
         }
     }
 
-    /// Whether an interval ends here: where everything is recorded, intervals have a length.
+    /// Returns true where an interval ends here: where everything is recorded, intervals have a
+    /// length.
     fn ends_interval(&self) -> bool {
         self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
     }

@@ -33,7 +33,7 @@ fn compiled() -> Option<tempfile::TempDir> {
     Some(folder)
 }
 
-/// What is measured of a mode of the program, and its file as the simulator takes it.
+/// Measurements of a mode of the program, and its file as the simulator takes it.
 fn profiled(mode: [&str; 4], extent: Extent) -> Option<(Profile, ProgramSpec)> {
     let mut command = vec![program()?.join("team").into_os_string()];
     command.extend(mode.map(Into::into));

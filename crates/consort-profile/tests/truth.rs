@@ -58,8 +58,7 @@ fn profile(input: &OsString) -> Figures {
     profiler.profile().figures
 }
 
-/// What valgrind's tool says of itself, and the line of its summary that begins with `figure`,
-/// last number first.
+/// Figure of a valgrind tool's summary, read from the first line that contains `figure`.
 fn valgrind(tool: &[&str], input: &OsString, figure: &str) -> u64 {
     let output = Command::new("valgrind")
         .args(tool)

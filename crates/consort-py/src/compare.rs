@@ -161,7 +161,7 @@ pub(crate) fn compare(
     Ok(Comparison { compared, case })
 }
 
-/// What is to be compared.
+/// Comparison that was asked for.
 struct Asked {
     experiment: Experiment,
     policies: Vec<AskedPolicy>,
@@ -200,7 +200,7 @@ fn positive(runs: usize) -> Result<usize, Failure> {
     }
 }
 
-/// The experiment, and what tables call it.
+/// The experiment, and its name in tables.
 pub(crate) fn experiment(
     machine: AskedMachine<'_>,
     workload: AskedWorkload<'_>,

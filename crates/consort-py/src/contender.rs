@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 /// A policy as an argument names it.
 pub(crate) enum AskedPolicy {
-    /// By name, with options.
+    /// Policy by name, with options.
     Named(String),
     /// Written in Python.
     Written(Written),

@@ -1,4 +1,4 @@
-//! What a policy decides.
+//! Decisions of policies that are written in Python.
 
 use crate::failure::Failure;
 use consort_core::Observation;
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyDictMethods};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// Where threads may run next, who pauses, how many threads programs get.
+/// Places of threads in the next quantum, paused programs, numbers of threads of programs.
 ///
 /// Threads that are not named are unrestricted. A policy may as well return a dict of thread ids
 /// with a PU, a list of PUs, or None for unrestricted, or None for no restrictions at all.
@@ -85,7 +85,7 @@ impl Pus {
     }
 }
 
-/// Reads what `decide` returned.
+/// Reads the value that `decide` returned.
 ///
 /// # Errors
 /// Another type than expected; threads that are not observed, PUs that a thread may not use.

@@ -7,16 +7,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fmt::Display;
 
-/// Why a call gives no result.
+/// Reason why a call gives no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The caller's mistake: names what was wrong, where, and what would be right.
     Input(String),
     /// A run that failed.
     Run(String),
-    /// What Python code raised.
+    /// Exception that Python code raised.
     Python(PyErr),
-    /// Somebody asked to stop.
+    /// The call was asked to stop.
     Stopped,
 }
 
@@ -105,7 +105,7 @@ fn exception(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((message,), Some(&named))?))
 }
 
-/// Where in a file something is wrong.
+/// Place of a mistake in a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Place<'a> {
     file: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! `consort._consort`: what the Python package `consort` is made of.
+//! `consort._consort`: the Rust part of the Python package `consort`.
 //!
 //! Purpose: machines, programs, policies and studies of Consort for Python. Nothing is computed
 //! here: arguments are read, the lab runs with the interpreter lock released ([`run`]), and results
@@ -27,7 +27,7 @@ mod workload;
 
 use pyo3::prelude::*;
 
-/// What the package `consort` is made of.
+/// The Rust part of the package `consort`.
 #[pymodule]
 mod _consort {
     #[pymodule_export]

@@ -33,7 +33,7 @@ impl Machine {
         })
     }
 
-    /// What is simulated.
+    /// The chip that is simulated.
     pub(crate) fn chip(&self) -> Arc<Chip> {
         Arc::clone(&self.chip)
     }
@@ -94,7 +94,7 @@ impl Machine {
         self.loaded.spec.name.clone()
     }
 
-    /// What it is, in a line.
+    /// Description in a line.
     #[getter]
     fn title(&self) -> String {
         self.loaded.spec.title.clone()
@@ -109,7 +109,7 @@ impl Machine {
         }
     }
 
-    /// Which PUs share what.
+    /// PUs, cores and domains of the machine.
     #[getter]
     fn topology(&self) -> Topology {
         Topology::from(self.chip.topology())
@@ -137,9 +137,9 @@ pub(crate) fn machines() -> Vec<String> {
 /// A machine as arguments name it.
 #[derive(FromPyObject)]
 pub(crate) enum AskedMachine<'py> {
-    /// One that is there.
+    /// A machine that is loaded.
     Machine(PyRef<'py, Machine>),
-    /// By name or file.
+    /// A machine by name or file.
     Name(String),
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn policies() -> Vec<&'static str> {
     simulated.map(|info| info.name).collect()
 }
 
-/// What Python code raised first, in any run; whoever raises asks all runs to stop.
+/// The first exception that Python code raised, in any run; whichever raises asks all runs to stop.
 #[derive(Clone)]
 pub(crate) struct Raised {
     error: Arc<Mutex<Option<PyErr>>>,
@@ -29,7 +29,7 @@ pub(crate) struct Raised {
 }
 
 impl Raised {
-    /// Nothing yet, in runs that can be stopped so.
+    /// Makes one with no exception yet, for runs that can be stopped by `stop`.
     pub(crate) fn new(stop: &Stop) -> Self {
         Self {
             error: Arc::default(),
@@ -43,7 +43,7 @@ impl Raised {
         self.stop.ask();
     }
 
-    /// What was raised instead of a result that has come about without it.
+    /// Returns the first exception in place of a result that has come about without it.
     pub(crate) fn or<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         match first.take() {
@@ -104,7 +104,7 @@ impl Written {
     }
 }
 
-/// Its own name where it has one, else that of its class.
+/// Name of the policy itself where it has one, else that of its class.
 fn name(object: &Bound<'_, PyAny>, is_class: bool) -> PyResult<String> {
     if let Some(name) = object.getattr("name")?.extract::<Option<String>>()? {
         return Ok(name);

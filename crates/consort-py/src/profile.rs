@@ -13,16 +13,16 @@ use std::path::Path;
 
 /// Number of the signal that a terminal sends for Ctrl-C, on every Linux.
 const SIGINT: i32 = 2;
-/// Which instructions are recorded where nothing else is asked for.
+/// Stretches of instructions that are recorded where nothing else is asked for.
 const USUAL: Sampling = Sampling {
     every: 50_000_000,
     window: 500_000,
     warm: 500_000,
 };
 
-/// Runs a command under an emulator and gives what it asks of a processor, as a program.
+/// Runs a command under an emulator and returns its demands on a processor, as a program.
 ///
-/// Ctrl-C ends the command; what was seen of it until then counts.
+/// Ctrl-C ends the command; the instructions recorded until then count.
 ///
 /// Needs QEMU's user-mode emulator, as ``consort profile`` does (docs/profiling.md). What the
 /// command prints goes to stderr.

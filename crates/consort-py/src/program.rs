@@ -64,7 +64,7 @@ impl Program {
         self.spec.name.clone()
     }
 
-    /// What it is, in a line.
+    /// Description in a line.
     #[getter]
     fn title(&self) -> String {
         self.spec.title.clone()

@@ -8,10 +8,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// Time between looks for signals.
 const EVERY: Duration = Duration::from_millis(20);
-/// How long what was asked to stop has for it. Python goes on after that in any case; what has not
-/// heard by then ends by itself.
+/// Time that work that was asked to stop has for it. Python goes on after that in any case; work
+/// that has not heard by then ends by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Does something on a thread of its own while this one listens for signals.

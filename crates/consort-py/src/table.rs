@@ -123,7 +123,7 @@ fn unknown(table: &consort_table::Table, name: &str) -> PyErr {
     PyKeyError::new_err(format!("no column '{name}'; {hint}"))
 }
 
-/// One of a result's tables.
+/// Picks one of a result's tables.
 ///
 /// # Errors
 /// A name that none of them has.

@@ -1,4 +1,4 @@
-//! Which PUs share what, as policies see it.
+//! Topologies as policies see them: PUs and the parts that they share.
 
 use consort_core::PuSet;
 use consort_core::topology::{self, Domain};
@@ -42,7 +42,7 @@ impl From<&topology::Topology> for Topology {
 }
 
 impl Topology {
-    /// Whether this is the topology of a machine.
+    /// Returns true where this is the topology of a machine.
     pub(crate) fn is(&self, topology: &topology::Topology) -> bool {
         *self.0 == *topology
     }

@@ -9,20 +9,20 @@ use consort_validate::{Check, Data, Inputs, ValidateError};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
-/// What the simulation gives beside what was published or measured.
+/// Figures of the simulation beside published and measured ones.
 #[pyclass(frozen, module = "consort")]
 pub(crate) struct Validation(consort_validate::Validation);
 
 #[pymethods]
 impl Validation {
-    /// The table "checks": a row for each check, what was published or is due, ours, the error, and
-    /// whether they agree.
+    /// The table "checks": a row for each check, with the published or due figure, ours, the error,
+    /// and whether they agree.
     #[pyo3(signature = (name = "checks"))]
     fn table(&self, name: &str) -> PyResult<Table> {
         pick(name, &[("checks", &|| checks(&self.0.checks))])
     }
 
-    /// Whether no law is broken; a disagreement with a published figure is a finding.
+    /// True where no law is broken; a disagreement with a published figure is a finding.
     #[getter]
     fn laws_hold(&self) -> bool {
         self.0.laws_hold()

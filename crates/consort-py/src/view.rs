@@ -1,4 +1,4 @@
-//! What a policy sees when it decides.
+//! Observations and machines as policies that are written in Python see them.
 
 use crate::failure::Failure;
 use crate::topology::{Topology, numbers};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 
-/// A machine and what the threads did on it in the last quantum.
+/// A machine and the activity of its threads in the last quantum.
 #[pyclass(frozen, module = "consort")]
 pub(crate) struct View {
     topology: Py<Topology>,
@@ -28,7 +28,7 @@ impl View {
 
 #[pymethods]
 impl View {
-    /// Which PUs share what.
+    /// PUs, cores and domains of the machine.
     #[getter]
     fn topology(&self, py: Python<'_>) -> Py<Topology> {
         self.topology.clone_ref(py)
@@ -70,7 +70,7 @@ impl View {
     }
 }
 
-/// What a software thread did in the last quantum.
+/// Activity of a software thread in the last quantum.
 #[pyclass(frozen, module = "consort")]
 pub(crate) struct Thread {
     observation: Arc<Observation>,
@@ -103,7 +103,7 @@ impl Thread {
         &self.seen().name
     }
 
-    /// Whether it may be placed.
+    /// True for a thread that may be placed.
     #[getter]
     fn managed(&self) -> bool {
         self.seen().managed

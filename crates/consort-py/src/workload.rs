@@ -80,9 +80,9 @@ impl Workload {
 pub(crate) enum Member {
     /// A program with its usual threads.
     Program(Py<Program>),
-    /// With so many threads.
+    /// Program with so many threads.
     Threads(Py<Program>, u32),
-    /// So many copies of it.
+    /// Program with so many threads, in so many copies.
     Copies(Py<Program>, u32, u32),
 }
 
@@ -91,9 +91,9 @@ pub(crate) enum Member {
 pub(crate) enum AskedWorkload<'py> {
     /// One that is there.
     Workload(PyRef<'py, Workload>),
-    /// As an expression or a file.
+    /// Workload as an expression or a file.
     Text(String),
-    /// As programs.
+    /// Workload as a list of programs.
     Members(Vec<Member>),
 }
 

@@ -227,7 +227,7 @@ impl Table {
     }
 }
 
-/// Whether a key can be part of a file name on any system.
+/// Returns true where a key can be part of a file name on any system.
 pub(crate) fn is_file_key(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !key.is_empty() && key.bytes().all(fits)

@@ -46,7 +46,7 @@ pub(crate) struct Pair<'a> {
     /// Exchanges under way.
     pub(crate) standing: Swaps,
     pub(crate) summary: Summary,
-    /// What the policy has seen and the unit not yet, with the exchanges then under way.
+    /// Inputs that the policy has seen and the unit not yet, with the exchanges then under way.
     ahead: Vec<(Inputs, Swaps)>,
 }
 
@@ -82,8 +82,9 @@ impl<'a> Pair<'a> {
         Ok(outputs)
     }
 
-    /// Lets the policy see a cycle, and the unit some cycles later: it does everything in the cycle
-    /// in which it is asked, so that nothing has to be heard of it (hrrs, kuths).
+    /// Lets the policy see a cycle, and the unit some cycles later. Only for units that do
+    /// everything in the cycle in which they are asked (hrrs, kuths), so that the policy needs no
+    /// answer of theirs.
     ///
     /// # Errors
     /// As [`Pair::step`].
@@ -103,7 +104,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Hears of all that the unit has not answered yet.
+    /// Hears the answers of the unit to all cycles that it is behind.
     ///
     /// # Errors
     /// As [`Pair::step`].
@@ -132,7 +133,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Groups in which nobody can be exchanged in the last cycle.
+    /// Groups in which no logical core can be exchanged in the last cycle.
     fn held(&self, outputs: &Outputs) -> Result<Vec<bool>, Error> {
         let mut held = Vec::new();
         for (decided, standing) in outputs.decided.iter().zip(&self.standing) {

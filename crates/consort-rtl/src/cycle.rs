@@ -1,4 +1,4 @@
-//! What goes into a chip's units and what comes out.
+//! Inputs and outputs of a chip's units.
 
 use crate::bus::{bytes, put, take};
 use crate::setting::Setting;
@@ -6,12 +6,12 @@ use crate::setting::Setting;
 /// The privilege level of user code.
 pub(crate) const USER: u8 = 3;
 
-/// Inputs of one cycle, and for how many cycles nothing may follow.
+/// Inputs of one cycle, and the number of cycles in which nothing may follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inputs {
     /// Cycles at most, this one included.
     pub(crate) most_cycles: u32,
-    /// Whether the quantum ends.
+    /// True where the quantum ends.
     pub(crate) tick: bool,
     /// Privilege level by core.
     pub(crate) cpl: Vec<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Inputs {
     pub(crate) inst: Vec<u32>,
     /// Ticks of the timer, ns.
     pub(crate) time: u32,
-    /// Call-downs: who stalls or goes on.
+    /// Call-downs by core: false where the thread stalls, true where it goes on.
     pub(crate) call: Vec<Option<bool>>,
     /// Cores whose thread is switched out.
     pub(crate) save: Vec<bool>,
@@ -76,20 +76,20 @@ impl Inputs {
     }
 }
 
-/// Outputs after the last cycle of a request, those by group but for `ready` and sums.
+/// Outputs after the last cycle of a request, by group but for `ready` and the lines of cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outputs {
     /// Cycles that went by.
     pub(crate) cycles: u32,
-    /// Whether the quantum ended, for the counters, in the last of them.
+    /// True where the quantum ended, for the counters, in the last of the cycles.
     pub(crate) taken: Vec<bool>,
-    /// Whether an exchange was decided in it.
+    /// True where an exchange was decided in the last of the cycles.
     pub(crate) decided: Vec<bool>,
-    /// Cores whose call-downs were heard in it.
+    /// Cores whose call-downs were heard in the last of the cycles.
     pub(crate) ready: Vec<bool>,
-    /// Cores whose call-downs are heard in the next one.
+    /// Cores whose call-downs are heard in the next cycle.
     pub(crate) ready_next: Vec<bool>,
-    /// Exchanges under way after it: the small and the large core's.
+    /// Exchanges under way after the last of the cycles: the small and the large core's.
     pub(crate) asks: Vec<Option<(usize, usize)>>,
     /// Long-term sums by core.
     pub(crate) sums: Vec<u64>,

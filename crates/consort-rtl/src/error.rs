@@ -1,15 +1,15 @@
-//! What can go wrong.
+//! Errors of building a unit and of comparing it with its policy.
 
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Reason why a unit could not be compared with its policy, or how they differ.
+/// Reason why a unit could not be compared with its policy, or in which they differ.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A program could not be started or heard.
     #[error("{what}: {cause}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
         /// The cause.
         #[source]
@@ -18,19 +18,19 @@ pub enum Error {
     /// Verilator refused the sources or its model did not compile.
     #[error("verilator of {setting} in {folder}: {said}")]
     Build {
-        /// What was to be built.
+        /// Unit and parameters that were to be built.
         setting: String,
-        /// Where.
+        /// Folder of the build.
         folder: PathBuf,
-        /// Last lines of what it said.
+        /// Last lines of Verilator's messages.
         said: String,
     },
     /// The setting cannot be built.
     #[error("{setting}: {expected}")]
     Setting {
-        /// What was asked for.
+        /// The setting that was asked for.
         setting: String,
-        /// What would be right.
+        /// The settings that would be right.
         expected: &'static str,
     },
     /// The policy does not exist or not with such options.
@@ -42,9 +42,9 @@ pub enum Error {
     /// The unit and the policy differ.
     #[error("{setting}, cycle {cycle}: {what}")]
     Differs {
-        /// What was compared.
+        /// Unit and parameters that were compared.
         setting: String,
-        /// Where.
+        /// Cycle of the difference.
         cycle: u64,
         /// The difference.
         what: String,

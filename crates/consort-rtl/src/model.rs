@@ -24,7 +24,7 @@ pub fn find_verilator() -> Result<String, String> {
     Err(format!("verilator --version failed: {said}"))
 }
 
-/// What fails when the model is gone.
+/// Operation that fails when the model is gone.
 const TALKING: &str = "talking to the model";
 
 /// A running model of a chip's units.
@@ -39,7 +39,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Has Verilator build the model below `folder` from the units of [`SOURCES`], unless it is
+    /// Lets Verilator build the model below `folder` from the units of [`SOURCES`], unless it is
     /// there and up to date, and starts it. With `trace`, all signals are written to that file.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Model {
         Self::build_from(Path::new(SOURCES), setting, folder, trace)
     }
 
-    /// The same from the units of another folder.
+    /// Builds the model, as [`Model::build`] does, from the units of another folder.
     ///
     /// # Errors
     /// As [`Model::build`].
@@ -86,8 +86,8 @@ impl Model {
         self.receive()
     }
 
-    /// Sends the inputs of some cycles; what comes of them is to be received in the same order,
-    /// before pipes are full.
+    /// Sends the inputs of some cycles; their outputs are to be received in the same order, before
+    /// pipes are full.
     pub(crate) fn send(&mut self, inputs: &Inputs) -> Result<(), Error> {
         let sent = self.input.as_mut().map(|i| i.write_all(&inputs.frame()));
         sent.unwrap_or(Ok(())).map_err(Error::io(TALKING))

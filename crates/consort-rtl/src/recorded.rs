@@ -1,4 +1,4 @@
-//! What policies observed in simulated runs, as stimuli.
+//! Observations of policies in simulated runs, as stimuli.
 //!
 //! A recorded interval becomes a few cycles: one in which it passes, those that the unit needs to
 //! add up, one in which threads are switched in, and one with the levels at its end, in which the
@@ -27,10 +27,10 @@ use std::sync::Arc;
 
 /// Length of a hardware quantum, ns.
 const QUANTUM_NS: u64 = 1_000_000;
-/// More than any run here does.
+/// Work of each program: more than any run here does, instructions.
 const INSTRUCTIONS: f64 = 1e12;
 
-/// Observations of a policy in a run, and where it put every logical core.
+/// Observations of a policy in a run, each with the PU that it put every logical core on.
 #[derive(Clone, Debug)]
 pub struct Recording {
     intervals: Vec<(Observation, Vec<usize>)>,
@@ -101,8 +101,8 @@ fn first(place: &Placement) -> usize {
     }
 }
 
-/// Drives a unit and its policy with a recording. Beside the summary it tells in how many of the
-/// intervals both had the large cores where the recorded run had them.
+/// Drives a unit and its policy with a recording. Returns the summary, and the number of intervals
+/// in which both had the large cores where the recorded run had them.
 ///
 /// # Errors
 /// [`Error::Differs`] at the first exchange that is not the same.
@@ -168,8 +168,8 @@ impl Player<'_> {
         self.acknowledge()
     }
 
-    /// Cores that came back from the kernel are shown there first; where they are there again, in
-    /// user code between.
+    /// Shows the unit the cores that came back from the kernel: in the kernel first, and, where
+    /// they are in it again at the end, in user code between.
     fn returns(&mut self, observation: &Observation, end: Inputs) -> Result<(), Error> {
         let mut before = Inputs {
             cpl: self.levels.cpl.clone(),
@@ -196,7 +196,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// The exchange that was asked for is done at once.
+    /// Acknowledges the exchange that was asked for, which is done at once.
     fn acknowledge(&mut self) -> Result<(), Error> {
         let ack: Vec<bool> = self.pair.standing.iter().map(Option::is_some).collect();
         if ack.contains(&true) {
@@ -209,7 +209,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Counts of the interval, then threads that have come, then the decision.
+    /// Passes the counts of the interval, then threads that have come, then the decision.
     fn count(&mut self, observation: &Observation, end: Inputs) -> Result<(), Error> {
         let mut first = Inputs {
             time: observation.interval_ns as u32,
@@ -271,7 +271,7 @@ impl Player<'_> {
         }
     }
 
-    /// Lets the unit decide if it is to: it does within a scan of its cores, and one more.
+    /// Lets the unit decide if it is to: it does so within a scan of its cores, and one more.
     fn decide(&mut self) -> Result<(), Error> {
         let most_cycles = 2 * self.setting.members() as u32 + 6;
         let inputs = Inputs {

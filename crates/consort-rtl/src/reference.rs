@@ -18,11 +18,11 @@ pub(crate) type Swaps = Vec<Option<(usize, usize)>>;
 /// Cycles that went by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed<'a> {
-    /// How many.
+    /// Number of cycles.
     pub(crate) cycles: u32,
-    /// Whether the quantum ended with the last of them.
+    /// True where the quantum ended with the last of them.
     pub(crate) taken: bool,
-    /// Groups in which nobody could be exchanged in the last of them.
+    /// Groups in which no logical core could be exchanged in the last of them.
     pub(crate) held: &'a [bool],
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Reference {
     active: Vec<bool>,
 }
 
-/// What a policy is shown of a cycle.
+/// Part of a cycle that a policy is shown.
 struct Shown<'a> {
     inputs: &'a Inputs,
     time: u32,
@@ -49,7 +49,7 @@ struct Shown<'a> {
     is_quantum: bool,
     /// Cores that came back to user code.
     returned: Vec<bool>,
-    /// Groups in which nobody can be exchanged yet.
+    /// Groups in which no logical core can be exchanged yet.
     held: &'a [bool],
 }
 
@@ -81,13 +81,13 @@ impl Reference {
         self.threads[core]
     }
 
-    /// Whether the thread on a core is active.
+    /// Returns true where the thread on a core is active.
     pub(crate) fn is_active(&self, core: usize) -> bool {
         self.active[core]
     }
 
-    /// The exchanges of the cycles that went by. What is asked in the first of them and what is
-    /// decided in the last are two intervals, where they are not the same cycle.
+    /// The exchanges of the cycles that went by. Requests in the first of them and the decision in
+    /// the last are two intervals, where they are not the same cycle.
     pub(crate) fn step(&mut self, inputs: &Inputs, passed: Passed<'_>) -> Swaps {
         self.switch(inputs);
         let now: Vec<bool> = (0..self.setting.cores)
@@ -125,7 +125,7 @@ impl Reference {
         self.ask(&last)
     }
 
-    /// Who is where and active from the first cycle on.
+    /// Moves threads onto and off cores, and sets which are active from the first cycle on.
     fn switch(&mut self, inputs: &Inputs) {
         for core in 0..self.setting.cores {
             if let Some((thread, _)) = inputs.restore[core] {

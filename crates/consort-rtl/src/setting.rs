@@ -1,4 +1,4 @@
-//! Which unit with which parameters.
+//! Units and their parameters.
 
 use crate::error::Error;
 use consort_core::topology::{CoreType, PuFacts};
@@ -8,11 +8,11 @@ use std::fmt;
 /// A policy that there is a unit for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Policy {
-    /// Everybody in turn.
+    /// `hrrs`: all logical cores in turn.
     Hrrs,
-    /// Who has come back from the kernel.
+    /// `kuths`: the logical core that has come back from the kernel.
     Kuths,
-    /// The most critical.
+    /// `tcs`: the most critical thread.
     Tcs,
 }
 

@@ -6,12 +6,13 @@ use crate::setting::{Policy, Setting};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// What a quantum is like.
+/// Character of a quantum.
 #[derive(Clone, Copy, Debug)]
 struct Mood {
-    /// How likely a core goes into or leaves the kernel, goes idle or runs again, per cycle.
+    /// Probability per cycle that a core goes into or leaves the kernel, goes idle or runs again, 0
+    /// to 1.
     turns: f64,
-    /// How likely a thread stalls, goes on, or is switched.
+    /// Probability per cycle that a thread stalls, goes on, or is switched, 0 to 1.
     calls: f64,
     /// Share of cores that are idle, and in the kernel.
     idle: f64,
@@ -29,7 +30,7 @@ const CALM: Mood = Mood {
     most_inst: 4000,
     most_time: 5000,
 };
-/// Everybody does all but the same.
+/// Quantum in which all cores do all but the same.
 const TIES: Mood = Mood {
     most_inst: 1,
     most_time: 1,
@@ -42,14 +43,14 @@ const STORM: Mood = Mood {
     kernel: 0.5,
     ..CALM
 };
-/// Nobody calls, so that short-term criticality decides.
+/// Quantum in which no thread stalls or goes on, so that short-term criticality decides.
 const SILENCE: Mood = Mood {
     calls: 0.0,
     turns: 0.005,
     idle: 0.0,
     ..CALM
 };
-/// Counters that saturate.
+/// Quantum in which counters saturate.
 const HUGE: Mood = Mood {
     most_inst: u32::MAX,
     most_time: u32::MAX,
@@ -130,8 +131,8 @@ impl Stimuli {
         self.levels(inputs)
     }
 
-    /// A cycle in which nothing happens but that exchanges are done; the large cores may leave the
-    /// kernel.
+    /// Returns a cycle in which nothing happens but that exchanges are done; the large cores may
+    /// leave the kernel.
     pub(crate) fn quiet(&mut self, policy: &Reference, standing: &[bool], most: u32) -> Inputs {
         let mut inputs = Inputs::quiet(&self.setting);
         inputs.ack = standing.to_vec();
@@ -148,7 +149,7 @@ impl Stimuli {
         inputs
     }
 
-    /// A core changes its mode, or goes idle or runs again, with that probability.
+    /// Lets a core change its mode, or go idle or run again, with that probability.
     fn turn(&mut self, core: usize, policy: &Reference, likely: f64) {
         if self.chance.random_bool(likely) {
             let kernel = self.chance.random_bool(self.mood.kernel);
@@ -165,7 +166,7 @@ impl Stimuli {
         }
     }
 
-    /// A thread stalls, goes on, or is switched.
+    /// Lets a thread stall, go on, or be switched.
     fn call(&mut self, core: usize, policy: &Reference, inputs: &mut Inputs) {
         let happens = self.chance.random_bool(self.mood.calls);
         let seated = policy.thread(core);
@@ -186,7 +187,8 @@ impl Stimuli {
         }
     }
 
-    /// Hears what the units say: who can be called, and the sums of threads that have left.
+    /// Hears the outputs of the units: cores that can be called, and the sums of threads that have
+    /// left.
     pub(crate) fn hear(&mut self, outputs: &Outputs) {
         self.ready.clone_from(&outputs.ready_next);
         for core in 0..self.setting.cores {
@@ -198,7 +200,7 @@ impl Stimuli {
         }
     }
 
-    /// Whether a quantum has just ended.
+    /// Returns true where a quantum has just ended.
     pub(crate) fn is_between_quanta(&self) -> bool {
         self.left == 0
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const QUANTA: u64 = 2_000;
 
-/// Where a test's models are kept from run to run; none without Verilator.
+/// Folder in which a test's models are kept from run to run; none without Verilator.
 fn models(test: &str) -> Option<PathBuf> {
     match find_verilator() {
         Ok(_) => Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join(test)),

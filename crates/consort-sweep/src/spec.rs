@@ -22,7 +22,7 @@ pub struct SweepSpec {
     /// Studies by id, in place of machines, workloads and policies.
     #[serde(default)]
     pub studies: Vec<String>,
-    /// Whether studies are run at the quick scale.
+    /// True to run studies at the quick scale.
     #[serde(default)]
     pub quick: bool,
     /// Seed of the first run; of studies the seed in place of their own, where it is given.
@@ -82,7 +82,7 @@ pub struct Parameter {
     /// Scale on which it is sampled.
     #[serde(default)]
     pub scale: Scaling,
-    /// Whether sampled values and those of a range are whole numbers.
+    /// True where sampled values and those of a range are whole numbers.
     #[serde(default)]
     pub whole: bool,
 }

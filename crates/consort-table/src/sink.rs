@@ -94,7 +94,7 @@ impl Sink {
         }
     }
 
-    /// Whether this is the first part; refuses other columns afterwards.
+    /// Returns true for the first part; refuses other columns afterwards.
     fn check(&mut self, table: &Table) -> Result<bool, TableError> {
         let found = table.names();
         match &self.names {

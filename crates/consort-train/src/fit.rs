@@ -117,7 +117,7 @@ fn check(set: &TrainingSet) -> Result<(), FitError> {
     check_rows(set)
 }
 
-/// Whether every row has stacks of the set's components that can be used.
+/// Checks that every row has stacks of the set's components that can be used.
 pub(super) fn check_rows(set: &TrainingSet) -> Result<(), FitError> {
     for (place, row) in set.rows.iter().enumerate() {
         check_row(set, row).map_err(|problem| FitError::Row {

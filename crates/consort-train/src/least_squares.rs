@@ -25,13 +25,13 @@ pub(super) struct Regression {
 }
 
 impl Regression {
-    /// Whether the component occurs neither alone nor together.
+    /// Returns true where the component occurs neither alone nor together.
     pub(super) fn is_zero(&self) -> bool {
         let values = [self.own, self.others, self.together];
         values.iter().all(|v| v.abs() < SAME_SHARE)
     }
 
-    /// Whether the component does not occur in threads that run alone.
+    /// Returns true where the component does not occur in threads that run alone.
     pub(super) fn is_zero_alone(&self) -> bool {
         [self.own, self.others].iter().all(|v| v.abs() < SAME_SHARE)
     }

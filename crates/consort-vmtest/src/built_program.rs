@@ -26,7 +26,7 @@ pub fn built_program(package: &str, name: &str) -> Result<PathBuf, VmError> {
     found.ok_or_else(|| VmError::NotBuilt(name.to_owned()))
 }
 
-/// Tests lie in `deps`, programs one folder above.
+/// Finds a program beside a test: tests lie in `deps`, programs one folder above.
 fn beside(test: &Path, name: &str) -> Option<PathBuf> {
     let folders = test.ancestors().skip(1).take(2);
     folders
@@ -34,7 +34,7 @@ fn beside(test: &Path, name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// What makes cargo build into the folder of the running test: `TARGET/PROFILE/deps`.
+/// Arguments with which cargo builds into the folder of the running test: `TARGET/PROFILE/deps`.
 fn same_place(test: &Path) -> Vec<String> {
     let folder = |up: usize| test.ancestors().nth(up);
     let profile = folder(2).and_then(Path::file_name);

@@ -1,4 +1,4 @@
-//! What can go wrong between describing a guest and reading its answers.
+//! Errors between describing a guest and reading its answers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,11 +10,11 @@ pub enum VmError {
     /// A file of the host could not be read, written or run.
     #[error("{what} {path}: {source}", path = path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The operation that failed, as a verb.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's answer.
         source: std::io::Error,
     },
     /// `ldd` could not say which shared libraries a program needs.
@@ -22,7 +22,7 @@ pub enum VmError {
     Libraries {
         /// The program.
         path: PathBuf,
-        /// What `ldd` wrote.
+        /// The message of `ldd`.
         message: String,
     },
     /// A program of the workspace is missing.
@@ -52,7 +52,7 @@ pub enum VmError {
         name: String,
         /// The exit status.
         status: i32,
-        /// What it wrote.
+        /// The command's output.
         text: String,
     },
     /// A line that should describe a thread does not.
@@ -72,7 +72,7 @@ pub enum VmError {
     TaskFile {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// The file's content.
         text: String,
     },
 }

@@ -1,4 +1,5 @@
-//! How many guests run at once: each keeps a host thread busy, and starved ones run out of time.
+//! Bound on guests that run at once: each keeps a host thread busy, and starved ones run out of
+//! time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 

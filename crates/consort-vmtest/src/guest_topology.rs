@@ -43,7 +43,7 @@ impl GuestTopology {
         self.sockets * self.cores * self.threads
     }
 
-    /// The same machine in the words of `consort-core`.
+    /// Topology of the guest as `consort-core` has it.
     ///
     /// # Errors
     /// [`TopologyError`] where a number is 0 or a node ends within a core.

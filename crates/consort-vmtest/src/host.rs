@@ -1,4 +1,4 @@
-//! What the host needs to run guests: qemu, a static busybox and a kernel.
+//! Tools of the host to run guests: qemu, a static busybox and a kernel.
 
 use crate::error::VmError;
 use std::io::Write;
@@ -62,7 +62,7 @@ impl Host {
             .ok()
     }
 
-    /// What qemu calls itself.
+    /// Name and version that qemu prints.
     pub(crate) fn qemu_version(&self) -> Result<String, VmError> {
         let output = Command::new(&self.qemu).arg("--version").output();
         let output = output.map_err(VmError::io("run", &self.qemu))?;
@@ -77,7 +77,8 @@ impl Host {
         lines.find_map(|line| line.strip_prefix("CONFIG_HZ=")?.parse().ok())
     }
 
-    /// `script` installs the kernel, and for all kernels `.ci/install-vm` the tools.
+    /// Finds the tools. `script` installs the kernel, and for all kernels `.ci/install-vm` the
+    /// tools.
     fn locate(folders: &[PathBuf], kernel: &Path, script: &'static str) -> Result<Self, Missing> {
         Ok(Self {
             qemu: tool(folders, "qemu-system-x86_64")?,
@@ -124,7 +125,7 @@ fn kernel_at(variable: &str, cached: &str) -> PathBuf {
     std::env::var_os(variable).map_or_else(|| cache().join(cached), PathBuf::from)
 }
 
-/// The same rule as in `.ci/install-vm`.
+/// Folder of the cache, by the same rule as in `.ci/install-vm`.
 fn cache() -> PathBuf {
     let from = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     from("CONSORT_VM_CACHE").unwrap_or_else(|| {

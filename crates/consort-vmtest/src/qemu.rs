@@ -97,7 +97,7 @@ fn complete(console: &str, complaints: &Path) -> Result<Outcome, VmError> {
     })
 }
 
-/// What qemu wrote itself, less its warnings of processor features that it cannot emulate.
+/// Messages of qemu itself, less its warnings of processor features that it cannot emulate.
 fn errors(complaints: &Path) -> String {
     let text = std::fs::read_to_string(complaints).unwrap_or_default();
     let errors = text.lines().filter(|line| !line.contains("warning: TCG"));

@@ -1,4 +1,4 @@
-//! What managing costs: `cargo bench -p consort --bench overhead [-- PAIRS [WORKLOAD]]`.
+//! Cost of managing a command: `cargo bench -p consort --bench overhead [-- PAIRS [WORKLOAD]]`.
 //!
 //! The same fixed work is run with and without Consort, in turn and in changing
 //! order, and compared pair by pair: by the CPU time of everything, which is the
@@ -106,7 +106,7 @@ fn write_sources(folder: &Path) {
     std::fs::write(folder.join("Makefile"), makefile).unwrap();
 }
 
-/// What a run took.
+/// Times that a run took, s.
 #[derive(Clone, Copy)]
 struct Took {
     cpu_s: f64,

@@ -122,9 +122,9 @@ pub(crate) struct RunConfig {
     /// Enactors that may keep threads in their places.
     #[serde(default, deserialize_with = "enact", serialize_with = "enact_text")]
     pub(crate) enact: Option<EnactChoice>,
-    /// Whether cores are kept to those whom plans seat on them.
+    /// True where cores are kept to the threads that plans seat on them.
     pub(crate) cookies: Option<bool>,
-    /// Whether plans are undone when progress falls after them.
+    /// True where plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
     /// Origin of the last layer that set any of it.
     #[serde(skip)]

@@ -89,8 +89,8 @@ impl Progress {
     }
 }
 
-/// Whether a program has switched the terminal to reading keys one by one or unseen, as those do
-/// that fill the screen, edit lines or ask for passwords.
+/// Returns true where a program has switched the terminal to reading keys one by one or unseen, as
+/// those do that fill the screen, edit lines or ask for passwords.
 fn terminal_is_taken() -> bool {
     let usual = LocalFlags::ICANON | LocalFlags::ECHO;
     tcgetattr(io::stderr()).is_ok_and(|terminal| !terminal.local_flags.contains(usual))

@@ -25,10 +25,10 @@ fn first_pu() -> String {
     mask[..end].to_owned()
 }
 
-/// Where tracefs belongs.
+/// Folder in which tracefs belongs.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Runs a script in which tracefs is mounted; nothing, and why, when that cannot be.
+/// Runs a script in which tracefs is mounted; says why and returns none where that cannot be.
 fn with_tracefs(script: &str, arguments: &[&str]) -> Option<Output> {
     let mounted = Path::new(TRACEFS).join("events/syscalls").exists();
     let mut command = if mounted {
@@ -248,7 +248,7 @@ fn the_end_of_a_command_is_not_waited_for_at_real_time_priority() {
     }
 }
 
-/// What `consort run` says with these arguments and exit code 2.
+/// Message of `consort run` with these arguments, which exits with code 2.
 fn refusal(args: &[&str]) -> String {
     let output = run(consort().arg("run").args(args).args(["--", "true"]));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

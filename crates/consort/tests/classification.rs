@@ -1,5 +1,5 @@
-//! What Consort says of programs against what is exactly so: instruction mixes
-//! counted by callgrind, with classes from a table of its own (`tests/truth`).
+//! Consort's classification of programs against exact counts: instruction mixes counted by
+//! callgrind, with classes from a table of its own (`tests/truth`).
 
 mod common;
 

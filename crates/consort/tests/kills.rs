@@ -95,7 +95,7 @@ fn guardians(runtime: &Path) -> Vec<u32> {
     numbers("/proc").into_iter().filter(names_it).collect()
 }
 
-/// Where a series of killed runs takes place.
+/// Folder and programs of a series of killed runs.
 struct Scene {
     folder: tempfile::TempDir,
     consort: PathBuf,
@@ -192,7 +192,7 @@ impl Drop for Session {
     }
 }
 
-/// What a series of kills came to.
+/// Counts over a series of kills.
 #[derive(Debug, Default)]
 struct Tally {
     restricted: u32,

@@ -10,7 +10,7 @@ use common::{consort, folder, json, run, stderr};
 use compiled::compiled;
 use std::process::Output;
 
-/// What `names.c` calls its thread, and how that is shown.
+/// Name that `names.c` gives its thread, and below it the text that stands for it.
 const NAME: &str = "\u{1b}[2J\nx\u{202e}\u{9b}";
 const SHOWN: &str = r"\x1b[2J\nx\u{202e}\x9b";
 

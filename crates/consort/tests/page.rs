@@ -1,4 +1,4 @@
-//! What people read fits the terminal, and a reader who goes away is no error.
+//! Output for people fits the terminal, and a reader who goes away is no error.
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 

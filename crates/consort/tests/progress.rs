@@ -11,10 +11,10 @@ use compiled::have;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What only the line of progress says.
+/// Text that only the line of progress has.
 const LINE: &str = " threads (";
 
-/// What appears on a terminal on which `$C run` is typed with these words, and these keys.
+/// Output of a terminal on which `$C run` is typed with these words, and these keys.
 fn on_terminal(words: &str, keys: &str) -> Option<String> {
     if !have("script") {
         return None;

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 /// for ten seconds, in which it keeps a PU busy.
 struct Teller {
     name: &'static str,
-    /// What has to be there.
+    /// Tool that has to be there.
     needs: &'static str,
     file: &'static str,
     source: &'static str,

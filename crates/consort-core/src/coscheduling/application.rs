@@ -1,4 +1,4 @@
-//! The application chooser: who shares a slot.
+//! The application chooser: programs that share a slot.
 //!
 //! Source: Bhadauria and McKee, ICS 2010, section on the fair schedulers. A is the list of
 //! programs by rising use of the contended resource, B the same list from its other end.
@@ -58,12 +58,12 @@ pub struct Application {
     /// The trial of the members without the newcomer.
     accepted: Option<Trial>,
     failures: u32,
-    /// Whether a trial is under way, the last member being the newcomer.
+    /// True while a trial is under way, the last member being the newcomer.
     trying: bool,
 }
 
 impl Application {
-    /// Programs by rising use, with what each did alone on all `cores`.
+    /// Chooser among programs by rising use, each with its measure alone on all `cores`.
     pub fn new(cores: u32, rising: &[(ProgramId, Measure)], standard: Standard) -> Self {
         let gang = rising.iter().map(|(id, m)| (*id, m.energy_delay(1)));
         let weight = rising.iter().enumerate().map(|(i, (id, _))| (*id, i));
@@ -77,7 +77,7 @@ impl Application {
         }
     }
 
-    /// Says what to do next, told what came of the last trial.
+    /// Returns the next wish, given the outcome of the last trial.
     pub fn next(&mut self, last: Option<&Trial>) -> Wanted {
         if !self.trying {
             return self.begin();
@@ -114,13 +114,13 @@ impl Application {
         Wanted::Try(self.even())
     }
 
-    /// Step 3: whether every member is better off than before.
+    /// Step 3: returns true where every member is better off than before.
     fn improves(&self, trial: &Trial) -> bool {
         let mut members = self.members.iter();
         members.all(|&id| trial.energy_delay(id) < self.before(id))
     }
 
-    /// Energy-delay that a member's must be below.
+    /// Energy-delay that a member's must be below to be better off.
     fn before(&self, id: ProgramId) -> f64 {
         let slot = self.accepted.as_ref();
         let slot = slot.filter(|trial| self.standard == Standard::Slot && trial.of(id).is_some());
@@ -144,7 +144,7 @@ impl Application {
         self.add(1)
     }
 
-    /// A program returns to its place in A.
+    /// Returns a program to its place in A.
     fn give_back(&mut self, program: ProgramId) {
         let lighter = |id: &ProgramId| self.weight.get(id) < self.weight.get(&program);
         let place = self.rising.iter().take_while(|id| lighter(id)).count();

@@ -10,11 +10,12 @@
 //! cores, the best round by dynamic programming over sets: the first program of a set is in some
 //! slot, and what remains is a smaller set.
 //!
-//! Usage: [`Exhaustive::new`] with what every program does alone on all cores, [`Exhaustive::note`]
-//! with what came of each of [`Exhaustive::slots`], then [`Exhaustive::best`]. Pitfalls: slots that
-//! nothing is known of are not chosen; cores may stay idle, since the fewest of them can be best.
-//! Only programs that are given are searched: whoever leaves out those that scale nearly linearly
-//! and asks for [`Exhaustive::sparing`] has the source's oracle, else it is a bound.
+//! Usage: [`Exhaustive::new`] with the measure of every program alone on all cores,
+//! [`Exhaustive::note`] with the trial of each of [`Exhaustive::slots`], then [`Exhaustive::best`].
+//! Pitfalls: slots of which nothing is known are not chosen; cores may stay idle, since the fewest
+//! of them can be best. Only programs that are given are searched: a caller that leaves out those
+//! that scale nearly linearly and asks for [`Exhaustive::sparing`] has the source's oracle, else it
+//! is a bound.
 
 use super::measure::Measure;
 use super::objective::Objective;
@@ -32,7 +33,7 @@ pub enum ExhaustiveError {
     /// Too many programs.
     #[error("{programs} programs, where an exhaustive search takes at most {MOST_PROGRAMS}")]
     Programs {
-        /// How many.
+        /// Number of programs.
         programs: usize,
     },
     /// Too many slots.
@@ -41,40 +42,40 @@ pub enum ExhaustiveError {
          at most {MOST_SLOTS}; take fewer programs or cores"
     )]
     Slots {
-        /// Programs.
+        /// Number of programs.
         programs: usize,
-        /// Cores.
+        /// Number of cores.
         cores: u32,
-        /// Slots that they make.
+        /// Number of slots that they make.
         slots: u64,
     },
 }
 
-/// A round and what it is worth.
+/// A round and its worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
     /// The slots; each program is in exactly one.
     pub slots: Vec<Slot>,
-    /// By the objective, the mean over programs.
+    /// Worth by the objective, the mean over programs.
     pub value: f64,
 }
 
-/// The search and what it knows.
+/// The search, with the slots that are known so far.
 #[doc(alias = "oracle")]
 #[derive(Clone, Debug)]
 pub struct Exhaustive {
     objective: Objective,
-    /// Whether slots in which somebody is worse off than in the gang are left out.
+    /// True where slots are left out in which a program is worse off than in the gang.
     sparing: bool,
     gang: Vec<(ProgramId, Measure)>,
-    /// By number of programs: every split of the cores among so many, in order.
+    /// Every split of the cores among so many programs, in order, by number of programs.
     splits: Vec<Vec<Vec<u32>>>,
-    /// By set of programs and number of the split; infinite where it is not known.
+    /// Cost by set of programs and number of the split; infinite where it is not known.
     costs: Vec<Vec<f64>>,
 }
 
 impl Exhaustive {
-    /// A search among programs that do `gang` alone on all `cores`.
+    /// Search among programs that do `gang` alone on all `cores`.
     ///
     /// # Errors
     /// More programs than [`MOST_PROGRAMS`] or more slots than [`MOST_SLOTS`].
@@ -108,7 +109,7 @@ impl Exhaustive {
         })
     }
 
-    /// The same without slots in which some program is worse off, by the objective, than in the gang.
+    /// Leaves out slots in which some program is worse off, by the objective, than in the gang.
     #[must_use]
     pub fn sparing(mut self) -> Self {
         self.sparing = true;
@@ -124,8 +125,8 @@ impl Exhaustive {
         (1..self.costs.len()).flat_map(of)
     }
 
-    /// Takes what came of a slot, in place of what was known of it. Slots that are none of this
-    /// search's are passed over.
+    /// Takes the trial of a slot, in place of an earlier one. Slots that are none of this search's
+    /// are passed over.
     pub fn note(&mut self, trial: &Trial) {
         let Some((set, split)) = self.place(&trial.slot) else {
             return;

@@ -10,7 +10,7 @@ use super::teams::{Secondary, Teams};
 use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 
-/// By what programs are ordered.
+/// Resource by whose use programs are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Miss rate of the last-level cache.

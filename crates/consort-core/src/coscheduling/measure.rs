@@ -1,4 +1,4 @@
-//! What a program did in an interval, and what follows from it.
+//! Measure of a program over an interval, and the quantities that follow from it.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub struct Measure {
     pub cycles: f64,
     /// Accesses to the last-level cache.
     pub llc_accesses: f64,
-    /// Those that missed.
+    /// Accesses that missed.
     pub llc_misses: f64,
     /// Core cycles in which its data moved over the bus.
     pub bus_busy_cycles: f64,
@@ -46,8 +46,9 @@ impl Measure {
         share(self.bus_queue_cycles, self.cycles)
     }
 
-    /// Length of the vector of both. The source orders programs by the vector and does not say
-    /// how; both are shares of the same cycles, so its length is an order that uses both.
+    /// Length of the vector of bus occupancy and bus queue time. The source orders programs by the
+    /// vector and does not say how; both are shares of the same cycles, so its length is an order
+    /// that uses both.
     pub fn bus_contention(&self) -> f64 {
         libm::hypot(self.bus_occupancy(), self.bus_queue_time())
     }
@@ -69,7 +70,7 @@ impl Measure {
         share(self.throughput(), f64::from(self.cores))
     }
 
-    /// Watts.
+    /// Power, W.
     pub fn power_w(&self) -> f64 {
         share(self.energy_j * NS_PER_S, self.time_ns)
     }
@@ -87,7 +88,7 @@ impl Measure {
         energy * delay
     }
 
-    /// Which of two uses more of something.
+    /// Order of two measures by their use of something.
     pub(super) fn more(of: fn(&Self) -> f64, a: &Self, b: &Self) -> Ordering {
         of(a).total_cmp(&of(b))
     }

@@ -1,4 +1,4 @@
-//! Which multithreaded programs share the machine, and with how many cores each.
+//! Co-scheduling of multithreaded programs: those that share the machine, and the cores of each.
 //!
 //! Source: Bhadauria and McKee, "An Approach to Resource-Aware Co-Scheduling for CMPs" (ICS 2010;
 //! HOLISYN).

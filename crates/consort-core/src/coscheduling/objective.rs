@@ -1,11 +1,11 @@
-//! What a round is worth, of which more programs than one have a part.
+//! Objectives by which rounds of several programs are compared.
 
 use super::measure::Measure;
 use super::slot::Trial;
 use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 
-/// By what rounds are compared; each is a mean over programs of something relative to the gang.
+/// Worth of a round; each is a mean over programs of something relative to the gang.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// Overall energy-delay, as for the thread chooser: the mean of energy-delay relative to that
@@ -42,7 +42,7 @@ impl Objective {
         }
     }
 
-    /// Whether a program is no worse off at this cost than in the gang.
+    /// Returns true where a program is no worse off at this cost than in the gang.
     pub(super) fn spares(self, cost: f64) -> bool {
         match self {
             Self::EnergyDelay => cost <= 1.0,
@@ -50,7 +50,7 @@ impl Objective {
         }
     }
 
-    /// What people are told of a mean cost.
+    /// Value that reports give of a mean cost.
     pub(super) fn value(self, cost: f64) -> f64 {
         match self {
             Self::EnergyDelay => cost,
@@ -58,8 +58,8 @@ impl Objective {
         }
     }
 
-    /// Worth of the trials of all slots of a round, by what each program does alone on all
-    /// cores: the mean over their programs, of which those that are not known alone are none.
+    /// Worth of the trials of all slots of a round, by the measure of each program alone on all
+    /// cores: the mean over the programs; those that are not known alone are left out.
     pub fn of(self, trials: &[Trial], gang: &BTreeMap<ProgramId, Measure>) -> f64 {
         let of_trial = |trial: &Trial| -> Vec<f64> {
             let pairs = trial.slot.teams.iter().zip(&trial.measures);
@@ -74,7 +74,8 @@ impl Objective {
     }
 }
 
-/// One over the other; who does nothing in both is as well off in both.
+/// Ratio of two amounts; 1 where they are equal, so that a program that does nothing in both is as
+/// well off in both.
 fn relative(ours: f64, theirs: f64) -> f64 {
     if ours == theirs { 1.0 } else { ours / theirs }
 }

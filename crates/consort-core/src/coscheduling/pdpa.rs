@@ -3,12 +3,13 @@
 //! Source: Corbalan, Martorell, Labarta, "Performance-driven processor allocation" (OSDI 2000), as
 //! Bhadauria and McKee (ICS 2010) adapt it. All programs run at the same time, in one slot, from an
 //! equal partition of the cores; more programs than cores make several such slots. Each climbs by
-//! itself: its efficiency is its throughput beside the others over that of one core alone, per core.
-//! Below the low threshold it gives a core back, above the high one it takes one that is free, the
-//! most efficient first; in between it is content. Who has turned round is content as well, at the
-//! fewer of the two numbers. A quantum is tried for each step of all, until nobody can move.
+//! itself: its efficiency is its throughput beside the others over that of one core alone, per
+//! core. Below the low threshold it gives a core back, above the high one it takes one that is
+//! free, the most efficient first; in between it is content. A program that has turned round is
+//! content as well, at the fewer of the two numbers. A quantum is tried for each step of all, until
+//! no program can move.
 //!
-//! Programs that scale nearly linearly have quanta of their own; whoever drives the chooser leaves
+//! Programs that scale nearly linearly have quanta of their own; the driver of the chooser leaves
 //! them out.
 
 use super::measure::Measure;
@@ -34,7 +35,7 @@ pub struct Pdpa {
 /// The programs of a slot.
 #[derive(Clone, Debug)]
 struct Crowd {
-    /// Cores that nobody has.
+    /// Cores that no program has.
     free: u32,
     climbers: Vec<Climber>,
 }
@@ -46,7 +47,7 @@ struct Climber {
     course: Course,
 }
 
-/// Which way a program has gone.
+/// Direction in which a program has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
     Open,
@@ -56,7 +57,7 @@ enum Course {
 }
 
 impl Pdpa {
-    /// Thresholds of efficiency, 0 to 1, `low` not above `high`.
+    /// Chooser with these thresholds of efficiency, 0 to 1, `low` not above `high`.
     pub fn new(low: f64, high: f64) -> Self {
         Self {
             high: high.max(low),
@@ -69,7 +70,7 @@ impl Pdpa {
         }
     }
 
-    /// Takes what came of a step; whether anybody moves by it.
+    /// Takes the outcome of a step. Returns true where a program moves by it.
     fn climb(&mut self, trial: &Trial) -> bool {
         let (profile, bounds) = (&self.profile, (self.low, self.high));
         let efficiency = |team: &Team| {
@@ -88,7 +89,7 @@ impl Pdpa {
 }
 
 impl Crowd {
-    /// As many cores for each, one more for the first where they do not divide evenly.
+    /// Gives each program as many cores, one more for the first where they do not divide evenly.
     fn new(cores: u32, programs: &[ProgramId]) -> Self {
         let n = programs.len().max(1) as u32;
         let climber = |(place, &program): (usize, &ProgramId)| Climber {
@@ -110,7 +111,7 @@ impl Crowd {
         }
     }
 
-    /// One step of everybody; whether anybody moved.
+    /// Lets every program take one step. Returns true where one moved.
     fn step(&mut self, efficiency: impl Fn(&Team) -> f64, (low, high): (f64, f64)) -> bool {
         let mut moved = false;
         let mut able: Vec<(f64, usize)> = Vec::new();
@@ -133,7 +134,8 @@ impl Crowd {
 }
 
 impl Climber {
-    /// Gives a core back, unless it is content or has one only; whether it does.
+    /// Gives a core back, unless the program is content or has one only. Returns true where it
+    /// does.
     fn gives(&mut self) -> bool {
         let gives = self.team.cores > 1 && self.course != Course::Content;
         if gives {
@@ -146,7 +148,8 @@ impl Climber {
         gives
     }
 
-    /// Takes a core, unless it is content or has just given one back; whether it does.
+    /// Takes a core, unless the program is content or has just given one back. Returns true where
+    /// it does.
     fn takes(&mut self) -> bool {
         let takes = matches!(self.course, Course::Open | Course::Up);
         if takes {

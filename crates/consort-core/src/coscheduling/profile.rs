@@ -1,4 +1,4 @@
-//! What programs do alone with every number of cores.
+//! Measures of programs alone with every number of cores.
 
 use super::measure::Measure;
 use super::slot::{Slot, Trial};
@@ -13,7 +13,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Profile from what programs do alone on all `cores`; [`Profile::note`] adds other numbers.
+    /// Profile from the measures of programs alone on all `cores`; [`Profile::note`] adds other
+    /// numbers.
     pub fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
         let all = alone.iter().map(|&(id, measure)| ((id, cores), measure));
         Self {
@@ -22,7 +23,7 @@ impl Profile {
         }
     }
 
-    /// Takes what came of a trial of one program on its own.
+    /// Takes a trial of one program on its own.
     pub fn note(&mut self, trial: &Trial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
             self.known.insert((team.program, team.cores), *measure);
@@ -41,9 +42,10 @@ impl Profile {
         self.known.get(&(program, cores))
     }
 
-    /// Power that the machine draws whoever runs, W: where the line through a program's powers by
-    /// number of cores begins, at none. Programs that use fewer cores the more they have bend their
-    /// line down and make it begin too high, so the lowest counts, and none below 0.
+    /// Power that the machine draws whichever programs run, W: the value at no cores of the line
+    /// through a program's powers by number of cores. Programs that use fewer cores the more they
+    /// have bend their line down and make it begin too high, so the lowest counts, and none below
+    /// 0.
     pub fn idle_w(&self, programs: &[ProgramId]) -> f64 {
         let begins = programs.iter().filter_map(|&id| self.intercept_w(id));
         let lowest = begins.fold(f64::INFINITY, f64::min);
@@ -66,8 +68,9 @@ impl Profile {
         (points.len() > 1).then_some(y - slope * x)
     }
 
-    /// The number of cores with a program's lowest energy-delay, the fewest of equals, where it is
-    /// charged of `idle_w`, which the machine draws whoever runs, the share of the cores that it has.
+    /// The number of cores with a program's lowest energy-delay, the fewest of equals. Of `idle_w`,
+    /// which the machine draws whichever programs run, it is charged the share of the cores that it
+    /// has.
     pub fn best(&self, program: ProgramId, idle_w: f64) -> u32 {
         let cost = |cores: u32| {
             let charged = self.charged(program, cores, idle_w);
@@ -77,7 +80,7 @@ impl Profile {
         (1..=self.cores).min_by(less).unwrap_or(self.cores)
     }
 
-    /// What a program did with so many cores, charged of `idle_w` the share of the cores that it
+    /// Measure of a program with so many cores, charged of `idle_w` the share of the cores that it
     /// had.
     fn charged(&self, program: ProgramId, cores: u32, idle_w: f64) -> Option<Measure> {
         let measure = self.of(program, cores)?;

@@ -1,4 +1,4 @@
-//! Slots of a round, trials of them, and who asks for these.
+//! Slots of a round, trials of them, and the trait of choosers that ask for these.
 
 use super::measure::Measure;
 use crate::ids::ProgramId;
@@ -16,7 +16,7 @@ pub struct Team {
 #[doc(alias = "co-schedule")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// Members, with how many cores each.
+    /// Members, each with its number of cores.
     pub teams: Vec<Team>,
 }
 
@@ -87,6 +87,6 @@ pub trait Chooser {
     /// Begins anew with what each program did alone on all cores, in any order.
     fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]);
 
-    /// What to do next, told what came of the last trial; nothing the first time.
+    /// Returns the next wish, given the outcome of the last trial; of none the first time.
     fn next(&mut self, last: Option<&Trial>) -> Step;
 }

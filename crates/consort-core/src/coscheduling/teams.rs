@@ -1,8 +1,8 @@
-//! The thread chooser: how many cores each member of a co-schedule has.
+//! The thread chooser: number of cores of each member of a co-schedule.
 //!
 //! Source: Bhadauria and McKee, ICS 2010, section on the thread chooser.
 //!
-//! 1. What each member does with even cores is noted.
+//! 1. The outcome for each member with even cores is noted.
 //! 2. Members are tried with one core more and one fewer, in two quanta when they are even in
 //!    number and three when odd: the pairs of giver and taker are the edges of a ring, of which
 //!    those that have no member in common are tried at once. List 1 is what each gains in
@@ -29,11 +29,11 @@ const ROUNDS: u32 = 2;
 /// Reading of the secondary condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secondary {
-    /// As printed.
+    /// The condition as printed.
     Printed,
-    /// With the comparison turned round.
+    /// The condition with the comparison turned round.
     Reversed,
-    /// Not at all.
+    /// No condition.
     Off,
 }
 
@@ -53,14 +53,14 @@ impl Secondary {
     }
 }
 
-/// Where the chooser is.
+/// State of the search for the best cores.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     /// The even slot is being tried.
     Even,
-    /// One more and one fewer: the transfers of the quantum that runs.
+    /// One core more and one fewer: the transfers of the quantum that runs.
     Probing(Vec<(ProgramId, ProgramId)>),
-    /// A core has been given, from whom to whom.
+    /// A core has been given, by the first program to the second.
     Giving(ProgramId, ProgramId),
     Over,
 }
@@ -72,7 +72,7 @@ pub struct Teams {
     secondary: Secondary,
     alpha: f64,
     gang: BTreeMap<ProgramId, f64>,
-    /// The best slot so far, with what came of it.
+    /// The best slot so far; `known` is its trial.
     best: Slot,
     known: Option<Trial>,
     state: State,
@@ -86,7 +86,7 @@ pub struct Teams {
 }
 
 impl Teams {
-    /// For a co-schedule with even cores and what came of it, if it has been tried; `gang` is the
+    /// Chooser for a co-schedule with even cores and its trial, if it has been tried; `gang` is the
     /// energy-delay of each member in the gang, `alpha` that of the secondary condition.
     pub fn new(
         even: Slot,
@@ -109,7 +109,7 @@ impl Teams {
         }
     }
 
-    /// The slot to try next, told what came of the last; none when [`Teams::best`] is final.
+    /// The slot to try next, given the outcome of the last; none when [`Teams::best`] is final.
     pub fn next(&mut self, last: Option<&Trial>) -> Option<Slot> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Even => {
@@ -143,7 +143,7 @@ impl Teams {
         self.probe()
     }
 
-    /// The next quantum of one more and one fewer.
+    /// The next quantum in which members have one core more and one fewer.
     fn probe(&mut self) -> Option<Slot> {
         while let Some(mut moves) = self.probes.pop_front() {
             // Who has one core keeps it.
@@ -169,7 +169,7 @@ impl Teams {
         }
     }
 
-    /// Gives the next taker of list 1 a core of whom it hurts least.
+    /// Gives the next taker of list 1 a core of the member that it hurts least.
     fn give(&mut self) -> Option<Slot> {
         loop {
             if self.takers.is_empty() {
@@ -281,7 +281,7 @@ mod tests {
         slot.teams.iter().map(|team| team.cores).collect()
     }
 
-    /// Runs the chooser; the final cores, and those of every trial.
+    /// Runs the chooser; returns the final cores, and those of every trial.
     fn choose(world: &World, even: &Slot, secondary: Secondary) -> (Vec<u32>, Vec<Vec<u32>>) {
         let gang = world
             .rising()

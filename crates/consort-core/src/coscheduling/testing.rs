@@ -1,4 +1,4 @@
-//! A made-up machine on which what a slot gives is easy to work out by hand.
+//! A made-up machine on which the outcome of a slot is easy to work out by hand.
 
 use super::measure::Measure;
 use super::slot::{Slot, Trial};
@@ -9,7 +9,8 @@ use crate::ids::ProgramId;
 pub(super) struct Load {
     /// Cores that it can use: beyond them it gains nothing.
     pub(super) scaling: f64,
-    /// How much it slows others down, and they it: each runs at 1 / (1 + the weights of others).
+    /// Weight by which it slows others down, and they it: each runs at 1 / (1 + the weights of
+    /// others).
     pub(super) weight: f64,
 }
 
@@ -50,7 +51,7 @@ impl World {
         }
     }
 
-    /// What each does alone on all cores, in the order of their numbers.
+    /// Measure of each program alone on all cores, in the order of their numbers.
     pub(super) fn rising(&self) -> Vec<(ProgramId, Measure)> {
         let alone = |i| (id(i), self.run(&Slot::alone(id(i), self.cores)).measures[0]);
         (0..self.loads.len()).map(alone).collect()

@@ -4,10 +4,10 @@ use crate::ids::PuId;
 use crate::topology::Topology;
 use std::collections::BTreeSet;
 
-/// Compares loads of parts of unlike size: load by size, as a whole number.
+/// Scale of loads by size as whole numbers, by which parts of unlike size compare.
 const SCALE: usize = 1 << 20;
 
-/// How full a part of the machine of some size is.
+/// Fullness of a part of the machine: its load by its size, in parts of [`SCALE`].
 pub(super) fn fullness(load: usize, size: usize) -> usize {
     load * SCALE / size.max(1)
 }
@@ -25,7 +25,8 @@ pub(super) fn even(topology: &Topology, pus: &[PuId], threads: usize) -> Vec<PuI
     (0..threads).map(pu).collect()
 }
 
-/// So many of the PUs, first those that are the first of their core, then the second; core by core.
+/// Returns so many of the PUs, first those that are the first of their core, then the second; core
+/// by core.
 fn first_by_way(topology: &Topology, pus: &[PuId], count: usize) -> Vec<PuId> {
     let mut by_way: Vec<PuId> = pus.to_vec();
     by_way.sort_by_key(|&pu| way(topology, pu));

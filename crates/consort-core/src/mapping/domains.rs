@@ -1,4 +1,4 @@
-//! What a mapping isolates programs in.
+//! Domains in which a mapping isolates programs.
 
 use crate::ids::PuId;
 use crate::topology::{Domain, Topology};

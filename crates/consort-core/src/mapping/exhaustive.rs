@@ -18,7 +18,7 @@ const PARTIAL: usize = 1_000_000;
 pub struct Exhaustive {
     tree: Tree,
     shapes: Parts,
-    /// Ascending.
+    /// Fillings, ascending.
     fillings: Vec<Filling>,
     programs: usize,
 }
@@ -29,14 +29,14 @@ pub struct Exhaustive {
     "there are more than {bound} mappings up to symmetry; raise the bound or take fewer threads"
 )]
 pub struct TooMany {
-    /// The bound, or what one part of the machine is bound by.
+    /// The bound, of all mappings or of one part of the machine.
     pub bound: usize,
 }
 
-/// How many threads of each program each PU has, PU by PU in the tree's order.
+/// Number of threads of each program on each PU, PU by PU in the tree's order.
 type Filling = Vec<usize>;
 
-/// Parts with how many of them are alike; what a [`Tree`] is without its PUs.
+/// Parts with the number of those that are alike; a [`Tree`] without its PUs.
 #[derive(Clone, Debug)]
 enum Parts {
     Pu,
@@ -130,7 +130,7 @@ impl Parts {
         }
     }
 
-    /// The same filling with the parts that are alike in ascending order.
+    /// Sorts a filling so that parts that are alike are in ascending order.
     fn sorted(&self, filling: &[usize], programs: usize) -> Filling {
         let Self::Runs(runs) = self else {
             return filling.to_vec();
@@ -150,7 +150,7 @@ impl Parts {
     }
 }
 
-/// What is to be placed.
+/// Threads that are to be placed, and the most that a PU gets.
 struct Fill<'a> {
     threads: &'a [usize],
     per_pu: usize,
@@ -223,7 +223,7 @@ impl Fill<'_> {
         Ok(both)
     }
 
-    /// Keeps a way where no program has too many threads in it.
+    /// Keeps a way to fill where no program has too many threads in it.
     fn push<T>(
         &self,
         ways: &mut Vec<T>,
@@ -253,7 +253,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Exchanges of PUs that keep who shares a core and who an LLC domain, found by trying all.
+    /// Exchanges of PUs after which the same PUs share cores and LLC domains, found by trying all.
     fn symmetries(topology: &Topology) -> Vec<Vec<usize>> {
         let facts = topology.facts();
         let keeps = |order: &[usize]| {

@@ -7,10 +7,10 @@ use crate::topology::Topology;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Cache domains with how many threads of each program each has.
+/// Cache domains with the numbers of threads of each program in each.
 struct Dealt {
     domains: Vec<Vec<PuId>>,
-    /// How many threads of which program, domain by domain; programs without any are left out.
+    /// Number of threads by program, domain by domain; programs without any are left out.
     threads: Vec<BTreeMap<usize, usize>>,
     /// Threads by domain.
     load: Vec<usize>,
@@ -59,8 +59,8 @@ impl Dealt {
         self.load[domain] += threads;
     }
 
-    /// Until all are placed: the emptiest domain with room for all that are left, else the one with
-    /// the most room.
+    /// Places the threads of a program until none is left: in the emptiest domain with room for all
+    /// that are left, else in the one with the most room.
     fn isolate(&mut self, program: usize, count: usize) {
         let mut left = count;
         while left > 0 {
@@ -74,8 +74,8 @@ impl Dealt {
         }
     }
 
-    /// One thread to the domain with the fewest of its siblings for its size, among equals to the
-    /// emptiest.
+    /// Places one thread in the domain with the fewest of its siblings for its size, among equals
+    /// in the emptiest.
     fn place_in_next(&mut self, program: usize) {
         let with_room = (0..self.domains.len()).filter(|&d| self.room(d) > 0);
         let next = with_room.min_by_key(|&d| {
@@ -86,7 +86,7 @@ impl Dealt {
         next.into_iter().for_each(|d| self.add(d, program, 1));
     }
 
-    /// In each domain program after program on neighbouring PUs.
+    /// Seats the threads in each domain, program after program on neighbouring PUs.
     fn seats(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         let mut seats: Vec<Vec<PuId>> = vec![Vec::new(); threads.len()];
         for (domain, pus) in self.domains.iter().enumerate() {

@@ -13,7 +13,7 @@ pub(super) enum Tree {
     Parts(Vec<Tree>),
 }
 
-/// What two parts have in common that can be exchanged.
+/// Shape of a part; two parts of the same shape can be exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shape {
     /// A PU of a core type.
@@ -23,7 +23,7 @@ pub(super) enum Shape {
 }
 
 impl Tree {
-    /// Packages of nodes of LLC domains of level 2 domains of cores of PUs.
+    /// Tree of a machine: packages of nodes of LLC domains of level 2 domains of cores of PUs.
     pub(super) fn of(topology: &Topology) -> Self {
         let leaf = |pu: PuId| Some((path(topology, pu)?, pu));
         let leaves = topology.pus().iter().filter_map(leaf).collect();
@@ -49,7 +49,7 @@ impl Tree {
         Self::joined(parts.collect(), topology)
     }
 
-    /// A part that is all of another is that one.
+    /// Joins parts; one that is all of another is that one.
     fn joined(mut parts: Vec<Self>, topology: &Topology) -> Self {
         if parts.len() == 1
             && let Some(only) = parts.pop()
@@ -82,7 +82,7 @@ impl Tree {
     }
 }
 
-/// Where a PU is, from the largest part down to its core.
+/// Path to a PU, from the largest part down to its core.
 fn path(topology: &Topology, pu: PuId) -> Option<Vec<usize>> {
     let number = topology.core_of(pu)?;
     let core = topology.cores().get(number)?;

@@ -109,7 +109,7 @@ impl<'a> Slacks<'a> {
         }
     }
 
-    /// For each vertex a slack that at least `count` of its edges do not exceed.
+    /// Returns for each vertex a slack that at least `count` of its edges do not exceed.
     pub(super) fn limits(&self, count: usize) -> Vec<f64> {
         let vertices = self.duals.len();
         // For each of the lanes the least slack of every vertex with those before it.

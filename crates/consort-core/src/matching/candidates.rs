@@ -20,7 +20,7 @@ pub(super) struct Arc {
     pub(super) cost: i64,
 }
 
-/// Where the search for a matching starts.
+/// Start of the search for a matching.
 pub(super) struct Start {
     pub(super) duals: Vec<i64>,
     pub(super) arcs: Vec<Vec<Arc>>,

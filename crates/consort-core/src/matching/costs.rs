@@ -1,4 +1,4 @@
-//! What it costs that two threads share a core.
+//! Costs of two threads that share a core, for all pairs.
 
 use super::MatchingError;
 
@@ -62,7 +62,7 @@ impl Costs {
         if wrong > 0 { self.refuse() } else { Ok(()) }
     }
 
-    /// Names the first pair whose cost is none, and forgets all.
+    /// Returns an error that names the first pair with a cost that is none, and forgets all costs.
     fn refuse(&mut self) -> Result<(), MatchingError> {
         let found = (0..self.threads)
             .flat_map(|i| (i + 1..self.threads).map(move |j| (i, j)))
@@ -106,7 +106,7 @@ impl Costs {
     }
 }
 
-/// Not a number, or minus infinity.
+/// Returns true for NaN and for minus infinity.
 fn is_wrong(value: f64) -> bool {
     value.is_nan() || value == f64::NEG_INFINITY
 }

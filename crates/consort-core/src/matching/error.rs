@@ -1,4 +1,4 @@
-//! What can be wrong with a request.
+//! Errors of requests for a matching or an assignment.
 
 /// Reason why there is no matching or assignment.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum MatchingError {
         first: usize,
         /// The other.
         second: usize,
-        /// What was given.
+        /// The value that was given.
         value: f64,
     },
     /// A thread's cost of being alone is no cost.
@@ -21,25 +21,25 @@ pub enum MatchingError {
     Alone {
         /// The thread.
         thread: usize,
-        /// What was given.
+        /// The value that was given.
         value: f64,
     },
     /// Lists that must be of one length are not.
     #[error("{given} values of {what}, where {threads} threads need one each")]
     Length {
-        /// Of what.
+        /// Kind of the values.
         what: &'static str,
-        /// How many were given.
+        /// Number of values that were given.
         given: usize,
-        /// How many are right.
+        /// Number of threads, and so of values that would be right.
         threads: usize,
     },
     /// More threads than places.
     #[error("{threads} threads, where there is room for {most}")]
     TooMany {
-        /// How many threads were given.
+        /// Number of threads that were given.
         threads: usize,
-        /// How many would fit.
+        /// Number of threads that would fit.
         most: usize,
     },
     /// A group that cannot have a core beside the groups before it.

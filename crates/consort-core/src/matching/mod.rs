@@ -1,4 +1,4 @@
-//! Who shares a core with whom, and which core it is.
+//! Matchings: the threads that share each core, and the core of each group of them.
 //!
 //! Purpose: the decision step of symbiotic scheduling (Feliu et al., HPCA
 //! 2016). Usage: fill [`Costs`], ask [`pairs()`] for the exact

@@ -36,8 +36,9 @@ pub fn pairs(costs: &Costs, alone: &[f64], cores: usize) -> Result<Pairing, Matc
     pairs_from(costs, alone, cores, &[])
 }
 
-/// The same as [`pairs`], faster where `duals` come from a matching of the same threads at similar
-/// costs. They change how long it takes, and which one of equally good matchings is found.
+/// Matches as [`pairs`] does, faster where `duals` come from a matching of the same threads at
+/// similar costs. They change the time that it takes, and which one of equally good matchings is
+/// found.
 ///
 /// # Errors
 /// As [`pairs`]. Duals that do not fit (another number of threads, not finite) are left aside.
@@ -96,7 +97,8 @@ fn extended(duals: &[f64], threads: usize, nodes: usize) -> Vec<f64> {
     extended
 }
 
-/// The mate of each of an even number of nodes, and how far its dual is from the mean of its costs.
+/// Returns the mate of each of an even number of nodes, and the distance of its dual from the mean
+/// of its costs.
 pub(super) fn perfect(costs: &Costs, offsets: &[f64]) -> (Vec<usize>, Vec<f64>) {
     if costs.threads() == 0 {
         return (Vec::new(), Vec::new());

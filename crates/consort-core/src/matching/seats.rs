@@ -1,4 +1,4 @@
-//! Groups of threads to cores, with the fewest moves.
+//! Assignment of groups of threads to cores with the fewest moves.
 //!
 //! The shortest augmenting path method for the assignment problem (Jonker and
 //! Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
@@ -50,8 +50,8 @@ pub fn assign(
     solve(groups, on, seats, allowed, None)
 }
 
-/// The same where being on a core has a price of its own for each group (both by number), beside
-/// that of moving there.
+/// Gives each group a core as [`assign`] does, where being on a core has a price of its own for
+/// each group (both by number), beside that of moving there.
 ///
 /// # Errors
 /// As [`assign`].
@@ -96,7 +96,7 @@ fn solve(
     Ok(seating(&problem, &search.group_on))
 }
 
-/// What may go where, and at which price.
+/// The groups, the cores that each may use, and their prices.
 struct Problem<'a, A> {
     groups: &'a [Vec<usize>],
     on: &'a [Option<usize>],
@@ -164,8 +164,8 @@ struct Search {
     done: Vec<bool>,
     /// Cores that have a distance.
     reached: Vec<usize>,
-    /// The same with their distances, also with those that were shortened since; a free one goes
-    /// first among equals.
+    /// Reached cores with their distances, also with those that were shortened since; a free one
+    /// goes first among equals.
     nearest: BinaryHeap<Reverse<(i64, bool, usize)>>,
 }
 

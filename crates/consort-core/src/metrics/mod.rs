@@ -1,4 +1,4 @@
-//! What runs are judged by: throughput, turnaround, fairness, energy.
+//! Metrics that runs are judged by: throughput, turnaround, fairness, energy.
 //!
 //! Purpose: one definition of each metric, shared by simulator, studies and
 //! command line. Usage: make [`Slowdowns`] from the times of a run, then ask it

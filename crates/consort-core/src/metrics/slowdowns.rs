@@ -40,7 +40,7 @@ pub enum SlowdownError {
 }
 
 impl Slowdowns {
-    /// From slowdowns that are known.
+    /// Takes slowdowns that are known.
     ///
     /// # Errors
     /// When there is none, or one is not positive and finite.
@@ -52,7 +52,7 @@ impl Slowdowns {
         Ok(Self(slowdowns))
     }
 
-    /// From the time of each program alone and together, in seconds.
+    /// Takes the time of each program alone and together, in seconds.
     ///
     /// # Errors
     /// When there is no program, the lengths differ, or a time or a quotient of
@@ -75,9 +75,9 @@ impl Slowdowns {
         &self.0
     }
 
-    /// System throughput, the sum of 1/S: how many programs' worth of work the
-    /// machine does at once (weighted speedup). Higher is better; n programs
-    /// that do not disturb each other reach n. Eyerman and Eeckhout 2008.
+    /// System throughput, the sum of 1/S: the number of programs' worth of work that the machine
+    /// does at once (weighted speedup). Higher is better; n programs that do not disturb each other
+    /// reach n. Eyerman and Eeckhout 2008.
     #[doc(alias = "weighted speedup")]
     pub fn stp(&self) -> f64 {
         self.0.iter().map(|slowdown| 1.0 / slowdown).sum()

@@ -1,4 +1,4 @@
-//! How much of the machine is used, and how much time goes to memory.
+//! Use of the machine: utilisation of PUs, and time that goes to memory.
 
 use super::quotient;
 

@@ -1,4 +1,4 @@
-//! What came out differently from the prediction, per pair of threads.
+//! Correction factors per pair of threads: actual performance over predicted.
 
 use super::pairs::PairSlowdowns;
 use crate::ids::ThreadId;
@@ -31,8 +31,8 @@ pub struct Corrections {
     weight: f64,
     places: BTreeMap<ThreadId, usize>,
     free: Vec<usize>,
-    /// By place of the thread, ascending by that of the co-runner; only pairs that have been seen,
-    /// with either thread, are there.
+    /// Factors by place of the thread, ascending by that of the co-runner; only pairs that have
+    /// been seen, with either thread, are there.
     factors: Vec<Vec<Seen>>,
 }
 
@@ -41,9 +41,9 @@ pub struct Corrections {
 struct Seen {
     /// Place of the co-runner.
     other: usize,
-    /// Of the thread next to the co-runner.
+    /// Factor of the thread next to the co-runner.
     own: f64,
-    /// Of the co-runner next to the thread.
+    /// Factor of the co-runner next to the thread.
     others: f64,
 }
 

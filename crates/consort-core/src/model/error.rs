@@ -1,4 +1,4 @@
-//! What can be wrong with a model and its use.
+//! Errors of reading and using a model.
 
 use super::level::MAX_WAYS;
 use super::parameters::MAX_PARAMETER;
@@ -10,13 +10,13 @@ pub enum ModelError {
     /// The text of a model is wrong at one place.
     #[error("{origin}:{line}: {}{problem}", prefix(key))]
     File {
-        /// Where the text comes from.
+        /// Name of the text's source.
         origin: String,
         /// Line, from 1.
         line: usize,
         /// Path of the key; empty when the text is no TOML.
         key: String,
-        /// What is wrong and what would be right.
+        /// The mistake, and what would be right.
         problem: String,
     },
     /// A level for so many threads per core is impossible.

@@ -30,7 +30,7 @@ impl Matrix {
         left.substitute(right)
     }
 
-    /// The same for two unknowns, without moving rows as long as for the widest core.
+    /// Solves for two unknowns, without moving rows as long as for the widest core.
     fn solve_two(&self, mut right: Row) -> Option<Row> {
         let ([mut above, mut below], [mut first, mut second]) = (
             [self.rows[0], self.rows[1]].map(|row| (row[0], row[1])),
@@ -46,9 +46,8 @@ impl Matrix {
         (right[0].is_finite() && right[1].is_finite()).then_some(right)
     }
 
-    /// The largest sum of magnitudes in a row of the inverse: how much an error
-    /// of the right side may grow in the solution. Infinite where there is no
-    /// inverse.
+    /// The largest sum of magnitudes in a row of the inverse: the factor by which an error of the
+    /// right side can grow in the solution. Infinite where there is no inverse.
     pub(super) fn inverse_norm(&self) -> f64 {
         let mut sums = [0.0; MOST];
         for column in 0..self.n {

@@ -1,13 +1,11 @@
-//! The interference model of SMT cores: who slows whom down, and by how much.
+//! The interference model of SMT cores: slowdowns of threads that share a core.
 //!
-//! Purpose: predict cycle stacks of threads that share a core from their stacks
-//! alone (forward), and their stacks alone from those seen together (inverse),
-//! after Feliu, Eyerman, Sahuquillo and Petit, "Symbiotic Job Scheduling on the
-//! IBM POWER8" (HPCA 2016). Usage: read a [`Model`] with [`Model::parse`] or
-//! take [`embedded()`] one, check it with [`Model::fits`], take the [`Level`] of
-//! as many threads as share a core, then [`Level::invert`] what was measured,
-//! [`Level::pairs`] what is to be decided, and keep [`Corrections`] of what
-//! came out differently.
+//! Purpose: predict cycle stacks of threads that share a core from their stacks alone (forward),
+//! and their stacks alone from those seen together (inverse), after Feliu, Eyerman, Sahuquillo and
+//! Petit, "Symbiotic Job Scheduling on the IBM POWER8" (HPCA 2016). Usage: read a [`Model`] with
+//! [`Model::parse`] or take [`embedded()`] one, check it with [`Model::fits`], take the [`Level`]
+//! of as many threads as share a core, then [`Level::invert`] measured stacks, predict the
+//! slowdowns of candidate [`Level::pairs`], and keep [`Corrections`] of what came out differently.
 //!
 //! Pitfalls: a model holds for the machine and the stack that it was trained
 //! on, and for its number of threads per core. Shares are of ST cycles unless

@@ -11,13 +11,13 @@ use super::level::{Level, share};
 pub struct PairSlowdowns {
     /// Components that have a product term.
     products: Vec<Product>,
-    /// What a co-runner adds to whoever runs next to it, without products.
+    /// Slowdown that each thread adds to a co-runner, without products.
     added: Vec<f64>,
     /// Slowdown of a thread next to nobody, without products.
     alone: Vec<f64>,
     /// Pairs to be corrected, in the order of their first thread.
     corrected: Vec<Corrected>,
-    /// Where those of each thread begin; beyond the end there are none.
+    /// Index of the first corrected pair of each thread; beyond the end there are none.
     corrected_from: Vec<usize>,
     /// Slowdowns of others next to the thread in hand.
     scratch: Vec<f64>,
@@ -27,18 +27,18 @@ pub struct PairSlowdowns {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Product {
     shares: Vec<f64>,
-    /// The same times the coefficient of the product.
+    /// The shares times the coefficient of the product.
     weighted: Vec<f64>,
 }
 
-/// By what the slowdowns of a pair are divided.
+/// Divisors of the slowdowns of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Corrected {
     /// The later thread of the two.
     second: usize,
-    /// For the first thread's slowdown.
+    /// Divisor of the first thread's slowdown.
     first_by: f64,
-    /// For the second's.
+    /// Divisor of the second thread's slowdown.
     second_by: f64,
 }
 
@@ -133,8 +133,8 @@ impl PairSlowdowns {
         from(first).map_or(&[], |from| &self.corrected[from..end])
     }
 
-    /// Takes for each thread, in their order, its co-runners with what its own slowdown next to
-    /// them and theirs next to it are to be divided by, instead of what was taken before.
+    /// Replaces the corrected pairs: takes for each thread, in their order, its co-runners with the
+    /// divisors of its own slowdown next to them and of theirs next to it.
     pub(super) fn correct<I: Iterator<Item = (usize, f64, f64)>>(
         &mut self,
         factors: impl Iterator<Item = I>,
@@ -196,7 +196,8 @@ impl Level {
         Ok(pairs)
     }
 
-    /// The same into `pairs`, whose storage is used again; nothing is corrected yet.
+    /// Computes the slowdowns of [`Level::pairs`] into `pairs`, whose storage is used again;
+    /// nothing is corrected yet.
     ///
     /// # Errors
     /// Those of [`Level::pairs`].

@@ -1,4 +1,4 @@
-//! Where a model comes from, and how well it did there.
+//! Origin of a model, and its errors on the programs that it was trained with.
 
 /// Origin of a model.
 #[derive(Clone, Debug, Default, PartialEq)]

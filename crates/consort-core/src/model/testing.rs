@@ -37,8 +37,8 @@ pub(super) fn sane(rng: &mut PolicyRng, ways: u32, components: usize) -> Level {
     Level::new(ways, (0..components).map(one).collect()).unwrap()
 }
 
-/// What counters show of threads with these ST stacks on one core: components
-/// below 0 read as 0, shares of SMT cycles.
+/// Cycle stacks that counters show of threads with the ST stacks `own` on one core: components
+/// below 0 read as 0, as shares of SMT cycles.
 pub(super) fn measured(level: &Level, own: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let sees = |thread: usize| {
         let mut others = vec![0.0; own[thread].len()];

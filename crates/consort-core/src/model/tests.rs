@@ -1,4 +1,4 @@
-//! Tests of the forward model and of what a model is for.
+//! Tests of the forward model and of the machines and stacks that a model fits.
 
 use super::testing::{power8, sane, stack};
 use super::{Level, MAX_WAYS, Model, ModelError, Parameters, embedded, embedded_names};

@@ -1,4 +1,4 @@
-//! `bottleneck`: whoever keeps most others waiting gets the large core.
+//! `bottleneck`: the thread that keeps most others waiting gets the large core.
 //!
 //! Source: Joao, Suleman, Mutlu, Patt, "Bottleneck identification and scheduling in multithreaded
 //! applications" (ASPLOS 2012), BIS; on a chip that exchanges threads between large and small
@@ -103,8 +103,8 @@ impl Bis {
     }
 }
 
-/// Whether its executers keep, or will keep, others waiting: before somebody has come to a
-/// barrier, all are equally far from it.
+/// Returns true where the executers of a bottleneck keep others waiting, or will: those of a lock
+/// always; of a barrier only once somebody waits there, since all are equally far from it before.
 fn is_executed(one: &Bottleneck) -> bool {
     one.kind == BottleneckKind::Lock || !one.waiters.is_empty()
 }
@@ -143,7 +143,7 @@ mod tests {
         })
     }
 
-    /// Where they are after an activity, with these bottlenecks.
+    /// PUs of the threads after an activity, with these bottlenecks.
     fn after(did: [Did; 4], bottlenecks: &[Bottleneck]) -> Vec<u32> {
         let mut bench = Bench::new(chip(1, 3, 1), Bis::default());
         bench.tell(bottlenecks);

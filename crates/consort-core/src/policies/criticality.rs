@@ -52,24 +52,24 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
 struct Criticality {
     /// Criticality by thread, ns.
     sums: BTreeMap<ThreadId, f64>,
-    /// Who has been active since the last interval ended.
+    /// Threads that have been active since the last interval ended.
     active: BTreeSet<ThreadId>,
-    /// Whether that has changed with the interval that has just ended.
+    /// True where that set has changed with the interval that has just ended.
     changed: bool,
     groups: BTreeMap<usize, Occasion>,
 }
 
-/// Whether a group may be rescheduled.
+/// State of a group that tells if it may be rescheduled.
 #[derive(Debug, Default)]
 struct Occasion {
-    /// Somebody's state has changed since it was last decided.
+    /// True where some thread's state has changed since the group was last decided.
     due: bool,
-    /// It has been rescheduled in this quantum.
+    /// True where the group has been rescheduled in this quantum.
     spent: bool,
 }
 
 impl Criticality {
-    /// Adds the interval to the sums of those that were active in it.
+    /// Adds the interval to the sums of the threads that were active in it.
     fn add(&mut self, interval_ns: u64) {
         let share_ns = interval_ns as f64 / self.active.len() as f64;
         for thread in &self.active {
@@ -129,7 +129,7 @@ mod tests {
         ..BUSY
     };
 
-    /// Four threads that have just come, of which it is known.
+    /// A bench with four threads that have just come, which the rule has seen once.
     fn bench() -> Bench<Criticality> {
         let mut bench = Bench::new(chip(1, 3, 1), Criticality::default());
         assert_eq!(bench.turn(&ran([BUSY; 4]), 0, Ended::Quantum), [0, 1, 2, 3]);

@@ -5,15 +5,15 @@
 //! "fairness-aware scheduler" of Markovic's thesis.
 //!
 //! A thread's slowdown against a large core of its own is S = (T_big + T_small) / (T_big +
-//! T_small/R), with T its time on either kind of core and R how much faster it is on a large one.
-//! At the end of each quantum, the most slowed-down thread on a small core takes a large core from
-//! the least slowed-down there.
+//! T_small/R), with T its time on either kind of core and R its speed on a large one over that on a
+//! small one. At the end of each quantum, the most slowed-down thread on a small core takes a large
+//! core from the least slowed-down there.
 //!
 //! R is the last estimate by PIE (`ratio=pie`), which needs its counters, or the ratio of its
 //! speeds in its last quanta on either kind of core (`ratio=measured`), which needs instructions
 //! only. Before there is an estimate, it is the ratio of the cores' capacities; a ratio that has to
-//! be measured is not guessed: who has never had a large core goes first, or a guess below the
-//! ratio of the others would keep it away from large cores for good.
+//! be measured is not guessed: a thread that has never had a large core goes first, or a guess
+//! below the ratio of the others would keep it away from large cores for good.
 
 use super::asymmetric::{
     Best, Estimates, Impact, MARGIN, Ran, Rates, SOFTWARE_FORM, Score, Swapper, Ties, Times, form,
@@ -56,7 +56,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     Ok(Box::new(Swapper::new(rule, form(options)?)))
 }
 
-/// Where R is from.
+/// Source of R, the speedup of a thread by a large core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ratio {
     Pie,
@@ -66,7 +66,7 @@ enum Ratio {
 #[derive(Debug)]
 struct FairProgress {
     from: Ratio,
-    /// R of threads of which nothing is known.
+    /// R of threads of which nothing is known: the ratio of capacities.
     usual: f64,
     estimates: Estimates,
     threads: BTreeMap<ThreadId, (Times, Rates)>,

@@ -78,7 +78,7 @@ mod tests {
         Bench::new(chip(large, small, 1), rule)
     }
 
-    /// How often each of some threads that always run is found on the large core.
+    /// Number of quanta that each of some threads that always run has the large core in.
     fn turns(bench: &mut Bench<Best<FairTime>>, threads: usize, quanta: usize) -> Vec<usize> {
         let did: Vec<Did> = vec![BUSY; threads];
         let mut turns = vec![0; threads];

@@ -1,4 +1,4 @@
-//! `hrrs`: hardware round-robin; everybody gets the large core in turn.
+//! `hrrs`: hardware round-robin; all logical cores get the large core in turn.
 //!
 //! Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
 //! thesis, UPC 2015), HRRS.
@@ -59,7 +59,7 @@ pub(super) struct Hrrs {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     queue: RoundRobin,
-    /// Whether a quantum's exchange still waits for the large core to leave the kernel.
+    /// True where a quantum's exchange still waits for the large core to leave the kernel.
     due: bool,
 }
 
@@ -71,8 +71,8 @@ impl Turns {
         }
     }
 
-    /// Who has to give way, if anybody has to now: at the end of a quantum, when the large core is
-    /// idle, or when it has left the kernel that held an exchange up.
+    /// Returns the logical core that has to give way now, if any: at the end of a quantum, when the
+    /// large core is idle, or when it has left the kernel that held an exchange up.
     pub(super) fn leaver(&mut self, group: &Group<'_>, tick: Tick) -> Option<usize> {
         self.queue.follow(group);
         let large = self.queue.leaver(group)?;
@@ -81,12 +81,12 @@ impl Turns {
         now.then_some(large.logical)
     }
 
-    /// Leaves the large core to whom it has, until the end of the next quantum.
+    /// Leaves the large core to the logical core that has it, until the end of the next quantum.
     pub(super) fn stay(&mut self) {
         self.due = false;
     }
 
-    /// Exchanges the first in the queue that is ready and that `may`.
+    /// Exchanges the first in the queue that is ready and that `may` have the large core.
     pub(super) fn exchange(
         &mut self,
         group: &Group<'_>,

@@ -4,11 +4,11 @@
 //! Holistic View of the Hardware Resources" (ISPASS 2012), section III; generalised to any topology
 //! and any number of programs in [`crate::mapping`].
 //!
-//! Observes who is active, each 100 ms. A program is a process with its threads; it has the places
-//! of the first program that has ended, else new ones, so that a program that is started again
-//! finds those that it had. A thread that was active once keeps its PU until it ends; places stay
-//! reserved for as many threads as a program has had at once. Promises nothing for performance:
-//! it is there to be measured.
+//! Observes which threads are active, each 100 ms. A program is a process with its threads; it has
+//! the places of the first program that has ended, else new ones, so that a program that is started
+//! again finds those that it had. A thread that was active once keeps its PU until it ends; places
+//! stay reserved for as many threads as a program has had at once. Promises nothing for
+//! performance: it is there to be measured.
 
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mapping::{MalformedMapping, Mapping, Scheme};
@@ -54,7 +54,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     }))
 }
 
-/// Where places come from.
+/// Source of places.
 enum Places {
     Scheme(Scheme),
     /// These PUs for the programs in the order in which they appear, over again where a program
@@ -74,7 +74,7 @@ impl FromStr for Places {
 }
 
 impl Places {
-    /// The PUs of programs of so many threads each.
+    /// Returns the PUs of programs of so many threads each.
     fn of(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         match self {
             Self::Scheme(scheme) => Mapping::of(*scheme, topology, threads).programs().to_vec(),
@@ -152,7 +152,8 @@ impl Static {
         members
     }
 
-    /// Programs that have ended leave their slot, new ones take the first that is free.
+    /// Takes programs that have ended off their slots and puts new ones into the first that are
+    /// free.
     fn follow(&mut self, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
         for slot in &mut self.slots {
             slot.program = slot.program.filter(|program| members.contains_key(program));
@@ -252,7 +253,8 @@ mod tests {
         Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap()
     }
 
-    /// Decides with threads given as (program, thread, share of a PU); the PU of each that has one.
+    /// Decides with threads given as (program, thread, share of a PU); returns the PU of each that
+    /// has one.
     fn decide(policy: &mut dyn Policy, threads: &[(u32, u32, f64)]) -> Vec<(u32, String)> {
         let topology = chip();
         let alike: Vec<_> = threads

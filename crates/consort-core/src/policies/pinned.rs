@@ -33,7 +33,7 @@ fn build(_: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     Ok(Box::new(Pinned::default()))
 }
 
-/// Where each thread was first seen.
+/// PU on which each thread was first seen.
 #[derive(Debug, Default)]
 struct Pinned(BTreeMap<ThreadId, PuId>);
 

@@ -67,7 +67,7 @@ struct Sampling {
     samples: u64,
     keep: u64,
     active: f64,
-    /// Whom the schedules are of.
+    /// Threads that the schedules are of.
     threads: Vec<ThreadId>,
     state: State,
     /// Schedules of this round that have run.
@@ -76,9 +76,9 @@ struct Sampling {
     best: Option<(f64, Schedule)>,
 }
 
-/// What ran in the quantum that has just ended.
+/// Schedule that ran in the quantum that has just ended.
 enum State {
-    /// Nothing of ours.
+    /// None of this policy's.
     Idle,
     /// A sample.
     Trying(Schedule),

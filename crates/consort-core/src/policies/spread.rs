@@ -46,7 +46,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
 /// that a thread near the threshold does not come and go.
 const STAYS_ACTIVE: f64 = 0.5;
 
-/// By how much a thread that has a core leads one of equal activity that has none; keeps equal
+/// Factor by which a thread that has a core leads one of equal activity that has none; keeps equal
 /// threads from taking turns when PUs are short.
 const INCUMBENT: f64 = 1.1;
 
@@ -158,7 +158,7 @@ fn facts(view: View<'_>, thread: &ThreadObservation) -> Vec<Fact> {
     }]
 }
 
-/// Places at cores: how many threads each core has, and how many it may have.
+/// Places at cores: the number of threads that each core has, and the number that it may have.
 struct Seats<'a> {
     topology: &'a Topology,
     taken: Vec<usize>,

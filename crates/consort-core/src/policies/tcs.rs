@@ -13,12 +13,12 @@
 //!   which some thread stalled or went on or the operating system exchanged threads; with
 //!   `immediate` at once when that happens, and the end of the quantum is short-term's.
 //!
-//! Whom the long-term sum sends to the large core is told in two ways: the rule says the highest,
-//! the worked example sends there a new thread because its sum is the lowest, which has done least
-//! so far. Both are implemented, `long-term=critical` and `long-term=lagging`. Over the studies A12,
-//! A13 and A14 together critical does better, by 0.3 percent and beyond the interval, so it is the
-//! default: single-threaded programs hardly tell them apart, and with several threads it is faster in
-//! more cases than it is slower.
+//! The source says in two ways which thread the long-term sum sends to the large core: the rule
+//! says the one with the highest, the worked example sends there a new thread because its sum is
+//! the lowest, which has done least so far. Both are implemented, `long-term=critical` and
+//! `long-term=lagging`. Over the studies A12, A13 and A14 together critical does better, by 0.3
+//! percent and beyond the interval, so it is the default: single-threaded programs hardly tell them
+//! apart, and with several threads it is faster in more cases than it is slower.
 //!
 //! `arithmetic=integer` counts as the hardware does, bit by bit (rtl/tcs.sv, docs/hardware.md):
 //! counters that saturate, short-term criticalities compared without a division, quotients of
@@ -92,7 +92,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
     Ok(Box::new(policy))
 }
 
-/// Whom the long-term sum sends to the large core.
+/// Reading of the long-term rule: the active thread that its sum sends to the large core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LongTerm {
     /// The one with the lowest.
@@ -104,32 +104,32 @@ enum LongTerm {
 #[derive(Debug)]
 struct Tcs {
     reading: LongTerm,
-    /// Whether the long-term sum decides at once, not at the end of the quantum.
+    /// True where the long-term sum decides at once, not at the end of the quantum.
     immediate: bool,
     order: Order,
     arithmetic: Arithmetic,
     long_term: BTreeMap<ThreadId, Criticality>,
-    /// By logical core, what it has got done since the quantum began.
+    /// Progress of each logical core since the quantum began.
     done: BTreeMap<usize, f64>,
     /// Short-term criticality by logical core, of the last whole quantum.
     short_term: BTreeMap<usize, Weight>,
     groups: BTreeMap<usize, Occasion>,
 }
 
-/// When a group's next exchange is decided.
+/// State of a group that tells when its next exchange is decided.
 #[derive(Debug)]
 struct Occasion {
-    /// Whose turn it is among equals.
+    /// Order of turns among equals.
     turns: RoundRobin,
-    /// Who was active when the last interval ended, and on which logical core.
+    /// Threads that were active when the last interval ended, each with its logical core.
     active: BTreeSet<(usize, ThreadId)>,
-    /// Whether that has changed since the quantum began.
+    /// True where that set has changed since the quantum began.
     stirred: bool,
     /// The exchange that waits for the large core to leave the kernel.
     due: Option<Due>,
 }
 
-/// By which counter an exchange is to be decided.
+/// Counter by which an exchange is to be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     ShortTerm,
@@ -146,7 +146,7 @@ impl Occasion {
         }
     }
 
-    /// Notes the end of an interval.
+    /// Notes the end of an interval of a group.
     fn note(&mut self, group: &Group<'_>, tick: Tick, immediate: bool) {
         let on = |seat: &Seat<'_>| -> Vec<_> {
             seat.active.iter().map(|t| (seat.logical, *t)).collect()
@@ -164,7 +164,8 @@ impl Occasion {
         self.stirred &= !tick.is_quantum;
     }
 
-    /// By which counter to decide now, if at all.
+    /// Takes the counter by which to decide now, if any exchange is due and the large core is not
+    /// in the kernel.
     fn take_due(&mut self, group: &Group<'_>) -> Option<Due> {
         let waits = group.large.iter().any(Seat::in_kernel);
         if waits { None } else { self.due.take() }
@@ -185,7 +186,7 @@ impl Tcs {
         }
     }
 
-    /// Adds the interval to the counters of those that were active in it.
+    /// Adds the interval to the counters of the threads that were active in it.
     fn count(&mut self, group: &Group<'_>, tick: Tick) {
         for seat in group.seats() {
             let done = self.done.entry(seat.logical).or_default();
@@ -206,7 +207,8 @@ impl Tcs {
         }
     }
 
-    /// How much a logical core wants the large one; none when nobody is active on it.
+    /// Criticality with which a logical core competes for the large one; none when nobody is active
+    /// on it.
     fn urgency(&self, due: Due, seat: &Seat<'_>) -> Option<Weight> {
         let claims = seat.active.iter().map(|t| self.claim(*t));
         let most = claims.max_by(Weight::order)?;

@@ -63,9 +63,9 @@ struct Uba {
     lagging: Lagging,
     /// Thread waiting time by lock or barrier in this quantum, thread·ns.
     waited_ns: BTreeMap<u64, u64>,
-    /// The same in the last quantum / the quantum's length.
+    /// Thread waiting time in the last quantum by the quantum's length.
     share: BTreeMap<u64, f64>,
-    /// Share x effect of what each executer executes now.
+    /// Share times effect of the lock or barrier that each executer executes now.
     executers: BTreeMap<ThreadId, f64>,
 }
 

@@ -1,11 +1,11 @@
-//! What was measured beside what the kernel tells.
+//! Comparison of measured sharing with what the kernel tells.
 
 use super::groups::Level;
 use super::infer::Inference;
 use crate::pu_set::PuSet;
 use crate::topology::Topology;
 
-/// In what the measurements contradict a topology, one sentence per group; none where they agree
+/// Contradictions of the measurements to a topology, one sentence per group; none where they agree
 /// as far as they tell.
 pub fn differences(inference: &Inference, told: &Topology) -> Vec<String> {
     let probed: PuSet = all(&inference.cores);

@@ -1,4 +1,4 @@
-//! How likely a measured value lies above a threshold.
+//! Probability that a measured value lies above a threshold.
 //!
 //! The error is taken for normal, with the width that makes the 95 percent interval what it is: at
 //! the end of an interval the answer is 2.5 or 97.5 percent, as the interval says.
@@ -8,18 +8,18 @@ use crate::stats::{Interval, RatioInterval};
 /// The 97.5 percent point of the normal distribution.
 const NORMAL_975: f64 = 1.959_963_984_540_054;
 
-/// What an interval says of a threshold, given how likely the value is above it: decided where
-/// the 95 percent interval does not reach across.
+/// Probability from which a side of a threshold counts as decided: the 95 percent interval does not
+/// reach across then.
 const DECIDED: f64 = 0.975;
 
-/// On which side of a threshold a value is.
+/// Side of a threshold on which a value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Side {
     /// Above, with this probability.
     Above(f64),
     /// Below, with this probability.
     Below(f64),
-    /// The interval has both sides, or no width is known.
+    /// Both sides are within the interval, or no width is known.
     Both,
 }
 

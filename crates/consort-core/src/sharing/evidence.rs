@@ -1,4 +1,4 @@
-//! What was measured of a pair of PUs, and what follows from it.
+//! Measurements of a pair of PUs, and the verdicts that follow from them.
 
 use crate::ids::PuId;
 use crate::stats::{Interval, RatioInterval};
@@ -22,7 +22,7 @@ pub enum Stress {
 }
 
 impl Stress {
-    /// All of them, the nearest to the core first.
+    /// All kinds, the nearest to the core first.
     pub const ALL: [Self; 5] = [Self::Int, Self::Fp, Self::L1, Self::L2, Self::Memory];
 }
 
@@ -88,7 +88,7 @@ pub struct Verdict {
     /// Probability that the deciding measurement is on its side of the threshold, 0 to 1; none
     /// where nothing was decided.
     pub confidence: Option<f64>,
-    /// The numbers that decided, or why none did.
+    /// The numbers that decided, or the reason why none did.
     pub why: String,
 }
 

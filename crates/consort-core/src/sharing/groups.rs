@@ -1,4 +1,4 @@
-//! From verdicts on pairs to groups of PUs.
+//! Groups of PUs, from verdicts on pairs.
 
 use super::evidence::{PairVerdict, Sharing, Verdict};
 use crate::ids::PuId;
@@ -24,7 +24,7 @@ pub struct Level {
     pub undecided: PuSet,
 }
 
-/// What the verdicts on the pairs of two groups, or of one, say together.
+/// Summary of the verdicts on the pairs of two groups, or of one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Summary {
     /// The least confidence of those that say shared.
@@ -35,9 +35,9 @@ struct Summary {
 
 /// Groups the PUs by one kind of verdict.
 ///
-/// What a shares with b, and b with c, a shares with c. A group is decided when no verdict inside
-/// says apart, and for every other group with which it was compared one does; a single PU moreover
-/// only when it was compared with all groups.
+/// Sharing is transitive: where a shares with b and b with c, a shares with c. A group is decided
+/// when no verdict inside says apart, and for every other group with which it was compared one
+/// does; a single PU moreover only when it was compared with all groups.
 pub(super) fn level(
     pus: &PuSet,
     pairs: &[PairVerdict],

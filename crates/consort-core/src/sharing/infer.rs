@@ -1,4 +1,4 @@
-//! From the evidence of pairs to groups.
+//! Inference of groups from the evidence of pairs.
 
 use super::doubt::{Side, side_of_ratio};
 use super::evidence::{PairEvidence, PairVerdict, Sharing, Stress, Verdict};

@@ -32,7 +32,7 @@ pub enum SharingError {
         origin: String,
         /// Line of the problem, from 1.
         line: usize,
-        /// What is wrong, and what would be right.
+        /// The problem, and what would be right.
         problem: String,
     },
     /// A group does not fit.
@@ -42,17 +42,17 @@ pub enum SharingError {
         origin: String,
         /// `cores`, `l2s` or `llcs`.
         key: &'static str,
-        /// Which one, from 0.
+        /// Index of the group, from 0.
         index: usize,
         /// The group as written.
         pus: String,
-        /// What is wrong, and what would be right.
+        /// The problem, and what would be right.
         problem: String,
     },
 }
 
 impl SharingMap {
-    /// Map of what was decided; the rest is left to the kernel.
+    /// Map of the groups that were decided; the rest is left to the kernel.
     pub fn of(inference: &Inference, source: String) -> Self {
         let decided = |level: &Level| level.groups.iter().map(|g| g.pus.clone()).collect();
         Self {
@@ -98,7 +98,8 @@ impl SharingMap {
         Ok(())
     }
 
-    /// What a core lies across, be it told by the kernel or by this map.
+    /// Reason why these PUs cannot be a core, in words: they are in several packages, nodes, core
+    /// types or caches, be it told by the kernel or by this map; none where they can.
     fn across(&self, core: &PuSet, machine: &Topology) -> Option<String> {
         let facts = machine.facts();
         let facts: Vec<&PuFacts> = facts.iter().filter(|f| core.contains(f.pu)).collect();

@@ -1,9 +1,9 @@
-//! Which PUs share a core, a level 2 cache or an LLC domain, told from measurements.
+//! Groups of PUs that share a core, a level 2 cache or an LLC domain, told from measurements.
 //!
-//! Purpose: hypervisors may hide what PUs share. How much kernels slow each other down, and how
-//! long a cache line travels between two PUs, gives it away. Usage: [`infer()`] turns the evidence
-//! of pairs into groups; [`differences`] sets them beside a topology; [`SharingMap`] is what a file
-//! tells instead of the kernel, and changes a topology accordingly.
+//! Purpose: hypervisors may hide what PUs share. The slowdown that kernels cause each other, and
+//! the time that a cache line takes between two PUs, give it away. Usage: [`infer()`] turns the
+//! evidence of pairs into groups; [`differences`] sets them beside a topology; [`SharingMap`] is
+//! what a file tells instead of the kernel, and changes a topology accordingly.
 //!
 //! Pitfalls: where an interval lies on both sides of a threshold nothing is told ([`Sharing::Unclear`]),
 //! and a PU is said to be alone only when it was compared with every other. A machine whose

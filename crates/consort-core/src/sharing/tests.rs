@@ -7,7 +7,7 @@ use crate::stats::{Interval, RatioInterval};
 use crate::topology::Topology;
 use proptest::prelude::*;
 
-/// What a made-up machine shares: the number of each PU's core, level 2 cache and LLC domain.
+/// Sharing in a made-up machine: the number of each PU's core, level 2 cache and LLC domain.
 #[derive(Clone, Debug)]
 struct Truth(Vec<[usize; 3]>);
 

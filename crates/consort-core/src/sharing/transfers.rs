@@ -4,7 +4,8 @@ use super::doubt::{Side, side_of};
 use super::evidence::{Sharing, Verdict};
 use crate::stats::Interval;
 
-/// Number of times longer that a line must travel to count as going out of an LLC domain.
+/// Ratio of a round trip to the next shorter one from which on its line counts as going out of an
+/// LLC domain.
 ///
 /// Within a domain times differ with the places of cores on its ring or mesh, by a third at most;
 /// to another domain they are twice as long or more. (Estimated from published core-to-core
@@ -13,7 +14,7 @@ pub const FARTHER: f64 = 1.5;
 
 /// Round trips between cores, parted into near and far ones where a gap parts them.
 pub(super) struct Transfers {
-    /// Between near and far, ns.
+    /// Border between near and far round trips, ns.
     border_ns: Option<f64>,
     /// The shortest and the longest, ns; none without any.
     range_ns: Option<(f64, f64)>,
@@ -38,7 +39,7 @@ impl Transfers {
         }
     }
 
-    /// Whether a pair with this round trip shares an LLC domain.
+    /// Verdict on a common LLC domain of a pair with this round trip.
     pub(super) fn verdict(&self, time: &Interval) -> Verdict {
         let Some(border_ns) = self.border_ns else {
             return Verdict::unclear(self.without_gap());

@@ -4,7 +4,8 @@ use super::{mean, sample_standard_deviation, t_975};
 use serde::{Deserialize, Serialize};
 
 /// A mean, the half width of its 95 percent confidence interval (Student's t),
-/// and how many values it stands on, all in the unit of the values.
+/// A mean, the half width of its 95 percent confidence interval (Student's t), both in the unit of
+/// the values, and the number of values that it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The mean.

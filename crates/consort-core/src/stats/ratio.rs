@@ -54,8 +54,7 @@ impl RatioInterval {
         self.mean * self.factor95.unwrap_or(1.0)
     }
 
-    /// As mean and one half width, for tables: the upper half, which is the
-    /// longer one.
+    /// Mean and one half width, for tables: the upper half, which is the longer one.
     pub fn symmetric(&self) -> Interval {
         Interval {
             mean: self.mean,

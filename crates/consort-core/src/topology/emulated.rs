@@ -1,4 +1,4 @@
-//! Core types by decree: which PUs count as large on a machine whose cores may all be alike.
+//! Core types by decree: PUs that count as large on a machine whose cores may all be alike.
 //!
 //! Usage: [`Topology::with_large`] on what was discovered; the result has two core types and the
 //! same places otherwise, so that policies for asymmetric chips can be tried anywhere.
@@ -13,8 +13,8 @@ use crate::pu_set::PuSet;
 const SMALL_CAPACITY: u32 = 512;
 
 impl Topology {
-    /// The same machine with two core types, whatever it had: cores of the PUs in `large` count as
-    /// large, all others as small.
+    /// Returns the machine with two core types, whatever it had: cores of the PUs in `large` count
+    /// as large, all others as small.
     ///
     /// # Errors
     /// [`TopologyError::NotThere`], [`TopologyError::OneKind`] and [`TopologyError::Divided`].

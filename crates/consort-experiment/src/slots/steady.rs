@@ -117,8 +117,8 @@ impl<'a> Steady<'a> {
         alone.trial.measures.first().copied()
     }
 
-    /// Whether a program's throughput on all `cores` is within [`NEAR_LINEAR`] of as many times that
-    /// on one.
+    /// Returns true where a program's throughput on all `cores` is within [`NEAR_LINEAR`] of as
+    /// many times that on one.
     pub(super) fn is_near_linear(&self, program: ProgramId, cores: u32) -> bool {
         let throughput = |n| self.alone(program, n).map_or(0.0, |m| m.throughput());
         throughput(cores) >= (1.0 - NEAR_LINEAR) * f64::from(cores) * throughput(1)

@@ -15,7 +15,7 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::time::Duration;
 
-/// No plan has this version.
+/// Version that no plan has.
 const UNRESOLVED: u64 = u64::MAX;
 
 /// A scheduler that the kernel runs for as long as this value lives.
@@ -65,7 +65,7 @@ impl Kernel {
         })
     }
 
-    /// Makes room for what is kept about the thread.
+    /// Makes room for the account of the thread.
     pub(crate) fn adopt(&self, key: [u8; 4]) -> io::Result<()> {
         let mut value = [0; size_of::<types::thread>()];
         value[..8].copy_from_slice(&UNRESOLVED.to_ne_bytes());
@@ -149,7 +149,7 @@ impl Kernel {
         }
     }
 
-    /// Why the kernel let the scheduler go, if it has.
+    /// Reason for which the kernel let the scheduler go, if it has.
     pub(crate) fn ending(&self) -> Option<String> {
         let ending = &self.skeleton.0.maps.bss_data.as_deref()?.ending;
         if shared::read(&ending.kind) == 0 {
@@ -192,7 +192,7 @@ fn write_head(head: &mut types::head, plan: &Encoded) {
     }
 }
 
-/// Lines that stay would not be followed, being of another version, but take up room.
+/// Deletes lines, which would not be followed, being of another version, but take up room.
 fn forget<'a>(map: &impl MapCore, numbers: impl Iterator<Item = &'a u32>) {
     for number in numbers {
         // It fails only where there is none.

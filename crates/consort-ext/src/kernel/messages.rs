@@ -1,20 +1,21 @@
-//! What libbpf says while it loads, kept for the error instead of written to stderr.
+//! Messages of libbpf while it loads, kept for the error instead of written to stderr.
 
 use libbpf_rs::{PrintLevel, set_print};
 use std::sync::{Mutex, PoisonError};
 
-/// The verifier explains itself at length; its last words are the ones that matter.
+/// Length of the kept end of the messages, characters: the verifier explains itself at length, and
+/// its last words are the ones that matter.
 const KEPT: usize = 400;
 
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// Forgets what was said and listens.
+/// Forgets earlier messages and listens.
 pub(super) fn listen() {
     lock().clear();
     set_print(Some((PrintLevel::Warn, keep)));
 }
 
-/// The end of what was said since, in one line.
+/// The end of the messages since then, in one line.
 pub(super) fn heard() -> String {
     let said = lock();
     let lines: Vec<&str> = said

@@ -1,4 +1,4 @@
-//! The scheduler inside the kernel, or what stands for it in builds without one.
+//! The scheduler inside the kernel, or its stand-in in builds without one.
 
 #[cfg(not(feature = "bpf"))]
 mod absent;
@@ -14,7 +14,7 @@ pub(crate) use absent::Kernel;
 #[cfg(feature = "bpf")]
 pub(crate) use loaded::Kernel;
 
-/// What libbpf-cargo makes of the scheduler's source.
+/// Code that libbpf-cargo generates from the scheduler's source.
 #[cfg(feature = "bpf")]
 #[expect(
     unused_qualifications,

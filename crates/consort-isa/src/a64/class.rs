@@ -103,7 +103,7 @@ fn is_memory_copy(definition: &disarm64::Insn) -> bool {
         && (name.starts_with("cpy") || (name.starts_with("set") && name.len() >= 4))
 }
 
-/// Whether it reads and whether it writes memory.
+/// Directions of an instruction's accesses to memory: true where it reads, true where it writes.
 fn direction(definition: &disarm64::Insn) -> (bool, bool) {
     let name = definition.mnemonic;
     let atomic = matches!(

@@ -104,7 +104,7 @@ fn only_reads(definition: &disarm64::Insn) -> bool {
     )
 }
 
-/// Whether the destination is also a source.
+/// Returns true where the destination is also a source.
 fn accumulates(definition: &disarm64::Insn) -> bool {
     let name = definition.mnemonic;
     name.contains("mla")

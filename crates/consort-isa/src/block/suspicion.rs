@@ -32,7 +32,7 @@ pub enum Suspicion {
 }
 
 impl Suspicion {
-    /// Whether it is of an access to memory.
+    /// Returns true for a suspicion of an access to memory.
     pub(crate) const fn is_of_memory(self) -> bool {
         matches!(
             self,
@@ -186,9 +186,9 @@ impl View<'_> {
         }
     }
 
-    /// Whether the address of the access at `position` was itself loaded: the
-    /// computation of the address is followed back through the block, and once
-    /// around if the block is a loop.
+    /// Returns true where the address of the access at `position` was itself loaded: the
+    /// computation of the address is followed back through the block, and once around if the block
+    /// is a loop.
     fn is_chained(&self, position: Position) -> bool {
         let Position::Block(load) = position else {
             return false;

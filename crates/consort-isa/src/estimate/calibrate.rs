@@ -34,7 +34,7 @@ pub(super) struct Worth {
     pub(super) cycles: f64,
     /// Those of `cycles` that the instructions take to retire anyway.
     pub(super) base_cycles: f64,
-    /// Whether the rest of the block is large enough to tell.
+    /// True where the rest of the block is large enough to tell.
     pub(super) calibrated: bool,
 }
 

@@ -85,7 +85,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Whether what is loaded goes where it belongs without a computation.
+    /// Returns true where the loaded value goes to its register without a computation.
     fn is_plain_load(&self) -> bool {
         let moves = self.class == Class::Load && !is_string(self.raw);
         moves && self.writes.len() == 1 && self.reads.is_empty()
@@ -115,7 +115,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Whether a store takes what the computation makes, and not a register as it is.
+    /// Returns true where a store takes the result of the computation, and not a register as it is.
     fn stores_result(&self) -> bool {
         let computed = matches!(self.class, Class::Fp | Class::Vector | Class::Int);
         computed && self.memory(is_write).next().is_some()
@@ -264,13 +264,13 @@ fn add(found: &mut Vec<Register>, register: Option<Register>) {
     found.extend(new);
 }
 
-/// Whether the stack pointer is moved by the front end.
+/// Returns true where the front end moves the stack pointer.
 fn moves_stack(raw: &Instruction, register: iced_x86::Register) -> bool {
     let stack = register.full_register() == iced_x86::Register::RSP;
     stack && raw.is_stack_instruction() && raw.mnemonic() != Mnemonic::Leave
 }
 
-/// Whether a register is read for the address of an operand and for nothing else.
+/// Returns true where a register is read for the address of an operand and for nothing else.
 fn only_addresses(raw: &Instruction, info: &InstructionInfo, register: iced_x86::Register) -> bool {
     let full = register.full_register();
     let addresses = info.used_memory().iter().any(|memory| {
@@ -284,12 +284,12 @@ fn only_addresses(raw: &Instruction, info: &InstructionInfo, register: iced_x86:
     addresses && !is_operand && !counts
 }
 
-/// Whether the instruction works along memory: `movs`, `stos` and the like.
+/// Returns true for an instruction that works along memory: `movs`, `stos` and the like.
 fn is_string(raw: &Instruction) -> bool {
     raw.is_string_instruction()
 }
 
-/// Whether the instruction clears a register whatever was in it.
+/// Returns true for an instruction that clears a register whatever was in it.
 fn is_cleared(raw: &Instruction) -> bool {
     let name = format!("{:?}", raw.mnemonic()).to_ascii_lowercase();
     let name = name.strip_prefix('v').unwrap_or(&name);

@@ -106,7 +106,7 @@ fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether an operand is a register of the vector side.
+/// Returns true where an operand is a register of the vector side.
 pub(super) fn touches_vectors(raw: &Instruction) -> bool {
     (0..raw.op_count()).any(|operand| {
         raw.op_kind(operand) == OpKind::Register

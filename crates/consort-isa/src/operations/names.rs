@@ -27,7 +27,7 @@ pub(super) fn register(register: X86) -> Option<Register> {
     }
 }
 
-/// Whether a write leaves the rest of the register as it was.
+/// Returns true where a write leaves the rest of the register as it was.
 pub(super) fn merges(register: X86) -> bool {
     register.is_gpr8() || register.is_gpr16()
 }

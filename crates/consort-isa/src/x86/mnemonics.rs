@@ -173,7 +173,7 @@ pub(crate) fn kind(mnemonic: Mnemonic) -> Kind {
         .unwrap_or(Kind::Operands)
 }
 
-/// Whether the instruction asks for data without reading it.
+/// Returns true for an instruction that asks for data without reading it.
 pub(crate) fn is_prefetch(mnemonic: Mnemonic) -> bool {
     use Mnemonic::{
         Prefetch, Prefetchit0, Prefetchit1, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2,

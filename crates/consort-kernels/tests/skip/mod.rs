@@ -1,4 +1,4 @@
-//! How a test says that it cannot run here.
+//! Message of a test that cannot run here.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! One long table of what an experiment measured: case, policy, run, program, measure, value.
+//! Measurements of an experiment as one long table: case, policy, run, program, measure, value.
 //!
 //! Purpose: every experiment gives a [`Frame`], and every table, figure and note is a view of
 //! one. Usage: name the axes with [`Frame::new`], fill measures with [`Frame::set`], then read
@@ -48,9 +48,9 @@ pub struct Frame {
     pub policies: Vec<String>,
     /// Runs of each case and policy; they differ in their seed.
     pub runs: usize,
-    /// By measure: by case, then policy, then run.
+    /// Values by measure: by case, then policy, then run.
     values: BTreeMap<String, Vec<f64>>,
-    /// By measure of programs: the same, a value for each program of the case.
+    /// Values by measure of programs, in the same order, with a value for each program of the case.
     of_programs: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
@@ -116,7 +116,8 @@ impl Frame {
         self.values.get(measure).map_or(&[], |all| &all[range])
     }
 
-    /// The same of each program, run by run.
+    /// A measure of the runs of each program of a case, run by run; empty where it was not
+    /// measured.
     pub fn programs_of(&self, case: usize, policy: usize, measure: &str) -> &[Vec<f64>] {
         let range = self.range(case, policy);
         self.of_programs.get(measure).map_or(&[], |all| &all[range])

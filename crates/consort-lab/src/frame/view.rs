@@ -27,7 +27,7 @@ pub enum View {
     /// The mean over all runs of all cases, of one program's values where the group is one's, with
     /// its interval.
     Pooled,
-    /// The same without an interval.
+    /// The mean over all runs of all cases, as [`Self::Pooled`], without an interval.
     PooledMean,
     /// The smallest of one case's runs.
     Smallest,
@@ -141,7 +141,7 @@ impl Frame {
         }
     }
 
-    /// The same of the first case of a group.
+    /// A measure of the runs of the first case of a group.
     fn first(&self, measure: &str, policy: usize, group: &Group) -> Cow<'_, [f64]> {
         let first = group.cases.first();
         first.map_or(Cow::Borrowed(&[]), |&case| {
@@ -247,7 +247,8 @@ impl Frame {
         all
     }
 
-    /// In how many of some cases all runs of two policies have the same value, to the last bit.
+    /// Number of cases of a group in which all runs of two policies have the same value, to the
+    /// last bit.
     pub fn same(&self, measure: &str, both: [&str; 2], group: &Group) -> usize {
         let [Some(ours), Some(theirs)] = both.map(|name| self.policy(name)) else {
             return 0;

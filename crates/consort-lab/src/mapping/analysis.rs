@@ -1,4 +1,4 @@
-//! The answers of chapter "Thread mapping", and which of them there are.
+//! Answers to the questions of chapter "Thread mapping", and those that cannot be given.
 
 use super::{figures, tables};
 use crate::study::{StudyError, StudyOutput};
@@ -9,41 +9,42 @@ use consort_core::mapping::analysis::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What was measured of programs under mappings, and what follows.
+/// Measurements of programs under mappings, and the answers that follow.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     /// Mappings in the order asked for; times refer to the first.
     pub mappings: Vec<String>,
-    /// What was measured.
+    /// Measurements, a row per program, co-runner and mapping.
     pub table: Table,
-    /// What programs are like alone.
+    /// Characteristics of programs alone, by name.
     pub characteristics: Vec<(String, Characteristics)>,
-    /// Why what is not counted is not.
+    /// Reason for which some counts are absent.
     pub reason: String,
-    /// Which resources matter.
+    /// Verdict on each resource.
     pub key_resources: Vec<KeyResource>,
-    /// What decides for each program beside each co-runner, between its best mapping and the first.
+    /// Resources that decide for each program beside each co-runner, between its best mapping and
+    /// the first.
     pub importance: BTreeMap<Pair, Importance>,
-    /// How L2MP and cycles go together, by program.
+    /// Correlation of L2MP with cycles, by program.
     pub correlation: BTreeMap<String, f64>,
 }
 
-/// One question and whether it can be answered.
+/// A question with its answer, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Question {
     /// Key of the table that answers it.
     pub key: &'static str,
     /// The question.
     pub question: &'static str,
-    /// Whether there is an answer.
+    /// True where there is an answer.
     pub answered: bool,
-    /// What cannot be told, and why; none where all can.
+    /// Parts that cannot be told, and why; none where all can.
     pub reason: Option<String>,
 }
 
 impl Analysis {
-    /// Works everything out; `reason` tells why what is absent in the table and the
-    /// characteristics is not counted.
+    /// Works everything out; `reason` is that for which counts are absent in the table and the
+    /// characteristics.
     pub fn new(
         mappings: Vec<String>,
         table: Table,
@@ -84,7 +85,7 @@ impl Analysis {
         })
     }
 
-    /// Every question, with what keeps it from an answer.
+    /// Every question, with the reason that keeps it from an answer.
     pub fn questions(&self) -> Vec<Question> {
         vec![
             self.of_mappings(),

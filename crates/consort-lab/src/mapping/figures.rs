@@ -9,7 +9,7 @@ use consort_report::{
 };
 use std::collections::BTreeSet;
 
-/// Those for which there are numbers.
+/// Figures for which there are numbers.
 pub(super) fn all(analysis: &Analysis, runs: usize) -> Result<Vec<Figure>, FigureError> {
     let figures = [
         gain(analysis, runs),
@@ -19,7 +19,7 @@ pub(super) fn all(analysis: &Analysis, runs: usize) -> Result<Vec<Figure>, Figur
     figures.into_iter().flatten().collect()
 }
 
-/// How much faster each workload is under each mapping than under the first.
+/// Speed of each workload under each mapping over that under the first.
 fn gain(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
     let (first, others) = analysis.mappings.split_first()?;
     let gains = gains(analysis);
@@ -60,7 +60,7 @@ fn gain(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>>
     Some(Figure::new("gain", title, text, runs, plot))
 }
 
-/// What makes the first mapping slower than the fastest.
+/// Parts by which the first mapping is slower than the fastest.
 fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
     let resources = attributed(analysis);
     if resources.is_empty() || resources.len() >= MAX_SERIES {

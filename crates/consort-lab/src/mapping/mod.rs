@@ -1,4 +1,4 @@
-//! Thread mappings analysed: tables and figures of what decides between them.
+//! Analysis of thread mappings: tables and figures of the resources that decide between them.
 //!
 //! [`Analysis`] makes them of a table that was simulated ([`consort_experiment::mapping`]) or
 //! counted on a live machine.

@@ -60,7 +60,7 @@ pub(super) fn missing_characteristics(all: &[(String, Characteristics)]) -> Vec<
         .collect()
 }
 
-/// All of them, the main one first.
+/// All tables, the main one first.
 pub(super) fn all(analysis: &Analysis) -> Result<Vec<Table>, TableError> {
     Ok(vec![
         best(analysis)?,
@@ -139,7 +139,7 @@ fn number(value: Option<f64>, why_not: &str) -> Cell {
     value.map_or_else(|| Cell::missing(why_not), Cell::Number)
 }
 
-/// What every program used under every mapping.
+/// Use that every program made of the hardware under every mapping.
 fn programs(analysis: &Analysis) -> Result<Table, TableError> {
     let counted: BTreeSet<Resource> = analysis
         .table

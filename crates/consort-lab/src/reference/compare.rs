@@ -26,7 +26,7 @@ pub struct Compared {
     pub difference: f64,
     /// The difference over theirs; none where theirs is 0.
     pub relative: Option<f64>,
-    /// Whether theirs lies in our 95 percent interval; none without one.
+    /// True where theirs lies in our 95 percent interval; none without one.
     pub within_ci95: Option<bool>,
 }
 
@@ -37,16 +37,16 @@ pub struct Unmatched {
     pub line: u64,
     /// The study, row and column that it names.
     pub names: [String; 3],
-    /// Why nothing answers it, and what might have been meant.
+    /// Reason for which nothing answers it, and the name that may have been meant.
     pub reason: String,
 }
 
 /// Published figures with ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What could be compared, in the order of the reference.
+    /// Figures that could be compared, in the order of the reference.
     pub compared: Vec<Compared>,
-    /// What could not.
+    /// Lines that could not.
     pub unmatched: Vec<Unmatched>,
 }
 
@@ -217,7 +217,7 @@ fn find_place<'a>(line: &ReferenceLine, tables: &'a [Table]) -> Result<Place<'a>
     }
 }
 
-/// Which of row and column there is none of, and what might have been meant.
+/// Names the row or column that does not exist, and the one that may have been meant.
 fn absent(row: &str, column: &str, tables: &[&Table]) -> String {
     let with_row = tables
         .iter()

@@ -23,7 +23,7 @@ pub struct ReferenceLine {
     pub value: f64,
 }
 
-/// Why a reference file cannot be used.
+/// Reason why a reference file cannot be used.
 #[derive(Debug, Error)]
 pub enum ReferenceError {
     /// It cannot be read.
@@ -41,7 +41,7 @@ pub enum ReferenceError {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What is wrong, and what would be right.
+        /// The mistake, and what would be right.
         problem: String,
     },
 }
@@ -90,7 +90,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<ReferenceLine>, ReferenceErro
     Ok(lines)
 }
 
-/// Where in a record the four columns are.
+/// Places of the four columns in a record.
 fn places(header: &StringRecord) -> Result<[usize; 4], String> {
     let mut places = [0; 4];
     for (place, column) in places.iter_mut().zip(COLUMNS) {

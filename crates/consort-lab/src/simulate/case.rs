@@ -24,7 +24,7 @@ const LATER_MS: f64 = 1e-3;
 /// A workload, its machine, and the work of its programs.
 #[derive(Clone)]
 pub(crate) struct Case {
-    /// Its key, labels and programs.
+    /// Key, labels and programs of the case.
     pub of: frame::Case,
     /// Workload and machine.
     pub experiment: Experiment,
@@ -107,20 +107,20 @@ impl Case {
         Self::new(of, chip, workload, (Alone::LargeCore, alone_s), seed)
     }
 
-    /// The same on another operating system, with others that start again.
+    /// Puts the case on another operating system, with other programs that start again.
     pub fn on(mut self, system: &str, again: Again) -> Self {
         system.clone_into(&mut self.beneath);
         self.again = again;
         self
     }
 
-    /// The same with [`PINNED`] as the mean over all programs that it may give the large core.
+    /// Takes for [`PINNED`] the mean over all programs that it may give the large core.
     pub fn with_all_assignments(mut self) -> Self {
         self.all_assignments = true;
         self
     }
 
-    /// The same with moves that cost nothing.
+    /// Lets moves cost nothing.
     pub fn with_free_migration(mut self) -> Self {
         self.experiment.free_migration = true;
         self

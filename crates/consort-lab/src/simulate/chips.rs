@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// A kind of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Out of order.
+    /// Core that executes out of order.
     Large,
-    /// In order.
+    /// Core that executes in order.
     Small,
 }
 

@@ -1,4 +1,4 @@
-//! Everything that a run is watched by.
+//! All observers of a run.
 
 use super::returns::Returns;
 use super::watch::Watch;

@@ -32,7 +32,7 @@ pub(crate) struct Outcome {
     pub large_instructions: f64,
     /// Moves from PU to PU, per second.
     pub migration_hz: f64,
-    /// Of each program, in the order of the workload.
+    /// Slowdown of each program, in the order of the workload.
     pub slowdowns: Vec<f64>,
     /// Returns from the kernel and what threads' time went to.
     pub tally: Tally,
@@ -115,7 +115,8 @@ impl Outcome {
         }
     }
 
-    /// Means of several, at least one; what threads' time went to is of all together.
+    /// Means of several outcomes, at least one; the division of threads' time is that of all
+    /// together.
     pub(super) fn mean(all: &[Self]) -> Self {
         let n = all.len() as f64;
         let mean = |of: Value| all.iter().map(of).sum::<f64>() / n;

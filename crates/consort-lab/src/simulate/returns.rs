@@ -22,9 +22,9 @@ const SOON_PS: u64 = 1_000_000_000;
 pub(crate) struct Tally {
     /// Returns of all threads.
     pub returns: u64,
-    /// Of `returns`, those after which the thread went on on a large core.
+    /// Number of returns after which the thread went on on a large core.
     pub at_once: u64,
-    /// Of `returns`, those after which the thread was on a large core within 1 ms.
+    /// Number of returns after which the thread was on a large core within 1 ms.
     pub soon: u64,
     /// Time of work on PUs, all threads, ps.
     pub work_ps: u64,
@@ -138,7 +138,8 @@ impl Observer for Returns {
 }
 
 impl Track {
-    /// Goes on after so many fresh returns; how many returns come to a large core in time by it.
+    /// Goes on after so many fresh returns. Returns the number of returns that come to a large core
+    /// in time by it.
     fn place(&mut self, now_ps: u64, fresh: u64, large: bool) -> u64 {
         while self.pending.front().is_some_and(|(end, _)| *end < now_ps) {
             self.pending.pop_front();

@@ -35,7 +35,7 @@ impl Watch {
         })))
     }
 
-    /// Times that a thread came onto another PU of the chip, whoever brought it there.
+    /// Times that a thread came onto another PU of the chip, by whatever cause.
     pub(crate) fn moves(&self) -> u64 {
         self.0.borrow().moves
     }

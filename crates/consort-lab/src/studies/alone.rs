@@ -1,4 +1,4 @@
-//! Copies of a program alone on one core, and what the chip's own counters tell of them.
+//! Copies of a program alone on one core, and the figures of the chip's own counters for them.
 //!
 //! Usage: [`Alone::run`] puts each copy on a PU of the first core, in the order
 //! of the ways, lets all of them do their work once, and adds up what the
@@ -27,9 +27,10 @@ use std::sync::Arc;
 const READ_EVERY_NS: u64 = 1_000_000_000;
 /// L2 misses as the source counts them.
 const L2_MISSES: &str = "l2-misses per 100 cycles";
-/// What the first chip counts of its FPU; usage is what it leaves of 1.
+/// Count of the first chip for its FPU: empty cycles per cycle; usage is 1 less this.
 const FPU_EMPTY: &str = "fpu-empty-cycles per cycles";
-/// What the second chip counts of its FPU. The policies' signal is this, too, but ends at 1.
+/// Count of the second chip for its FPU: operations per cycle. The policies' signal is this, too,
+/// but ends at 1.
 const FP_OPERATIONS: &str = "fp-operations per cycles";
 /// Instructions in the unit in which programs state their lengths.
 const GIGA: f64 = 1e9;
@@ -48,7 +49,7 @@ pub(super) struct Alone {
     pub program: String,
     /// Copies of it, each on a PU of its own while there are PUs.
     pub copies: u32,
-    /// At most this work per copy, 10⁹ instructions; the program's whole length when none.
+    /// Most work per copy, 10⁹ instructions; the program's whole length when none.
     pub at_most_ginstr: Option<f64>,
 }
 
@@ -85,7 +86,7 @@ pub(super) fn of_programs(
     frame(context, spec, alone)
 }
 
-/// Every case with every policy, so many times.
+/// Runs every case with every policy, so many times.
 fn frame(
     context: &Context<'_>,
     spec: &ExperimentSpec,
@@ -130,7 +131,7 @@ const VALUES: &[(&str, Value)] = &[
     ("ipc", |t| t.ginstr / t.gcycles),
 ];
 
-/// What the counters tell of one run, for a copy: means over the copies.
+/// Figures of the counters for one run, of a copy: means over the copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Told {
     /// FPU usage as the chip's event gives it, over all cycles of the run.
@@ -144,7 +145,8 @@ pub(super) struct Told {
 }
 
 impl Alone {
-    /// Runs it to its end; the seed is that of the read noise and of the program's variation.
+    /// Runs the copies to their end; the seed is that of the read noise and of the program's
+    /// variation.
     ///
     /// # Errors
     /// A machine or a program that is not there, counters that the machine lacks.
@@ -188,7 +190,7 @@ impl Alone {
         Ok(vec![instance; self.copies as usize])
     }
 
-    /// Each thread on the next PU of the first core.
+    /// Places each thread on the next PU of the first core.
     fn placed(&self, machine: &SimMachine) -> Plan {
         let pus = first_core(machine.topology());
         let threads = machine.oracle().threads().collect::<Vec<_>>();
@@ -217,7 +219,7 @@ fn settings(seed: u64) -> Settings {
     }
 }
 
-/// FPU and L2, which fit the counters of both chips at once.
+/// Request for counts of FPU and L2, which fit the counters of both chips at once.
 fn request(empty: bool) -> Result<Request, PmuError> {
     let fpu = if empty { FPU_EMPTY } else { FP_OPERATIONS };
     let readouts = [fpu, L2_MISSES].map(str::parse::<Readout>);
@@ -271,7 +273,7 @@ impl Totals {
 /// A PMU whose readings are added up.
 struct Reader {
     pmu: SimulatedPmu,
-    /// Whether the chip counts empty cycles of the FPU instead of operations.
+    /// True where the chip counts empty cycles of the FPU instead of operations.
     empty: bool,
     totals: Rc<RefCell<Totals>>,
 }
@@ -307,7 +309,7 @@ mod tests {
         alone.run(7).unwrap()
     }
 
-    /// Over ten readings the noise of 0.5 percent is below 1 percent.
+    /// Asserts that a value is near: over ten readings the noise of 0.5 percent is below 1 percent.
     fn near(value: f64, expect: f64) {
         assert!(
             (value / expect - 1.0).abs() < 0.01,

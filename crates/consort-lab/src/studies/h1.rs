@@ -1,4 +1,4 @@
-//! H1: who contends for what, and how many threads pay off.
+//! H1: programs by their contention, and by the number of threads that pays off.
 //!
 //! Keys. Table `headline`: rows `PROGRAM, WHAT` and `programs within 10 percent of linear scaling`.
 //! Table `programs`: rows are programs; columns `miss_rate`, `miss_rank`, `bus_occupancy`,
@@ -25,7 +25,7 @@ use consort_core::stats::spearman;
 use consort_experiment::Context;
 use consort_report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
 
-/// What is known of a program.
+/// Figures of a program.
 struct Line {
     id: ProgramId,
     published: Published,
@@ -33,7 +33,7 @@ struct Line {
     bus_rank: u64,
     best: u64,
     best_by_cores: u64,
-    /// In every run.
+    /// Number of cores that is best by charged energy, in every run.
     best_charged: Vec<f64>,
     near_linear: bool,
 }
@@ -378,7 +378,8 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
     ]
 }
 
-/// A sentence of programs that are so, with the mechanism; or that none is.
+/// A sentence that lists the programs of which something holds, with the mechanism; or that says of
+/// none.
 fn listed(
     lines: &[Line],
     what: &str,

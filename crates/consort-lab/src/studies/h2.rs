@@ -95,7 +95,7 @@ fn policies(grid: &Grid) -> Result<Table, StudyError> {
     Ok(table)
 }
 
-/// How many rounds there are among the runs, whatever the order of slots and programs.
+/// Number of different rounds among the runs, whatever the order of slots and programs.
 fn different(grid: &Grid, entrant: usize) -> u64 {
     let of_slot = |trial: &Trial| {
         let teams = trial.slot.teams.iter();
@@ -186,7 +186,7 @@ fn figure(grid: &Grid) -> Result<Figure, StudyError> {
     )?)
 }
 
-/// What the searches looked at and how well their estimates hold.
+/// Sentence on the extent of the searches and the accuracy of their estimates.
 fn searched(grid: &Grid) -> String {
     let of = |(found, entrant): (&BestRound, &Entrant)| {
         let ended = if found.settled {
@@ -225,7 +225,7 @@ fn searched(grid: &Grid) -> String {
     )
 }
 
-/// How many programs share a slot at most, and why the fair schedulers end there.
+/// Sentence on the largest number of programs in a slot, and why the fair schedulers end there.
 fn largest(grid: &Grid) -> String {
     let most = |entrant: usize| {
         let trials = (0..grid.runs()).flat_map(|run| &grid.outcome(run, entrant).trials);
@@ -247,7 +247,7 @@ fn largest(grid: &Grid) -> String {
     )
 }
 
-/// What greedy goes by, and what it would by the power of the whole machine.
+/// Sentence on the energy that greedy goes by, and its choice by the power of the whole machine.
 fn greedy(grid: &Grid) -> String {
     let all = grid.suite().cores();
     let whole = |id, n| grid.alone.mean(id, n, |m| m.energy_delay(1));

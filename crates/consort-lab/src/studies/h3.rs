@@ -69,7 +69,7 @@ fn over(threads: &[Threads], of: fn(&Threads) -> f64) -> Cell {
     interval(&threads.iter().map(of).collect::<Vec<_>>())
 }
 
-/// What a bar of the source's chart is of.
+/// Name and value of a bar of the source's chart.
 type Series = (&'static str, fn(&Threads) -> f64);
 
 /// The three bars of each program.

@@ -47,7 +47,7 @@ fn over(grid: &Grid, entrant: usize, over: Over) -> Cell {
     grid.ratio_over(entrant, over, local_speedup)
 }
 
-/// What a mean is over, in the source's words.
+/// Groups of programs that a mean is over, in the source's words.
 const GROUPS: [(&str, Over); 2] = [
     ("co-scheduled programs", Over::Sharing),
     ("whole suite", Over::All),
@@ -185,7 +185,7 @@ fn summary(grid: &Grid) -> String {
     )
 }
 
-/// What the fair schedulers reach of the oracle's gain.
+/// Sentence on the part of the oracle's gain that the fair schedulers reach.
 fn held_against_oracle(grid: &Grid) -> String {
     let gain = |entrant| {
         over(grid, entrant, Over::All)
@@ -226,7 +226,7 @@ fn whole_note(whole: &Whole) -> String {
     )
 }
 
-/// Whether and how the readings differ.
+/// Sentence on the differences of the readings.
 fn readings_note(grid: &Grid) -> String {
     let group = |readings: [usize; 4]| {
         let of = |(reading, entrant): (&str, usize)| {

@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
     })
 }
 
-/// Over the gang's, where the program has every core.
+/// Power per thread over that in the gang, where the program has every core.
 fn relative(place: &Place<'_>) -> f64 {
     let gang = place.gang.power_w() / f64::from(place.gang.cores);
     power_per_thread(place) / gang

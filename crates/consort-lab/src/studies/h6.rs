@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
     })
 }
 
-/// What is reduced, in the source's words.
+/// Quantities that are reduced, in the source's words.
 const REDUCED: [(&str, Value); 2] = [("energy", energy), ("energy-delay", energy_delay)];
 
 fn headline(grid: &Grid) -> Result<Table, StudyError> {

@@ -1,4 +1,4 @@
-//! What runs, as the studies that set policies of every kind side by side name it: X1 and X3.
+//! Load of the studies that set policies of every kind side by side: X1 and X3.
 
 use crate::study::StudyError;
 use consort_sim::program::ProgramSpec;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Programs(pub usize, pub String, pub u32);
 
-/// The workload in which they all start at once; `program` gives what is run under a name.
+/// The workload in which all of them start at once; `program` gives the program of a name.
 ///
 /// # Errors
 /// Those of `program`.

@@ -47,18 +47,18 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
 
 type Found = BTreeMap<Pair, Importance>;
 
-/// Over all seeds, and by each.
+/// The most important resources over all seeds, and by each.
 struct Matrix {
     found: Found,
     by_seed: Vec<Found>,
 }
 
-/// What a cell says where os is the fastest.
+/// Text of a cell where os is the fastest.
 const OS_BEST: &str = "os-best";
-/// What a cell says where no resource by itself makes os slower by the threshold.
+/// Text of a cell where no resource by itself makes os slower by the threshold.
 const NONE: &str = "none";
 
-/// What a cell says: the resources, the largest part first.
+/// Text of a cell: the resources, the largest part first.
 fn name(found: &Importance) -> String {
     if found.best == OS {
         return OS_BEST.to_owned();
@@ -174,7 +174,8 @@ impl Matrix {
         cells
     }
 
-    /// How many programs and co-runners name each resource, none, or have os as their best mapping.
+    /// Number of programs and co-runners that name each resource, none, or have os as their best
+    /// mapping.
     fn counts(&self) -> Vec<(&'static str, usize)> {
         let mut names: Vec<&str> = Vec::new();
         for resource in self.resources() {

@@ -1,4 +1,4 @@
-//! M14: the best mapping of every pair and what it gains over `os`; by memory resources alone and by
+//! M14: the best mapping of every pair and its gain over `os`; by memory resources alone and by
 //! all.
 //!
 //! Keys. Table `headline`: rows `WHO over os, WHICH pairs` and `A+B, best mapping over os`. Table `pairs`: rows `A+B`; columns `iso`, `int`, `spr` (gain over os, percent), `best`,
@@ -44,9 +44,9 @@ fn held() -> impl Iterator<Item = &'static str> + Clone {
     MAPPINGS.into_iter().skip(1)
 }
 
-/// Those whose choices the table of pairs shows.
+/// Choosers whose choices the table of pairs shows.
 const SHOWN: [Chooser; 3] = [BEST, MEMORY, ALL];
-/// All of them.
+/// All choosers.
 const CHOOSERS: [Chooser; 4] = [BEST, MEMORY, CYCLES, ALL];
 
 fn pairs_table(runs: &Runs) -> Result<Table, StudyError> {
@@ -79,7 +79,7 @@ fn groups(runs: &Runs) -> [(&'static str, Vec<Pair>); 2] {
     ]
 }
 
-/// Who chooses, in the source's words.
+/// Choosers in the source's words.
 const WHO: [(&str, Chooser); 3] = [
     ("best mapping", BEST),
     ("memory resources alone", MEMORY),

@@ -25,7 +25,7 @@ use libm::exp;
 
 /// The policy.
 const HOLISTIC: &str = "holistic";
-/// From when on a difference counts.
+/// Share from which on a difference counts.
 const COUNTS: f64 = 0.05;
 
 /// Runs the study.

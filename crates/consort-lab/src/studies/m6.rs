@@ -1,4 +1,4 @@
-//! M6: which resources are key resources.
+//! M6: the key resources.
 //!
 //! Keys. Table `headline`: rows `RESOURCE is a key resource` (1 is yes) and `RESOURCE, moves performance`.
 //! Table `key-resources`: rows resources; columns `matters` (yes, no), `approach`,
@@ -42,7 +42,8 @@ struct Judged {
     by_seed: Vec<Vec<KeyResource>>,
 }
 
-/// How its use varies, and how that moves performance, where the approach has both.
+/// Variation of the use of a resource, and the change of performance by it, where the approach has
+/// both.
 fn ranges(found: &KeyResource) -> Option<(f64, Option<f64>)> {
     match &found.finding {
         Finding::Direct { varies, moves, .. } => Some((*varies, Some(*moves))),

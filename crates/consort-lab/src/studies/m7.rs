@@ -45,7 +45,7 @@ struct Case {
     values: Vec<f64>,
 }
 
-/// Those with the smallest and the largest mean; none for a program without any.
+/// Cases with the smallest and the largest mean; none for a program without any.
 fn extremes(runs: &Runs, program: &str, measure: Measure) -> Option<[Case; 2]> {
     let of = |(pair, place): (Pair, usize), mapping: &'static str| Case {
         co_runner: pair[1 - place],

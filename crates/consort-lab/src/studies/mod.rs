@@ -164,7 +164,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What must hold for ids: they are typed by people and become file names.
+    /// Returns true where ids can be typed by people and become file names: they are plain, differ
+    /// in more than case, and none is `all`.
     fn are_usable(registry: &Registry) -> bool {
         let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
         let lower: BTreeSet<String> = ids.iter().map(|id| id.to_lowercase()).collect();

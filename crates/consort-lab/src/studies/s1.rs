@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
     })
 }
 
-/// What the fit gave for an event: its parameters and R².
+/// Parameters and R² of the fit for an event.
 fn fitted<'a>(lesson: &'a Lesson, event: &str) -> Option<(&'a Parameters, Option<f64>)> {
     let at = lesson
         .set
@@ -190,12 +190,12 @@ fn notes(top: &Lesson, causes: &Lesson) -> Vec<String> {
     notes
 }
 
-/// Why the base grows.
+/// Explanation of the growth of the base.
 const BASE: &str = "Completed groups are instructions over the largest group of the core's mode, 8 \
     alone and 4 in SMT2: groups that end early, at branches for example, are not modelled. So a \
     thread completes twice as many groups beside a co-runner, and beta of the base is about 2.";
 
-/// What a component's parameters say, where there is something to say.
+/// Explanation of a component's parameters, where there is something to explain.
 fn what(name: &str, parameters: &Parameters, r2: Option<f64>) -> Option<String> {
     if parameters.is_absent() {
         return Some(format!(

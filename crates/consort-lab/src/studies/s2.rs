@@ -66,7 +66,7 @@ fn program<'a>(lesson: &'a Lesson, name: &'a str, rows: &[&Row]) -> Program<'a> 
     }
 }
 
-/// The component with the largest mean magnitude of what is left unexplained.
+/// The component with the largest mean magnitude of the residual.
 fn furthest<'a>(lesson: &'a Lesson, rows: &[&Row]) -> &'a str {
     let components = &lesson.set.components;
     let mut residuals = vec![0.0; components.len()];

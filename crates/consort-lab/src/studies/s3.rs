@@ -15,7 +15,8 @@ use consort_report::{Column, Table};
 use consort_train::{Errors, Row};
 use std::collections::BTreeMap;
 
-/// What differences of counts leave of a component that does not occur, percent.
+/// Largest mean that counts as 0, percent: differences of counts leave as much of a component that
+/// does not occur.
 const ROUNDING: f64 = 1e-9;
 
 /// Runs the study.

@@ -1,4 +1,4 @@
-//! S7: how often programs share a core under symbiotic scheduling.
+//! S7: frequency with which programs share a core under symbiotic scheduling.
 //!
 //! Keys. Table `headline`: rows `STABLE-OR-CHANGING workload, time beside the most frequent
 //! co-runner`. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
@@ -21,7 +21,7 @@ use consort_report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
 const CORES: usize = 5;
 const POLICY: &str = "symbiotic";
 
-/// How much of it.
+/// Extent of the study at a scale.
 struct Extent {
     mixes: usize,
     runs: usize,
@@ -142,7 +142,7 @@ fn workloads(mixes: &[Mix], variations: &[f64], chosen: [usize; 2]) -> Result<Ta
     Ok(table)
 }
 
-/// Mean over the programs of what a row of shares gives.
+/// Mean over the programs of a function of their row of shares.
 fn over_programs(matrix: &[Vec<f64>], of: fn(&[f64]) -> f64) -> f64 {
     mean(&matrix.iter().map(|row| of(row)).collect::<Vec<_>>()).unwrap_or(0.0)
 }

@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
     })
 }
 
-/// What the rule gains on the machine with a faster half.
+/// Gains of the rule on the machine with a faster half.
 fn headline(trials: &Trials) -> Result<Table, StudyError> {
     let mut headline = Headline::new()?;
     for (key, group) in trials.groups() {

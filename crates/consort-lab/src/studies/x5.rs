@@ -1,4 +1,4 @@
-//! X5: how far policies are from what exact search finds.
+//! X5: gaps between policies and exact search.
 //!
 //! Keys. Tables `throughput` (rows `GROUND/POLICY`, for example `bulldozer/linux`; grounds are
 //! `bulldozer`, `power8`, `core2`, `acmp`; beside the policies `any placement` and `worst

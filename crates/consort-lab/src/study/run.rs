@@ -71,7 +71,7 @@ impl FileStudy {
         Ok(study)
     }
 
-    /// The same without a look at machines and programs, of which a test makes sure.
+    /// Reads a study without a look at machines and programs, of which a test makes sure.
     pub(crate) fn built_in(
         name: &str,
         text: &str,

@@ -1,9 +1,9 @@
-//! What must hold of the first table of every study.
+//! Checks of the first table of every study.
 
 use consort_lab::StudyOutput;
 use consort_report::{Cell, HEADLINE};
 
-/// The first table is the headline and has numbers.
+/// Asserts that the first table is the headline and has numbers.
 pub fn check(id: &str, output: &StudyOutput) {
     let first = &output.tables[0];
     assert_eq!(first.key(), HEADLINE, "{id}");

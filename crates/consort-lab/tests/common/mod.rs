@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
-/// By number of workers, what the studies of a test file have made: a test that compares two
-/// numbers would else compare a result with itself.
+/// Results that the studies of a test file have made, by number of workers: a test that compares
+/// two numbers of them would else compare a result with itself.
 static MADE: Mutex<BTreeMap<usize, Made>> = Mutex::new(BTreeMap::new());
 
 fn made(workers: usize) -> Made {
@@ -17,7 +17,7 @@ fn made(workers: usize) -> Made {
     made.entry(workers).or_default().clone()
 }
 
-/// What a study gives at the quick scale with its own seed.
+/// Output of a study at the quick scale with its own seed.
 pub fn output(id: &str, workers: usize) -> StudyOutput {
     let settings = Settings {
         seed: None,

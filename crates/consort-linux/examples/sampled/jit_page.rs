@@ -33,7 +33,7 @@ pub(crate) const INT: &[u8] = &[
 
 const PAGE_BYTES: usize = 65_536;
 
-/// Writable or executable, never both.
+/// A page that is either writable or executable, never both.
 pub(crate) struct Page(NonNull<c_void>);
 
 impl Page {
@@ -55,8 +55,8 @@ impl Page {
         self.protect(ProtFlags::PROT_READ | ProtFlags::PROT_EXEC);
     }
 
-    /// Lets the instruction side see what was written (Arm Architecture
-    /// Reference Manual, "Concurrent modification and execution of instructions").
+    /// Makes the new code visible to instruction fetches (Arm Architecture Reference Manual,
+    /// "Concurrent modification and execution of instructions").
     #[cfg(target_arch = "aarch64")]
     fn synchronise(&self) {
         // SAFETY: cache maintenance of our own page, whose code fits into one line.

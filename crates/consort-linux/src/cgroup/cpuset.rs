@@ -1,8 +1,8 @@
-//! The file that tells which PUs a cgroup may use.
+//! Cpusets: the PUs that a cgroup may use, and the file that tells them.
 //!
-//! Version 1 (`cpuset.effective_cpus`, before Linux 3.17 `cpuset.cpus`), version 2
-//! (`cpuset.cpus.effective`), both mounted beside each other, cgroup namespaces,
-//! and Android's mount without the `cpuset.` prefix. Sources: Linux
+//! The file is `cpuset.effective_cpus` in version 1 (before Linux 3.17 `cpuset.cpus`) and
+//! `cpuset.cpus.effective` in version 2. Both versions may be mounted beside each other; cgroup
+//! namespaces, and Android's mount without the `cpuset.` prefix, are read as well. Sources: Linux
 //! `Documentation/admin-guide/cgroup-v1/cpusets.rst` and `cgroup-v2.rst`.
 //!
 //! Pitfalls: a version 2 cgroup has the file only if its parent hands the
@@ -18,29 +18,30 @@ use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
-/// Which version of cgroups limits PUs.
+/// Version of the cgroup hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CgroupVersion {
-    /// A version 1 hierarchy with the cpuset controller.
+    /// A version 1 hierarchy, with the controllers of its mount.
     V1,
     /// The unified hierarchy.
     V2,
 }
 
-/// The cpuset that holds for a cgroup.
+/// The cpuset that holds for a cgroup, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cpuset {
     pub(crate) pus: PuSet,
-    /// Directory of the cgroup that says so: the cgroup itself or an ancestor.
+    /// Directory of the cgroup that sets it: the cgroup itself or an ancestor.
     pub(crate) by: PathBuf,
     pub(crate) version: CgroupVersion,
     pub(crate) place: Place,
 }
 
 impl Cpuset {
-    /// Whether nobody else may use these PUs: a partition of version 2, an exclusive cpuset of
-    /// version 1. At the top of a hierarchy this says nothing.
+    /// Returns true if no other cgroup may use these PUs: a partition of version 2, an exclusive
+    /// cpuset of version 1. The files at the top of a hierarchy mean nothing of the kind, so it
+    /// returns false there.
     pub(crate) fn is_exclusive(&self) -> bool {
         if self.by == self.place.point {
             return false;
@@ -77,7 +78,7 @@ impl Place {
         self.find().map(|(_, pus)| pus)
     }
 
-    /// The same with the directory that has it.
+    /// The same, with the directory that has it.
     fn find(&self) -> Option<(PathBuf, PuSet)> {
         let mut dirs = self.below.ancestors().map(|dir| self.point.join(dir));
         dirs.find_map(|dir| {
@@ -96,7 +97,7 @@ pub(crate) struct Hierarchies {
 }
 
 impl Hierarchies {
-    /// As `/proc/self/mountinfo` tells; none where it cannot be read.
+    /// Reads the mounted hierarchies from `/proc/self/mountinfo`; empty where it cannot be read.
     pub(crate) fn read(root: &Path) -> Self {
         let text = read::text(&root.join("proc/self/mountinfo")).unwrap_or_default();
         let kind = |kind: &'static str| mounts(&text).into_iter().filter(move |m| m.kind == kind);
@@ -107,8 +108,8 @@ impl Hierarchies {
         }
     }
 
-    /// The cpuset of a thread, given what its `cgroup` file says; none where no
-    /// hierarchy has one.
+    /// The cpuset of a thread, given the text of its `cgroup` file; none where no hierarchy has
+    /// one.
     pub(crate) fn cpuset_of(&self, cgroup: &str) -> Option<Cpuset> {
         let all = memberships(cgroup);
         let v1 = all.iter().find(|m| has_cpuset(&m.controllers));
@@ -127,12 +128,12 @@ fn has_cpuset(names: &[String]) -> bool {
     names.iter().any(|name| name == "cpuset")
 }
 
-/// Finds and reads the process's own cpuset.
+/// Finds and reads the cpuset of this process.
 pub(crate) fn cpuset(root: &Path) -> Option<Cpuset> {
     Hierarchies::read(root).cpuset_of(&membership_text(root)?)
 }
 
-/// `/proc/self/cgroup` as it is now.
+/// Text of `/proc/self/cgroup` as it is now.
 pub(crate) fn membership_text(root: &Path) -> Option<String> {
     read::text(&root.join("proc/self/cgroup"))
 }

@@ -1,8 +1,8 @@
-//! The directory of a process' cgroup in one mounted hierarchy, for writing.
+//! The directory of a process's cgroup in one mounted hierarchy, for writing.
 //!
-//! Reading may make do with the nearest directory that a container shows; whoever
-//! moves processes must have the very one. So a path that does not lie within the
-//! mount is nobody's directory here.
+//! Readers may make do with the nearest directory that a container shows; a writer that moves
+//! processes must have the very one. So a path that does not lie within the mount has no directory
+//! here.
 
 use super::membership::memberships;
 use super::mountinfo::{Mount, mounts};
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct Hierarchy {
     root: PathBuf,
     mount: Mount,
-    /// The version 1 controller that it has; none for version 2.
+    /// The version 1 controller of the hierarchy; none for version 2.
     controller: Option<&'static str>,
 }
 
@@ -34,14 +34,14 @@ impl Hierarchy {
         })
     }
 
-    /// The directory at the top of what the mount shows.
+    /// Directory of the topmost cgroup that the mount shows.
     pub(crate) fn top(&self) -> PathBuf {
         let point = self.mount.point.trim_start_matches('/');
         self.root.join(point)
     }
 
-    /// The directory of a thread's cgroup, given its `cgroup` file; none where the mount does not
-    /// show it.
+    /// Directory of a thread's cgroup, given the text of its `cgroup` file; none where the mount
+    /// does not show it.
     pub(crate) fn dir_of(&self, cgroup: &str) -> Option<PathBuf> {
         let all = memberships(cgroup);
         let own = all.iter().find(|m| match self.controller {
@@ -57,7 +57,7 @@ impl Hierarchy {
         Some(self.root.join(point).join(below))
     }
 
-    /// Other controllers of the same hierarchy, given any `cgroup` file.
+    /// Other controllers of the same hierarchy, given the text of any `cgroup` file.
     pub(crate) fn companions(&self, cgroup: &str) -> Vec<String> {
         let Some(name) = self.controller else {
             return Vec::new();

@@ -1,17 +1,17 @@
 //! Parsing `/proc/<pid>/cgroup` (cgroups(7)).
 
-/// One line: a hierarchy and the process's place in it.
+/// One line of the file: a hierarchy, and the process's cgroup in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Membership {
     /// Controllers of the version 1 hierarchy; empty for version 2.
     pub(crate) controllers: Vec<String>,
-    /// Whether the line is the version 2 hierarchy's (`0::`).
+    /// True for the line of the version 2 hierarchy (`0::`).
     pub(crate) unified: bool,
-    /// The cgroup, as seen from the reader's cgroup namespace.
+    /// Path of the cgroup, as seen from the reader's cgroup namespace.
     pub(crate) path: String,
 }
 
-/// Every well-formed line.
+/// Parses every well-formed line.
 pub(crate) fn memberships(text: &str) -> Vec<Membership> {
     text.lines().filter_map(membership).collect()
 }

@@ -1,4 +1,5 @@
-//! Which PUs a cgroup's cpuset allows, and where a cgroup's files are.
+//! Control groups: the PUs that their cpusets allow, their files, and the rules by which they are
+//! managed.
 //!
 //! Usage: `cpuset()` for this process, `Hierarchies::cpuset_of` for any thread
 //! whose `cgroup` file the caller has read, `Hierarchy` for the directory of a

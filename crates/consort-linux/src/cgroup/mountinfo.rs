@@ -3,9 +3,9 @@
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Which directory of the file system is mounted; for cgroups a cgroup path.
+    /// Directory of the file system that is mounted; for cgroups a cgroup path.
     pub(crate) root: String,
-    /// Where it is mounted.
+    /// Directory at which it is mounted.
     pub(crate) point: String,
     /// File system type.
     pub(crate) kind: String,
@@ -13,12 +13,13 @@ pub(crate) struct Mount {
     pub(crate) options: Vec<String>,
 }
 
-/// Every well-formed line.
+/// Parses every well-formed line.
 pub(crate) fn mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// Fields 4 and 5 are root and mount point; behind ` - ` follow type, source, options.
+/// Parses a line. Fields 4 and 5 are root and mount point; after ` - ` follow type, source,
+/// options.
 fn mount(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);

@@ -1,4 +1,4 @@
-//! Which control groups are managed, and which never are.
+//! Rules that tell the control groups to manage, and those never to touch.
 
 use super::Hierarchy;
 use crate::proc::numbers_in_file;
@@ -9,60 +9,61 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Control groups that are looked at per hierarchy; a host with more is not managed by patterns.
+/// Number of control groups after which the search of a hierarchy ends; the rest of a host with
+/// more is not managed by patterns.
 const MOST_GROUPS: usize = 20_000;
 
 /// A pattern of control groups, from the top of their hierarchy: `user.slice/**`,
 /// `system.slice/docker-*.scope`. `*` stays within one name, `**` spans any number of them.
 ///
-/// One that ends in `/**` makes every group below a program of its own; any other makes a program of
-/// each group that it matches, with all that lies below.
+/// A pattern that ends in `/**` makes every group below a program of its own; any other makes a
+/// program of each group that it matches, with all that lies below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupPattern {
     pattern: Pattern,
-    /// Whether groups below are programs of their own.
+    /// True if groups below are programs of their own.
     each: bool,
 }
 
-/// Why a text is no pattern of control groups.
+/// Fault of a text that is no pattern of control groups.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CgroupPatternError {
-    /// It is empty, or climbs.
+    /// The path is empty, too long, or has a part that is empty, `.` or `..`.
     #[error("'{0}' is no control group; write a path such as user.slice/**")]
     Path(String),
-    /// It is no pattern.
+    /// The text is not a pattern.
     #[error("'{0}' is no pattern of control groups: {1}")]
     Pattern(String, &'static str),
 }
 
-/// Groups that one entry of a configuration manages.
+/// An entry of a configuration: control groups to manage, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Which.
+    /// The groups.
     pub cgroup: CgroupPattern,
-    /// Their policy where it is not the usual one.
+    /// Their policy, as text, where it is not the usual one.
     pub policy: Option<Arc<str>>,
-    /// Of several entries that match, the one with the highest counts; then the first.
+    /// Rank among entries that match the same group: the highest counts; then the first.
     pub priority: i64,
 }
 
-/// What of a host's control groups is managed.
+/// The control groups of a host that are managed, and those that never are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// What is.
+    /// Entries for groups to manage.
     pub manage: Vec<Rule>,
-    /// What never is, whatever else matches.
+    /// Groups that are never managed, whatever entry matches them.
     pub exclude: Vec<CgroupPattern>,
 }
 
 /// A control group that is one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Its path from the top of the hierarchy.
+    /// Path of the group from the top of the hierarchy.
     pub(crate) path: String,
-    /// The policy that it was given.
+    /// The policy that its entry gives it, if any.
     pub(crate) policy: Option<Arc<str>>,
-    /// Its processes, those below included.
+    /// Processes of the group, those of groups below included.
     pub(crate) pids: Vec<u32>,
 }
 
@@ -83,10 +84,10 @@ impl FromStr for CgroupPattern {
 }
 
 impl CgroupPattern {
-    /// The pattern of a systemd unit, wherever its group lies.
+    /// The pattern of a systemd unit, anywhere in the hierarchy.
     ///
     /// # Errors
-    /// A name with a slash, or no pattern.
+    /// When the name has a slash, or is no pattern.
     pub fn of_unit(unit: &str) -> Result<Self, CgroupPatternError> {
         match unit.contains('/') {
             true => Err(CgroupPatternError::Path(unit.to_owned())),
@@ -107,7 +108,7 @@ impl CgroupPattern {
         self.pattern.matches_with(path, options)
     }
 
-    /// Whether the group or one above it matches.
+    /// Returns true if the group or one above it matches.
     fn covers(&self, path: &str) -> bool {
         let ends = path.match_indices('/').map(|(at, _)| at);
         let mut above = ends.chain([path.len()]).map(|end| &path[..end]);
@@ -116,7 +117,7 @@ impl CgroupPattern {
 }
 
 impl Rules {
-    /// Whether any group may be managed.
+    /// Returns true if any group may be managed.
     pub fn manages(&self) -> bool {
         !self.manage.is_empty()
     }
@@ -134,7 +135,8 @@ impl Rules {
             .unwrap_or_default()
     }
 
-    /// Whether a process with these memberships must be let alone.
+    /// Returns true if a process with these memberships, the text of its `cgroup` file, must be
+    /// left alone.
     pub(crate) fn excludes(&self, cgroup: &str) -> bool {
         let paths = super::membership::memberships(cgroup);
         let mut paths = paths.iter().map(|m| m.path.trim_matches('/'));
@@ -161,7 +163,7 @@ impl Rules {
             .collect()
     }
 
-    /// The group that is the program to which a group belongs, and its policy.
+    /// The program to which a group belongs, as the path of its topmost group, and its policy.
     fn program_of<'a>(&self, path: &'a str) -> Option<(&'a str, Option<Arc<str>>)> {
         if self.exclude.iter().any(|pattern| pattern.covers(path)) {
             return None;

@@ -11,30 +11,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long a daemon may take to answer: a turn at the longest quantum is no reason to wait, as
-/// requests are heard between.
+/// Longest wait for an answer: requests are heard between turns, so a long quantum is no reason for
+/// a longer one.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Name of the socket in its folder.
 const NAME: &str = "control.sock";
 
-/// Why nothing could be asked.
+/// Reason for which a daemon could not be asked.
 #[derive(Debug, Error)]
 pub enum CallError {
-    /// Nobody listens.
+    /// No daemon listens.
     #[error(
         "no daemon runs; start one with `consort daemon` ({} tried)",
         list(tried)
     )]
     NoDaemon {
-        /// Where one was looked for.
+        /// Sockets that were tried.
         tried: Vec<PathBuf>,
     },
-    /// Somebody else listens: neither root nor the caller.
+    /// The daemon belongs to neither root nor the caller.
     #[error("{} is served by user {uid}, whom it does not belong to", path.display())]
     Foreign {
         /// The socket.
         path: PathBuf,
-        /// The user.
+        /// Id of the user that serves it.
         uid: u32,
     },
     /// The connection broke.
@@ -42,13 +42,13 @@ pub enum CallError {
     Io {
         /// The socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
-    /// What was said is not understood.
+    /// The request or the answer is not a line of the control language.
     #[error(transparent)]
     Language(#[from] RequestError),
-    /// It was not done.
+    /// The daemon refused, for this reason.
     #[error("{0}")]
     Refused(String),
 }
@@ -65,12 +65,13 @@ pub struct Call {
     stream: BufReader<UnixStream>,
 }
 
-/// Where the daemon of this user has its socket.
+/// Path at which a daemon of this user listens; none where there is no folder. `dirs` are the
+/// folders for journals, best first.
 pub fn socket_of(dirs: &[PathBuf]) -> Option<PathBuf> {
     dirs.first().map(|dir| dir.join(NAME))
 }
 
-/// Where a daemon may be found: this user's own, then the host's.
+/// Paths at which a daemon is looked for: this user's own, then the host's.
 pub fn sockets() -> Vec<PathBuf> {
     let own = runtime_dirs().into_iter().map(|dir| dir.join(NAME));
     let mut all: Vec<PathBuf> = own.collect();
@@ -84,7 +85,8 @@ pub fn sockets() -> Vec<PathBuf> {
 /// Calls the daemon at `named`, or the first that is found.
 ///
 /// # Errors
-/// [`CallError::NoDaemon`], or one that is somebody else's.
+/// [`CallError::NoDaemon`], [`CallError::Foreign`] for another user's daemon, or
+/// [`CallError::Io`].
 pub fn call(named: Option<&Path>) -> Result<Call, CallError> {
     let tried = named.map_or_else(sockets, |path| vec![path.to_owned()]);
     for path in &tried {
@@ -114,10 +116,11 @@ impl Call {
         })
     }
 
-    /// Asks once.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// [`CallError::Refused`] with the daemon's reason, or a connection that broke.
+    /// [`CallError::Refused`] with the daemon's reason, [`CallError::Io`] when the
+    /// connection broke, or [`CallError::Language`].
     pub fn ask(&mut self, request: &Request) -> Result<Value, CallError> {
         let line = request.line()?;
         let told = self.exchange(&line).map_err(|source| CallError::Io {

@@ -1,4 +1,4 @@
-//! One peer at the control socket: what it has said, and what it is still to be told.
+//! One peer at the control socket: the requests received from it, and the answers still to be sent.
 
 use super::desk::Peer;
 use super::message::{Answer, MAX_ANSWER_BYTES, Request};
@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How long a peer may take to read an answer.
+/// Longest time that a peer may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests that may wait for their turn; who sends more is hung up on.
+/// Most requests that may wait for their turn; a peer that sends more is hung up on.
 const MOST_WAITING: usize = 64;
 
 /// A peer that is connected.
@@ -22,9 +22,9 @@ pub(super) struct Conversation {
     lines: Lines,
     heard: VecDeque<Vec<u8>>,
     out: Vec<u8>,
-    /// Since when `out` is not empty.
+    /// Time from which `out` is not empty and nothing could be sent; none while it is empty.
     since: Option<Instant>,
-    /// Whether a request was handed on and not answered yet.
+    /// True while a request was handed on and not answered.
     pub(super) asks: bool,
     gone: bool,
 }
@@ -44,7 +44,7 @@ impl Conversation {
         })
     }
 
-    /// Takes in what was said and sends what is to be told; false when the conversation is over.
+    /// Receives and sends as much as is possible now; returns false when the conversation is over.
     pub(super) fn move_on(&mut self, now: Instant) -> bool {
         self.hear();
         self.send(now);
@@ -53,12 +53,12 @@ impl Conversation {
         !stuck && !finished && self.heard.len() <= MOST_WAITING
     }
 
-    /// Whether there may be something to hear.
+    /// Returns true if requests may still be received, none being answered at the moment.
     pub(super) fn is_open(&self) -> bool {
         !self.asks && !self.gone
     }
 
-    /// The next request, unless one is still to be answered; an error is answered at once.
+    /// The next request, unless one is still to be answered; a faulty line is answered at once.
     pub(super) fn next(&mut self) -> Option<Request> {
         while !self.asks && self.out.is_empty() {
             let line = self.heard.pop_front()?;

@@ -15,19 +15,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Conversations at a time.
+/// Most conversations at a time.
 const MOST: usize = 64;
-/// Of these, of one user.
+/// Most conversations of one user at a time.
 const MOST_OF_USER: usize = 16;
-/// Requests of one user per second; so many may also come at once.
+/// Requests that one user may make per second; the same number may also come at once.
 const REQUESTS_PER_S: u32 = 200;
 
-/// Who is at the other end of a connection, by the kernel's word.
+/// The client at the other end of a connection, as the kernel tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Effective user.
+    /// Id of the effective user.
     pub uid: u32,
-    /// Process; 0 where it is of another PID namespace.
+    /// Process id; 0 for a process in another PID namespace.
     pub pid: u32,
 }
 
@@ -36,38 +36,38 @@ pub struct Peer {
 pub struct Asked {
     /// The conversation.
     pub conversation: u64,
-    /// Who asks.
+    /// The client that asks.
     pub peer: Peer,
-    /// What for.
+    /// The request.
     pub request: Request,
 }
 
-/// Answers what can be answered without changing anything, and refuses what is wrong on its face;
-/// none where the run is to carry the request out.
+/// A function that answers requests which change nothing, and refuses those which are wrong on
+/// their face; none where the run is to carry the request out.
 pub type Clerk = Box<dyn FnMut(Peer, &Request) -> Option<Result<Value, String>>>;
 
-/// Why there is no control socket.
+/// Reason for which there is no control socket.
 #[derive(Debug, Error)]
 pub enum DeskError {
-    /// Somebody listens there already.
+    /// Another daemon listens there already.
     #[error("a daemon runs already, process {pid}, at {}; stop it first", path.display())]
     Taken {
-        /// Its process.
+        /// Process id of that daemon; 0 where it is not known.
         pid: u32,
         /// The socket.
         path: PathBuf,
     },
-    /// It cannot be made.
+    /// The socket cannot be made.
     #[error("cannot listen at {}: {source}", path.display())]
     Listen {
         /// The socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
 }
 
-/// A control socket and who speaks there. Dropping it removes the socket.
+/// A control socket with its conversations. Dropping it removes the socket.
 pub struct Desk {
     path: PathBuf,
     listener: UnixListener,
@@ -77,7 +77,7 @@ pub struct Desk {
     budgets: BTreeMap<u32, Budget>,
 }
 
-/// What a user may still ask for at once.
+/// Requests that a user may still make at once, refilled over time.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     requests: f64,
@@ -85,14 +85,15 @@ struct Budget {
 }
 
 impl Peer {
-    /// Whether it may ask for everything: root, or whoever runs the daemon.
+    /// Returns true for clients that may ask for everything: root, and the user that runs the
+    /// daemon.
     pub fn is_master(self) -> bool {
         self.uid == 0 || self.uid == Uid::effective().as_raw()
     }
 }
 
 impl Budget {
-    /// Whether one more request is within it, which is then taken from it.
+    /// Takes one request out of the budget; returns false where there is none left.
     fn takes(&mut self, now: Instant) -> bool {
         let most = f64::from(REQUESTS_PER_S);
         let earned = (now - self.at).as_secs_f64() * most;
@@ -109,7 +110,8 @@ impl Desk {
     /// killed daemon has left is replaced.
     ///
     /// # Errors
-    /// [`DeskError`].
+    /// [`DeskError::Taken`] where a daemon listens already, [`DeskError::Listen`] where
+    /// the socket cannot be made.
     pub fn open(path: &Path, for_all: bool, clerk: Clerk) -> Result<Self, DeskError> {
         if let Ok(stream) = UnixStream::connect(path) {
             let pid = peer_of(&stream).map_or(0, |peer| peer.pid);
@@ -130,24 +132,24 @@ impl Desk {
         })
     }
 
-    /// Where it listens.
+    /// Path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether somebody is in a conversation, and so to be attended even while nothing comes.
+    /// Returns true while somebody is in a conversation, and so to be attended even if nothing comes.
     pub(crate) fn is_talking(&self) -> bool {
         !self.conversations.is_empty()
     }
 
-    /// What to poll for reading; then [`Desk::attend`].
+    /// Descriptors to poll for reading; then [`Desk::attend`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let peers = self.conversations.values().filter(|c| c.is_open());
         std::iter::once(self.listener.as_fd()).chain(peers.map(AsFd::as_fd))
     }
 
-    /// Lets in who waits, answers what the clerk can, and tells what is left to be carried out.
-    /// Does not wait.
+    /// Accepts new clients, answers requests that the clerk can answer, and returns those that are
+    /// to be carried out. Does not wait.
     pub fn attend(&mut self, now: Instant) -> Vec<Asked> {
         self.let_in();
         self.conversations.retain(|_, c| c.move_on(now));
@@ -156,7 +158,7 @@ impl Desk {
         asked.collect()
     }
 
-    /// Answers what was [asked](Asked).
+    /// Answers a request that was [asked](Asked).
     pub fn answer(&mut self, conversation: u64, result: Result<Value, String>) {
         if let Some(peer) = self.conversations.get_mut(&conversation) {
             peer.answer(&Answer::from(result));
@@ -225,7 +227,7 @@ impl Drop for Desk {
     }
 }
 
-/// A fresh socket in the place of whatever was there.
+/// Makes a socket in the place of any file that was there.
 fn listen(path: &Path, for_all: bool) -> io::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,29 +1,29 @@
-//! What is said over the control socket.
+//! The messages of the control socket.
 
 use crate::group::MAX_LINE_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-/// The version of the language.
+/// The version of the control language.
 pub const VERSION: u32 = 1;
-/// No answer is longer, its end included.
+/// Longest answer, its end included.
 pub const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// What is asked of a daemon.
+/// A request to a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What is managed, and how.
+    /// Report the state of the daemon: what it manages, how, and since when.
     Status,
-    /// Why a thread is where it is.
+    /// Report the reasons for which a thread is where it is.
     Explain {
         /// Kernel thread id.
         tid: u32,
     },
-    /// Manage these.
+    /// Manage these processes and control groups.
     Attach(Attachment),
-    /// Put these back and let them alone.
+    /// Put these back and let go of them.
     Detach(Attachment),
     /// Go on with another policy.
     Policy {
@@ -38,24 +38,24 @@ pub enum Request {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
-    /// Processes; each with what it has started and will start.
+    /// Processes; each with all that it has started and will start.
     #[serde(default)]
     pub pids: Vec<u32>,
     /// Control groups, as paths or patterns.
     #[serde(default)]
     pub cgroups: Vec<String>,
-    /// A policy of their own, as text.
+    /// A policy of their own, as text; the daemon's where none is given.
     #[serde(default)]
     pub policy: Option<String>,
 }
 
-/// What a daemon answers.
+/// The answer of a daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// It was done; what there is to tell.
+    /// The request was carried out; its result.
     Ok(Value),
-    /// It was not, for this reason.
+    /// The request was refused, for this reason.
     Error(String),
 }
 
@@ -68,16 +68,16 @@ impl From<Result<Value, String>> for Answer {
     }
 }
 
-/// Why a line was not understood.
+/// Reason for which a line was not understood.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    /// Another version.
+    /// The line is of another version of the control language.
     #[error("the line speaks version {0} of the control language, and this is version {VERSION}")]
     Version(u32),
-    /// No request, or no answer.
+    /// The line is no request, or no answer.
     #[error("not a line of the control language: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// Too long.
+    /// The request is longer than allowed.
     #[error("a request is at most {MAX_LINE_BYTES} bytes long")]
     TooLong,
 }
@@ -111,7 +111,7 @@ impl Request {
     /// Reads a line without its end.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// When the line is too long, of another version, or no request.
     pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
         if line.len() >= MAX_LINE_BYTES {
             return Err(RequestError::TooLong);
@@ -120,7 +120,7 @@ impl Request {
         Ok(serde_json::from_slice::<Asking<Self>>(line)?.request)
     }
 
-    /// The line, its end included.
+    /// Writes the request as a line, its end included.
     ///
     /// # Errors
     /// [`RequestError::TooLong`].
@@ -140,13 +140,14 @@ impl Answer {
     /// Reads a line without its end.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// When the line is of another version, or no answer.
     pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
         check(line)?;
         Ok(serde_json::from_slice::<Answering<Self>>(line)?.answer)
     }
 
-    /// The line, its end included; an error in its place where it would be too long.
+    /// Writes the answer as a line, its end included; an error in its place where it would be too
+    /// long.
     #[must_use]
     pub fn line(&self) -> Vec<u8> {
         let version = VERSION;

@@ -1,4 +1,4 @@
-//! The control socket: what may be asked of a run that stays, and by whom.
+//! The control socket: the requests that a daemon takes, and the users that may make them.
 //!
 //! One line of JSON each way, version first; a conversation may ask any number of times:
 //!
@@ -20,10 +20,10 @@
 //! | `{"policy":{"policy":"NAME"}}` | goes on with another policy | root, the daemon's user |
 //! | `"reload"` | reads the configuration again | root, the daemon's user |
 //!
-//! Who asks is what the kernel says (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096 bytes,
-//! answers at most 16 MiB. A user has at most 16 conversations and 200 requests per second, all
-//! together 64 conversations; who asks faster waits. A peer that does not take its answer within
-//! ten seconds is hung up on.
+//! The kernel tells who asks (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096 bytes, answers
+//! at most 16 MiB. A user has at most 16 conversations and 200 requests per second, all together 64
+//! conversations; requests beyond that rate wait. A peer that does not take its answer within ten
+//! seconds is hung up on.
 //!
 //! Usage: the daemon opens a [`Desk`] and gives it to [`crate::live::Live::open_desk`]; others
 //! [`call`] it.

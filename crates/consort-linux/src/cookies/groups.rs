@@ -1,19 +1,21 @@
-//! Which thread gets which cookie, and no writes but those that change something.
+//! Distribution of cookies among threads, with no writes but those that change something.
 
 use super::kernel::{Keep, Kernel};
 use consort_core::ThreadId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who answers for what is done to threads.
+/// The part of Consort that vouches for changes of threads: it checks their identity, has a
+/// guardian, and keeps the journal.
 pub(crate) trait Owner {
-    /// Whether a thread is still there under its number.
+    /// Returns true if a thread is still there under its number.
     fn is_there(&self, thread: ThreadId) -> bool;
 
-    /// Whether somebody would take cookies away should Consort be killed.
+    /// Returns true if a guardian would take cookies away should Consort be killed.
     fn is_guarded(&mut self) -> bool;
 
-    /// Notes the number of a cookie that threads are about to be given; why it cannot be noted.
+    /// Journals the number of a cookie before threads are given it; an error has the reason for
+    /// which it cannot be journalled.
     fn announce(&mut self, cookie: u64) -> Result<(), String>;
 }
 
@@ -22,29 +24,29 @@ pub(crate) trait Owner {
 pub(crate) struct Cookies<K: Kernel> {
     kernel: K,
     keepers: BTreeMap<u64, K::Keeper>,
-    /// Numbers of all that were ever made.
+    /// Numbers of all cookies that were ever made.
     made: BTreeSet<u64>,
-    /// Threads that have somebody else's.
+    /// Threads that had somebody else's cookie when they were last looked at.
     foreign: BTreeSet<ThreadId>,
 }
 
-/// Threads as they were found.
+/// Cookies of threads, as they were found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Looked {
-    /// What those that may be given a cookie have now: one of Consort's, or 0.
+    /// Cookies of threads that may be given one: one of Consort's, or 0 for none.
     pub(crate) own: BTreeMap<ThreadId, u64>,
-    /// Threads that were found with somebody else's cookie for the first time.
+    /// Threads that have somebody else's cookie now and did not have it at the last look.
     pub(crate) foreign: Vec<ThreadId>,
 }
 
-/// What sharing came to.
+/// Outcome of giving cookies to groups, or of taking them away.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// Groups that have a cookie.
+    /// Number of groups that have a cookie.
     pub(crate) groups: usize,
-    /// Threads that were given one, or had theirs taken away.
+    /// Number of threads that were given a cookie, or had theirs taken away.
     pub(crate) writes: u64,
-    /// Why groups have none, or threads not what they were to have.
+    /// Reasons for which groups have no cookie, or threads not the cookie that they were to have.
     pub(crate) failures: Vec<String>,
 }
 
@@ -58,8 +60,8 @@ impl<K: Kernel> Cookies<K> {
         }
     }
 
-    /// What these threads have now. Those that are gone, or may not be asked, are left out, and so
-    /// is who has somebody else's.
+    /// Reads the cookies of these threads. Threads that are gone, or may not be asked, are left
+    /// out, and so are those with somebody else's cookie.
     pub(crate) fn look(&mut self, threads: impl Iterator<Item = ThreadId>) -> Looked {
         let mut looked = Looked::default();
         let mut foreign = BTreeSet::new();
@@ -83,13 +85,13 @@ impl<K: Kernel> Cookies<K> {
         cookie == 0 || self.made.contains(&cookie)
     }
 
-    /// Keeps no cookie any longer: the kernel has one only as long as somebody has it.
+    /// Ends all keepers: the kernel keeps a cookie only as long as some thread has it.
     pub(crate) fn keep_none(&mut self) {
         self.keepers.clear();
     }
 
-    /// Gives each group a cookie of its own, and takes away what others still have of Consort's.
-    /// A group keeps the cookie that most of it has.
+    /// Gives each group a cookie of its own, and takes Consort's away from all other threads. A
+    /// group keeps the cookie that most of its threads have. `now` is the result of a look.
     pub(crate) fn share(
         &mut self,
         now: &BTreeMap<ThreadId, u64>,
@@ -109,7 +111,7 @@ impl<K: Kernel> Cookies<K> {
         round
     }
 
-    /// Takes Consort's cookies away from these threads; how many had one.
+    /// Takes Consort's cookies away from these threads.
     pub(crate) fn clear(
         &self,
         threads: impl Iterator<Item = ThreadId>,
@@ -158,7 +160,7 @@ impl<K: Kernel> Cookies<K> {
         wanted
     }
 
-    /// A cookie that no group has, a new one if need be.
+    /// A cookie that no group has; a new one is made and journalled if need be.
     fn another<'a>(
         &mut self,
         taken: impl Iterator<Item = &'a u64>,
@@ -178,8 +180,8 @@ impl<K: Kernel> Cookies<K> {
         Ok(id)
     }
 
-    /// Gives a thread a cookie, or takes its own away. One that has got its number meanwhile was born
-    /// a moment ago, and is to have none.
+    /// Gives a thread a cookie, or takes its own away. If the tid has gone to another thread
+    /// meanwhile, that one was born a moment ago, and its cookie is taken away again.
     fn write(&self, thread: ThreadId, cookie: u64, owner: &impl Owner, round: &mut Round) {
         if !owner.is_there(thread) {
             return;
@@ -208,8 +210,8 @@ impl<K: Kernel> Cookies<K> {
     }
 }
 
-/// The cookie that most of a group has, of those that can be given to others, by the group's number;
-/// each to one group.
+/// For each group, by its index, the cookie that most of its threads have; only cookies that can be
+/// given to others, and each for one group only.
 fn kept(
     now: &BTreeMap<ThreadId, u64>,
     groups: &[Vec<ThreadId>],

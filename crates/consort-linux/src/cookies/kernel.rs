@@ -1,34 +1,34 @@
-//! `prctl(PR_SCHED_CORE)`, and threads that keep a cookie in being.
+//! `prctl(PR_SCHED_CORE)`, and the threads of Consort that keep cookies in existence.
 
 use nix::errno::Errno;
 use nix::libc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// A keeper does nothing but this system call.
+/// Stack of a keeper, bytes, which does nothing but this system call.
 const STACK_BYTES: usize = 1 << 16;
 
-/// Cookies as the kernel has them. 0 is none.
+/// The kernel's core scheduling. Cookie 0 means that a thread has none.
 pub(crate) trait Kernel {
-    /// Keeps a cookie.
+    /// A value that keeps a cookie in existence.
     type Keeper: Keep;
 
-    /// A thread's cookie.
+    /// Reads a thread's cookie.
     fn cookie(&self, tid: u32) -> Result<u64, Errno>;
 
     /// Takes a thread's cookie away.
     fn clear(&self, tid: u32) -> Result<(), Errno>;
 
-    /// Makes a new cookie that nobody has but its keeper.
+    /// Makes a new cookie that no thread has but its keeper.
     fn create(&self) -> Result<Self::Keeper, Errno>;
 }
 
-/// A cookie that lasts as long as this.
+/// A cookie that exists as long as this value does.
 pub(crate) trait Keep {
-    /// Its number.
+    /// Number of the cookie.
     fn id(&self) -> u64;
 
-    /// Gives it to a thread.
+    /// Gives the cookie to a thread.
     fn share(&self, tid: u32) -> Result<(), Errno>;
 }
 
@@ -37,7 +37,7 @@ pub(crate) trait Keep {
 pub(crate) struct RealKernel;
 
 impl RealKernel {
-    /// The calling thread's cookie.
+    /// Reads the calling thread's cookie.
     pub(crate) fn own(self) -> Result<u64, Errno> {
         get(0)
     }
@@ -51,7 +51,7 @@ impl Kernel for RealKernel {
     }
 
     fn clear(&self, tid: u32) -> Result<(), Errno> {
-        // Sharing gives away what the caller has itself.
+        // The calling thread gives away its own cookie, so it must have none.
         match self.own()? {
             0 => share_own(kernel_tid(tid)?),
             _ => Err(Errno::EBUSY),
@@ -63,7 +63,7 @@ impl Kernel for RealKernel {
     }
 }
 
-/// A thread of this process that has a cookie, and gives it to whom it is told to.
+/// A thread of this process that has a cookie, and gives it to other threads when told to.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     id: u64,
@@ -101,12 +101,12 @@ impl Keep for Keeper {
     }
 }
 
-/// What a keeper says; it ends no sooner than it is dropped.
+/// Waits for a keeper's answer; a keeper lives until it is dropped.
 fn told(answers: &Receiver<Result<u64, Errno>>) -> Result<u64, Errno> {
     answers.recv().unwrap_or(Err(Errno::ECHILD))
 }
 
-/// Makes a cookie, tells its number, and shares it until nobody gives orders any more.
+/// Makes a cookie, tells its number, and gives it to threads until there can be no more orders.
 fn keep(orders: &Receiver<libc::pid_t>, answer: &Sender<Result<u64, Errno>>) {
     let made = create_own();
     let is_made = made.is_ok();
@@ -120,7 +120,7 @@ fn keep(orders: &Receiver<libc::pid_t>, answer: &Sender<Result<u64, Errno>>) {
     }
 }
 
-/// Gives the calling thread a new cookie; its number.
+/// Gives the calling thread a new cookie; returns its number.
 fn create_own() -> Result<u64, Errno> {
     call(libc::PR_SCHED_CORE_CREATE, 0, std::ptr::null_mut())?;
     match get(0)? {
@@ -141,7 +141,8 @@ fn share_own(tid: libc::pid_t) -> Result<(), Errno> {
     call(libc::PR_SCHED_CORE_SHARE_TO, tid, std::ptr::null_mut())
 }
 
-/// `tid` 0 is the calling thread; `cookie` is null, or where the kernel may write a number.
+/// Makes the system call. `tid` 0 is the calling thread; `cookie` is null, or points to a number
+/// that the kernel may write.
 fn call(command: libc::c_int, tid: libc::pid_t, cookie: *mut u64) -> Result<(), Errno> {
     let scope_thread: libc::c_ulong = 0;
     let [command, tid] = [command, tid].map(|word| libc::c_long::from(word).cast_unsigned());
@@ -151,7 +152,8 @@ fn call(command: libc::c_int, tid: libc::pid_t, cookie: *mut u64) -> Result<(), 
     Errno::result(answer).map(drop)
 }
 
-/// Tids as the kernel takes them; 0 would mean the caller and is nobody's tid.
+/// Returns a tid as the kernel takes it; refuses 0, which is no thread's tid and would mean the
+/// caller.
 fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
     match libc::pid_t::try_from(tid) {
         Ok(tid) if tid > 0 => Ok(tid),

@@ -1,4 +1,4 @@
-//! Core-scheduling cookies: whom a plan seats on one core, and nobody else, runs there together.
+//! Core-scheduling cookies: only threads that a plan has together on one core run there together.
 //!
 //! Threads on the PUs of one core run at the same time only if they have the same cookie; a PU whose
 //! core is taken by others idles until they leave (Linux,
@@ -6,17 +6,17 @@
 //! in common, and all others none. A thread that is alone on its core gets none either: its
 //! sibling PU would idle for nothing.
 //!
-//! Usage, by the live machine, once per quantum: `look` tells which threads may be given
-//! cookies, `share` gives one to each group of them. `kernel` has the system call,
-//! `status` whether it can be used here.
+//! Usage, by the live machine, once per quantum: `look` finds the threads that may be given
+//! cookies, `share` gives one to each group of them. `kernel` has the system call, and `status`
+//! tells whether it can be used here.
 //!
 //! Every cookie is made by a thread of Consort's that keeps it, and its number is journalled before
-//! anybody else gets it. So whoever restores takes away every cookie of these numbers, wherever it
-//! has been inherited. Children inherit cookies, and so does whatever a thread becomes by `exec`:
-//! what each thread has is read anew in every quantum.
+//! any other thread gets it. So a restoration can take away every cookie of these numbers, even
+//! inherited ones. Children inherit cookies, and an `exec` does not take them away: so the cookie
+//! of each thread is read anew in every quantum.
 //!
-//! Pitfalls: a program that runs with another user's rights keeps what it has inherited, unless
-//! Consort runs as root. While Consort has a cookie itself it can take none away.
+//! Pitfalls: a program that runs with another user's rights keeps the cookie that it has inherited,
+//! unless Consort runs as root. While Consort has a cookie itself it can take none away.
 
 mod groups;
 mod journalled;

@@ -1,4 +1,4 @@
-//! Whether cookies can be used on a host, and why not.
+//! Availability of core-scheduling cookies on a host.
 
 use super::kernel::RealKernel;
 use crate::owners;
@@ -6,21 +6,22 @@ use nix::errno::Errno;
 use serde::Serialize;
 use std::path::Path;
 
-/// Whether cores can be kept to those that a plan seats on them.
+/// Availability of cookies, which keep other threads off the cores of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CookieStatus {
-    /// Whether they can.
+    /// True if they can be used.
     pub available: bool,
-    /// Why, or why not.
+    /// Effect of cookies, or the obstacle to using them.
     pub reason: String,
 }
 
-/// Asks this kernel, and looks below `root` for what cookies must not meet.
+/// Asks this kernel, and looks below `root` for a scheduler that cookies do not go together with.
 pub(crate) fn probe(root: &Path) -> CookieStatus {
     status(RealKernel.own(), owners::sched_ext(root))
 }
 
-/// `own` is what this process has; `scheduler` the name of a sched_ext scheduler that is enabled.
+/// Judges cookies. `own` is the cookie of this process; `scheduler` the name of a sched_ext
+/// scheduler that is enabled.
 fn status(own: Result<u64, Errno>, scheduler: Option<String>) -> CookieStatus {
     let obstacle = match own {
         Err(Errno::EINVAL) => Some(

@@ -1,13 +1,13 @@
-//! Whether a set of events fits into a PMU's counters at once.
+//! A test whether a set of events fits into a PMU's counters at once.
 
 use super::budget::Budget;
 use crate::events::{Event, Place};
 
-/// Whether all the events can be counted at the same time.
+/// Returns true if all the events can be counted at the same time.
 ///
-/// Counters that are reserved for others (the NMI watchdog) may be any: the
-/// kernel moves what can be moved (`x86_schedule_events`), so that only their
-/// number counts.
+/// Counters reserved for others, such as the NMI watchdog, may be any of them: the kernel moves
+/// events to other counters where it can (`x86_schedule_events`), so only the number reserved
+/// matters.
 pub(crate) fn fits(events: &[&Event], budget: Budget) -> bool {
     let needs = |e: &&&Event| e.place == Place::Programmable;
     let mut needy: Vec<&Event> = events.iter().filter(needs).copied().collect();
@@ -20,9 +20,8 @@ pub(crate) fn fits(events: &[&Event], budget: Budget) -> bool {
     place(&needy, 0, budget.programmable)
 }
 
-/// Places constrained events one after the other, going back where that fails;
-/// `taken` has a bit for each counter in use. What is unconstrained then takes
-/// what is left.
+/// Places constrained events one after the other, going back where that fails; `taken` has a bit
+/// for each counter in use. Unconstrained events then fit into the counters that are left.
 fn place(events: &[&Event], taken: u64, counters: usize) -> bool {
     let Some((first, rest)) = events.split_first() else {
         return true;

@@ -1,4 +1,4 @@
-//! How many counters there are to plan with.
+//! The number of counters that groups may be planned with.
 
 use crate::events::PmuEvents;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Budget {
     /// Programmable counters per PU.
     pub programmable: usize,
-    /// Those of them that are left to others.
+    /// Number of those that are left to others.
     pub reserved: usize,
 }
 
@@ -24,7 +24,7 @@ impl Budget {
     }
 }
 
-/// Whether the hard-lockup watchdog is on; a missing file means that it is not.
+/// Returns true if the hard-lockup watchdog is on; a missing file means that it is not.
 pub fn nmi_watchdog(root: &Path) -> bool {
     let path = root.join("proc/sys/kernel/nmi_watchdog");
     std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")

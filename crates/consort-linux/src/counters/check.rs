@@ -2,11 +2,11 @@
 //!
 //! # Method
 //!
-//! Each event is counted, in a group of its own with cycles, over two numbers of
-//! iterations; the difference drops what lies around the loop. Tolerances:
-//! instructions and branches 0.2 percent (interrupts add some), floating-point
-//! counts 1 percent. Events without an architectural count (operations, slots,
-//! causes of stalls) are opened and read, and only their refusal is an error.
+//! Each event is counted, in a group with cycles and instructions, over two numbers of iterations;
+//! the difference drops what is executed around the loop. Tolerances: instructions and branches 0.2
+//! percent (interrupts add some), floating-point counts 1 percent. Events without an architectural
+//! count (operations, slots, causes of stalls) are opened and read, and only their refusal is an
+//! error.
 
 use super::judge::{Verdict, judge, judge_cycles};
 use super::pmu::Pmu;
@@ -17,7 +17,7 @@ use crate::perf::{CounterGroup, PerfError, Target};
 use serde::Serialize;
 use std::path::Path;
 
-/// What a loop retires.
+/// Counts of a loop that are known from its instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedCounts {
     /// All instructions.
@@ -35,11 +35,11 @@ pub struct ExpectedCounts {
 /// A loop of known counts.
 #[derive(Clone, Copy)]
 pub struct CheckKernel<'a> {
-    /// Its name in the rows.
+    /// Name of the loop in the rows.
     pub name: &'a str,
-    /// Runs so many iterations.
+    /// Runs a number of iterations.
     pub run: &'a dyn Fn(u64),
-    /// What so many iterations retire.
+    /// Counts of the same number of iterations.
     pub counts: &'a dyn Fn(u64) -> ExpectedCounts,
 }
 
@@ -50,13 +50,13 @@ pub struct CheckRow {
     pub event: String,
     /// The loop.
     pub kernel: String,
-    /// What it should count; `None` where nothing exact is known.
+    /// Count that is right for the loop; `None` where nothing exact is known.
     pub expected: Option<f64>,
-    /// What it counted; `None` when skipped.
+    /// Count that was read; `None` when skipped.
     pub measured: Option<f64>,
-    /// (measured - expected) / expected.
+    /// Error of the count: (measured - expected) / expected.
     pub relative_error: Option<f64>,
-    /// What follows.
+    /// Judgement of the event by this loop.
     #[serde(flatten)]
     pub verdict: Verdict,
 }

@@ -1,4 +1,4 @@
-//! The self-test of the software events, against what the test itself does.
+//! The self-test of the software events, against known activity of the test itself.
 
 use super::check::CheckRow;
 use crate::perf::{CounterGroup, EventSpec, PerfError, Target, page_bytes};
@@ -31,7 +31,7 @@ fn row(
     }
 }
 
-/// What one software event counts over `work` on this thread.
+/// Counts one software event over `work` on this thread.
 fn count(config: u32, user_only: bool, work: impl FnOnce()) -> Result<f64, PerfError> {
     let spec = EventSpec::software(config, user_only);
     let mut group = CounterGroup::open(&[spec], Target::Thread { tid: 0 })?;
@@ -41,7 +41,7 @@ fn count(config: u32, user_only: bool, work: impl FnOnce()) -> Result<f64, PerfE
     Ok(delta.counts.first().copied().unwrap_or(0) as f64)
 }
 
-/// Every first touch of a page faults, unless the kernel backs the memory with
+/// Checks page faults. Every first touch of a page faults, unless the kernel backs the memory with
 /// huge pages; then there are few faults and nothing is known.
 fn page_faults() -> CheckRow {
     let faults = bindings::PERF_COUNT_SW_PAGE_FAULTS;
@@ -61,7 +61,7 @@ fn page_faults() -> CheckRow {
     }
 }
 
-/// Writes one byte to each of so many fresh pages.
+/// Writes one byte to each of `pages` fresh pages.
 fn touch(pages: usize) {
     let page_bytes = page_bytes();
     // Zeroed memory of this size is mapped, and no page of it is there before it is written.
@@ -89,8 +89,8 @@ fn context_switches() -> CheckRow {
     row("context-switches", "short sleeps", 0.1, bounded)
 }
 
-/// The event's clock runs on where CPU time may stand still, in interrupts and
-/// while a hypervisor has the PU, so it lies between CPU time and wall-clock time.
+/// Checks the task clock. The event's clock runs on while CPU time may stand still, in interrupts
+/// and while a hypervisor has the PU, so it lies between CPU time and wall-clock time.
 fn task_clock() -> CheckRow {
     let clock = bindings::PERF_COUNT_SW_TASK_CLOCK;
     let clocks = [ClockId::CLOCK_THREAD_CPUTIME_ID, ClockId::CLOCK_MONOTONIC];

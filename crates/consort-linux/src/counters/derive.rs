@@ -1,4 +1,4 @@
-//! From counts to signals.
+//! Signals from counts.
 //!
 //! Each event is taken per cycle of its own group, so that numerator and
 //! denominator cover the same time even when groups are multiplexed or rotated
@@ -18,7 +18,7 @@ use consort_core::{CycleStack, Reading, Sample, Signal, Tier};
 #[derive(Clone, Debug, Default)]
 pub struct Rates(Vec<Option<f64>>);
 
-/// What one PMU saw of a thread over an interval.
+/// Counts of one PMU for a thread over an interval.
 struct Interval<'a> {
     program: &'a PmuProgram,
     rates: &'a Rates,
@@ -51,9 +51,8 @@ fn count(program: &PmuProgram, group: &[usize], delta: &GroupDelta) -> Option<f6
     delta.counts.get(at).map(|&n| n as f64)
 }
 
-/// Adds what a thread's groups counted to a sample. `rates` has one entry for
-/// each program; `deltas` has the groups of the first program, then those of the
-/// next.
+/// Adds the counts of a thread's groups to a sample, as signals. `rates` has one entry for each
+/// program; `deltas` has the groups of the first program, then those of the next.
 pub fn fill(
     sample: &mut Sample,
     programs: &[PmuProgram],
@@ -85,7 +84,7 @@ fn split<'a>(programs: &[PmuProgram], mut deltas: &'a [GroupDelta]) -> Vec<&'a [
     programs.iter().map(&mut take).collect()
 }
 
-/// The interval by the group that ran longest.
+/// The interval of one PMU, after its group that ran longest; none if no group ran.
 fn interval<'a>(
     program: &'a PmuProgram,
     rates: &'a Rates,

@@ -1,16 +1,16 @@
-//! Whether an event counts what it should, and what it may be instead.
+//! Judgements on events: right within a tolerance, or wrong with a guess at the mistake.
 
 use serde::Serialize;
 
-/// What a check found.
+/// Outcome of a check of one event over one loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "verdict", content = "reason")]
 pub enum Verdict {
-    /// Within the tolerance.
+    /// The count is within the tolerance.
     Ok,
-    /// Outside, with a guess at the cause.
+    /// The count is outside the tolerance; the text has a guess at the cause.
     Wrong(String),
-    /// Not measured, and why.
+    /// The event was not measured; the text has the reason.
     Skipped(String),
 }
 
@@ -27,10 +27,11 @@ const SUSPECTS: [(f64, &str); 3] = [
     (0.0, "nothing at all: wrong encoding?"),
 ];
 
-/// How near a measurement must be to a suspect to be named after it.
+/// Largest distance of a measured ratio from a suspect's at which the suspect is named.
 const NEAR: f64 = 0.05;
 
-/// Compares; `tolerance` is relative to what was expected.
+/// Compares counts; returns the relative error and the judgement. `tolerance` is relative to
+/// `expected`.
 pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, Verdict) {
     let error = (measured - expected) / expected.max(1.0);
     if error.abs() <= tolerance {
@@ -51,9 +52,9 @@ pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, Verdi
 /// cycles for each instruction.
 const PLAUSIBLE_IPC: std::ops::RangeInclusive<f64> = 1.0 / 64.0..=12.0;
 
-/// Cycles have no known count; they must be plausible, and not the count of
-/// instructions while the instructions event counts something else, which is
-/// what exchanged events look like.
+/// Judges cycles, which have no known count. They must be plausible, and not equal to the known
+/// count of instructions while the instructions event counts something else, as happens when the
+/// two events are exchanged.
 pub(crate) fn judge_cycles(cycles: f64, known: f64, counted: f64) -> Verdict {
     let exact = |value: f64| (value - known).abs() <= 0.002 * known;
     if exact(cycles) && !exact(counted) {

@@ -1,4 +1,4 @@
-//! Counting: which groups to open, on which threads, and what follows from them.
+//! Counting: planning groups of events, opening them on threads, and turning counts into signals.
 //!
 //! # Usage
 //!

@@ -1,12 +1,11 @@
-//! From wanted signals to groups of events: pure, the same for the same input.
+//! Planning of groups of events for wanted signals: pure, the same for the same input.
 //!
 //! # Purpose
 //!
-//! Every group holds cycles and instructions, so that each event has them
-//! counted over the very same time; no group exceeds the PMU's counters; events
-//! that need a leader come with it. The events of one formula share a group where
-//! they can. What does not fit at once takes several groups, which the kernel
-//! multiplexes or the caller rotates over quanta ([`Sharing`]).
+//! Every group holds cycles and instructions, so that each event has them counted over the very
+//! same time; no group exceeds the PMU's counters; events that need a leader come with it. The
+//! events of one formula share a group where they can. Events that do not fit at once take several
+//! groups, which the kernel multiplexes or the caller rotates over quanta ([`Sharing`]).
 //!
 //! # Pitfalls
 //!
@@ -21,11 +20,11 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// How several groups share the counters of one PMU.
+/// The way in which several groups share the counters of one PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// All groups are on; the kernel rotates them and tells for how long each ran.
+    /// All groups are on; the kernel rotates them and tells the time that each ran.
     Multiplex,
     /// One group is on in each quantum, in turn.
     Rotate,
@@ -42,7 +41,7 @@ pub struct PlannedGroup {
     pub round: usize,
 }
 
-/// Why a signal or an event is not counted.
+/// A signal that is not counted on a PMU, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unplanned {
     /// The PMU's name in sysfs.
@@ -53,19 +52,20 @@ pub struct Unplanned {
     pub reason: String,
 }
 
-/// The groups of all PMUs, and what became of each wish.
+/// The groups of all PMUs, and the fate of each wanted signal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CounterPlan {
     /// The groups, by PMU.
     pub groups: Vec<PlannedGroup>,
-    /// What will be computed, with its PMU.
+    /// Signals that will be computed, each with its PMU.
     pub planned: Vec<(String, Signal)>,
-    /// What will not, and why.
+    /// Signals that will not be computed, each with its PMU and the reason.
     pub unplanned: Vec<Unplanned>,
 }
 
 impl CounterPlan {
-    /// Turns until every group of every PMU was on once; 1 when all fits at once.
+    /// Number of turns until every group of every PMU was on once; 1 when all fit at once, 0
+    /// without groups.
     pub fn rounds(&self) -> usize {
         self.groups.iter().map(|g| g.round + 1).max().unwrap_or(0)
     }
@@ -76,9 +76,9 @@ impl CounterPlan {
 pub struct PlanInput<'a> {
     /// The PMU's name in sysfs.
     pub pmu: String,
-    /// Its events.
+    /// Events that the event file has for it.
     pub events: &'a PmuEvents,
-    /// Its counters.
+    /// Counters that may be planned with.
     pub budget: Budget,
 }
 
@@ -126,8 +126,7 @@ fn refuse(plan: &mut CounterPlan, input: &PlanInput<'_>, signal: Signal, reason:
     });
 }
 
-/// The wanted formulas, those with most events first; wishes without a formula
-/// are refused.
+/// The wanted formulas, those with most events first; wanted signals without a formula are refused.
 fn by_need<'a>(
     wanted: &BTreeSet<Signal>,
     input: &PlanInput<'a>,
@@ -220,7 +219,7 @@ impl<'a> Groups<'a> {
         true
     }
 
-    /// Within the counters, and with at most one leader.
+    /// Returns true if a group fits into the counters and has at most one leader.
     fn fits(&self, group: &[&Event]) -> bool {
         let leaders: BTreeSet<&str> = group.iter().filter_map(|e| e.leader.as_deref()).collect();
         leaders.len() <= 1 && assign::fits(group, self.budget)

@@ -118,7 +118,7 @@ fn events_of<'a>(pmu: &'a PmuEvents, names: &[String]) -> Vec<&'a Event> {
     names.iter().map(|n| pmu.event(n).unwrap()).collect()
 }
 
-/// What every plan must fulfil, whatever it was made from.
+/// Checks the laws that every plan obeys, whatever it was made from.
 fn laws(plan: &CounterPlan, pmu: &PmuEvents, budget: Budget) {
     for group in &plan.groups {
         let events = events_of(pmu, &group.events);

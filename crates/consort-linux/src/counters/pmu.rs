@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-/// Where the kernel lists event sources.
+/// Folder in which the kernel lists event sources.
 const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// One PMU.
+/// One PMU of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pmu {
-    /// Its name in sysfs.
+    /// Name of the PMU in sysfs.
     pub name: String,
     /// The number in its `type` file, for `perf_event_attr.type`.
     pub kind: u32,

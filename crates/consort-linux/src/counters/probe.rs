@@ -1,4 +1,4 @@
-//! Which tiers this host has, and why not the others.
+//! Availability of each tier on this host, with the obstacle where one is missing.
 
 use super::budget::{Budget, nmi_watchdog};
 use super::plan::{PlanInput, Sharing, plan};
@@ -17,16 +17,16 @@ use std::collections::BTreeSet;
 use std::io::IoSliceMut;
 use std::path::Path;
 
-/// One tier.
+/// Availability of one tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TierStatus {
     /// The tier.
     pub tier: Tier,
-    /// Whether it can be used.
+    /// True if it can be used.
     pub available: bool,
-    /// One sentence: what it rests on, or what is missing.
+    /// One sentence: the source of its values, or the obstacle.
     pub reason: String,
-    /// What it gives.
+    /// Signals that it gives on this host.
     pub signals: Vec<Signal>,
 }
 
@@ -41,7 +41,8 @@ impl TierStatus {
     }
 }
 
-/// Tries every tier on the caller; richest first. `root` is where `/` is.
+/// Tries every tier on the caller; richest first. Files are read below `root`, which is `/` except
+/// in tests.
 pub fn probe(root: &Path, identity: &CpuIdentity) -> Vec<TierStatus> {
     vec![
         counters(root, identity),
@@ -63,7 +64,7 @@ fn counters(root: &Path, identity: &CpuIdentity) -> TierStatus {
     }
 }
 
-/// The reason with what the kernel permits, which often explains it.
+/// Appends to a reason the level of `perf_event_paranoid`, which often explains it.
 fn with_level(root: &Path, reason: &str) -> String {
     match paranoid(root) {
         Some(level) => format!("{reason}; perf_event_paranoid={level}"),
@@ -113,7 +114,7 @@ fn try_cycles(pmu: &Pmu, events: &PmuEvents) -> Result<(), PerfError> {
     CounterGroup::open(&specs, Target::Thread { tid: 0 }).map(drop)
 }
 
-/// The signals that fit into the counters.
+/// The signals whose events fit into the counters.
 fn offered(pmu: &Pmu, events: &PmuEvents, nmi_watchdog: bool) -> Vec<Signal> {
     let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
     let input = PlanInput {
@@ -147,7 +148,7 @@ fn sampling(root: &Path) -> TierStatus {
     }
 }
 
-/// Opens and closes what the sampling tier samples with.
+/// Opens and closes the event that the sampling tier samples with.
 fn sample_event() -> Result<(), PerfError> {
     let mut attr = bindings::perf_event_attr {
         type_: bindings::PERF_TYPE_SOFTWARE,

@@ -5,7 +5,7 @@ use crate::events::{Event, PmuEvents, Unit};
 use crate::perf::EventSpec;
 use consort_core::Signal;
 
-/// What is counted on one PMU of this host.
+/// Groups and formulas for one PMU of this host.
 #[derive(Clone, Debug)]
 pub struct PmuProgram {
     /// The PMU's name in sysfs.
@@ -58,7 +58,7 @@ impl PmuProgram {
     }
 }
 
-/// One event of a PMU of that kind, user mode only.
+/// Describes one event of a PMU of this kind, counted in user mode only.
 pub(crate) fn event_spec(kind: u32, event: &Event) -> EventSpec {
     EventSpec {
         kind,

@@ -1,4 +1,5 @@
-//! Returns from blocking system calls, from sleeps begun and what a thread does now.
+//! Returns from blocking system calls, from the sleeps that a thread begins and its state at the
+//! end of an interval.
 //!
 //! # The source
 //!
@@ -17,7 +18,7 @@
 //!
 //! - Futex calls that did not sleep (wakes above all) are taken off too, so that the number of
 //!   *other* returns is a lower bound in an interval in which the thread also called futex.
-//!   Whether it returned from the kernel at all is exact: that is either of the two.
+//!   Whether it returned from the kernel at all is exact: it did if either count is positive.
 //! - A call that sleeps twice before it returns counts twice; waits for a page from disk count as
 //!   calls; so does being stopped and continued.
 //! - A sleep between the two reads is counted one interval late, never twice.
@@ -26,11 +27,11 @@ use crate::perf::EventSpec;
 use crate::proc::RunState;
 use std::ffi::CStr;
 
-/// States that a thread reports while it sleeps, of `TASK_REPORT` (include/linux/sched.h); that of
-/// a preempted one is the bit above.
+/// Filter for the states that a thread reports while it sleeps, of `TASK_REPORT`
+/// (include/linux/sched.h); that of a preempted thread is the next higher bit.
 const BLOCKED: &CStr = c"prev_state & 255";
 
-/// Counts only switches of a thread that goes to sleep, of the tracepoint `sched:sched_switch`.
+/// Restricts the tracepoint `sched:sched_switch` to switches of a thread that goes to sleep.
 pub(super) fn blocked_switches(sched_switch: EventSpec) -> EventSpec {
     sched_switch.filtered(BLOCKED)
 }
@@ -44,7 +45,7 @@ pub(crate) struct Sleeps {
 }
 
 impl Sleeps {
-    /// Of a thread that is seen for the first time.
+    /// The sleeps of a thread that is seen for the first time.
     pub(crate) fn of(state: RunState) -> Self {
         let asleep = state != RunState::Runnable;
         Self {
@@ -54,9 +55,9 @@ impl Sleeps {
         }
     }
 
-    /// Whether the thread is runnable now, where that follows: one that has begun no sleep is
-    /// awake if it ran, and asleep if it was and did not run. One that has been woken but has not
-    /// run yet seems asleep for that interval.
+    /// State of the thread at the end of an interval, where it can be inferred: true for runnable.
+    /// A thread that has begun no sleep is awake if it ran, and asleep if it was asleep before and
+    /// did not run. One that was woken but has not run yet seems asleep for that interval.
     pub(crate) fn inferred(&self, begun: u64, ran: bool) -> Option<bool> {
         match (begun, ran, self.asleep) {
             (0, true, _) => Some(true),
@@ -65,7 +66,7 @@ impl Sleeps {
         }
     }
 
-    /// Takes an interval in; how many sleeps ended in it.
+    /// Takes an interval in; returns the number of sleeps that ended in it.
     pub(crate) fn note(&mut self, begun: u64, runnable: bool) -> u64 {
         self.asleep = !runnable;
         self.begun += begun;

@@ -1,4 +1,4 @@
-//! The software tier: what the kernel itself counts of a thread.
+//! The software tier: events that the kernel itself counts for a thread.
 //!
 //! # Pitfalls
 //!
@@ -17,7 +17,7 @@ use consort_core::{Reading, Sample, Signal, Tier};
 use perf_event_open_sys::bindings;
 use std::path::Path;
 
-/// Which software events can be counted here, and what keeps the others away.
+/// The software events that can be counted here, and the obstacles to the others.
 #[derive(Clone, Debug, Default)]
 pub struct SoftwareEvents {
     counted: Vec<Counted>,
@@ -26,16 +26,16 @@ pub struct SoftwareEvents {
     pub notes: Vec<String>,
 }
 
-/// What an event of the group tells.
+/// Meaning of an event of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     /// A signal's value.
     Signal(Signal),
-    /// How many sleeps the thread has begun.
+    /// Number of sleeps that the thread has begun.
     Sleeps,
 }
 
-/// Tracepoints, with what is missing where they cannot be counted.
+/// Tracepoints: the meaning, the subsystem and name in tracefs, and a phrase for users who lack it.
 const TRACEPOINTS: [(Counted, &str, &str, &str); 2] = [
     (
         Counted::Signal(Signal::FutexReturns),
@@ -55,14 +55,14 @@ const KERNEL: [(Signal, u32); 2] = [
     (Signal::Migrations, bindings::PERF_COUNT_SW_CPU_MIGRATIONS),
 ];
 
-/// Events that user mode alone shows. The first leads.
+/// Events that can be counted in user mode alone. The first leads.
 const USER: [(Signal, u32); 2] = [
     (Signal::CpuTime, bindings::PERF_COUNT_SW_TASK_CLOCK),
     (Signal::PageFaults, bindings::PERF_COUNT_SW_PAGE_FAULTS),
 ];
 
 impl SoftwareEvents {
-    /// Finds out by opening events on the caller.
+    /// Finds the events that can be counted, by opening them on the caller.
     ///
     /// # Errors
     /// When not even the task clock can be counted.
@@ -121,7 +121,7 @@ impl SoftwareEvents {
         }
     }
 
-    /// What follows from the counts.
+    /// Signals that follow from the counts.
     pub fn signals(&self) -> Vec<Signal> {
         let of = |counted: &Counted| match counted {
             Counted::Signal(signal) => *signal,
@@ -138,13 +138,13 @@ impl SoftwareEvents {
     /// Opens the group on one thread.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// When the kernel refuses the events, the thread is gone, or descriptors are exhausted.
     pub fn open(&self, target: Target) -> Result<CounterGroup, PerfError> {
         CounterGroup::open(&self.specs, target)
     }
 
-    /// Adds what the group counted to a sample. How many sleeps the thread has begun is for the
-    /// caller, who knows whether one is under way.
+    /// Adds the group's counts to a sample. Returns the number of sleeps that the thread has begun,
+    /// where it is counted: blocking returns follow only with its state, which the caller knows.
     pub fn fill(&self, sample: &mut Sample, delta: &GroupDelta) -> Option<u64> {
         let mut sleeps = None;
         for (counted, &count) in self.counted.iter().zip(&delta.counts) {

@@ -4,8 +4,8 @@
 //!
 //! `perf_event_open` is dear (146 us for five events, up to 1.5 ms on a busy
 //! host), so that threads wait in a queue and each interval opens a bounded
-//! number of events. When file descriptors run out, threads stay in the queue,
-//! it is said once, and they are tried again after others have gone.
+//! number of events. When file descriptors run out, threads stay in the queue, one notice tells so,
+//! and they are tried again after others have gone.
 //!
 //! # Pitfalls
 //!
@@ -17,7 +17,7 @@ use consort_core::ThreadId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thiserror::Error;
 
-/// What the user should know once.
+/// A notice to the user, given once.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Notice {
     /// No more threads can be attached for now.
@@ -25,15 +25,15 @@ pub enum Notice {
         "out of file descriptors with {attached} threads counted and {waiting} waiting; raise the limit on open files"
     )]
     FdsExhausted {
-        /// Threads with open groups.
+        /// Number of threads with open groups.
         attached: usize,
-        /// Threads in the queue.
+        /// Number of threads in the queue.
         waiting: usize,
     },
     /// The kernel refuses the events on a thread.
     #[error("counting refused: {0}")]
     Refused(PerfError),
-    /// Groups are open but never on the counters.
+    /// Groups are open but never on the counters, which something else holds.
     #[error(
         "the hardware counters are held by somebody else; counting by the next tier until they are free"
     )]
@@ -83,7 +83,8 @@ impl ThreadGroups {
         }
     }
 
-    /// The same, with at most so many descriptors: whoever takes the last one blinds all others.
+    /// The same with at most `fd_budget` descriptors: a process that takes the last one could open
+    /// no other file.
     pub fn within(self, fd_budget: usize) -> Self {
         Self { fd_budget, ..self }
     }
@@ -95,7 +96,7 @@ impl ThreadGroups {
         }
     }
 
-    /// Closes a thread's groups; those that wait for descriptors get a chance.
+    /// Closes a thread's groups, so that threads that wait for descriptors can be tried again.
     pub fn forget(&mut self, id: ThreadId) {
         // Its place in the queue is skipped when its turn comes.
         self.waiting.remove(&id);
@@ -104,12 +105,12 @@ impl ThreadGroups {
         }
     }
 
-    /// Threads with open groups.
+    /// Number of threads with open groups.
     pub fn attached(&self) -> usize {
         self.attached.len()
     }
 
-    /// Threads in the queue.
+    /// Number of threads in the queue.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -149,7 +150,7 @@ impl ThreadGroups {
         }
     }
 
-    /// Puts a thread back until others have gone; said once.
+    /// Puts a thread back into the queue until others have gone; the notice is given once.
     fn exhaust(&mut self, id: ThreadId) -> Option<Notice> {
         self.waiting.insert(id);
         self.queue.push_front(id);
@@ -161,22 +162,22 @@ impl ThreadGroups {
         })
     }
 
-    /// Each kind of refusal is told once.
+    /// Notes a refusal; the notice is given again only when the error changes.
     fn refuse(&mut self, error: PerfError) -> Option<Notice> {
         let known = self.refused.replace(error) == Some(error);
         (!known).then_some(Notice::Refused(error))
     }
 
-    /// What a thread's groups counted since the last read, in the order of the
-    /// layout; `None` for threads that are not attached.
+    /// Reads the counts of a thread's groups since the last read, in the order of the layout;
+    /// `None` for threads that are not attached or whose groups cannot be read.
     pub fn read(&mut self, id: ThreadId) -> Option<Vec<GroupDelta>> {
         let attached = self.attached.get_mut(&id)?;
         let read = attached.groups.iter_mut().map(CounterGroup::read);
         read.collect::<Result<_, _>>().ok()
     }
 
-    /// Tells when all threads that ran were lost, and when that is over. Call
-    /// with what one interval's reads gave.
+    /// Tells when all threads that ran were off the counters, and when that is over. Call with the
+    /// deltas of one interval's reads.
     pub fn note_losses<'a>(
         &mut self,
         deltas: impl IntoIterator<Item = &'a GroupDelta>,
@@ -190,9 +191,9 @@ impl ThreadGroups {
         changed.then_some(notice)
     }
 
-    /// For rotation over quanta: turns the groups of one round on and all others
-    /// off. `rounds` has the round of each group of the layout. Groups are on when
-    /// they are opened, so call it after attaching too.
+    /// Turns the groups of one round on and all others off, for rotation over quanta. `rounds` has
+    /// the round of each group of the layout. Groups are on when they are opened, so call it after
+    /// attaching too.
     ///
     /// # Errors
     /// The first refusal; the other threads are switched all the same.

@@ -1,4 +1,4 @@
-//! What discovery tells.
+//! Changes in the set of threads, as discovery reports them.
 
 use super::manage::Unmanageable;
 use consort_core::ThreadId;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 /// A change in the set of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadEvent {
-    /// A thread is there.
+    /// A thread was found.
     Appeared {
         /// The thread.
         id: ThreadId,
-        /// Its name.
+        /// Name of the thread.
         name: Arc<str>,
-        /// Kernel thread id of the thread that started it, when that was seen.
+        /// Kernel thread id of the thread that started it; none when no record told of its start.
         parent: Option<u32>,
-        /// Why it must be let alone, if it must.
+        /// Reason for which the thread must be left alone, if it must.
         unmanageable: Option<Unmanageable>,
     },
     /// A thread has another name.
     Renamed {
         /// The thread.
         id: ThreadId,
-        /// Its new name.
+        /// New name of the thread.
         name: Arc<str>,
     },
     /// A thread has ended.

@@ -1,4 +1,4 @@
-//! Which threads must be let alone, and why.
+//! The rules by which threads are left alone: the kernel's own, real-time ones, other users'.
 
 use crate::proc::{ProcError, Stat, Status};
 use std::path::Path;
@@ -9,39 +9,39 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 /// `CAP_SYS_NICE` of `capabilities(7)`.
 const CAP_SYS_NICE: u32 = 23;
 
-/// Why a thread is not managed.
+/// Reason for which a thread is not managed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Unmanageable {
-    /// It belongs to the kernel.
+    /// The thread belongs to the kernel.
     #[error("it is a kernel thread")]
     KernelThread,
-    /// It belongs to another user, and Consort lacks the privilege.
+    /// The thread belongs to another user, and Consort lacks the privilege.
     #[error("it belongs to user {uid}; run as that user or grant CAP_SYS_NICE")]
     OtherUser {
         /// The owner's effective user id.
         uid: u32,
     },
-    /// It has capabilities that Consort lacks, as after executing a setuid file.
+    /// The thread has capabilities that Consort lacks, as after executing a setuid file.
     #[error("it has privileges that consort lacks, as setuid programs have")]
     Privileged,
-    /// Its scheduling policy is a real-time one.
+    /// The thread's scheduling policy is a real-time one.
     #[error("its scheduling policy is {0}")]
     RealTime(&'static str),
 }
 
-/// What Consort may do, by its own credentials.
+/// Credentials of this process, as far as they decide which threads it may place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Effective user id.
     pub uid: u32,
-    /// Whether it may place threads of other users.
+    /// True if threads of other users may be placed (`CAP_SYS_NICE` is effective).
     pub may_place_others: bool,
-    /// Its permitted capabilities, one bit each.
+    /// Permitted capabilities, one bit each.
     pub permitted: u64,
 }
 
 impl Caller {
-    /// This process's credentials, from `/proc/self/status`.
+    /// Reads this process's credentials from `/proc/self/status`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -54,9 +54,9 @@ impl Caller {
         })
     }
 
-    /// Why the thread must be let alone, if it must. `sched_setaffinity(2)`
-    /// wants the caller's effective user to be the thread's real or effective one, and the
-    /// thread's permitted capabilities to be among the caller's (`cap_safe_nice` in the kernel's
+    /// Reason for which a thread must be left alone, if it must. `sched_setaffinity(2)` wants the
+    /// caller's effective user to be the thread's real or effective one, and the thread's permitted
+    /// capabilities to be among the caller's (`cap_safe_nice` in the kernel's
     /// `security/commoncap.c`).
     pub(crate) fn refuses(self, stat: &Stat, owner: Owner) -> Option<Unmanageable> {
         if stat.flags & KERNEL_THREAD != 0 {
@@ -86,7 +86,7 @@ fn real_time(policy: u32) -> Option<&'static str> {
     }
 }
 
-/// A set of capabilities, one bit each; none where it is not told.
+/// A set of capabilities, one bit each; empty where the status does not tell it.
 fn capabilities(status: &Status, name: &str) -> u64 {
     let mask = status.field(name).unwrap_or_default();
     u64::from_str_radix(mask, 16).unwrap_or(0)
@@ -101,7 +101,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// From a thread's status; nobody where it does not tell.
+    /// Reads the owner from a thread's status; `nobody` (`u32::MAX`) where a user is not told.
     pub(crate) fn of(status: &Status) -> Self {
         let nobody = u32::MAX;
         let uids = status.field("Uid").unwrap_or_default();

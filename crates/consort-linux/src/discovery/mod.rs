@@ -1,10 +1,10 @@
-//! Which threads exist, who they are, and which of them may be managed.
+//! Discovery of the threads that there are, with their names, owners and parents.
 //!
-//! Threads are found by the FORK, EXIT and COMM records of the sampling rings;
-//! a `/proc` scan fills in what a full ring has lost and serves hosts without
-//! perf. [`Discovery`] turns both into [`ThreadEvent`]s; [`ProcReader`] tells
-//! what a known thread has consumed. All readers take the host's root
-//! directory, so that tests and containers can put another in its place.
+//! Threads are found by the FORK, EXIT and COMM records of the sampling rings; a `/proc` scan finds
+//! threads whose records were lost in a full ring, and serves hosts without perf. [`Discovery`]
+//! turns both into [`ThreadEvent`]s; [`ProcReader`] reads the consumption of a known thread. All
+//! readers take the host's root directory, so that tests and containers can put another in its
+//! place.
 //!
 //! Pitfalls: tids are those of the PID namespace that Consort and the mounted
 //! `/proc` are in. Kernels reuse tids; a [`consort_core::ThreadId`] has the

@@ -1,8 +1,8 @@
 //! Threads that were announced but not yet looked up in `/proc`.
 //!
-//! Looking a thread up costs some microseconds, so those that have ended again
-//! before the ring is read are never looked up, and of the others only so many
-//! at a time: a fork bomb must not become the discoverer's bomb.
+//! Looking a thread up costs some microseconds, so those that have ended again before the ring is
+//! read are never looked up, and of the others only a bounded number per round: a fork bomb must
+//! not keep discovery busy for ever.
 
 use super::manage::{Caller, Owner, Unmanageable};
 use crate::proc::{ProcError, Status, read_stat, thread_dir};
@@ -18,7 +18,7 @@ pub(crate) struct Announced {
     pub(crate) parent: Option<u32>,
 }
 
-/// What `/proc` says of a thread at first sight.
+/// A thread as `/proc` describes it at first sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) id: ThreadId,
@@ -37,7 +37,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Announces a thread that began at `time_ns`; false when its end is known already.
+    /// Announces a thread that began at `time_ns`; returns false when its end is known already.
     pub(crate) fn announce(&mut self, tid: u32, thread: Announced, time_ns: u64) -> bool {
         let end = self.ends.remove(&tid);
         let end = end.or_else(|| self.older_ends.remove(&tid));
@@ -48,8 +48,8 @@ impl Pending {
         alive
     }
 
-    /// Takes a thread out that has ended; false when no record had announced it. Records that
-    /// come late may name a thread again that was looked up in vain and counted.
+    /// Takes out a thread that has ended; returns false when no record had announced it. Records
+    /// that come late may name a thread again that was looked up in vain and counted.
     pub(crate) fn end(&mut self, tid: u32) -> bool {
         let announced = self.announced.remove(&tid);
         announced.is_some_and(|thread| thread.parent.is_some())
@@ -59,13 +59,13 @@ impl Pending {
         self.ends.insert(tid, time_ns);
     }
 
-    /// Whether the thread waits to be looked up, or has ended lately.
+    /// Returns true if the thread waits to be looked up, or has ended lately.
     pub(crate) fn contains(&self, tid: u32) -> bool {
         let ends = [&self.ends, &self.older_ends];
         self.announced.contains_key(&tid) || ends.iter().any(|e| e.contains_key(&tid))
     }
 
-    /// Drops the other threads of a process; the number dropped.
+    /// Drops all announced threads of a process but its leader; returns their number.
     pub(crate) fn end_others(&mut self, pid: u32) -> u64 {
         let before = self.announced.len();
         self.announced

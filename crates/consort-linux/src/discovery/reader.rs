@@ -1,4 +1,4 @@
-//! What a thread has consumed, from `/proc`: the `proc` tier.
+//! Consumption of threads, read from `/proc`: the `proc` tier.
 //!
 //! Files are kept open between reads, which is three times cheaper than
 //! opening them again and binds them to the thread: a later thread with the
@@ -12,18 +12,18 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What `/proc` tells of a thread, counted since it started.
+/// Consumption of a thread since it started, with its state at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcSample {
     /// Time on a PU, ns.
     pub cpu_ns: u64,
-    /// Whether `cpu_ns` comes in clock ticks, because the kernel has no schedstat.
+    /// True if `cpu_ns` is only as fine as clock ticks, because the kernel has no schedstat.
     pub cpu_in_ticks: bool,
     /// Time runnable but not on a PU, ns; unknown without schedstat.
     pub wait_ns: Option<u64>,
-    /// How often it was put on a PU; unknown without schedstat.
+    /// Number of times that the thread was put on a PU; unknown without schedstat.
     pub runs: Option<u64>,
-    /// What it is doing.
+    /// State of the thread: running, asleep, stopped and so on.
     pub state: RunState,
     /// The PU that it runs on or ran on last.
     pub last_pu: PuId,
@@ -34,7 +34,7 @@ pub struct ProcSample {
 pub struct ProcReader {
     root: PathBuf,
     open: HashMap<ThreadId, Files>,
-    /// How many threads may have files kept open.
+    /// Most threads whose files may be kept open.
     max_open: usize,
     tick_ns: u64,
 }
@@ -59,15 +59,16 @@ impl ProcReader {
         }
     }
 
-    /// What the thread has consumed so far.
+    /// Reads the thread's consumption so far.
     ///
     /// # Errors
-    /// [`ProcError::Gone`] when it has exited; the reader has then forgotten it.
+    /// [`ProcError::Gone`] when the thread has exited, others when its files cannot be read; the
+    /// reader has then closed them.
     pub fn sample(&mut self, id: ThreadId) -> Result<ProcSample, ProcError> {
         self.through(id, Self::read)
     }
 
-    /// Whether the thread can run, and the PU that it is on, waits for or was on last.
+    /// Returns the state of the thread, and the PU that it is on, waits for or was on last.
     ///
     /// # Errors
     /// Those of [`ProcReader::sample`].

@@ -1,4 +1,4 @@
-//! The set of managed threads, kept up to date from records and scans.
+//! The set of threads of the watched processes, kept up to date from records and scans.
 
 use super::events::ThreadEvent;
 use super::manage::{Caller, Unmanageable};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How many threads are looked up per round; the rest wait for the next.
+/// Most threads that are looked up per round; the rest wait for the next.
 const LOOK_UPS_PER_ROUND: usize = 1000;
 
 /// Keeps the set of threads of some processes and their offspring.
@@ -34,12 +34,12 @@ pub struct Discovery {
 struct Known {
     id: ThreadId,
     name: Arc<str>,
-    /// Whether a record told of its beginning; a scan may be ahead of the records.
+    /// True once a record has told of the thread's beginning; a scan may be ahead of the records.
     recorded: bool,
 }
 
 impl Discovery {
-    /// Watches the processes `pids` and what they start; the first round scans.
+    /// Watches the processes `pids` and all that they start; the first round scans.
     ///
     /// # Errors
     /// When Consort's own credentials cannot be read below `root`.
@@ -55,18 +55,18 @@ impl Discovery {
         })
     }
 
-    /// Watches this process and what it starts as well; the next round scans.
+    /// Watches this process and all that it starts as well; the next round scans.
     pub fn watch(&mut self, pid: u32) {
         self.roots.insert(pid);
         self.scan_due = true;
     }
 
-    /// Whether threads of this process are known.
+    /// Returns true if threads of this process are known.
     pub fn knows(&self, pid: u32) -> bool {
         self.known.values().any(|known| known.id.pid == pid)
     }
 
-    /// Why this process must be let alone, if it must.
+    /// Reason for which this process must be left alone, if it must.
     ///
     /// # Errors
     /// When it is gone, or cannot be read.
@@ -74,13 +74,15 @@ impl Discovery {
         Ok(look_up(&self.root, self.me, pid, pid)?.unmanageable)
     }
 
-    /// Forgets the threads of these processes, so that they are found again.
+    /// Forgets the threads of these processes, so that the next round finds and announces them
+    /// again.
     pub fn find_again(&mut self, is_its: impl Fn(u32) -> bool) {
         self.known.retain(|_, known| !is_its(known.id.pid));
         self.scan_due = true;
     }
 
-    /// No longer looks for this process in `/proc`. What is known of it stays known.
+    /// Stops looking for this process in `/proc`. Its known threads, and their children, stay
+    /// known.
     pub fn unwatch(&mut self, pid: u32) {
         self.roots.remove(&pid);
     }
@@ -114,7 +116,7 @@ impl Discovery {
         Some(self.known.get(&tid)?.id)
     }
 
-    /// Threads that ended before they could be looked up.
+    /// Number of threads that ended before they could be looked up.
     pub fn short_lived(&self) -> u64 {
         self.short_lived
     }
@@ -155,7 +157,7 @@ impl Discovery {
         }
     }
 
-    /// Whether a scan has already found the thread whose beginning is only now told.
+    /// Returns true if a scan found the thread before the record of its beginning came.
     fn was_found_before(&mut self, tid: u32) -> bool {
         let Some(known) = self.known.get_mut(&tid) else {
             return false;

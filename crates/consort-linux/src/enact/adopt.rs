@@ -13,16 +13,16 @@ use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use thiserror::Error;
 
-/// Why a thread was not taken in.
+/// Reason for which a thread was not taken in.
 #[derive(Debug, Error)]
 pub enum AdoptError {
-    /// It has exited.
+    /// The thread has exited.
     #[error("thread {0} has exited")]
     Gone(ThreadId),
-    /// Somebody else changed its mask earlier, and it was let go for good.
+    /// Somebody else changed the thread's mask earlier, and it was let go for good.
     #[error("thread {0} was let go because somebody else changed its affinity")]
     Released(ThreadId),
-    /// Another run of Consort manages its program.
+    /// Another run of Consort manages the thread's program.
     #[error("program {pid} is managed by another consort, process {owner}")]
     ManagedElsewhere {
         /// The program.
@@ -44,21 +44,21 @@ pub enum AdoptError {
     Kernel(ThreadId, Errno),
 }
 
-/// What became of a new thread of a managed program.
+/// Outcome for a new thread of a managed program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildStatus {
-    /// It has the original mask of its parent or program and is managed.
+    /// The thread has the original mask of its parent or program, and is managed.
     Adopted,
-    /// It had inherited a mask that Consort wrote, was put back to the
-    /// original at once, and is managed.
+    /// The thread had inherited a mask that Consort wrote; it was put back to the original at once,
+    /// and is managed.
     Reset,
-    /// It has this mask on somebody's purpose and is not managed.
+    /// The thread was given this mask on purpose by somebody else, and is not managed.
     Foreign(PuSet),
-    /// It was known already.
+    /// The thread was known already, in this state.
     Known(ThreadState),
 }
 
-/// What is read of a thread before it is judged.
+/// Facts about a thread, read before it is judged.
 struct Sight {
     now: PuSet,
     allowed: Allowed,
@@ -71,8 +71,8 @@ impl Enactor {
     /// override.
     ///
     /// # Errors
-    /// It is gone, was let go earlier, is managed by another run, or its
-    /// program cannot be journalled.
+    /// When the thread is gone, was let go earlier or is managed by another run, when its program
+    /// cannot be journalled, or the mask is empty.
     pub fn adopt(&mut self, thread: ThreadId, original: PuSet) -> Result<(), AdoptError> {
         if original.is_empty() {
             return Err(AdoptError::EmptyMask(thread));
@@ -91,10 +91,9 @@ impl Enactor {
         Ok(())
     }
 
-    /// Takes in a thread that a managed thread has created: a thread of the
-    /// same program, or the first one of a new program. What it inherited from
-    /// a mask that Consort wrote is undone; a mask that it was given on
-    /// purpose is respected.
+    /// Takes in a thread that a managed thread has created: a thread of the same program, or the
+    /// first one of a new program. A mask that it inherited while Consort had it in force is
+    /// undone; a mask that it was given on purpose is respected.
     ///
     /// # Errors
     /// As for [`Enactor::adopt`]; also when the parent was never managed.
@@ -120,7 +119,7 @@ impl Enactor {
         }
         let (born, now) = (child.start_ticks, now_ticks());
         if (self.narrowings).covers(root, &sight.now, &sight.allowed.pus, born) {
-            // What it has started in turn may have inherited the same.
+            // Threads that it started in turn may have inherited the same.
             self.narrowings.had(root, &sight.now, born, now);
             return self.reset(child, of_parent.clone(), sight);
         }

@@ -15,7 +15,7 @@ const WORD_BITS: usize = Word::BITS as usize;
 const FIRST_WORDS: usize = 1024 / WORD_BITS;
 const MOST_WORDS: usize = (MAX_PU as usize + 1) / WORD_BITS;
 
-/// What to write as a thread's mask.
+/// A mask to write for a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
     /// Every PU that the cpuset allows, now and later.
@@ -49,7 +49,8 @@ pub(crate) fn set(tid: u32, mask: &Mask) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// Tids as the kernel takes them; 0 would mean the caller and is nobody's tid.
+/// Returns a tid as the kernel takes it; refuses 0, which is no thread's tid and would mean the
+/// caller.
 fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
     match libc::pid_t::try_from(tid) {
         Ok(tid) if tid > 0 => Ok(tid),
@@ -65,8 +66,8 @@ fn get_words(pid: libc::pid_t, count: usize) -> Result<Vec<Word>, Errno> {
     Errno::result(result).map(|_| words)
 }
 
-/// Looks only at bits that are set: this is done for every thread in every quantum, and most words
-/// are 0.
+/// Reads the PUs out of the words of a mask. It looks only at bits that are set: this is done for
+/// every thread in every quantum, and most words are 0.
 fn from_words(words: &[Word]) -> PuSet {
     let mut pus = PuSet::new();
     for (index, &word) in words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Carrying out a plan: minimal writes, each journalled before it happens.
+//! Carrying out of plans: minimal writes, each journalled before it happens.
 
 use super::affinity;
 use super::checked_write::{Outcome, write};
@@ -13,7 +13,7 @@ use crate::proc::now_ticks;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 
-/// What a wish comes to within the original mask and the cpuset.
+/// The part of a wish that the original mask and the cpuset leave possible.
 #[derive(Debug, PartialEq, Eq)]
 enum Goal {
     /// The original mask, for good.
@@ -175,7 +175,7 @@ impl Enactor {
         self.account(thread, None, outcome, report);
     }
 
-    /// Makes sure that guardian and journal can undo what is about to be done.
+    /// Makes sure that guardian and journal can undo a write that is to follow.
     fn write_ahead(
         &mut self,
         thread: ThreadId,

@@ -1,9 +1,8 @@
-//! Writing the mask of exactly one thread, although the kernel takes only a tid.
+//! Writes of the mask of exactly one thread, although the kernel takes only a tid.
 //!
-//! A tid can pass to another thread between a check and a write. So the
-//! identity is checked before and after, and a stranger that was hit is given
-//! the mask that it must have had: it started a moment ago, so it still has
-//! that of its creator.
+//! A tid can pass to another thread between a check and a write. So the identity is checked before
+//! and after, and a stranger that was hit is given the mask that it must have had: it started a
+//! moment ago, so it still has its creator's.
 
 use super::affinity::{self, Mask};
 use super::host::Host;
@@ -14,7 +13,7 @@ use nix::errno::Errno;
 /// Outcome of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Written; the mask that the thread has now, and its line of `stat`.
+    /// The mask was written; the mask that the thread has now, and its line of `stat`.
     Done(PuSet, Stat),
     /// The thread has exited.
     Gone,

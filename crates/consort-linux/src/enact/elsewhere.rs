@@ -1,4 +1,4 @@
-//! Whether another run manages a program already.
+//! Programs that another run manages already.
 //!
 //! Two runs on one program would take each other's masks for originals, and
 //! restore those.
@@ -9,8 +9,8 @@ use super::record::Record;
 use super::runtime_dir::RuntimeDir;
 use std::path::Path;
 
-/// The pid of the other run's owner, if its live journal in the same folder
-/// names the program.
+/// Process id of another run that manages the program by its live journal in the same folder; none
+/// without such a run.
 pub(crate) fn owner_of(host: &Host, own_journal: &Path, pid: u32, start_ticks: u64) -> Option<u32> {
     let folder = own_journal.parent()?;
     let names = std::fs::read_dir(folder).ok()?;

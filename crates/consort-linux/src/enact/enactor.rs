@@ -21,22 +21,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A journal below this size is not worth rewriting.
+/// Size of a journal below which rewriting is not worth the effort, bytes.
 const LEAST_REWRITE_BYTES: u64 = 1 << 17;
 
-/// What a run needs to know before it may touch a thread.
+/// Settings that a run needs before it may touch a thread.
 #[derive(Clone, Debug)]
 pub struct EnactConfig {
-    /// Words that make `/proc/self/exe` call [`guardian_main`](super::guardian_main())
+    /// Words by which `/proc/self/exe` is made to call [`guardian_main`](super::guardian_main())
     /// with the words that follow them.
     pub guardian_args: Vec<OsString>,
     /// Folders for the journal, best first; usually [`runtime_dirs`](super::runtime_dirs).
     pub runtime_dirs: Vec<PathBuf>,
-    /// Whether nothing will be changed, so that a run needs no folder for its journal.
+    /// True if nothing will be changed, so that a run needs no folder for its journal.
     pub changes_nothing: bool,
 }
 
-/// Why nothing can be managed.
+/// Reason for which no thread can be managed.
 #[derive(Debug, Error)]
 pub enum EnactError {
     /// There is no journal.
@@ -47,22 +47,23 @@ pub enum EnactError {
     Guardian(#[from] GuardianError),
 }
 
-/// What a thread is to Consort; the module's table shows the transitions.
+/// Standing of a thread with Consort; the module's table shows the transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadState {
-    /// Never taken in, or gone.
+    /// The thread was never taken in, or is gone.
     Unmanaged,
-    /// Managed, with its original mask.
+    /// The thread is managed, with its original mask.
     Free,
-    /// Managed, with a lasting mask that Consort wrote.
+    /// The thread is managed, with a lasting mask that Consort wrote.
     Restricted,
-    /// Not managed: somebody had set its mask on purpose before Consort came.
+    /// The thread is not managed: somebody else had set its mask on purpose before Consort came.
     Foreign,
-    /// Not managed any more: somebody else changed its mask. Not restored either.
+    /// The thread is not managed any more: somebody else changed its mask. It is not restored
+    /// either.
     Released,
 }
 
-/// Why a thread was left to itself.
+/// Reason for which a thread is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Foreign,
@@ -75,11 +76,11 @@ pub(crate) struct Managed {
     pub original: Original,
     /// The lasting mask that Consort wrote; none when the thread is free.
     pub wanted: Option<PuSet>,
-    /// The mask that was read back then.
+    /// The mask that was read back after the last write or look.
     pub seen: PuSet,
-    /// What the cpuset allowed when it was last looked at.
+    /// PUs that the cpuset allowed when it was last read, and its origin.
     pub allowed: Allowed,
-    /// Changes when the thread becomes another program by exec.
+    /// Bottom of the thread's stack, which changes when the thread becomes another program by exec.
     pub start_stack: u64,
 }
 
@@ -92,10 +93,10 @@ pub struct Enactor {
     pub(crate) threads: BTreeMap<ThreadId, Managed>,
     pub(crate) left: BTreeMap<ThreadId, Left>,
     pub(crate) grips: Grips,
-    /// Which masks were in force when: whoever was born then may have inherited them.
+    /// Spells in which masks were in force: a thread born in one may have inherited that mask.
     pub(crate) narrowings: Narrowings,
-    /// By process, the last mask of Consort's on a thread that went and was not the leader: it may
-    /// have become the leader by `exec`.
+    /// By process, the last mask of Consort's on a thread that has gone and was not the leader: it
+    /// may have become the leader by `exec`.
     pub(crate) narrowed_last: BTreeMap<u32, PuSet>,
     guardian: Guardian,
     guardian_args: Vec<OsString>,
@@ -107,8 +108,8 @@ impl Enactor {
     /// Makes the journal and starts the guardian.
     ///
     /// # Errors
-    /// No folder or no space for the journal, or no guardian: then nothing may
-    /// be restricted.
+    /// When there is no folder or no space for the journal, or no guardian: then nothing may be
+    /// restricted.
     pub fn start(config: &EnactConfig) -> Result<Self, EnactError> {
         let host = Host::real();
         let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from);
@@ -141,23 +142,23 @@ impl Enactor {
         self.grips.hold(threads);
     }
 
-    /// The run's id: the value of [`RUN_MARKER`](super::RUN_MARKER) in the
-    /// environment of programs that this run starts.
+    /// Id of the run: the value of [`RUN_MARKER`](super::RUN_MARKER) in the environment of programs
+    /// that this run starts.
     pub fn run_id(&self) -> &str {
         &self.journal.header().run
     }
 
-    /// Where the journal is.
+    /// Path of the journal; a file name alone for one in memory.
     pub fn journal_path(&self) -> PathBuf {
         self.journal.path()
     }
 
-    /// The guardian's pid.
+    /// Process id of the guardian.
     pub fn guardian_pid(&self) -> u32 {
         self.guardian.pid()
     }
 
-    /// What a thread is to Consort.
+    /// Standing of a thread with Consort.
     pub fn state(&self, thread: ThreadId) -> ThreadState {
         match (self.threads.get(&thread), self.left.get(&thread)) {
             (Some(managed), _) if managed.wanted.is_some() => ThreadState::Restricted,
@@ -173,7 +174,7 @@ impl Enactor {
         self.threads.keys().copied()
     }
 
-    /// Whether a thread still runs under its number.
+    /// Returns true if a thread still runs under its number.
     pub(crate) fn is_same(&self, thread: ThreadId) -> bool {
         self.host.same(thread).is_some()
     }
@@ -183,8 +184,8 @@ impl Enactor {
         Some(self.threads.get(&thread)?.original.pus.clone())
     }
 
-    /// The cgroup whose cpuset gives a thread PUs that nobody else may use, unless Consort itself
-    /// runs in it.
+    /// The cgroup whose cpuset gives a thread PUs that no other cgroup may use, unless Consort
+    /// itself runs in it; none for other threads.
     pub fn exclusive(&self, thread: ThreadId) -> Option<PathBuf> {
         let mut cpusets = AllowedPus::new(&self.host);
         let told = cpusets.told(thread.pid, thread.tid);
@@ -196,8 +197,8 @@ impl Enactor {
             .filter(|by| cpusets.told(own, own).by.as_ref() != Some(by))
     }
 
-    /// Reads again what the cpusets of these threads allow: the PUs that each managed one may run on
-    /// now without Consort. A mask that a change has touched is left to the next plan.
+    /// Reads the cpusets of these threads again. Returns, for each managed one, the PUs that it
+    /// could run on now without Consort. A mask that a change has touched is left to the next plan.
     pub fn recheck(&mut self, threads: &[ThreadId]) -> Vec<(ThreadId, PuSet)> {
         let mut cpusets = AllowedPus::new(&self.host);
         let mut allowed = Vec::with_capacity(threads.len());
@@ -208,7 +209,7 @@ impl Enactor {
             let told = cpusets.told(thread.pid, thread.tid);
             allowed.push((thread, managed.original.target(&told.pus)));
             let is_new = told != managed.allowed;
-            // Otherwise the kernel has changed it, which the next look must be able to tell.
+            // Otherwise the kernel has changed the mask, which the next look must be able to tell.
             if is_new && affinity::get(thread.tid).is_ok_and(|now| now == managed.seen) {
                 managed.allowed = told;
             }
@@ -229,7 +230,7 @@ impl Enactor {
         self.grips.forget(thread);
     }
 
-    /// Notes that a thread's lasting mask is in force no more, and tells that mask.
+    /// Notes that a thread's lasting mask is no longer in force; returns that mask, if it had one.
     pub(super) fn end_pin(&mut self, thread: ThreadId) -> Option<PuSet> {
         let root = self.root_of(thread);
         let mask = self.threads.get_mut(&thread)?.wanted.take()?;
@@ -267,7 +268,7 @@ impl Enactor {
     /// continued whatever happens. Call it before stopping.
     ///
     /// # Errors
-    /// The journal cannot be written: do not stop the program.
+    /// When the journal cannot be written: do not stop the program.
     pub fn note_paused(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
         self.record(&[Record::Paused { pid, start_ticks }])
     }
@@ -275,14 +276,13 @@ impl Enactor {
     /// Journals that a program was continued. Call it after continuing.
     ///
     /// # Errors
-    /// The journal cannot be written: at the end the program gets one SIGCONT too many.
+    /// When the journal cannot be written: at the end the program gets one SIGCONT too many.
     pub fn note_resumed(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
         self.record(&[Record::Resumed { pid, start_ticks }])
     }
 
-    /// Puts every managed thread, and every thread that inherited a written
-    /// mask, back to its original mask, and checks that it is so. Threads stay
-    /// managed.
+    /// Puts every managed thread, and every thread that inherited a written mask, back to its
+    /// original mask, and checks that it has it. Threads stay managed.
     pub fn restore_all(&mut self) -> RestoreReport {
         let ours = |mask: &Seen<'_>| {
             let tick = mask.born.unwrap_or_else(now_ticks);
@@ -305,7 +305,7 @@ impl Enactor {
         report
     }
 
-    /// Drops threads that have exited, and the pins of all others, which are undone.
+    /// Drops threads that have exited, and the pins of all others, which have been undone.
     fn forget_gone(&mut self) {
         for thread in self.threads.keys().copied().collect::<Vec<_>>() {
             self.end_pin(thread);
@@ -328,15 +328,15 @@ impl Enactor {
         report
     }
 
-    /// Journals first, then counts as known.
+    /// Journals records, then enters them in the ledger.
     pub(crate) fn record(&mut self, records: &[Record]) -> Result<(), JournalError> {
         self.journal.append(records)?;
         records.iter().cloned().for_each(|r| self.ledger.enter(r));
         Ok(())
     }
 
-    /// Rewrites a journal that has grown, without those who are gone, and hands
-    /// it to a new guardian before the old one is let go.
+    /// Rewrites a journal that has grown, without threads and programs that are gone, and hands it
+    /// to a new guardian before the old one is let go.
     pub(crate) fn rewrite_if_grown(&mut self) {
         if self.journal.len_bytes() < self.rewrite_at_bytes {
             return;
@@ -359,7 +359,7 @@ impl Enactor {
             .inspect_err(|_| journal.unlink())?;
         if let Err(error) = journal.publish() {
             journal.unlink();
-            // It has the same to restore as the old one, and must not do so.
+            // The new guardian has the same to restore as the old one, and must not do so.
             guardian.finish().map_err(GuardianError::NotReady)?;
             return Err(error.into());
         }
@@ -384,7 +384,7 @@ fn spawn_guardian(
     })
 }
 
-/// Whether a program lives, or founded a group or session that may still live.
+/// Returns true if a program lives, or founded a group or session that may still live.
 fn is_needed(host: &Host, program: &Program) -> bool {
     let group = i32::try_from(program.pgrp).map(Pid::from_raw);
     let founded_group = program.pgrp == program.pid

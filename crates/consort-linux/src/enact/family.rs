@@ -1,10 +1,9 @@
-//! Which processes belong to managed programs, even when parents are dead.
+//! The processes that belong to managed programs, even when parents are dead.
 //!
-//! A process belongs to a managed program when it is one; when its parent
-//! belongs; when its session was founded by a managed program; when its
-//! process group was founded by a managed program that is not itself the root
-//! of a tree (a root may share its group with strangers: the other commands of
-//! a shell pipeline); or when it carries the run's marker in its environment.
+//! A process belongs to a managed program when it is one; when its parent belongs to one; when its
+//! session was founded by a managed program; when its process group was founded by a managed
+//! program that is not itself the root of a tree (a root may share its group with strangers: the
+//! other commands of a shell pipeline); or when it carries the run's marker in its environment.
 
 use super::host::{Host, Process};
 use super::launch::RUN_MARKER;
@@ -13,7 +12,7 @@ use super::record::Program;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// For each process of the family, the managed program that it goes by.
+/// For each process of the family, the managed program that it is treated as a part of.
 pub(crate) type Family = BTreeMap<u32, u32>;
 
 /// Finds the family of a run.
@@ -63,8 +62,8 @@ fn add_strays(
     }
 }
 
-/// The managed program that founded a process' session or group. The number
-/// of a dead founder is not given away while its session or group lasts.
+/// The managed program that founded a process's session or group. The number of a dead founder is
+/// not given away while its session or group lasts.
 fn founder(ledger: &Ledger, process: &Process, starts: &BTreeMap<u32, u64>) -> Option<u32> {
     let founded = |id: u32, led: fn(&Program) -> bool| {
         let program = ledger.programs.get(&id).filter(|program| led(program))?;

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// `PIDFD_THREAD` of `pidfd_open(2)`.
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
 
-/// What is known of a thread that is still there.
+/// Knowledge of a thread that is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct There {
     /// Changes with another program; none where the thread cannot become one under its tid.
@@ -104,7 +104,7 @@ fn pidfd(tid: u32) -> Option<OwnedFd> {
     pidfd_open(tid, THREAD).ok()
 }
 
-/// Whether a pidfd does not tell of an end; what cannot be asked counts as ended.
+/// Returns true unless a pidfd tells of an end; what cannot be asked counts as ended.
 fn is_alive(pidfd: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
     poll(&mut fds, PollTimeout::ZERO) == Ok(0)

@@ -1,10 +1,9 @@
-//! The guardian as its owner sees it: starting it, noticing its end, ending it.
+//! The guardian as its owner sees it: its start, its health and its end.
 //!
-//! Owner and guardian share a socket pair and the open journal. The socket
-//! only tells that the owner lives; what to restore is read from the journal
-//! when the socket ends. Compared with sending records through the socket this
-//! never blocks the owner, keeps the guardian's memory flat, and a replacement
-//! guardian needs nothing but the same file.
+//! Owner and guardian share a socket pair and the open journal. The socket only tells that the
+//! owner lives; when it ends, the guardian reads from the journal the masks to restore. Compared
+//! with sending records through the socket this never blocks the owner, keeps the guardian's memory
+//! flat, and a replacement guardian needs nothing but the same file.
 
 use nix::errno::Errno;
 use std::ffi::OsString;
@@ -20,46 +19,46 @@ use thiserror::Error;
 
 use super::launch::RUN_MARKER;
 
-/// Sent by the guardian once it no longer dies with its owner's terminal.
+/// Byte that the guardian sends once it no longer dies with its owner's terminal.
 pub(crate) const READY: u8 = b'r';
-/// Sent by the owner when everything is restored.
+/// Byte that the owner sends when everything is restored.
 pub(crate) const DONE: u8 = b'd';
-/// How long a guardian may take to come up on a crowded host.
+/// Longest time that a guardian may take to come up; long enough for a crowded host.
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
-/// Why there is no guardian.
+/// Reason for which there is no guardian.
 #[derive(Debug, Error)]
 pub enum GuardianError {
-    /// It could not be started.
+    /// The guardian could not be started.
     #[error("cannot start the guardian from /proc/self/exe: {0}")]
     Start(#[source] io::Error),
-    /// It ended or hung before it reported.
+    /// The guardian ended or hung before it reported.
     #[error("the guardian did not report that it is ready: {0}")]
     NotReady(#[source] io::Error),
 }
 
-/// How the guardian is.
+/// State of the guardian.
 #[derive(Debug, Default)]
 pub enum Health {
-    /// It lives.
+    /// The guardian lives.
     #[default]
     Alive,
-    /// It had died; another one has taken its place with the whole state.
+    /// The guardian had died; another one has taken its place with the whole state.
     Replaced,
-    /// It had died and no other could be started; nothing new is restricted.
+    /// The guardian had died and no other could be started; nothing new is restricted.
     Missing(GuardianError),
 }
 
-/// What a guardian is started with.
+/// Arguments and files that a guardian is started with.
 #[derive(Debug)]
 pub(crate) struct GuardianSpec<'a> {
-    /// Words that make the program call [`guardian_main`](super::guardian_main()).
+    /// Words by which the program is made to call [`guardian_main`](super::guardian_main()).
     pub args: &'a [OsString],
     /// The open journal.
     pub journal: &'a File,
-    /// Where the journal will be deleted.
+    /// Path at which the guardian deletes the journal in the end.
     pub path: &'a Path,
-    /// The mask that the guardian itself shall have, as a CPU list.
+    /// The mask that the guardian itself is to have, as a CPU list.
     pub own_mask: String,
 }
 
@@ -86,7 +85,7 @@ impl Guardian {
         Ok(Self { child, socket })
     }
 
-    /// Whether it still runs.
+    /// Returns true if the guardian still runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -95,7 +94,7 @@ impl Guardian {
         self.child.id()
     }
 
-    /// Ends it without a restoration.
+    /// Ends the guardian without a restoration.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         match self.socket.write_all(&[DONE]) {
             Err(e) if e.raw_os_error() != Some(Errno::EPIPE as i32) => return Err(e),

@@ -1,4 +1,5 @@
-//! The guardian process: waits for its owner's end and restores what is left.
+//! The guardian process: waits for its owner's end and restores the masks that are not yet
+//! restored.
 //!
 //! Usage: a program that uses [`Enactor`](super::Enactor) calls
 //! [`guardian_main`] first thing when it is started with the hidden words of
@@ -31,8 +32,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Signals that end or stop a process and that a terminal, a session or a
-/// service manager may send to all around the owner.
+/// Signals that end or stop a process and that a terminal, a session or a service manager may send
+/// to all processes around the owner.
 const BLOCKED: [Signal; 10] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -46,12 +47,12 @@ const BLOCKED: [Signal; 10] = [
     Signal::SIGUSR2,
 ];
 
-/// How long a killed process may take to close its files, ms.
+/// Longest time that a killed process may take to close its files, ms.
 const LONGEST_END_MS: u16 = 5000;
 
-/// Runs the guardian with the words that follow the hidden ones: the journal's
-/// path and the mask that the guardian shall have. Standard input is the
-/// socket to the owner, standard output the open journal.
+/// Runs the guardian with the words that follow the hidden ones: the journal's path and the mask
+/// that the guardian is to have. Standard input is the socket to the owner, standard output the
+/// open journal.
 pub fn guardian_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match run(args.into_iter().collect()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,8 +84,8 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     restored
 }
 
-/// Cuts every tie by which the guardian could die with its owner, or hold open
-/// what is not its own.
+/// Cuts every tie by which the guardian could die with its owner, or hold open files that are not
+/// its own.
 fn stand_apart() -> Result<(), Box<dyn Error>> {
     BLOCKED.into_iter().collect::<SigSet>().thread_block()?;
     // Fails only for a group leader, which a freshly forked process is not.
@@ -114,14 +115,14 @@ fn take_own_mask(mask: &OsString) {
     }
 }
 
-/// Waits until a process has ended, or for as long as any should take to.
+/// Waits until a process has ended, at most [`LONGEST_END_MS`].
 fn wait_for_end(process: &OwnedFd) {
     let mut ends = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
     // Without an answer the files are swept as things are.
     let _ = poll(&mut ends, LONGEST_END_MS);
 }
 
-/// Waits for the owner's last word; false when it ended without one.
+/// Waits for the owner's last word; returns false when the owner ended without one.
 fn owner_is_done(owner: &mut UnixStream) -> bool {
     let mut word = [0];
     loop {
@@ -135,7 +136,7 @@ fn owner_is_done(owner: &mut UnixStream) -> bool {
     }
 }
 
-/// Restores from the open file, even if somebody has deleted its folder meanwhile.
+/// Restores from the open file, even if its folder has been deleted meanwhile.
 fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
     let (header, records) = journal::read(&journal)?;
     let ledger = Ledger::new(records);

@@ -52,14 +52,14 @@ impl Host {
             .filter(|stat| stat.start_ticks == thread.start_ticks && stat.is_alive())
     }
 
-    /// The process if it is still the one that started then; a leader that has
-    /// exited before its threads counts.
+    /// Returns the process if it is still the one with this start; a leader that has exited before
+    /// its threads counts.
     pub(crate) fn process(&self, pid: u32, start_ticks: u64) -> Option<Process> {
         let stat = self.stat(pid, pid)?;
         (stat.start_ticks == start_ticks).then_some(Process { pid, stat })
     }
 
-    /// The same process, held so that nobody else is taken for it.
+    /// Opens the same process, so that no other is taken for it.
     pub(crate) fn handle(&self, pid: u32, start_ticks: u64) -> Option<ProcessHandle> {
         ProcessHandle::open(&self.root, pid, start_ticks)
     }
@@ -87,7 +87,7 @@ impl Host {
             .collect()
     }
 
-    /// Whether a process was started with this variable in its environment.
+    /// Returns true if a process was started with this variable and value in its environment.
     pub(crate) fn has_variable(&self, pid: u32, name: &str, value: &str) -> bool {
         let path = self.root.join(format!("proc/{pid}/environ"));
         let Ok(environment) = std::fs::read(path) else {
@@ -99,13 +99,13 @@ impl Host {
             .any(|entry| entry == wanted.as_bytes())
     }
 
-    /// The process that a tid belongs to now, and that process' parent.
+    /// The process that a tid belongs to now, and that process's parent.
     pub(crate) fn group_and_parent(&self, tid: u32) -> Option<(u32, u32)> {
         let status = Status::read(&self.root.join(format!("proc/{tid}/status"))).ok()?;
         Some((status.value("Tgid")?, status.value("PPid")?))
     }
 
-    /// A line of text that identifies something about this boot or namespace.
+    /// Identity of this boot of the machine, a line of text.
     pub(crate) fn boot_id(&self) -> Option<String> {
         let path = self.root.join("proc/sys/kernel/random/boot_id");
         Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
@@ -124,7 +124,7 @@ impl Host {
         Some(name.replace(char::is_whitespace, ""))
     }
 
-    /// PUs that are online; where sysfs is missing, those of the caller.
+    /// PUs that are online; where sysfs is missing, those of the caller's mask.
     fn online(&self) -> PuSet {
         let path = self.root.join("sys/devices/system/cpu/online");
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -152,13 +152,13 @@ pub fn current_mask(thread: ThreadId) -> Result<PuSet, Errno> {
     affinity::get(thread.tid)
 }
 
-/// PUs that a thread's cpuset and the online PUs allow.
+/// PUs that a thread's cpuset and the online PUs allow, with their origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
     pub(crate) pus: PuSet,
-    /// Directory of the cgroup that says so; none where no cpuset can be read.
+    /// Directory of the cgroup that sets the cpuset; none where no cpuset can be read.
     pub(crate) by: Option<PathBuf>,
-    /// Whether nobody else may use these PUs.
+    /// True if no other cgroup may use these PUs.
     pub(crate) exclusive: bool,
 }
 
@@ -178,13 +178,13 @@ impl<'a> AllowedPus<'a> {
         }
     }
 
-    /// What a thread's cpuset and the online PUs allow; all online PUs where the
-    /// cpuset cannot be read.
+    /// PUs that a thread's cpuset and the online PUs allow; all online PUs where the cpuset cannot
+    /// be read.
     pub(crate) fn of(&mut self, pid: u32, tid: u32) -> PuSet {
         self.told(pid, tid).pus
     }
 
-    /// The same, and who says so.
+    /// The same, with the cgroup that sets the cpuset.
     pub(crate) fn told(&mut self, pid: u32, tid: u32) -> Allowed {
         let path = thread_dir(&self.host.root, pid, tid).join("cgroup");
         let cgroup = read::bytes(&path).unwrap_or_default();

@@ -5,8 +5,8 @@
 //! both are dead: no pid needs to be trusted. A journal appears under its
 //! final name only with its header written and the lock taken.
 //!
-//! It need not survive a loss of power: masks do not survive that either. What
-//! has been written outlives any process, so nothing is ever synced.
+//! It need not survive a loss of power: masks do not survive that either. A finished write outlives
+//! any process, so nothing is ever synced.
 
 use super::host::Host;
 use super::record::{Header, Record, RecordError};
@@ -24,28 +24,28 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
-/// How a finished journal's name ends.
+/// End of a finished journal's name.
 pub(crate) const SUFFIX: &str = ".journal";
-/// How the name of a journal ends whose header is still being written.
+/// End of the name of a journal whose header is still being written.
 pub(crate) const NEW_SUFFIX: &str = ".new";
 
-/// Why a journal could not be made, written or read.
+/// Reason for which a journal could not be made, written or read.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// There is no folder for it.
+    /// No folder can hold the journal.
     #[error(transparent)]
     Dir(#[from] RuntimeDirError),
     /// An operation on the file failed.
     #[error("cannot {action} the journal {path}: {source}")]
     File {
-        /// What was tried.
+        /// The failed operation, as a verb.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
-    /// `/proc` does not tell who the caller is.
+    /// `/proc` does not identify the caller.
     #[error(
         "/proc does not show this process and boot, or that of another PID namespace; \
          mount it to manage threads (unshare --mount-proc)"
@@ -56,7 +56,7 @@ pub enum JournalError {
 /// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    /// Its folder; none for one that is in memory only.
+    /// Folder of the journal; none for one that is in memory only.
     dir: Option<RuntimeDir>,
     name: String,
     file: File,
@@ -73,7 +73,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// A journal that ends with its holders: for a run that changes nothing, where there is no
+    /// A journal that lasts only as long as its holders: for a run that changes nothing and has no
     /// folder for another.
     pub(crate) fn in_memory(host: &Host) -> Result<Self, JournalError> {
         Self::unnamed(None, own_header(host)?, &[])
@@ -134,7 +134,7 @@ impl Journal {
         self.append(records)
     }
 
-    /// The journal that a guardian shares with its owner.
+    /// Opens the journal that a guardian shares with its owner.
     pub(crate) fn share(dir: RuntimeDir, name: &str, file: File) -> Result<Self, JournalError> {
         let failed = |source| file_error("read", dir.path.join(name), source);
         let (header, _) = read(&file).map_err(failed)?;
@@ -213,7 +213,7 @@ impl Journal {
         &self.file
     }
 
-    /// Where it is; a path to nothing for one in memory.
+    /// Path of the journal; its name alone for one in memory.
     pub(crate) fn path(&self) -> PathBuf {
         let dir = self.dir.as_ref().map_or(Path::new(""), |dir| &dir.path);
         dir.join(&self.name)

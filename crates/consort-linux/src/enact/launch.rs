@@ -1,9 +1,8 @@
 //! Starting a program that is managed before its first instruction.
 //!
-//! The standard library forks and execs, with its lookup in `PATH` and its
-//! report of exec errors. A hook in the child stops it between the two, until
-//! the parent has attached whatever it wants to attach. As `spawn` returns only
-//! after the exec, it runs on a thread of its own. In the child nothing but
+//! The standard library forks and execs, with its lookup in `PATH` and its report of exec errors. A
+//! hook in the child stops it between the two, until the parent is done with its preparations. As
+//! `spawn` returns only after the exec, it runs on a thread of its own. In the child nothing but
 //! async-signal-safe calls are made, so other threads of the parent do no harm.
 //!
 //! The program stays in the caller's process group, so the terminal treats the
@@ -24,35 +23,35 @@ use std::process::{Child, Command};
 use std::thread;
 use thiserror::Error;
 
-/// The environment variable that tells a run's programs from others.
+/// Environment variable by which a run's programs are told from others.
 pub const RUN_MARKER: &str = "CONSORT_RUN";
 
-/// Why a program could not be started.
+/// Reason for which a program could not be started.
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// There is no such command.
     #[error("command not found: {}", .0.display())]
     NotFound(OsString),
-    /// It cannot be executed.
+    /// The command cannot be executed.
     #[error("command not executable: {}: {source}", .command.display())]
     NotExecutable {
         /// The command.
         command: OsString,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
-    /// Anything else, as when no process can be made.
+    /// Starting failed otherwise, as when no process can be made.
     #[error("cannot start {}: {source}", .command.display())]
     Failed {
         /// The command.
         command: OsString,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
 }
 
 impl LaunchError {
-    /// Of a process that was there and could not execute the command.
+    /// Error of a process that was there and could not execute the command.
     fn exec(command: OsString, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::NotFound => Self::NotFound(command),
@@ -68,24 +67,24 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Its pid, which is its first thread's tid as well.
+    /// Process id of the program, which is its first thread's tid as well.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for its next change of state; without `block`, none if nothing
-    /// has changed. After `Exited` or `Killed` the pid means nothing any more.
+    /// Waits for the program's next change of state; without `block`, none if nothing has changed.
+    /// After `Exited` or `Killed` the pid means nothing any more.
     ///
     /// # Errors
-    /// `ECHILD` once its end was told.
+    /// `ECHILD` once the program's end was told.
     pub fn next_event(&self, block: bool) -> Result<Option<ChildEvent>, Errno> {
         next_event(self.kernel_pid(), block)
     }
 
-    /// Sends it a signal.
+    /// Sends the program a signal.
     ///
     /// # Errors
-    /// What the kernel answers; `EPERM` for a program that became another user.
+    /// When the kernel refuses: `EPERM` for a program that runs as another user now.
     pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
         kill(self.kernel_pid(), signal)
     }
@@ -100,8 +99,8 @@ impl Launched {
 /// caller dies meanwhile, the child exits without exec.
 ///
 /// # Errors
-/// The command cannot be executed, or not forked. After a failed exec
-/// `before_exec` has been called, and the child is gone.
+/// When no process can be made, or the command cannot be executed. In the second case `before_exec`
+/// has been called, and the child is gone.
 pub fn launch(
     mut command: Command,
     run_id: &str,
@@ -136,7 +135,7 @@ pub fn launch(
     }
 }
 
-/// The pid that the child sends; none when there is no child.
+/// Process id that the child sends; none when there is no child.
 fn held_pid(ours: &mut UnixStream) -> Option<u32> {
     let mut pid = [0; 4];
     ours.read_exact(&mut pid).ok()?;

@@ -1,4 +1,4 @@
-//! What a journal adds up to: who is managed, from where, and what was written.
+//! The sum of a journal: managed programs, original masks, and the masks that were written.
 //!
 //! The enactor, the guardian and the recovery of stale journals restore from
 //! the same ledger, so that they cannot disagree.
@@ -17,9 +17,9 @@ pub(crate) struct Ledger {
     pub programs: BTreeMap<u32, Program>,
     /// Original masks of threads that were restricted at some time.
     pub threads: BTreeMap<ThreadId, Original>,
-    /// Threads whose mask is somebody else's affair.
+    /// Threads whose mask somebody else has set, so that it is not restored.
     pub left: BTreeSet<ThreadId>,
-    /// Masks that were written, by the root of the tree.
+    /// Masks that were written, by the pid of the program at the root of the tree.
     pub masks: BTreeMap<u32, BTreeSet<PuSet>>,
     /// Stopped programs, as pid and start time.
     pub paused: BTreeSet<(u32, u64)>,
@@ -116,9 +116,9 @@ impl Ledger {
         self.masks.retain(|root, _| needed.contains(root));
     }
 
-    /// Whether a mask is what some written mask of a tree looks like under the
-    /// PUs that are allowed now. A journal does not tell when masks were in force, so this may take
-    /// a thread's own choice for Consort's.
+    /// Returns true if a mask is the effect of some written mask of a tree under the PUs that are
+    /// allowed now. A journal does not tell when masks were in force, so this may take a thread's
+    /// own choice for Consort's.
     pub(crate) fn wrote(&self, seen: &Seen<'_>) -> bool {
         let masks = self.masks.get(&seen.root).into_iter().flatten();
         masks
@@ -126,7 +126,7 @@ impl Ledger {
             .any(|mask| effective(mask, seen.allowed) == *seen.pus)
     }
 
-    /// Whether this very mask was announced for a tree.
+    /// Returns true if this very mask was announced for a tree.
     pub(crate) fn announced(&self, root: u32, pus: &PuSet) -> bool {
         self.masks
             .get(&root)

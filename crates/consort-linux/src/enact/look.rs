@@ -1,4 +1,4 @@
-//! How a managed thread is found at a look: as it was left, moved by the kernel, or changed by
+//! Looks at managed threads: each is as it was left, was moved by the kernel, or was changed by
 //! somebody else.
 
 use super::affinity;
@@ -7,24 +7,24 @@ use super::host::{Allowed, AllowedPus};
 use super::original::effective;
 use consort_core::{PuSet, ThreadId};
 
-/// Readings after which a mask and a cpuset that do not come to rest are taken as they are.
+/// Number of readings after which a mask and a cpuset that keep changing are taken as they are.
 const MOST_READINGS: usize = 8;
 
-/// How a thread is found before it is written.
+/// Result of a look at a thread before it is written.
 pub(super) enum Look {
-    /// As it was left.
+    /// The thread is as it was left.
     Steady,
-    /// Its mask differs, but by nobody's choice: a cpuset or the PUs that are online have changed,
-    /// or it became its process's leader by `exec` and brought a mask of Consort's with it.
+    /// The mask differs, but by nobody's choice: a cpuset or the PUs that are online have changed,
+    /// or the thread became its process's leader by `exec` and brought a mask of Consort's with it.
     Shifted {
-        /// The mask that it has now.
+        /// The mask of the thread now.
         now: PuSet,
-        /// What the cpuset allows now.
+        /// PUs that the cpuset allows now.
         allowed: Allowed,
     },
     /// Somebody else wrote this mask.
     Changed(PuSet),
-    /// It has exited.
+    /// The thread has exited.
     Gone,
 }
 
@@ -50,7 +50,7 @@ impl Enactor {
         }
     }
 
-    /// A mask and the cpuset that it goes with: read until two readings agree, as a cpuset may
+    /// Reads a mask and the cpuset that it goes with, until two readings agree, as a cpuset may
     /// change between them.
     fn settled(&self, thread: ThreadId, mut now: PuSet) -> (PuSet, Allowed) {
         let allowed = || AllowedPus::new(&self.host).told(thread.pid, thread.tid);
@@ -65,7 +65,7 @@ impl Enactor {
         (now, cpuset)
     }
 
-    /// Whether another thread of the process, whose `exec` ended all others and made it the
+    /// Returns true if another thread of the process, whose `exec` ended all others and made it the
     /// leader, had this mask from Consort.
     fn came_by_exec(&self, leader: ThreadId, now: &PuSet, allowed: &PuSet) -> bool {
         let last = self.narrowed_last.get(&leader.pid);
@@ -79,11 +79,11 @@ impl Enactor {
     }
 }
 
-/// Whether the kernel alone can have made this mask of the one left behind:
-/// it intersects with a new cpuset what was asked for (since Linux 6.2), or
-/// gives the whole cpuset (before, and where nothing is common). Before 6.2 it does so as well
-/// where a cgroup gets a cpuset of its own although that allows the same PUs, as all siblings of a
-/// cgroup do when the first of them is limited.
+/// Returns true if the kernel alone can have made this mask of the one left behind: it intersects
+/// the mask that was asked for with a new cpuset (since Linux 6.2), or gives the whole cpuset
+/// (before, and where nothing is common). Before 6.2 it does so as well where a cgroup gets a
+/// cpuset of its own although that allows the same PUs, as all siblings of a cgroup do when the
+/// first of them is limited.
 fn is_shift(managed: &Managed, now: &PuSet, allowed: &Allowed) -> bool {
     let kept = match &managed.wanted {
         Some(wanted) => effective(wanted, &allowed.pus),

@@ -8,8 +8,7 @@
 //! [`Enactor::apply`] carries out a plan once per quantum;
 //! [`Enactor::close`] restores everything and ends the guardian. Dropping an
 //! `Enactor` without `close` leaves the restoration to the guardian, as does
-//! SIGKILL. [`recover_stale`] at the next start mends what is left when the
-//! guardian was killed too.
+//! SIGKILL. [`recover_stale`] at the next start restores the rest when the guardian was killed too.
 //!
 //! The states of a thread ([`ThreadState`]):
 //!

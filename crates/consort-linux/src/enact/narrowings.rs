@@ -1,35 +1,37 @@
-//! Which masks Consort had in force in a tree of programs, and when.
+//! The masks that Consort had in force in trees of programs, each with the spells of time.
 //!
 //! A new thread has inherited a mask of Consort's only if that mask was in force when the thread
-//! was born. A thread that has chosen the same mask itself is told from an heir by the time of
-//! its birth, to one clock tick (10 ms): nudges are in force for microseconds.
+//! was born. A thread that has chosen the same mask itself is told from an heir by the time of its
+//! birth, to one clock tick (10 ms): nudges are in force for microseconds.
 
 use super::original::effective;
 use consort_core::PuSet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Births are told in whole ticks, rounded down, and so is the present.
+/// Uncertainty of times, clock ticks: births are told in whole ticks, rounded down, and so is the
+/// present.
 const SLACK_TICKS: u64 = 1;
-/// Spells that are kept per mask; beyond it the two oldest become one with what lies between.
+/// Most spells that are kept per mask; beyond that, the two oldest are joined, with the time
+/// between.
 const MOST_SPELLS: usize = 32;
 
 /// The spells of every mask, by the root of the tree that it was written in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Narrowings(BTreeMap<(u32, PuSet), History>);
 
-/// When one mask was in force, in clock ticks since boot.
+/// Spells in which one mask was in force, in clock ticks since boot.
 #[derive(Clone, Debug, Default)]
 struct History {
-    /// Threads that have it now.
+    /// Number of threads that have the mask now.
     holders: usize,
-    /// Since when somebody has had it without a break.
+    /// Tick from which on some thread has had it without a break; means nothing while none has it.
     since: u64,
     /// Spells that are over: first and last tick, the oldest first.
     spells: VecDeque<(u64, u64)>,
 }
 
 impl Narrowings {
-    /// A thread of the tree is about to get this mask.
+    /// Notes that a thread of the tree is about to get this mask.
     pub(crate) fn begin(&mut self, root: u32, pus: &PuSet, now: u64) {
         let history = self.0.entry((root, pus.clone())).or_default();
         if history.holders == 0 {
@@ -38,7 +40,7 @@ impl Narrowings {
         history.holders += 1;
     }
 
-    /// A thread of the tree has this mask no more.
+    /// Notes that a thread of the tree no longer has this mask.
     pub(crate) fn end(&mut self, root: u32, pus: &PuSet, now: u64) {
         if let Some(history) = self.0.get_mut(&(root, pus.clone())) {
             history.holders = history.holders.saturating_sub(1);
@@ -48,7 +50,7 @@ impl Narrowings {
         }
     }
 
-    /// A thread was found that had this mask from its birth until now.
+    /// Notes a thread that was found to have had this mask from its birth until now.
     pub(crate) fn had(&mut self, root: u32, pus: &PuSet, born: u64, now: u64) {
         self.0
             .entry((root, pus.clone()))
@@ -56,7 +58,8 @@ impl Narrowings {
             .add(born, now);
     }
 
-    /// Whether a thread born then can have inherited what it shows under the PUs allowed now.
+    /// Returns true if a thread born at this tick can have inherited the mask that it shows under
+    /// the PUs allowed now.
     pub(crate) fn covers(&self, root: u32, seen: &PuSet, allowed: &PuSet, born: u64) -> bool {
         let in_tree = self.0.iter().filter(|((r, _), _)| *r == root);
         in_tree

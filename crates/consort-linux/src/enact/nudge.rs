@@ -1,4 +1,5 @@
-//! Moving a thread without leaving a trace: its mask is narrowed and widened again at once.
+//! Nudges: the mask of a thread is narrowed and widened again at once, which moves it and leaves no
+//! trace.
 //!
 //! Narrowing makes the kernel move a thread that is on a PU outside of the mask, or that waits
 //! for one, before the call returns (`sched_setaffinity(2)`; `affine_move_task` in
@@ -15,16 +16,16 @@ use nix::errno::Errno;
 /// Outcome of one nudge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Nudged {
-    /// Narrowed and widened; the mask that the thread has now.
+    /// The mask was narrowed and widened; the mask that the thread has now.
     Done(PuSet, There),
-    /// The thread has exited, or has become its process's leader by `exec`; then it may have been
-    /// narrowed before.
+    /// The thread has exited, or has become its process's leader by `exec`; in the second case it
+    /// may have been narrowed before.
     Gone,
-    /// Somebody else has written this mask meanwhile; it was left so.
+    /// Somebody else has written this mask meanwhile; it was left as it is.
     Changed(PuSet),
-    /// The kernel refused to narrow it.
+    /// The kernel refused to narrow the mask.
     Refused(Errno),
-    /// It is narrowed, and the kernel refused to widen it.
+    /// The mask is narrowed, and the kernel refused to widen it.
     Stuck(Errno),
 }
 
@@ -71,8 +72,8 @@ fn widen(tid: u32, original: &Mask) -> Result<PuSet, Errno> {
     affinity::get(tid)
 }
 
-/// Whether what is read after narrowing is what was written: the kernel may have cut it by a
-/// cpuset that has just shrunk, or given the whole cpuset where nothing was left.
+/// Returns true if the mask read after narrowing goes back to the one written: the kernel may have
+/// cut it by a cpuset that has just shrunk, or given the whole cpuset where nothing was left.
 fn is_ours(host: &Host, thread: ThreadId, now: &PuSet, pus: &PuSet) -> bool {
     now.is_subset(pus) || *now == AllowedPus::new(host).of(thread.pid, thread.tid)
 }

@@ -3,24 +3,24 @@
 use super::affinity::Mask;
 use consort_core::PuSet;
 
-/// A mask to come back to.
+/// A mask to which a thread is put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Original {
     /// The PUs that the thread could run on.
     pub pus: PuSet,
-    /// Whether these were all that its cpuset allowed: nobody had pinned it, so
-    /// it follows the cpuset when that grows.
+    /// True if these were all that its cpuset allowed: nobody had pinned it, so it follows the
+    /// cpuset when that grows.
     pub open: bool,
 }
 
 impl Original {
-    /// Judges a mask by the PUs that the cpuset allows at the time.
+    /// Takes a mask as original, and compares it with the PUs that the cpuset allows at the time.
     pub(crate) fn new(pus: PuSet, allowed: &PuSet) -> Self {
         let open = allowed.is_subset(&pus);
         Self { pus, open }
     }
 
-    /// What to write in order to come back to it.
+    /// The mask to write in order to come back to it.
     pub(crate) fn mask(&self) -> Mask {
         if self.open {
             Mask::Open
@@ -29,7 +29,7 @@ impl Original {
         }
     }
 
-    /// What is read back once it is written, under the cpuset of the moment.
+    /// The mask that is read back once it is written, under the cpuset of the moment.
     pub(crate) fn target(&self, allowed: &PuSet) -> PuSet {
         if self.open {
             allowed.clone()
@@ -48,8 +48,8 @@ impl Original {
     }
 }
 
-/// What the kernel makes of a mask under a cpuset: the common PUs, or the whole
-/// cpuset where there are none.
+/// Effect of a mask under a cpuset, as the kernel has it: the common PUs, or the whole cpuset where
+/// there are none.
 pub(crate) fn effective(mask: &PuSet, allowed: &PuSet) -> PuSet {
     let common = mask.intersection(allowed);
     if common.is_empty() {

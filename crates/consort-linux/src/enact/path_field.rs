@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A path without blanks and control characters: such bytes, the backslash and all beyond ASCII
-/// are written as a backslash and three octal digits, as in `/proc/self/mountinfo`.
+/// Writes a path without blanks and control characters: such bytes, the backslash and all beyond
+/// ASCII become a backslash and three octal digits, as in `/proc/self/mountinfo`.
 pub(super) fn escaped(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {
@@ -20,7 +20,7 @@ pub(super) fn escaped(path: &Path) -> String {
     text
 }
 
-/// The path; none where a backslash is not followed by three octal digits.
+/// Reads a path; none where a backslash is not followed by three octal digits.
 pub(super) fn unescaped(text: &str) -> Option<PathBuf> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

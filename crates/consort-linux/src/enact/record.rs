@@ -22,11 +22,11 @@
 //! cookie ID                                      a core-scheduling cookie about to be given
 //! ```
 //!
-//! ROOT is the pid of the program at the root of a tree of managed programs.
-//! KIND is `open` where nobody had pinned the thread, else `pinned`; PUS is a
-//! Linux CPU list. VERSION is `v1` or `v2`, HOME the directory of the cgroup that the
-//! processes came from, its unusual bytes in octal (`\\040`). A line counts once its newline is there: whatever it
-//! permits is done only afterwards, so a torn last line has had no effect.
+//! ROOT is the pid of the program at the root of a tree of managed programs. KIND is `open` where
+//! nobody had pinned the thread, else `pinned`; PUS is a Linux CPU list. VERSION is `v1` or `v2`,
+//! HOME the directory of the cgroup that the processes came from, its unusual bytes in octal
+//! (`\040`). A line counts once its newline is there: an action that it permits is taken only
+//! afterwards, so a torn last line has had no effect.
 
 use super::original::Original;
 use super::path_field;
@@ -40,7 +40,7 @@ use thiserror::Error;
 const MAGIC: &str = "consort-journal";
 const VERSION: &str = "1";
 
-/// Why a line of a journal could not be read.
+/// Reason for which a line of a journal could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum RecordError {
     /// The first line is not a header of this version.
@@ -51,7 +51,8 @@ pub(crate) enum RecordError {
     Record(String),
 }
 
-/// Who wrote a journal, and where its numbers mean anything.
+/// The run that wrote a journal, with the boot and the PID namespace in which its numbers are
+/// valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub run: String,
@@ -66,15 +67,15 @@ pub(crate) struct Header {
 pub(crate) struct Program {
     pub pid: u32,
     pub start_ticks: u64,
-    /// The program at the root of its tree; itself for a root.
+    /// Pid of the program at the root of its tree; its own for a root.
     pub root: u32,
     pub pgrp: u32,
     pub session: u32,
-    /// What its threads get that have no original mask of their own.
+    /// Original mask for those of its threads that have none of their own.
     pub original: Original,
 }
 
-/// One line.
+/// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Program(Program),

@@ -1,4 +1,4 @@
-//! Mending what runs left behind whose guardians were killed as well.
+//! Recovery from runs that were killed together with their guardians.
 
 use super::host::Host;
 use super::journal::{Journal, JournalError, NEW_SUFFIX, SUFFIX};
@@ -10,30 +10,30 @@ use crate::group::sweep;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Between two looks at what guardians are doing.
+/// Time between two looks at journals that guardians are restoring from.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What was found in the folders for journals.
+/// Outcome of a search of the folders for journals.
 #[derive(Debug, Default)]
 pub struct RecoverReport {
-    /// Journals in use by a run; left alone.
+    /// Number of journals in use by a run; left alone.
     pub in_use: usize,
-    /// Journals of killed runs that their guardians are restoring from; left alone.
+    /// Number of journals of killed runs that their guardians are restoring from; left alone.
     pub restoring: usize,
-    /// Journals from before a reboot; deleted.
+    /// Number of journals from before a reboot; deleted.
     pub outdated: usize,
-    /// Journals of another PID namespace; left alone.
+    /// Number of journals of another PID namespace; left alone.
     pub elsewhere: usize,
-    /// What was restored from each abandoned journal; those of a complete
-    /// restoration are deleted.
+    /// Restorations, one for each abandoned journal; the journals of complete restorations are
+    /// deleted.
     pub restored: Vec<(PathBuf, RestoreReport)>,
     /// Folders and journals that could not be used.
     pub errors: Vec<JournalError>,
 }
 
-/// Restores what abandoned journals in these folders tell, and deletes them, with what killed
-/// leaders of groups have left.
-/// Call it before a run starts; it is cheap when there is nothing to do.
+/// Restores from abandoned journals in these folders and deletes them, together with files that
+/// killed leaders of groups have left. Call it before a run starts; it is cheap when there is
+/// nothing to do.
 pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
     let mut report = RecoverReport::default();
     let host = Host::real();
@@ -48,8 +48,8 @@ pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
     report
 }
 
-/// Does the same again and again until no guardian of a killed run is at work any more, or for so
-/// long. What such a run has changed would be taken for original.
+/// Recovers again and again until no guardian of a killed run is at work any more, or `limit` is
+/// over: a mask that such a run has left would be taken for original.
 pub(crate) fn wait_for_guardians(dirs: &[PathBuf], limit: Duration) {
     let end = Instant::now() + limit;
     while recover_stale(dirs).restoring > 0 && Instant::now() < end {
@@ -84,7 +84,7 @@ fn recover(
     Ok(())
 }
 
-/// Whether a journal in use is its guardian's alone, as the run of this host is dead.
+/// Returns true if only a guardian still uses a journal, as the run, of this host, is dead.
 fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
     let journal = RuntimeDir::open(dir).map(|dir| Journal::open_in_use(dir, name));
     let Ok(Ok(Some(journal))) = journal else {

@@ -1,23 +1,24 @@
-//! What applying a plan and restoring came to, for people and for `explain`.
+//! Outcomes of applying a plan and of restoring, for people and for `explain`.
 
 use super::guardian::Health;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::path::PathBuf;
 
-/// What a plan wants for one thread.
+/// The wish of a plan for one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The original mask.
     Unrestricted,
     /// A lasting mask of these PUs, as far as the original mask and the cpuset have them.
     Only(PuSet),
-    /// To be on these PUs now, with the original mask: moved there if it can run, not kept there.
+    /// A move to these PUs now, with the original mask: the thread goes there if it can run, and is
+    /// not kept there.
     Nudge(PuSet),
 }
 
-/// Why a thread did not get what was wanted. It keeps, or goes back to, a mask
-/// within its original one.
+/// Reason for which a thread did not get the wanted mask. It keeps, or goes back to, a mask within
+/// its original one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The thread is not managed: never adopted, foreign, or let go.
@@ -25,8 +26,8 @@ pub enum Refusal {
     /// No wanted PU lies within the original mask and the cpuset; the thread
     /// was left unrestricted.
     NoPuLeft,
-    /// The journal could not be written, so the thread must not be restricted;
-    /// the text says why.
+    /// The journal could not be written, so the thread must not be restricted; the text has the
+    /// reason.
     NotJournalled(String),
     /// There is no guardian and none can be started.
     NoGuardian,
@@ -34,50 +35,50 @@ pub enum Refusal {
     Kernel(Errno),
 }
 
-/// What [`apply`](super::Enactor::apply) did.
+/// Outcome of [`apply`](super::Enactor::apply).
 #[derive(Debug, Default)]
 pub struct ApplyReport {
     /// Threads whose mask was written, with the mask that they have now.
     pub written: Vec<(ThreadId, PuSet)>,
     /// Threads that were nudged; they are among the written ones, with their original masks.
     pub nudged: Vec<ThreadId>,
-    /// Number of threads that had what was wanted.
+    /// Number of threads that had the wanted mask already.
     pub unchanged: usize,
     /// Number of threads that have exited and were forgotten.
     pub gone: usize,
-    /// Threads that somebody else moved and that were let go, with the mask found.
+    /// Threads that were let go because somebody else had changed their mask, with the mask found.
     pub released: Vec<(ThreadId, PuSet)>,
     /// Threads whose cpuset or online PUs changed; their mask was asserted again.
     pub shifted: Vec<ThreadId>,
-    /// Threads that did not get what was wanted.
+    /// Threads that did not get the wanted mask, with the reason.
     pub refused: Vec<(ThreadId, Refusal)>,
-    /// How the guardian is.
+    /// State of the guardian.
     pub guardian: Health,
 }
 
-/// What a restoration came to.
+/// Outcome of a restoration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoreReport {
     /// Number of threads that were put back.
     pub restored: usize,
     /// Number of threads that had exited.
     pub gone: usize,
-    /// Number of threads that others had moved and that were left alone.
+    /// Number of threads whose mask others had changed and that were left alone.
     pub released: usize,
     /// Number of stopped programs that were continued.
     pub continued: usize,
-    /// Threads that could not be put back.
+    /// Threads that could not be put back, each with the kernel's answer.
     pub failed: Vec<(ThreadId, Errno)>,
     /// Number of cgroups made for pausing that were thawed, emptied and removed.
     pub thawed: usize,
-    /// Cgroups that could not be thawed or emptied, and why.
+    /// Cgroups that could not be thawed or emptied, each with the reason.
     pub frozen: Vec<(PathBuf, String)>,
-    /// Number of threads that had a core-scheduling cookie of Consort's.
+    /// Number of threads from which a core-scheduling cookie of Consort's was taken.
     pub cleared: usize,
-    /// Threads that keep one, and why.
+    /// Threads that keep such a cookie, each with the kernel's answer.
     pub stuck: Vec<(ThreadId, Errno)>,
-    /// Whether every managed thread was seen with its original mask at the end, nothing is left
-    /// paused and nobody has a cookie of Consort's.
+    /// True if every managed thread was seen with its original mask at the end, nothing is left
+    /// paused, and no thread has a cookie of Consort's.
     pub complete: bool,
 }
 

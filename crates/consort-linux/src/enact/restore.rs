@@ -1,4 +1,4 @@
-//! Putting threads back, pass after pass, until nothing is left to change.
+//! Restoration of threads, pass after pass, until nothing is left to change.
 //!
 //! A thread that is being created while its creator is put back may appear
 //! only afterwards, with the creator's old mask. So a clean pass is followed
@@ -19,20 +19,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Clean passes before the work counts as done: waits of 1, 2, 4, ... 128 ms.
+/// Number of clean passes before the work counts as done, with waits of 1, 2, 4, ... 128 ms.
 const SETTLE_STEPS: u32 = 8;
-/// Passes after which a fight with somebody else is given up.
+/// Number of passes after which a fight with somebody else is given up.
 const MAX_PASSES: u32 = 2_000;
 
 /// A mask as it is found on a thread of a tree.
 pub(crate) struct Seen<'a> {
-    /// The root of the tree.
+    /// Pid of the program at the root of the tree.
     pub root: u32,
     /// The mask.
     pub pus: &'a PuSet,
     /// PUs that the cpuset allows.
     pub allowed: &'a PuSet,
-    /// When the thread was born, clock ticks since boot; none for one that had its original mask
+    /// Time of the thread's birth, clock ticks since boot; none for one that had its original mask
     /// when it was taken in.
     pub born: Option<u64>,
 }
@@ -71,15 +71,15 @@ struct Restoration<'a> {
     ledger: &'a Ledger,
     run: &'a str,
     ours: &'a dyn Fn(&Seen<'_>) -> bool,
-    /// Threads that were written, with what was read back then.
+    /// Threads that were written, each with the mask that was read back then.
     done: BTreeMap<ThreadId, PuSet>,
     restored: BTreeSet<ThreadId>,
     released: BTreeSet<ThreadId>,
     failed: BTreeMap<ThreadId, Errno>,
     frozen: Vec<(PathBuf, String)>,
-    /// Threads that had a cookie of Consort's.
+    /// Threads from which a cookie of Consort's was taken.
     cleared: BTreeSet<ThreadId>,
-    /// Threads that still have one.
+    /// Threads that still have such a cookie, each with the kernel's answer.
     stuck: BTreeMap<ThreadId, Errno>,
 }
 
@@ -105,7 +105,8 @@ impl<'a> Restoration<'a> {
         }
     }
 
-    /// Gives every cgroup that was made for pausing back; how many were thawed.
+    /// Gives back every cgroup that was made for pausing; returns the number of those that were
+    /// thawed.
     fn thaw(&mut self) -> usize {
         let mut thawed = 0;
         for cgroup in &self.ledger.freezers {
@@ -125,7 +126,7 @@ impl<'a> Restoration<'a> {
             .count()
     }
 
-    /// Whether the passes came to rest.
+    /// Makes passes until they find nothing to change; returns false if they never do.
     fn passes(&mut self) -> bool {
         let mut clean = 0;
         for _ in 0..MAX_PASSES {
@@ -141,8 +142,8 @@ impl<'a> Restoration<'a> {
         false
     }
 
-    /// Goes over every thread of the family once; returns how many processes
-    /// it has and how many masks and cookies were changed.
+    /// Goes over every thread of the family once; returns the number of its processes, and that of
+    /// the masks and cookies that were changed.
     fn pass(&mut self) -> (usize, usize) {
         let family = family::find(self.host, self.ledger, self.run);
         let mut allowed = AllowedPus::new(self.host);
@@ -159,7 +160,8 @@ impl<'a> Restoration<'a> {
         (family.len(), changed)
     }
 
-    /// Takes a cookie of Consort's away, whoever it has come to; whether there was one.
+    /// Takes a cookie of Consort's away from a thread, however it came to it; returns true if it
+    /// had one.
     fn take_cookie(&mut self, thread: ThreadId) -> bool {
         if self.ledger.cookies.is_empty() || self.stuck.contains_key(&thread) {
             return false;
@@ -181,7 +183,7 @@ impl<'a> Restoration<'a> {
         }
     }
 
-    /// Puts one thread back if need be; whether its mask was changed.
+    /// Puts one thread back if need be; returns true if its mask was changed.
     fn visit(&mut self, thread: ThreadId, owner: u32, allowed: &mut AllowedPus<'_>) -> bool {
         let ThreadId { pid, tid, .. } = thread;
         if self.ledger.left.contains(&thread) {

@@ -1,4 +1,4 @@
-//! The folder for journals: short-lived, private, and not to be tampered with.
+//! The folder for journals: short-lived, private, and safe from others.
 
 use super::spare_dir::with_spare;
 use nix::fcntl::{OFlag, open};
@@ -13,18 +13,18 @@ use thiserror::Error;
 /// Permission bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Why a folder cannot hold journals.
+/// Reason for which a folder cannot hold journals.
 #[derive(Debug, Error)]
 pub enum RuntimeDirError {
-    /// It is absent and cannot be made, or is a link or not a folder.
+    /// The folder is absent and cannot be made, or is a link or not a folder.
     #[error("cannot use {path} as a private folder: {source}")]
     Unusable {
         /// The folder.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
-    /// It belongs to somebody else, or others may write in it.
+    /// The folder belongs to somebody else, or others may write in it.
     #[error("{path} is not private: it must belong to uid {uid} and be writable by no other")]
     NotPrivate {
         /// The folder.
@@ -37,10 +37,10 @@ pub enum RuntimeDirError {
     NoneGiven,
 }
 
-/// Where journals may lie, best first: `$XDG_RUNTIME_DIR/consort`, then
-/// `/run/consort` for root or `/tmp/consort-<uid>` for others. Where none of these can be used,
-/// since somebody else has taken the name or nothing may be written there, a fresh private folder
-/// `/tmp/consort-<uid>.XXXXXX` is made. Later runs find it by its name and owner.
+/// Folders for journals, best first: `$XDG_RUNTIME_DIR/consort`, then `/run/consort` for root or
+/// `/tmp/consort-<uid>` for others. Where none of these can be used, since somebody else has taken
+/// the name or nothing may be written there, a new private folder `/tmp/consort-<uid>.XXXXXX` is
+/// made. Later runs find it by its name and owner.
 pub fn runtime_dirs() -> Vec<PathBuf> {
     let xdg = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let uid = Uid::effective();
@@ -79,7 +79,7 @@ impl RuntimeDir {
         result
     }
 
-    /// The same folder once more.
+    /// Opens the same folder once more.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             path: self.path.clone(),

@@ -1,12 +1,12 @@
-//! Passing signals on to the program that was launched.
+//! Signals of this process, passed on to the program that it launched.
 //!
-//! The program shares the caller's process group, so what the terminal sends
-//! (Ctrl-C, Ctrl-\, Ctrl-Z, a hang-up) reaches it without help; such signals
-//! come from the kernel. So does what another process sends to the whole group,
-//! which a [`Witness`] tells. What is sent to the caller alone is passed on.
+//! The program shares the caller's process group, so signals from the terminal (Ctrl-C, Ctrl-\,
+//! Ctrl-Z, a hang-up) reach it without help; such signals come from the kernel. So do signals that
+//! another process sends to the whole group, which a [`Witness`] tells. Signals to the caller alone
+//! are passed on.
 //!
-//! Usage: make [`Signals`] before any other thread exists, as these inherit the
-//! blocked signals; poll its descriptor; do what [`relay`] says of each event.
+//! Usage: make [`Signals`] before any other thread exists, as these inherit the blocked signals;
+//! poll its descriptor; take the action that [`relay`] gives for each event.
 
 use super::witness::Witness;
 use nix::errno::Errno;
@@ -30,24 +30,24 @@ const TAKEN: [Signal; 10] = [
     Signal::SIGCHLD,
 ];
 
-/// Blocked and never read: with it blocked, a file that grows beyond the limit is an error to be
-/// told, not the end.
+/// Signal that is blocked and never read: with it blocked, a write beyond the limit on file sizes
+/// is an error to be reported, and not the end of the process.
 const UNREAD: Signal = Signal::SIGXFSZ;
 
-/// A signal that has come, and where from.
+/// A signal that has come, with its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalEvent {
-    /// Which one.
+    /// The signal.
     pub signal: Signal,
-    /// Whether the kernel sent it by itself, as for keys on the terminal.
+    /// True if the kernel sent it by itself, as for keys on the terminal.
     pub from_kernel: bool,
-    /// Whether a process sent it to the whole process group.
+    /// True if a process sent it to the whole process group.
     pub to_group: bool,
     /// Pid of the sender, where a process sent it.
     pub sender: u32,
 }
 
-/// What to do about a signal.
+/// The action that a signal calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relay {
     /// Send it to the program.
@@ -74,7 +74,7 @@ pub fn relay(event: SignalEvent, child: u32) -> Relay {
 #[derive(Debug)]
 pub struct Signals {
     fd: SignalFd,
-    /// None where no process could be made for it.
+    /// A witness for signals to the group; none where no process could be made for it.
     witness: Option<RefCell<Witness>>,
 }
 
@@ -82,7 +82,7 @@ impl Signals {
     /// Blocks the signals in the calling thread and opens a descriptor for them.
     ///
     /// # Errors
-    /// What the kernel answers; out of descriptors.
+    /// When the kernel refuses, as when it is out of descriptors.
     pub fn take() -> Result<Self, Errno> {
         let set: SigSet = TAKEN.into_iter().collect();
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
@@ -95,7 +95,7 @@ impl Signals {
     /// The next signal that has come, if any.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// When the descriptor cannot be read.
     pub fn next(&self) -> Result<Option<SignalEvent>, Errno> {
         let Some(info) = self.fd.read_signal()? else {
             self.rest();
@@ -130,7 +130,7 @@ impl Signals {
     /// orphaned process group).
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// When the kernel refuses to send or to unblock the signal.
     pub fn stop_like(&self, signal: Signal) -> Result<(), Errno> {
         let set = SigSet::from_iter([signal]);
         raise(signal)?;

@@ -1,8 +1,8 @@
 //! A folder for journals where none of the usual ones can be used.
 //!
-//! Its name is chosen at random (`mkdtemp(3)`), so nobody can be there first, and begins with the
-//! user's number, so that later runs find it: journals that it holds are recovered, and runs of one
-//! group meet in it. One that is there is used again, whether or not a usual folder has become
+//! Its name is chosen at random (`mkdtemp(3)`), so that nobody can take it first, and begins with
+//! the user's number, so that later runs find it: journals in it are recovered, and runs of one
+//! group meet in it. A folder that is there is used again, whether or not a usual folder has become
 //! usable meanwhile; it is never deleted.
 
 use super::runtime_dir::RuntimeDir;
@@ -11,11 +11,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Attempts to lock the folder above, 10 ms apart. Whoever holds it for longer means no good; then
-/// two runs that start at once may make a folder each, and are two groups.
+/// Number of attempts to lock the folder above, 10 ms apart. A process that holds it for longer is
+/// hostile; then two runs that start at once may make a folder each, and be two groups.
 const ATTEMPTS: u32 = 50;
 
-/// Folders, with the spare ones of this user in `parent`; one is made if none can be used.
+/// Returns the folders with the spare ones of this user in `parent`; makes one if none can be used.
 pub(super) fn with_spare(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec<PathBuf> {
     let usual = dirs.len();
     dirs.extend(spares(parent, uid));
@@ -26,7 +26,7 @@ pub(super) fn with_spare(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec
     dirs.extend(spares(parent, uid));
     if dirs.len() == usual {
         let name = parent.join(format!("{}XXXXXX", prefix(uid)));
-        // That there is no folder is told by whoever needs one.
+        // A caller that needs a folder reports that there is none.
         dirs.extend(mkdtemp(&name));
     }
     drop(lock);
@@ -52,7 +52,7 @@ fn spares(parent: &Path, uid: Uid) -> Vec<PathBuf> {
     spares
 }
 
-/// The folder above, locked so that one makes a folder and the others find it.
+/// Opens and locks the folder above, so that one run makes a folder and the others find it.
 fn locked(parent: &Path) -> Option<File> {
     let file = File::open(parent).ok()?;
     for _ in 0..ATTEMPTS {

@@ -5,21 +5,21 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// What a child has done.
+/// A change of a child's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildEvent {
-    /// It exited with a code.
+    /// The child exited with a code.
     Exited(i32),
-    /// A signal killed it.
+    /// A signal killed the child.
     Killed(Signal),
-    /// A signal stopped it.
+    /// A signal stopped the child.
     Stopped(Signal),
-    /// It goes on after a stop.
+    /// The child goes on after a stop.
     Continued,
 }
 
-/// The exit status with which to pass a child's end on: its own code, or 128
-/// and the number of the signal that killed it. None while it lives.
+/// Exit status that passes a child's end on: its own code, or 128 and the number of the signal that
+/// killed it. None while it lives.
 pub fn exit_code(event: ChildEvent) -> Option<u8> {
     match event {
         // The kernel keeps eight bits of an exit code.

@@ -1,11 +1,13 @@
-//! Telling a signal to the whole process group from a signal to this process alone.
+//! A witness that tells a signal to the whole process group from one to this process alone.
 //!
-//! The kernel does not say which it was. So a process of its own in the same group blocks every
-//! signal and sleeps, and what is pending there has gone to the group: the program in the group has
-//! it already. It need not run for that, so the answer does not depend on the load.
+//! The kernel does not say which it was. So a separate process in the same group blocks every
+//! signal and sleeps, and a signal that is pending there has gone to the group: the program in the
+//! group has it already. The witness need not run for that, so the answer does not depend on the
+//! load.
 //!
-//! Pitfall: to take a signal of the group for one of this process makes it come twice; the reverse
-//! would lose it. So whatever is pending without need is thrown away, with the witness.
+//! Pitfall: a signal of the group that is taken for one of this process comes twice; the opposite
+//! mistake would lose one. So a signal that is pending without need is thrown away, with the
+//! witness.
 
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
@@ -14,31 +16,31 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Whoever signals every process of a group one by one is given this long to come to the witness.
+/// Time given to a process that signals every process of a group one by one to reach the witness.
 /// To the group itself the kernel sends in one go, to the youngest process first.
 const GRACE: Duration = Duration::from_millis(2);
-/// How often what is pending for no reason is looked for.
+/// Time between two looks for signals that are pending for no reason.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// What sleeps, and for how long, s: until it is killed.
+/// Command of the witness, with the time that it sleeps, s: it sleeps until it is killed.
 const SLEEPER: [&str; 2] = ["sleep", "2147483647"];
 
-/// A process that gets what the group gets; it ends with this value, and with the thread that
+/// A process that gets the signals of the group; it ends with this value, and with the thread that
 /// started it.
 #[derive(Debug)]
 pub(super) struct Witness {
     process: Child,
     looked: Instant,
-    /// Held when the last one was ended, and not asked for yet.
+    /// Signals that were held when the last process was ended, and were not asked for yet.
     kept: u64,
-    /// Held at the last look.
+    /// Signals that were held at the last look.
     suspect: u64,
 }
 
 impl Witness {
-    /// Starts one.
+    /// Starts a witness.
     ///
     /// # Errors
-    /// When no process can be made, or nothing that sleeps is installed.
+    /// When no process can be made, or `sleep` is not installed.
     pub(super) fn start() -> io::Result<Self> {
         Ok(Self {
             process: sleeper()?,
@@ -48,7 +50,8 @@ impl Witness {
         })
     }
 
-    /// Whether a signal that has come here went to the whole group. Asked twice of one, it did not.
+    /// Returns true if a signal that has come here went to the whole group; true only once for
+    /// each.
     pub(super) fn saw(&mut self, signal: Signal) -> bool {
         let mut held = self.held();
         if held & bit(signal) == 0 {
@@ -63,12 +66,12 @@ impl Witness {
         saw
     }
 
-    /// Looks now and then, while no signal is left here, for what is held for no reason.
+    /// Looks now and then, while no signal is left here, for signals that are held for no reason.
     pub(super) fn rest(&mut self) {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             let held = self.held();
-            // What has just come there may be about to come here.
+            // A signal that has just come there may be about to come here.
             if held & self.suspect != 0 {
                 self.forget(held & !self.suspect);
             }
@@ -89,8 +92,8 @@ impl Witness {
         pending.map_or(0, |bits| u64::from_str_radix(bits.trim(), 16).unwrap_or(0))
     }
 
-    /// Keeps in mind only these signals, with a fresh witness, which has nothing pending. Where none
-    /// can be made the old one goes all the same: what it holds would be taken for signals to come.
+    /// Keeps in mind only these signals, with a new process, which has nothing pending. Where none
+    /// can be made the old one ends all the same: its signals would be taken for signals to come.
     fn forget(&mut self, kept: u64) {
         self.end();
         self.kept = kept;
@@ -107,7 +110,7 @@ impl Witness {
     }
 }
 
-/// Sleeps in the group of this process with every signal blocked.
+/// Starts a process that sleeps in the group of this one with every signal blocked.
 fn sleeper() -> io::Result<Child> {
     let mut command = Command::new(SLEEPER[0]);
     command.arg(SLEEPER[1]).env_clear().current_dir("/");

@@ -1,11 +1,11 @@
-//! What all meters together have counted since the last time.
+//! The energy meters of a host, read together: energy spent since the last reading.
 
 use super::zones::{Zone, read_uj, zones};
 use std::path::Path;
 
 const UJ_PER_J: f64 = 1e6;
 
-/// The meters of a host.
+/// The meters of a host, each with its count at the last reading, µJ.
 #[derive(Debug)]
 pub struct Meter {
     zones: Vec<(Zone, u64)>,
@@ -15,7 +15,7 @@ impl Meter {
     /// Opens the meters of the host below `root` and reads them once.
     ///
     /// # Errors
-    /// Why there is nothing to read.
+    /// When the host has no meter of a package, or one that cannot be read; the text names it.
     pub fn open(root: &Path) -> Result<Self, String> {
         let read = |zone: Zone| {
             let count = read_uj(&zone.counter).map_err(|e| e.to_string())?;
@@ -27,7 +27,8 @@ impl Meter {
         })
     }
 
-    /// Energy since this was asked last, J; none when a meter can no longer be read.
+    /// Energy spent since the last call, or since [`open`](Self::open), J; none when a meter can no
+    /// longer be read.
     pub fn spent_j(&mut self) -> Option<f64> {
         let mut spent_uj = 0;
         for (zone, before) in &mut self.zones {
@@ -39,7 +40,8 @@ impl Meter {
     }
 }
 
-/// What a meter has counted, if it has run over at most once.
+/// Energy counted between two readings of a meter, µJ; right if the counter wrapped around at most
+/// once in between.
 fn since(before: u64, now: u64, range_uj: u64) -> u64 {
     if now >= before {
         now - before

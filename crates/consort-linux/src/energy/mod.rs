@@ -1,19 +1,18 @@
-//! Energy as the processor meters it, and what threads have of it.
+//! Energy as the processor meters it, and the share of it that each thread is given.
 //!
 //! Purpose: the signal [`Energy`](consort_core::Signal::Energy) on hosts with RAPL
 //! (Intel Software Developer's Manual volume 3B, section 15.10; AMD has the same
 //! meters since family 17h), as Linux shows them in `/sys/class/powercap`.
 //!
 //! Usage: [`probe`] tells whether there is a meter; [`Meter::open`] opens it, and
-//! [`Meter::spent_j`] tells what was spent since it was asked last. [`Shares`] shares
-//! that out among threads by time on PUs.
+//! [`Meter::spent_j`] tells the energy spent since the last call. [`Shares`] shares that out among
+//! threads by time on PUs.
 //!
-//! Pitfalls: meters are per package, so what a thread has is a share by activity,
-//! not a measurement: a thread that works hard and one that waits for memory have
-//! the same. A meter that runs over more than once between two questions tells too
-//! little; after how long that is depends on its range (about a minute on some
-//! processors at full power). Since Linux 5.10 only root may read them, as they
-//! give secrets away (CVE-2020-8694).
+//! Pitfalls: meters are per package, so a thread's energy is a share by time on PUs, not a
+//! measurement: a thread that works hard and one that waits for memory have the same. A counter
+//! that wraps around more than once between two readings tells too little; how soon that can happen
+//! depends on its range (about a minute on some processors at full power). Since Linux 5.10 only
+//! root may read the counters, as they leak secrets (CVE-2020-8694).
 
 mod meter;
 mod shares;

@@ -3,17 +3,19 @@
 use crate::read;
 use std::path::Path;
 
-/// How the energy of an interval is shared out: by time on PUs, among all that ran on the host.
+/// A rate at which the energy of an interval is shared out: by time on PUs, among all threads that
+/// ran on the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     j_per_ns: f64,
 }
 
 impl Shares {
-    /// Of this energy, when all PUs together were busy for so long. What was managed counts as
-    /// busy, too: the kernel accounts for the host in steps of 10 ms.
+    /// Rate for `spent_j`, spent while all PUs together were busy for `host_busy_ns`. The time of
+    /// managed threads, `managed_ns`, is the least that counts as busy: the kernel accounts for the
+    /// host in steps of 10 ms only.
     ///
-    /// None when nothing ran: then the energy is nobody's.
+    /// None when nothing ran: such energy belongs to no thread.
     pub fn new(spent_j: f64, host_busy_ns: u64, managed_ns: f64) -> Option<Self> {
         let busy_ns = managed_ns.max(host_busy_ns as f64);
         (busy_ns > 0.0).then(|| Self {
@@ -21,7 +23,7 @@ impl Shares {
         })
     }
 
-    /// The share of a thread that was on a PU for so long, J.
+    /// Energy of a thread that was on a PU for `cpu_ns`, J.
     pub fn of(self, cpu_ns: f64) -> f64 {
         self.j_per_ns * cpu_ns
     }

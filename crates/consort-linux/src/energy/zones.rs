@@ -1,4 +1,4 @@
-//! Which meters there are (Linux `Documentation/power/powercap/powercap.rst`).
+//! Discovery of RAPL meters (Linux `Documentation/power/powercap/powercap.rst`).
 
 use crate::read;
 use serde::Serialize;
@@ -6,27 +6,27 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One meter.
+/// One RAPL meter: a zone, as the kernel calls it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Zone {
-    /// What it counts, µJ.
+    /// File with the energy counted so far, µJ.
     pub counter: PathBuf,
-    /// It runs over behind this, µJ.
+    /// Largest count, µJ, after which the counter begins at zero again.
     pub range_uj: u64,
-    /// What it meters: `package-0`, `dram`.
+    /// The metered part of the machine, as the kernel names it: `package-0`, `dram`.
     pub name: String,
 }
 
-/// Whether energy can be read.
+/// Availability of the energy signal on a host, as `consort probe` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EnergyStatus {
-    /// Whether it can.
+    /// True if there is a package's meter and all meters can be read.
     pub available: bool,
-    /// What is metered, or why nothing can be read.
+    /// The metered parts, or the obstacle to reading them.
     pub reason: String,
 }
 
-/// Whether the host below `root` tells what energy it spends, and why not.
+/// Looks for readable meters on the host below `root`.
 pub fn probe(root: &Path) -> EnergyStatus {
     let found = zones(root);
     let reason = match &found {
@@ -42,9 +42,9 @@ pub fn probe(root: &Path) -> EnergyStatus {
     }
 }
 
-/// Every package, and the memory that is metered apart from it. Cores and uncore are parts of
-/// their package, and `psys` has packages as its parts: they would count twice. So would the
-/// second door to the same meters, `intel-rapl-mmio`.
+/// Meters of every package, and of memory where it is metered apart from its package. Cores and
+/// uncore are parts of their package, and packages are parts of `psys`: they would count twice. So
+/// would `intel-rapl-mmio`, a second interface to the same meters.
 pub(super) fn zones(root: &Path) -> Result<Vec<Zone>, String> {
     let dir = root.join("sys/class/powercap");
     let Ok(entries) = fs::read_dir(&dir) else {

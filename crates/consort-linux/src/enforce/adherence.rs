@@ -7,7 +7,7 @@
 use consort_core::{PuId, PuSet};
 use std::collections::VecDeque;
 
-/// Intervals that are remembered of a thread.
+/// Number of latest intervals of a thread that are remembered.
 pub(super) const MEMORY: usize = 16;
 /// A thread holds its place if it spends at least this share of its time there. Below it a
 /// placement is worth less than the moves it costs.
@@ -35,13 +35,13 @@ impl Tally {
     }
 }
 
-/// A thread's place, and how it was held.
+/// A thread's place, and the share of its time that it spent there.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// Where the plan has it.
+    /// PUs that the plan allows the thread.
     pub(crate) pus: PuSet,
-    /// Since when, `CLOCK_MONOTONIC`, ns; none while the thread is still to be sent there. Samples
-    /// from before are those of an earlier place.
+    /// Time from which the thread is expected to be there, `CLOCK_MONOTONIC`, ns; none while it is
+    /// still to be sent there. Samples from before are those of an earlier place.
     since_ns: Option<u64>,
     /// Samples of the current interval, and those of them in place.
     samples: u32,
@@ -62,7 +62,7 @@ impl Place {
         }
     }
 
-    /// The thread is sent elsewhere; how well it held its places so far is remembered.
+    /// Sends the thread elsewhere; the shares of time that it spent in place so far are kept.
     pub(crate) fn change(&mut self, pus: PuSet) {
         if self.pus != pus {
             self.pus = pus;
@@ -71,12 +71,12 @@ impl Place {
         }
     }
 
-    /// The thread has been sent there.
+    /// Notes that the thread has been sent there, unless that was noted before.
     pub(crate) fn taken(&mut self, now_ns: u64) {
         self.since_ns.get_or_insert(now_ns);
     }
 
-    /// A sample was taken on this PU.
+    /// Takes in a sample of the thread on this PU; one from before the place was taken is ignored.
     pub(crate) fn sampled(&mut self, pu: PuId, time_ns: u64) {
         if self.since_ns.is_some_and(|since_ns| time_ns >= since_ns) {
             self.samples += 1;
@@ -84,8 +84,8 @@ impl Place {
         }
     }
 
-    /// Ends an interval: the share of its running time that the thread spent in place, if
-    /// anything tells.
+    /// Ends an interval. Returns the share of its running time that the thread spent in place, 0 to
+    /// 1: from samples or, without any, from `last_pu`; none without either.
     pub(crate) fn settle(&mut self, last_pu: Option<PuId>) -> Option<f64> {
         let (all, held) = (self.samples, self.samples_held);
         (self.samples, self.samples_held) = (0, 0);
@@ -103,7 +103,8 @@ impl Place {
         }
     }
 
-    /// Whether nudges do not keep the thread in place.
+    /// Returns true if nudges do not keep the thread in place: the last [`MEMORY`] shares are known
+    /// and their mean is below [`HOLDS`].
     pub(crate) fn drifts(&self) -> bool {
         let mean = self.recent.iter().sum::<f64>() / self.recent.len().max(1) as f64;
         self.recent.len() == MEMORY && mean < HOLDS

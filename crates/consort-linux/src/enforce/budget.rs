@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-/// A nudge takes up to 50 us of Consort's time on a busy host (docs/measurements/enactment.md), so
-/// this many are at most five percent of one PU.
+/// Most nudges per second. A nudge takes up to 50 us of Consort's time on a busy host
+/// (docs/measurements/enactment.md), so this many take at most five percent of one PU.
 pub(crate) const NUDGES_PER_S: f64 = 1_000.0;
 
 /// Nudges that may be made now; refilled over time, never more than those of one second.
@@ -14,7 +14,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// A full one.
+    /// A full budget.
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             left: NUDGES_PER_S,
@@ -22,7 +22,7 @@ impl Budget {
         }
     }
 
-    /// Takes one nudge out; false when there is none left.
+    /// Takes one nudge out; returns false when none is left.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.filled);
         self.left = NUDGES_PER_S.min(self.left + NUDGES_PER_S * since.as_secs_f64());

@@ -1,4 +1,4 @@
-//! What is done with each thread so that it is where the plan has it.
+//! The choice, for each thread of a plan, of a nudge, a pin or neither.
 
 use super::adherence::{Place, Tally};
 use super::budget::Budget;
@@ -13,51 +13,53 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-/// Threads that are looked at between two plans at a time: a fifth of a millisecond.
+/// Most threads that are looked at in one round between two plans; they take a fifth of a
+/// millisecond.
 const CHASED: usize = 64;
 
-/// Where a thread is, and since when its process lives.
+/// Position of a thread, and the facts about its process that decide on pinning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whereabouts {
-    /// The PU that it is on, waits for or was on last.
+    /// The PU that the thread runs on, waits for, or ran on last.
     pub(crate) pu: PuId,
-    /// Whether it is on it or waits for it; only then does a nudge move it.
+    /// True if the thread runs on `pu` or waits for it; only then does a nudge move it.
     pub(crate) runnable: bool,
-    /// How long its process has lived.
+    /// Time since the start of the thread's process.
     pub(crate) process_age: Duration,
-    /// Whether it is the first thread of a process that has others.
+    /// True if the thread is the first of a process that has others.
     pub(crate) leads_others: bool,
 }
 
-/// Holds plans on threads.
+/// Places of all threads of the current plan, and the means that hold them there.
 #[derive(Debug)]
 pub(crate) struct Enforcement {
     choice: EnactChoice,
     budget: Budget,
     starters: Starters,
     places: BTreeMap<ThreadId, Place>,
-    /// Threads with places by kernel thread id, as samples name them.
+    /// Threads with places by kernel thread id, by which samples name them.
     by_tid: BTreeMap<u32, ThreadId>,
     pinned: BTreeSet<ThreadId>,
-    /// Threads that were not in place, or asleep, when they were last looked at.
+    /// Threads that were out of place, or asleep, when they were last looked at.
     strays: BTreeSet<ThreadId>,
     /// The last of the strays that were looked at between plans.
     chased: Option<ThreadId>,
     pairs: Pairs,
-    /// Running time and share in place over the interval that ends.
+    /// Running time, ns, and share of it in place, 0 to 1, of each thread over the interval that
+    /// ends.
     settled: BTreeMap<ThreadId, (f64, f64)>,
-    /// All threads with places over the run.
+    /// Adherence of all threads with places over the run.
     pub(crate) adherence: Tally,
-    /// All pairs over the run; a lower bound.
+    /// Adherence of all pairs over the run; a lower bound.
     pub(crate) pair_adherence: Tally,
-    /// Nudges that were made.
+    /// Number of nudges that were ordered.
     pub(crate) nudges: u64,
-    /// Nudges that the bound per second has put off.
+    /// Number of nudges that were put off by the bound per second.
     pub(crate) put_off: u64,
 }
 
 impl Enforcement {
-    /// With the enactors that the user wants.
+    /// An enforcement without places, with the enactors that the user allows.
     pub(crate) fn new(choice: EnactChoice) -> Self {
         Self {
             choice,
@@ -77,7 +79,7 @@ impl Enforcement {
         }
     }
 
-    /// Goes on with other enactors.
+    /// Changes the enactors that may be used from now on.
     pub(crate) fn choose(&mut self, choice: EnactChoice) {
         self.choice = choice;
     }
@@ -92,7 +94,8 @@ impl Enforcement {
         &self.pinned
     }
 
-    /// Gives every thread of a plan its place; threads whose place is another than before.
+    /// Gives every thread of a plan its place; returns the threads whose place differs from the one
+    /// before.
     pub(crate) fn assign(&mut self, plan: &Plan, topology: &Topology) -> BTreeSet<ThreadId> {
         let mut changed = BTreeSet::new();
         for (&id, placement) in &plan.placements {
@@ -110,8 +113,8 @@ impl Enforcement {
         changed
     }
 
-    /// The plan has been carried out, at `now_ns` (`CLOCK_MONOTONIC`): from now on threads are to
-    /// be in their places.
+    /// Notes that the plan was carried out at `now_ns` (`CLOCK_MONOTONIC`): from now on threads are
+    /// expected in their places.
     pub(crate) fn carried_out(&mut self, now_ns: u64) {
         let places = self.places.values_mut();
         places.for_each(|place| place.taken(now_ns));
@@ -131,7 +134,8 @@ impl Enforcement {
         }
     }
 
-    /// What is to be done with a thread now.
+    /// Mask that a thread is to have now: narrow where it is pinned, narrowed and widened again
+    /// where it is nudged, otherwise unrestricted.
     pub(crate) fn order(&mut self, id: ThreadId, at: Option<Whereabouts>, now: Instant) -> Wanted {
         let Some(place) = self.places.get(&id) else {
             self.pinned.remove(&id);
@@ -171,7 +175,7 @@ impl Enforcement {
         (can_move && !is_in_place).then(|| self.nudge(pus, now))
     }
 
-    /// Threads that may be out of place, so many at a time, each in its turn.
+    /// The next threads that may be out of place: at most [`CHASED`] of them, each in its turn.
     pub(crate) fn strays(&mut self) -> Vec<ThreadId> {
         let after = self.chased.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.strays.range((after, Bound::Unbounded));
@@ -194,15 +198,16 @@ impl Enforcement {
             EnactChoice::Only(_) => false,
             EnactChoice::Auto => {
                 let drifts = self.pinned.contains(&id) || place.drifts();
-                // What asks for the mask of a process is told that of its first thread.
+                // A process that is asked for its mask answers with that of its first thread.
                 let fits = |at: Whereabouts| at.process_age >= QUIET && !at.leads_others;
                 drifts && at.is_some_and(fits) && self.starters.is_worker(id, now)
             }
         }
     }
 
-    /// Takes records in: where threads with places ran, and which threads start others. Pinned
-    /// threads among the latter are told, to be let free at once.
+    /// Takes records in: the PUs that threads with places ran on, and the threads that started
+    /// others or became another program. Returns those among the latter that were pinned and must
+    /// be set free at once.
     pub(crate) fn note(
         &mut self,
         batch: &Batch,
@@ -227,14 +232,15 @@ impl Enforcement {
         freed
     }
 
-    /// A thread has cloned or forked; the thread again if it was pinned, to be let free.
+    /// Notes that a thread has cloned or forked; returns it if it was pinned and must be set free.
     pub(crate) fn cloned(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
         let was_pinned = self.pinned.remove(&id);
         self.starters.cloned(id, was_pinned, now);
         was_pinned.then_some(id)
     }
 
-    /// A thread has become another program. It is let free unless pins are what the user wants.
+    /// Notes that a thread has become another program; returns it if it was pinned and must be set
+    /// free, which it stays where the user wants pins.
     fn executed(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
         self.starters.executed(id, now);
         let may_stay = self.choice == EnactChoice::Only(EnactorKind::Pin);
@@ -248,8 +254,9 @@ impl Enforcement {
         }
     }
 
-    /// Ends an interval of one thread that ran for `cpu_ns`: the time that it spent in place, ns.
-    /// None for a thread without a place, or where nothing tells.
+    /// Ends an interval of one thread that ran for `cpu_ns`; returns the time that it spent in
+    /// place, ns. None for a thread without a place, or one that did not run or was not seen on any
+    /// PU.
     pub(crate) fn settle(
         &mut self,
         id: ThreadId,
@@ -266,7 +273,7 @@ impl Enforcement {
         Some(cpu_ns * share)
     }
 
-    /// Ends an interval of all threads.
+    /// Ends an interval of all pairs, after each of their threads.
     pub(crate) fn settle_pairs(&mut self) {
         let settled = std::mem::take(&mut self.settled);
         let of = |id| settled.get(&id).copied();
@@ -317,7 +324,7 @@ mod tests {
         })
     }
 
-    /// Lets it run out of place for so many intervals.
+    /// Lets the thread run out of place for a number of intervals.
     fn astray(enforcement: &mut Enforcement, intervals: usize) {
         for _ in 0..intervals {
             assert_eq!(enforcement.settle(THREAD, 10.0, Some(PuId(3))), Some(0.0));

@@ -1,4 +1,4 @@
-//! The enactors that there are, and which of them the user wants.
+//! The enactors, the user's choice among them, and their availability on a host.
 
 use consort_ext::Availability;
 use serde::Serialize;
@@ -7,13 +7,14 @@ use std::path::Path;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What keeps a thread in its place.
+/// A means by which a thread is kept in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EnactorKind {
-    /// Its mask is narrowed and widened again at once; seen by nobody, kept by the scheduler.
+    /// A mask that is narrowed and widened again at once: no program sees it, and the scheduler
+    /// leaves the thread where it was moved.
     Nudge,
-    /// Its mask is narrow as long as the plan has it there.
+    /// A mask that stays narrow as long as the plan has the thread there.
     Pin,
     /// A `sched_ext` scheduler in the kernel.
     Ext,
@@ -36,13 +37,13 @@ impl fmt::Display for EnactorKind {
     }
 }
 
-/// Which enactors may be used.
+/// The enactors that may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EnactChoice {
-    /// Nudges; pins for workers that nudges do not keep in place.
+    /// Pins for workers that nudges do not keep in place, nudges for all other threads.
     #[default]
     Auto,
-    /// One of them and no other; threads that may not be pinned are nudged all the same.
+    /// One enactor and no other, except that threads that may not be pinned are nudged.
     Only(EnactorKind),
 }
 
@@ -68,7 +69,7 @@ impl fmt::Display for EnactChoice {
     }
 }
 
-/// No enactor has this name.
+/// Error for a name that no enactor has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown enactor '{0}'; there are auto, nudge, pin and ext")]
 pub struct UnknownEnactor(String);
@@ -87,19 +88,18 @@ impl FromStr for EnactChoice {
     }
 }
 
-/// Whether an enactor can be used on a host.
+/// Availability of an enactor on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EnactorStatus {
-    /// Which one.
+    /// The enactor.
     pub name: EnactorKind,
-    /// Whether it can be used.
+    /// True if the host lets it be used.
     pub available: bool,
-    /// Why, or why not.
+    /// Effect of the enactor on programs, or the obstacle to using it.
     pub reason: String,
 }
 
-/// The enactors, best first for programs that do not start threads all the time, with the reason
-/// for each that is missing.
+/// Availability of all enactors, best first for programs that do not start threads all the time.
 pub fn enactors(root: &Path) -> Vec<EnactorStatus> {
     let status = |name, available, reason: &str| EnactorStatus {
         name,

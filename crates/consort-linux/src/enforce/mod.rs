@@ -1,14 +1,14 @@
-//! How plans are held on threads, without programs seeing it.
+//! Enforcement: keeping threads where the plan has them, without programs seeing it.
 //!
-//! Programs size their thread pools by their affinity, and what they start inherits it: a mask
-//! that lasts is seen. So a thread is *nudged* by default: its mask is narrowed and widened again
-//! at once, which moves it, and from then on it stays where the scheduler keeps it. Who drifts is
-//! nudged again, with a bound per second (`budget`). A thread that does not hold its place so
-//! (`adherence`) may be *pinned*, if it is a worker: one that starts no others (`starters`).
+//! Programs size their thread pools by their affinity, and the threads that they start inherit it:
+//! a lasting mask shows. So a thread is *nudged* by default: its mask is narrowed and widened again
+//! at once, which moves it, and from then on it stays where the scheduler keeps it. A thread that
+//! drifts is nudged again, with a bound per second (`budget`). One that nudges do not keep in place
+//! (`adherence`) may be *pinned*, if it is a worker: a thread that starts no others (`starters`).
 //!
-//! Usage, by the live machine: `assign` gives the threads of a plan their places, `order` says what
-//! the [`Enactor`](crate::enact::Enactor) is to do with each now; `note` and `settle` take in what
-//! came of it.
+//! Usage, by the live machine: `assign` gives the threads of a plan their places, `order` tells the
+//! mask that the [`Enactor`](crate::enact::Enactor) is to give each thread now; `note` and `settle`
+//! take in the records and running times that show the effect.
 
 mod adherence;
 mod budget;

@@ -1,4 +1,5 @@
-//! Threads that a plan has on the PUs of one core together, and whether they were there together.
+//! Pairs of threads that a plan has on one core, and the share of time that they were there
+//! together.
 
 use super::adherence::Tally;
 use super::seats::by_core;
@@ -9,8 +10,8 @@ use consort_core::{PuSet, ThreadId, Topology};
 pub(crate) struct Pairs(Vec<(ThreadId, ThreadId)>);
 
 impl Pairs {
-    /// The pairs of the places in a plan. Cores with more threads than PUs have none: who shares
-    /// them with whom changes with every time slice.
+    /// The pairs of the places in a plan. Cores with more threads than PUs have none: their threads
+    /// meet others with every time slice.
     pub(crate) fn of<'a>(
         topology: &Topology,
         places: impl Iterator<Item = (ThreadId, &'a PuSet)>,
@@ -22,9 +23,9 @@ impl Pairs {
         Self(pairs.collect())
     }
 
-    /// Adds an interval. `of` tells the running time of a thread, ns, and the share of it in
-    /// place. Two threads were in place together for at least the sum of their shares less one
-    /// (Fréchet's lower bound), so what is tallied is a lower bound.
+    /// Adds an interval. `of` tells the running time of a thread, ns, and the share of it in place.
+    /// Two threads were in place together for at least the sum of their shares less one (Fréchet's
+    /// lower bound), so the tally is a lower bound.
     pub(crate) fn settle(&self, of: impl Fn(ThreadId) -> Option<(f64, f64)>, tally: &mut Tally) {
         for &(a, b) in &self.0 {
             if let (Some((a_ns, a)), Some((b_ns, b))) = (of(a), of(b)) {

@@ -1,4 +1,4 @@
-//! Which threads a plan has within one core.
+//! Groups of threads whose places lie within one core.
 
 use consort_core::{PuSet, ThreadId, Topology};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) fn by_core<'a>(
     by_core
 }
 
-/// The core that all of these PUs belong to.
+/// The core that all of these PUs belong to; none where they belong to several.
 fn core_of(topology: &Topology, pus: &PuSet) -> Option<usize> {
     let core = topology.core_of(pus.first()?)?;
     let is_within = pus.iter().all(|pu| topology.core_of(pu) == Some(core));

@@ -1,28 +1,28 @@
-//! Which threads start others.
+//! Threads that start others, or become other programs, and the workers, which do neither.
 //!
-//! What a thread starts inherits its mask, and a thread that starts others may ask how many to
-//! start: such a thread is never pinned. A *worker* is a thread that has not cloned, forked or
-//! executed anything for a time, in a process that is older than that.
+//! A new thread inherits the mask of the one that starts it, and a thread may look at its mask to
+//! decide how many to start: such a thread is never pinned. A *worker* is a thread that has not
+//! cloned, forked or executed anything for a time, in a process that is older than that.
 
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// How long a thread must have started nothing, and its process have lived, to be a worker. Pools
-/// that grow with the load do so within seconds.
+/// Time for which a worker must have started nothing, and its process have lived. Pools that grow
+/// with the load do so within seconds.
 pub(crate) const QUIET: Duration = Duration::from_secs(30);
 
-/// When threads last started others, or became other programs.
+/// Times at which threads last started others, or became other programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Starters {
     cloned: BTreeMap<ThreadId, Instant>,
     executed: BTreeMap<ThreadId, Instant>,
-    /// Threads that started others while they were pinned: they are not pinned again.
+    /// Threads that started others while they were pinned: they are never pinned again.
     barred: BTreeSet<ThreadId>,
 }
 
 impl Starters {
-    /// A thread has cloned or forked, while it was pinned or not.
+    /// Notes that a thread has cloned or forked, and whether it was pinned then.
     pub(crate) fn cloned(&mut self, thread: ThreadId, pinned: bool, now: Instant) {
         self.cloned.insert(thread, now);
         if pinned {
@@ -30,17 +30,17 @@ impl Starters {
         }
     }
 
-    /// A thread has become another program.
+    /// Notes that a thread has become another program.
     pub(crate) fn executed(&mut self, thread: ThreadId, now: Instant) {
         self.executed.insert(thread, now);
     }
 
-    /// Whether a thread has started no others of late, nor ever while it was pinned.
+    /// Returns true if a thread started no others within [`QUIET`], nor ever while it was pinned.
     pub(crate) fn starts_none(&self, thread: ThreadId, now: Instant) -> bool {
         !self.barred.contains(&thread) && !is_recent(self.cloned.get(&thread), now)
     }
 
-    /// Whether it has not become another program of late either.
+    /// Returns true if, besides, the thread did not become another program within [`QUIET`].
     pub(crate) fn is_worker(&self, thread: ThreadId, now: Instant) -> bool {
         self.starts_none(thread, now) && !is_recent(self.executed.get(&thread), now)
     }

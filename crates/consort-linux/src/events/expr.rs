@@ -57,28 +57,28 @@ impl Op {
     }
 }
 
-/// Why a formula is not one.
+/// Fault of a formula's text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExprError {
-    /// Something other than a number, a name or `(` where an operand belongs.
+    /// Anything but a number, a name or `(` stands where an operand belongs.
     #[error("expected a number, an event name or ( at column {column}")]
     Operand {
         /// Column, from 1.
         column: usize,
     },
-    /// Something after the end, or a missing operator.
+    /// The formula goes on after its end, or an operator is missing.
     #[error("expected an operator or the end at column {column}")]
     Operator {
         /// Column, from 1.
         column: usize,
     },
-    /// An opened parenthesis that is not closed.
+    /// A parenthesis is opened and not closed.
     #[error("expected ) at column {column}")]
     Unclosed {
         /// Column, from 1.
         column: usize,
     },
-    /// More parentheses inside each other than any formula needs.
+    /// Parentheses are nested deeper than any formula needs.
     #[error("more than {MAX_DEPTH} parentheses inside each other at column {column}")]
     TooDeep {
         /// Column, from 1.
@@ -101,7 +101,7 @@ impl Expr {
         value.is_finite().then_some(value)
     }
 
-    /// The event names in it.
+    /// Names of the events in the formula.
     pub fn names(&self) -> BTreeSet<&str> {
         match self {
             Self::Number(_) => BTreeSet::new(),

@@ -9,13 +9,13 @@ use thiserror::Error;
 /// [`super::schema`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventFile {
-    /// The file's name without `.toml`.
+    /// Name of the file without `.toml`.
     pub name: String,
-    /// The family's name for people.
+    /// Name of the family for people.
     pub title: String,
-    /// Where the encodings were looked up.
+    /// Documents from which the encodings were taken.
     pub sources: Vec<String>,
-    /// Which CPUs it is for.
+    /// CPUs that the file is for: those that any of the rules fits.
     pub matches: Vec<MatchRule>,
     /// One entry for each PMU type.
     pub pmus: Vec<PmuEvents>,
@@ -26,20 +26,20 @@ pub struct EventFile {
 pub struct PmuEvents {
     /// Names in `/sys/bus/event_source/devices`; a `*` at the end fits any rest.
     pub names: Vec<String>,
-    /// Counters that take any event, per PU.
+    /// Number of counters that take any event, per PU.
     pub programmable: usize,
-    /// Counters that take one event each, per PU.
+    /// Number of counters that take one event each, per PU.
     pub fixed: usize,
-    /// What can be counted.
+    /// Events that can be counted.
     pub events: Vec<Event>,
-    /// What can be computed.
+    /// Signals that can be computed from them.
     pub formulas: Vec<SignalFormula>,
 }
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The name in formulas and reports.
+    /// Name of the event in formulas and reports.
     pub name: String,
     /// `perf_event_attr.config`.
     pub config: u64,
@@ -47,19 +47,19 @@ pub struct Event {
     pub config1: u64,
     /// `perf_event_attr.config2`.
     pub config2: u64,
-    /// What is counted.
+    /// Thing that is counted.
     pub unit: Unit,
-    /// Where it is counted.
+    /// Kind of counter that counts it.
     pub place: Place,
-    /// The only programmable counters that can hold it; `None` for any.
+    /// The only programmable counters that can hold the event; `None` for any.
     pub counters: Option<Vec<usize>>,
-    /// Counters that it takes: 1, or 2 for an even one and the next.
+    /// Number of counters that the event takes: 1, or 2 for an even one and the next.
     pub slots: usize,
-    /// The event that must lead its group.
+    /// Name of the event that must lead its group, if any must.
     pub leader: Option<String>,
 }
 
-/// How a signal follows from events.
+/// Computation of a signal from counts of events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignalFormula {
     /// The signal.
@@ -71,14 +71,14 @@ pub struct SignalFormula {
 /// One value of a [`SignalFormula`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The component's name; empty for signals of one value.
+    /// Name of the component; empty for signals of one value.
     pub name: String,
-    /// Its formula over event names.
+    /// Formula over event names.
     pub value: Expr,
 }
 
 impl PmuEvents {
-    /// Whether the entry is for a PMU of that name in sysfs.
+    /// Returns true if the entry is for a PMU of this name in sysfs.
     pub fn is_named(&self, pmu: &str) -> bool {
         let fits = |name: &String| match name.strip_suffix('*') {
             Some(start) => pmu.starts_with(start),
@@ -87,12 +87,12 @@ impl PmuEvents {
         self.names.iter().any(fits)
     }
 
-    /// The event of that name.
+    /// The event of this name.
     pub fn event(&self, name: &str) -> Option<&Event> {
         self.events.iter().find(|e| e.name == name)
     }
 
-    /// The first event of that unit that has no leader.
+    /// The first event of this unit that has no leader.
     pub fn event_of(&self, unit: Unit) -> Option<&Event> {
         let fits = |e: &&Event| e.unit == unit && e.leader.is_none();
         self.events.iter().find(fits)
@@ -104,7 +104,7 @@ impl PmuEvents {
     }
 }
 
-/// Why an event file is not one.
+/// Fault of an event file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}, line {line}: {problem}")]
 pub struct EventFileError {
@@ -112,6 +112,6 @@ pub struct EventFileError {
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong, with the key, and what would be right.
+    /// The fault with its key, and a value that would be right.
     pub problem: String,
 }

@@ -1,10 +1,10 @@
-//! Whether an event file is for a CPU.
+//! The rules by which an event file is chosen for a CPU.
 
 use super::schema::MatchRule;
 use crate::topology::CpuIdentity;
 
 impl MatchRule {
-    /// Whether a CPU of that identity is meant.
+    /// Returns true if the rule is for a CPU of this identity.
     pub fn fits(&self, identity: &CpuIdentity) -> bool {
         match (self, identity) {
             (
@@ -37,7 +37,8 @@ impl MatchRule {
     }
 }
 
-/// `POWER8E` and `POWER7+` are variants of `POWER8` and `POWER7`; `POWER10` is none of `POWER1`.
+/// Returns true if a CPU is of a family or a variant of it: `POWER8E` and `POWER7+` are variants of
+/// `POWER8` and `POWER7`; `POWER10` is none of `POWER1`.
 fn is_variant(name: &str, family: &str) -> bool {
     let rest = name.strip_prefix(family);
     rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphabetic() || b == b'+'))

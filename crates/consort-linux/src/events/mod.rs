@@ -1,5 +1,5 @@
-//! Which hardware events a microarchitecture has, how they are encoded, where
-//! they can be counted, and which signals follow from them.
+//! Event files: the hardware events of a microarchitecture, their encodings, the counters that can
+//! hold them, and the signals that follow from them.
 //!
 //! # Usage
 //!

@@ -1,11 +1,11 @@
-//! From the text of an event file to an [`EventFile`].
+//! Parsing of an event file's text.
 
 use super::file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
 use super::schema::{RawEvent, RawFile, RawFormula, RawPmu};
 use super::validate;
 use std::ops::Range;
 
-/// A problem and the bytes of the file that have it.
+/// A fault, and the bytes of the file that have it.
 pub(crate) struct Problem {
     pub at: Range<usize>,
     pub what: String,
@@ -23,7 +23,8 @@ impl Problem {
 /// Parses and validates an event file; `file` is its name for errors.
 ///
 /// # Errors
-/// The first unknown key, impossible value or undefined name, with its line.
+/// When the file has an unknown key, an impossible value or an undefined name; the error is about
+/// the first one.
 pub fn parse_event_file(file: &str, text: &str) -> Result<EventFile, EventFileError> {
     let located = |problem: Problem| EventFileError {
         file: file.to_owned(),
@@ -43,7 +44,7 @@ fn line_of(text: &str, at: usize) -> usize {
     before.filter(|&&b| b == b'\n').count() + 1
 }
 
-/// serde's message names unknown keys, but not the key of a bad value.
+/// Puts the key before serde's message about a bad value, which does not name it.
 fn with_key(text: &str, message: &str, at: Option<Range<usize>>) -> String {
     let line = at.and_then(|at| text.lines().nth(line_of(text, at.start) - 1));
     let key = line

@@ -1,4 +1,4 @@
-//! The event files that are built in. Adding one adds its line here.
+//! The event files that are built in. A new one needs a line here.
 
 use super::file::{EventFile, EventFileError};
 use super::parse::parse_event_file;

@@ -43,7 +43,7 @@ use consort_core::Signal;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
-/// What an event counts.
+/// Thing that an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -69,16 +69,16 @@ pub enum Unit {
     CacheAccesses,
 }
 
-/// Where an event is counted.
+/// Kind of counter that counts an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// In any programmable counter that `counters` allows.
+    /// Any programmable counter that `counters` allows.
     #[default]
     Programmable,
-    /// In a counter of its own.
+    /// A counter of its own.
     Fixed,
-    /// In no counter: derived by the processor from its leader's.
+    /// No counter: the processor derives the count from that of the event's leader.
     Metric,
 }
 
@@ -94,11 +94,11 @@ pub(crate) struct RawFile {
     pub pmus: Spanned<Vec<RawPmu>>,
 }
 
-/// Which CPUs an event file is for.
+/// A rule that tells the CPUs that an event file is for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "architecture", rename_all = "lowercase", deny_unknown_fields)]
 pub enum MatchRule {
-    /// By `CPUID` leaf 1.
+    /// CPUs by `CPUID` leaf 1.
     X86 {
         /// Vendor, for example `GenuineIntel`.
         vendor: String,
@@ -107,16 +107,16 @@ pub enum MatchRule {
         /// First and last of each range of models.
         models: Vec<[u32; 2]>,
     },
-    /// By `MIDR_EL1`.
+    /// CPUs by `MIDR_EL1`.
     Arm {
         /// Implementer, for example 0x41.
         implementer: u32,
         /// Part number.
         part: u32,
     },
-    /// By the first word of the `cpu` line, without letters at its end.
+    /// CPUs by the first word of the `cpu` line, without letters at its end.
     Power {
-        /// For example `POWER9`.
+        /// Name of the processor, for example `POWER9`.
         name: String,
     },
 }
@@ -165,7 +165,7 @@ pub(crate) struct RawComponent {
     pub value: Spanned<Formula>,
 }
 
-/// A formula that is parsed while the file is, so that errors have a line.
+/// A formula that is parsed together with its file, so that errors have a line.
 pub(crate) struct Formula(pub Expr);
 
 impl<'de> Deserialize<'de> for Formula {

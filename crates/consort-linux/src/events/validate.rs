@@ -1,4 +1,4 @@
-//! What an event file must fulfil beyond its form.
+//! Rules for event files beyond their form.
 
 use super::parse::Problem;
 use super::schema::{MatchRule, Place, RawEvent, RawFile, RawFormula, RawPmu, Unit};

@@ -12,32 +12,32 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long an answer may take: turns of a leader take milliseconds.
+/// Longest wait for an answer; turns of a leader take milliseconds.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// A member of a group, with the terms that hold there.
+/// A member of a group: its connection to the leader, and the terms that hold.
 #[derive(Debug)]
 pub struct Member {
     group: GroupName,
     stream: UnixStream,
     lines: Lines,
-    /// Lines that were not looked at yet.
+    /// Lines that were received and not looked at yet.
     heard: VecDeque<Vec<u8>>,
     terms: Terms,
 }
 
-/// What a leader says of its own accord.
+/// News from the leader that the member did not ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing.
+    /// No news.
     Nothing,
     /// Other [terms](Member::terms) hold.
     Terms,
-    /// It is gone.
+    /// The leader is gone, or cannot be understood.
     Gone,
 }
 
-/// What came of a greeting.
+/// Outcome of a greeting.
 #[derive(Debug)]
 pub(super) enum Greeting {
     Welcome(Member),
@@ -69,15 +69,15 @@ impl Member {
         }
     }
 
-    /// The terms that hold.
+    /// The terms that hold in the group.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Hands a command over to the leader; false when the leader is gone.
+    /// Hands a command over to the leader; returns false when the leader is gone.
     ///
     /// # Errors
-    /// A leader that refuses or does not answer.
+    /// When the leader refuses or does not answer.
     pub fn hand_over(&mut self, program: Joining) -> Result<bool, GroupError> {
         match self.ask(&Request::Program(program))? {
             Some(Answer::Taken) => Ok(true),
@@ -86,13 +86,13 @@ impl Member {
         }
     }
 
-    /// Asks for the command to run, as it was sent a signal.
+    /// Asks the leader to let a paused command run, as it was sent a signal.
     pub fn wake(&mut self) {
         // A leader that is gone will be noticed, and its guardian wakes the command.
         let _ = self.say(&Request::Wake);
     }
 
-    /// What the leader has said since; does not wait.
+    /// Takes in the leader's news since the last call; does not wait.
     pub fn hear(&mut self) -> Heard {
         let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
         let speaks = matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1));
@@ -103,7 +103,7 @@ impl Member {
         match self.take_in() {
             Ok(None) if self.terms == before => Heard::Nothing,
             Ok(None) => Heard::Terms,
-            // It was asked nothing, or cannot be understood.
+            // An answer without a question, or one that cannot be understood.
             Ok(Some(_)) | Err(_) => Heard::Gone,
         }
     }
@@ -148,7 +148,7 @@ impl Member {
         Ok(None)
     }
 
-    /// Reads what comes next; false when the leader is gone.
+    /// Reads the next piece of the stream; returns false when the leader is gone.
     fn read(&mut self) -> io::Result<bool> {
         self.stream.set_read_timeout(Some(ANSWER_LIMIT))?;
         let mut piece = [0; MAX_LINE_BYTES];
@@ -184,7 +184,7 @@ impl AsFd for Member {
     }
 }
 
-/// Terms before any were told.
+/// Placeholder for the terms before the leader has told any.
 fn nobody_s() -> Terms {
     Terms {
         leader: 0,

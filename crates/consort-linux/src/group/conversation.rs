@@ -8,24 +8,24 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How long a peer may take for each thing that it has to say, until it is managed: one that says
-/// no more keeps a place that others need. A member that was only slow notices and comes again.
+/// Longest wait for each message of a peer until its program is managed: a silent peer would keep a
+/// place that others need. A member that was only slow notices and comes again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How far a conversation has come.
+/// Progress of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing was said yet.
+    /// The peer has not said anything yet.
     New,
-    /// It waits for terms to be settled.
+    /// The peer asked for open terms, and waits until they are settled.
     Proposes,
-    /// The terms were told; the peer may start its command.
+    /// The peer was told the terms, and may start its command.
     Welcomed,
-    /// This program is managed for it.
+    /// The peer's command is managed; its process id.
     Managed(u32),
 }
 
-/// What a peer wants now.
+/// A peer's request, accepted at this stage of the conversation.
 #[derive(Debug, PartialEq)]
 pub(super) enum Wish {
     Terms(Demands),
@@ -61,18 +61,18 @@ impl Conversation {
         (self.stage, self.since) = (stage, now);
     }
 
-    /// Whether the peer has been given enough time to say what comes next.
+    /// Returns true if it is the peer's turn and [`PATIENCE`] has passed.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
         let is_its_turn = matches!(self.stage, Stage::New | Stage::Welcomed);
         is_its_turn && now.saturating_duration_since(self.since) > PATIENCE
     }
 
-    /// Whether the peer was told the terms.
+    /// Returns true if the peer was told the terms.
     pub(super) fn is_member(&self) -> bool {
         matches!(self.stage, Stage::Welcomed | Stage::Managed(_))
     }
 
-    /// The program that is managed for the peer.
+    /// Process id of the peer's command, once it is managed.
     pub(super) fn program(&self) -> Option<u32> {
         match self.stage {
             Stage::Managed(pid) => Some(pid),
@@ -80,8 +80,8 @@ impl Conversation {
         }
     }
 
-    /// What was said since the last time, in order; at most a few lines at a time, so that nobody
-    /// takes the leader's time. An error is the end of the conversation.
+    /// Takes in the peer's requests since the last call, in order; at most one per call, so that no
+    /// peer takes up the leader's time. An error is the end of the conversation.
     pub(super) fn hear(&mut self) -> Result<Vec<Wish>, End> {
         let mut piece = [0; MAX_LINE_BYTES];
         let said = match self.stream.read(&mut piece) {
@@ -95,7 +95,7 @@ impl Conversation {
         match self.stage {
             // However often it was said, the command is woken once.
             Stage::Managed(_) => said.iter().map(|line| self.wish(line)).take(1).collect(),
-            // Nobody has more to say before it was answered.
+            // A peer has nothing more to say until its last request was answered.
             _ if said.len() > 1 => Err(End::OutOfTurn),
             _ => said.iter().map(|line| self.wish(line)).collect(),
         }
@@ -110,13 +110,13 @@ impl Conversation {
         }
     }
 
-    /// Answers; false when the peer does not take it.
+    /// Answers the peer; returns false when it does not take the answer.
     pub(super) fn answer(&mut self, answer: &Answer) -> bool {
         // A peer reads what it is told, so there is room for it unless the peer is hostile.
         line_of(answer).is_ok_and(|line| self.stream.write_all(&line).is_ok())
     }
 
-    /// Ends the conversation; whatever follows from that comes when it is heard next.
+    /// Closes the connection; the next [`hear`](Self::hear) then ends the conversation.
     pub(super) fn hang_up(&self) {
         // It fails only where the peer has gone already.
         let _ = self.stream.shutdown(Shutdown::Both);
@@ -129,16 +129,16 @@ impl AsFd for Conversation {
     }
 }
 
-/// Why a conversation ends.
+/// Reason for which a conversation ends.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum End {
     /// The peer has gone.
     #[error("the connection has ended")]
     Gone,
-    /// It said what makes no sense.
+    /// A line of the peer is not a message.
     #[error(transparent)]
     Nonsense(#[from] MessageError),
-    /// It said something at the wrong time.
+    /// The peer sent a message at the wrong time.
     #[error("say hello once, then program once, then wake as often as needed")]
     OutOfTurn,
 }

@@ -1,4 +1,4 @@
-//! Why a group cannot be entered.
+//! Errors of entering a group.
 
 use super::message::MessageError;
 use crate::enact::RuntimeDirError;
@@ -6,20 +6,20 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a group cannot be entered.
+/// Reason for which a group cannot be entered.
 #[derive(Debug, Error)]
 pub enum GroupError {
-    /// There is no folder for it.
+    /// No folder can hold the group's files.
     #[error(transparent)]
     Dir(#[from] RuntimeDirError),
     /// A file of the group cannot be used.
     #[error("cannot {action} {path}: {source}")]
     File {
-        /// What was tried.
+        /// The failed action, as a verb.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
     /// The leader refuses.
@@ -30,18 +30,18 @@ pub enum GroupError {
         /// The leader's reason.
         why: String,
     },
-    /// The leader is there and says nothing.
+    /// The leader is there and does not answer.
     #[error("group {group}: its leader does not answer; is it stopped, or its host overloaded?")]
     Silent {
         /// The group.
         group: String,
     },
-    /// The leader says what makes no sense.
+    /// The leader's answer is not a message of this version.
     #[error("group {group}: its leader cannot be understood: {source}")]
     Foreign {
         /// The group.
         group: String,
-        /// What is wrong with it.
+        /// The fault of the answer.
         source: MessageError,
     },
 }

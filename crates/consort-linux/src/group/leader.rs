@@ -1,4 +1,4 @@
-//! A leader's side: who comes, who goes, and on what terms.
+//! A leader's side of a group: its socket, its members, and the terms.
 
 use super::conversation::{Conversation, End, Stage, Wish};
 use super::error::GroupError;
@@ -14,44 +14,44 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Instant;
 
-/// Conversations at a time; a group has one member less than that, as the leader has none.
+/// Most programs of a group, the leader's own included; so there is one conversation fewer.
 const MOST: usize = 64;
 
-/// Who has the lock of a group and does not lead it yet.
+/// A run that has the lock of a group and does not lead it yet.
 #[derive(Debug)]
 pub struct Candidate {
     lock: Lock,
 }
 
-/// The leader of a group. Dropping it gives the lead away: do so when every mask is put back.
+/// The leader of a group. Dropping it lets another run lead: do so when every mask is put back.
 #[derive(Debug)]
 pub struct Leader {
     terms: Terms,
     listener: UnixListener,
     conversations: BTreeMap<u64, Conversation>,
     next: u64,
-    /// The conversation that waits for terms to be settled, and what it asks for.
+    /// The conversation that waits for open terms to be settled, and its demands.
     proposal: Option<(u64, Demands)>,
     most_programs: usize,
     // Last, so that the socket is closed before the lock is free.
     lock: Lock,
 }
 
-/// What a leader has to do.
+/// A task that a member gives to the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attended {
-    /// A member asks for its command to be managed; [`Leader::answer`] it.
+    /// Manage a member's command; [`Leader::answer`] it.
     Asks {
         /// The conversation.
         conversation: u64,
-        /// The process of the member, which must be the command's parent.
+        /// Process of the member, which must be the command's parent.
         peer: u32,
         /// The command.
         program: Joining,
     },
-    /// A member's command should run, as it was sent a signal.
+    /// Let the command of this process run if it is paused, as it was sent a signal.
     Wakes(u32),
-    /// A member has gone: its command has ended, or is nobody's any more.
+    /// Let go of the command of this process: it has ended, or its member has gone.
     Leaves(u32),
 }
 
@@ -63,7 +63,7 @@ impl Candidate {
     /// Begins to lead, on these terms.
     ///
     /// # Errors
-    /// The socket cannot be made.
+    /// When the socket cannot be made.
     pub fn lead(self, terms: Terms) -> Result<Leader, GroupError> {
         let path = self.lock.socket();
         let listen = || {
@@ -89,12 +89,12 @@ impl Candidate {
 }
 
 impl Leader {
-    /// The group.
+    /// Name of the group.
     pub fn group(&self) -> &GroupName {
         self.lock.group()
     }
 
-    /// The terms that it holds.
+    /// The terms that hold in the group.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -104,18 +104,18 @@ impl Leader {
         self.most_programs
     }
 
-    /// Whether somebody is in a conversation, and so to be attended even while nothing comes.
+    /// Returns true while somebody is in a conversation, and so to be attended even if nothing comes.
     pub(crate) fn is_talking(&self) -> bool {
         !self.conversations.is_empty()
     }
 
-    /// What to poll for reading; then [`Leader::attend`].
+    /// Descriptors to poll for reading; then [`Leader::attend`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let peers = self.conversations.values().map(AsFd::as_fd);
         std::iter::once(self.listener.as_fd()).chain(peers)
     }
 
-    /// Lets in who waits, hears what was said, and tells what there is to do. Does not wait.
+    /// Accepts new members, hears all of them, and returns the tasks that follow. Does not wait.
     pub fn attend(&mut self, now: Instant) -> Vec<Attended> {
         self.let_in(now);
         let ids: Vec<u64> = self.conversations.keys().copied().collect();
@@ -124,7 +124,7 @@ impl Leader {
             .collect()
     }
 
-    /// Answers a member that has [asked](Attended::Asks).
+    /// Answers a member that has [asked](Attended::Asks) for its command to be managed.
     pub fn answer(&mut self, conversation: u64, program: u32, answer: &Answer) {
         let Some(peer) = self.conversations.get_mut(&conversation) else {
             return;
@@ -141,14 +141,14 @@ impl Leader {
         }
     }
 
-    /// What a member asks for that concerns open terms; [`Leader::settle`] it soon, as nobody new
+    /// Demands of a member that concern open terms. [`Leader::settle`] them soon, as no new member
     /// is heard before.
     pub fn proposal(&self) -> Option<&Demands> {
         self.proposal.as_ref().map(|(_, demands)| demands)
     }
 
-    /// Answers a [proposal](Leader::proposal): these terms hold for all from now on, or why they
-    /// cannot.
+    /// Answers a [proposal](Leader::proposal): with terms that hold for all from now on, or with
+    /// the reason for which they cannot.
     pub fn settle(&mut self, settled: Result<Terms, String>, now: Instant) {
         let Some((id, _)) = self.proposal.take() else {
             return;
@@ -163,7 +163,7 @@ impl Leader {
         }
     }
 
-    /// Tells members on which terms to lead on.
+    /// Tells all members the terms that hold from now on.
     fn tell_terms(&mut self) {
         let answer = Answer::Terms(self.terms.clone());
         let peers = self.conversations.values_mut();
@@ -208,7 +208,7 @@ impl Leader {
         }
     }
 
-    /// Why somebody is not let in.
+    /// Reason for which a caller is not let in, if any.
     fn refusal(&self, stream: &UnixStream) -> Option<String> {
         let own = Uid::effective().as_raw();
         match peer_of(stream) {
@@ -232,7 +232,7 @@ impl Leader {
             return Vec::new();
         }
         if peer.stage == Stage::New && self.proposal.is_some() {
-            // On what terms it could join is not known yet.
+            // The terms that it could join on are not settled yet.
             return Vec::new();
         }
         match peer.hear() {
@@ -278,14 +278,14 @@ impl Leader {
         let mut peer = self.conversations.remove(&id)?;
         self.proposal = self.proposal.take().filter(|(of, _)| *of != id);
         if !matches!(end, End::Gone) {
-            // One that talks nonsense may still read why it is left alone.
+            // A peer that was not understood may still read the reason for which it is left alone.
             peer.answer(&Answer::Refused(end.to_string()));
         }
         peer.program().map(Attended::Leaves)
     }
 }
 
-/// Effective user and process at the other end.
+/// Effective user and process at the other end; process 0 if it is in another PID namespace.
 fn peer_of(stream: &UnixStream) -> io::Result<(u32, u32)> {
     let peer = getsockopt(stream, PeerCredentials)?;
     Ok((peer.uid(), peer.pid().cast_unsigned()))

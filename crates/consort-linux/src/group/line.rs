@@ -1,4 +1,4 @@
-//! Lines out of whatever pieces a stream gives, none longer than it may be.
+//! Lines put together from the pieces that a stream gives, each of bounded length.
 
 use super::message::{MAX_LINE_BYTES, MessageError};
 
@@ -9,10 +9,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes a piece in and gives the lines that are whole now, without their ends.
+    /// Takes a piece in; returns the lines that are whole now, without their ends.
     ///
     /// # Errors
-    /// A line that is too long; the stream is then of no use any more.
+    /// When a line is too long; the stream is then of no use any more.
     pub fn push(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, MessageError> {
         let mut whole = Vec::new();
         let mut parts = piece.split(|&byte| byte == b'\n').peekable();

@@ -1,7 +1,7 @@
-//! The lock of a group: whoever has it leads.
+//! The lock of a group: the run that holds it leads.
 //!
-//! The file is deleted by its holder in the end. So a lock counts only if its file still has its
-//! name; otherwise the next one would lock another file of the same name.
+//! The lock's file is deleted by its holder in the end. So a lock counts only if its file still has
+//! its name; otherwise the next run would lock another file of the same name.
 
 use super::error::GroupError;
 use super::name::GroupName;
@@ -56,14 +56,14 @@ impl Folder {
         format!("group-{}.socket", self.name)
     }
 
-    /// The socket by way of the open folder: the folder cannot be exchanged, and however deep it
-    /// lies, the path is short enough for a socket (108 bytes, `unix(7)`).
+    /// Path of the socket by way of the open folder: the folder cannot be exchanged, and however
+    /// deep it lies, the path is short enough for a socket (108 bytes, `unix(7)`).
     pub(super) fn socket(&self) -> PathBuf {
         let fd = self.dir.handle.as_raw_fd();
         PathBuf::from(format!("/proc/self/fd/{fd}")).join(self.socket_name())
     }
 
-    /// Takes the lock; gives the folder back when somebody else has it.
+    /// Takes the lock; gives the folder back when another run has it.
     pub(super) fn lock(self) -> Result<Result<Lock, Self>, GroupError> {
         let file = self.open()?;
         match file.try_lock() {
@@ -114,7 +114,7 @@ impl Lock {
         self.folder.group()
     }
 
-    /// A fresh place for the socket: what a killed leader has left is deleted.
+    /// Path for a new socket; one that a killed leader has left there is deleted.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.delete(&self.folder.socket_name());
         self.folder.socket()

@@ -1,6 +1,6 @@
-//! What members and their leader say to each other.
+//! The messages between members and their leader.
 //!
-//! One JSON document per line, at most [`MAX_LINE_BYTES`] long, with the version of the language:
+//! One JSON document per line, at most [`MAX_LINE_BYTES`] long, with the version of this language:
 //!
 //! ```json
 //! {"version":3,"message":{"hello":{"policy":"gang","interval_ms":null,"dry_run":false,"profile":null}}}
@@ -11,58 +11,58 @@
 //! {"version":3,"message":{"terms":{"leader":4711,...}}}
 //! ```
 //!
-//! A member says `hello` before it starts its command, `program` when it has, and `wake` whenever
-//! its command is sent a signal, so that a paused one can receive it. The answer to the first two
-//! is `welcome`, `taken` or `refused` with the reason. Between them a leader says `terms` whenever
-//! these change, so that each member can lead on by them. The end of the connection is the end of
-//! the membership, for either side.
+//! A member says `hello` before it starts its command, `program` when it has started it, and `wake`
+//! whenever its command is sent a signal, so that a paused one can receive it. The answer to the
+//! first two is `welcome`, `taken` or `refused` with the reason. In between, a leader says `terms`
+//! whenever these change, so that each member could lead on by them. The end of the connection is
+//! the end of the membership, for either side.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// The version of the language.
+/// The version of the language of groups.
 pub const VERSION: u32 = 3;
-/// No line is longer, its end included.
+/// Longest line, its end included.
 pub const MAX_LINE_BYTES: usize = 4_096;
 
-/// What a member says.
+/// A message of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// It would like to join on these terms.
+    /// The member would like to join on these terms.
     Hello(Demands),
-    /// It has started this command.
+    /// The member has started this command.
     Program(Joining),
-    /// Its command was sent a signal and should run to receive it.
+    /// The member's command was sent a signal and should run to receive it.
     Wake,
 }
 
-/// What a leader says.
+/// A message of a leader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The member may start its command; the terms that hold.
+    /// The member may start its command on these terms.
     Welcome(Terms),
-    /// Its command is managed.
+    /// The member's command is managed.
     Taken,
-    /// It cannot be, for this reason.
+    /// The member cannot join, for this reason.
     Refused(String),
     /// The terms that hold from now on.
     Terms(Terms),
 }
 
-/// The terms that a member asks for; those that it leaves open are the leader's.
+/// The terms that a member asks for; it takes the leader's for those that it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demands {
     /// Policy with options, as text.
     pub policy: Option<String>,
     /// Quantum, ms.
     pub interval_ms: Option<u64>,
-    /// Whether plans are only made.
+    /// True if plans are made and not carried out.
     pub dry_run: bool,
-    /// Recording of measures.
+    /// Report or file with measures of programs that this machine cannot count.
     pub profile: Option<PathBuf>,
 }
 
@@ -71,17 +71,17 @@ pub struct Demands {
 pub struct Terms {
     /// Pid of the leader.
     pub leader: u32,
-    /// Its run's id, which goes into the environment of the programs that it manages.
+    /// Id of the leader's run, which is in the environment of the programs that it manages.
     pub run: String,
-    /// The policy, as it was asked for.
+    /// Policy with options, as text.
     pub policy: String,
     /// Quantum, ms.
     pub interval_ms: u64,
-    /// Whether plans are only made.
+    /// True if plans are made and not carried out.
     pub dry_run: bool,
-    /// Recording of the measures that are not counted, where there is one.
+    /// Report or file with measures of programs that this machine cannot count, if there is one.
     pub profile: Option<PathBuf>,
-    /// Terms that nobody has asked for so far.
+    /// Terms that no member has asked for so far.
     pub open: Open,
 }
 
@@ -95,7 +95,7 @@ pub struct Open {
 }
 
 impl Terms {
-    /// What a run asks for that is to lead or to join on these terms: those that are open stay so.
+    /// Demands of a run that is to lead or to join on these terms; open terms stay open.
     pub fn demands(&self) -> Demands {
         Demands {
             policy: (!self.open.policy).then(|| self.policy.clone()),
@@ -106,27 +106,27 @@ impl Terms {
     }
 }
 
-/// A command that joins.
+/// A command that is to be managed by the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joining {
-    /// Its process.
+    /// Process id of the command.
     pub pid: u32,
-    /// When that started, clock ticks since boot.
+    /// Start of the process, clock ticks since boot.
     pub start_ticks: u64,
-    /// What to call it.
+    /// Name of the command in reports.
     pub name: String,
 }
 
-/// Why a line was not understood.
+/// Reason for which a line was not understood.
 #[derive(Debug, Error)]
 pub enum MessageError {
-    /// Another version.
+    /// The line is of another version of the language of groups.
     #[error("the line speaks version {0} of the language of groups, and this is version {VERSION}")]
     Version(u32),
-    /// Not a message.
+    /// The line is not a message.
     #[error("not a message of the language of groups: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// Too long.
+    /// The line is longer than [`MAX_LINE_BYTES`].
     #[error("a message of the language of groups is at most {MAX_LINE_BYTES} bytes long")]
     TooLong,
 }
@@ -154,7 +154,7 @@ pub(super) fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, MessageError>
     Ok(serde_json::from_slice::<Envelope<T>>(line)?.message)
 }
 
-/// The line of a message, its end included.
+/// Writes a message as a line, its end included.
 pub(super) fn line_of<T: Serialize>(message: &T) -> Result<Vec<u8>, MessageError> {
     let version = VERSION;
     let mut line = serde_json::to_vec(&Envelope { version, message })?;
@@ -169,7 +169,7 @@ impl Request {
     /// Reads a line without its end.
     ///
     /// # Errors
-    /// What is not a message of this version.
+    /// When the line is not a message of this version.
     pub fn parse(line: &[u8]) -> Result<Self, MessageError> {
         parse(line)
     }
@@ -179,7 +179,7 @@ impl Answer {
     /// Reads a line without its end.
     ///
     /// # Errors
-    /// What is not a message of this version.
+    /// When the line is not a message of this version.
     pub fn parse(line: &[u8]) -> Result<Self, MessageError> {
         parse(line)
     }

@@ -6,15 +6,16 @@
 //! whatever reason, its enactor or guardian puts every mask back, and a member that gets the lock
 //! leads from then on.
 //!
-//! Who comes first is chance where runs are started at once. So terms that the leader was not asked
-//! for are open: the first member that asks for a policy or a quantum settles it for all.
+//! Chance decides which run comes first where several are started at once. So terms that the leader
+//! was not asked for are open: the first member that asks for a policy or a quantum settles it for
+//! all.
 //!
-//! Usage: [`enter`] gives the place in a group; [`Leader::attend`] tells who comes and goes, and
-//! [`Leader::proposal`] who asks for terms that are open; [`Member`] speaks with the leader.
+//! Usage: [`enter`] gives the place in a group; [`Leader::attend`] reports members that come and
+//! go, and [`Leader::proposal`] one that asks for open terms; [`Member`] speaks with the leader.
 //!
-//! What is on disk lies in the folder for journals, which is private to its user:
-//! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`; what a killed
-//! leader leaves there its guardian deletes, or else the next run. Peers are
+//! The files of a group lie in the folder for journals, which is private to its user:
+//! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`. Files that a
+//! killed leader leaves there are deleted by its guardian, or else by the next run. Peers are
 //! checked all the same (`SO_PEERCRED`, `unix(7)`): the same effective user, and only processes
 //! that the peer has started itself.
 //!

@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Longest name; it becomes a part of file names.
+/// Longest name, bytes; it becomes a part of file names.
 const MAX_BYTES: usize = 64;
 
 /// The name of a group: letters, digits, `.`, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupName(String);
 
-/// Why a text is no name.
+/// Error for a text that cannot name a group.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "'{0}' cannot name a group: use 1 to {MAX_BYTES} letters, digits, '.', '_' or '-', \
@@ -19,17 +19,17 @@ pub struct GroupName(String);
 )]
 pub struct NameError(String);
 
-/// The group that a daemon leads; no user can name it.
+/// Name of the group that a daemon leads; its first character keeps users from giving the same.
 const DAEMON: &str = "_daemon";
 
 impl GroupName {
-    /// The group that a daemon leads.
+    /// Name of the group that a daemon leads.
     #[must_use]
     pub fn of_daemon() -> Self {
         Self(DAEMON.to_owned())
     }
 
-    /// Whether it is the group that a daemon leads; nobody else leads it.
+    /// Returns true if this is the daemon's group, which no other run leads.
     pub fn is_of_daemon(&self) -> bool {
         self.0 == DAEMON
     }

@@ -9,17 +9,17 @@ use super::name::GroupName;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long a leader may take to come up, or to go, before that is an error.
+/// Longest time that a leader may take to come up, or to go.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two attempts.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Where one is in a group.
+/// A run's place in a group.
 #[derive(Debug)]
 pub enum Place {
-    /// It is to lead.
+    /// The run is to lead.
     Leads(Candidate),
-    /// Somebody else leads.
+    /// The run is a member; another one leads.
     Follows(Member),
 }
 
@@ -27,7 +27,7 @@ pub enum Place {
 /// `dirs` are the folders for journals, best first.
 ///
 /// # Errors
-/// No folder, a leader that refuses, or one that does not answer.
+/// When no folder can hold the group's files, or the leader refuses or does not answer.
 pub fn enter(dirs: &[PathBuf], name: &GroupName, demands: &Demands) -> Result<Place, GroupError> {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
@@ -40,7 +40,7 @@ pub fn enter(dirs: &[PathBuf], name: &GroupName, demands: &Demands) -> Result<Pl
     Err(GroupError::Silent { group })
 }
 
-/// One attempt to enter; nothing while a leader is about to come or to go.
+/// Attempts once to enter a group; none while a leader is about to come or to go.
 ///
 /// # Errors
 /// Those of [`enter`].

@@ -1,14 +1,15 @@
-//! Clearing away what killed leaders have left.
+//! Deletion of files that killed leaders have left.
 //!
-//! Whoever deletes a lock holds it, and a lock counts only while its file has its name
-//! ([`super::lock`]): so a run that is about to lead is in nobody's way, and nobody in its.
+//! A lock is deleted only by its holder, and counts only while its file has its name
+//! ([`super::lock`]): so a sweep does not disturb a run that is about to lead, nor the other way
+//! round.
 
 use super::lock::{Folder, group_of};
 use crate::enact::RuntimeDir;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Deletes locks and sockets of groups that nobody leads from a folder for journals.
+/// Deletes, from a folder for journals, locks and sockets of groups that no run leads.
 pub(crate) fn sweep(dir: &Path) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,20 +1,20 @@
-//! Whether a member may join a group on the terms that hold there.
+//! The rules by which a member may join a group on the terms that hold there.
 
 use super::message::{Demands, Terms};
 use std::fmt::Display;
 
-/// What becomes of a member that says hello.
+/// Verdict on a member that says hello.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// What it asks for is what holds.
+    /// The member's demands are met by the terms that hold.
     Welcome,
-    /// It asks for terms that are open.
+    /// The member asks for terms that are open, which are to be settled.
     Settles,
-    /// It asks for others, which are named beside those that hold.
+    /// The member asks for other terms; the text names these and those that hold.
     Refused(String),
 }
 
-/// Judges what a member asks for.
+/// Judges a member's demands.
 pub(super) fn verdict(terms: &Terms, demands: &Demands) -> Verdict {
     if let Some(why) = conflict(terms, demands) {
         return Verdict::Refused(why);
@@ -34,7 +34,7 @@ fn brings_profile(terms: &Terms, demands: &Demands) -> bool {
     demands.profile.is_some() && demands.profile != terms.profile
 }
 
-/// The first thing asked for that is neither open nor what holds.
+/// Text about the first demand that is neither open nor met.
 fn conflict(terms: &Terms, demands: &Demands) -> Option<String> {
     let policy = demands.policy.as_ref().filter(|_| !terms.open.policy);
     if let Some(policy) = policy.filter(|policy| **policy != terms.policy) {
@@ -49,7 +49,7 @@ fn conflict(terms: &Terms, demands: &Demands) -> Option<String> {
             &ms(terms.interval_ms),
         ));
     }
-    // A recording that is there was asked for, whether the policy is open or not.
+    // A recording in the terms was asked for, whether the policy is open or not.
     let is_fixed = !terms.open.policy || terms.profile.is_some();
     if brings_profile(terms, demands) && is_fixed {
         return Some(conflict_of_profiles(terms, demands));

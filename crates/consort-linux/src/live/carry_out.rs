@@ -1,4 +1,5 @@
-//! Carrying plans out: who is sent where, who has drifted, and how well places are held.
+//! Carrying out of plans: pausing, moving threads to their places, and nudging back those that
+//! drift.
 
 use super::{Held, Live};
 use crate::discovery::RunState;
@@ -10,8 +11,8 @@ use nix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// What `/proc` told longer ago is asked again before a thread is nudged: the scheduler may have
-/// moved it meanwhile.
+/// Age beyond which a reading of `/proc` is made again before a thread is nudged: the scheduler may
+/// have moved it meanwhile.
 const FRESH: Duration = Duration::from_millis(2);
 
 impl Live {
@@ -50,7 +51,8 @@ impl Live {
         enacted
     }
 
-    /// Threads that were sent to another place and are there, or on their way.
+    /// Threads that the plan sends to another place and whose mask was written; with a scheduler in
+    /// the kernel, all that the plan sends elsewhere.
     fn moved(&self, report: &ApplyReport, sent: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
         if self.in_kernel.rules() {
             return sent.iter().copied().collect();
@@ -70,7 +72,7 @@ impl Live {
         orders
     }
 
-    /// Where a thread is now, as far as `/proc` tells.
+    /// Position of a thread now; none where `/proc` does not tell it.
     fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
         let thread = self.roster.get(id)?;
         let fresh = thread.read.filter(|read| now - *read < FRESH);
@@ -86,14 +88,14 @@ impl Live {
         })
     }
 
-    /// How long a thread's process has lived; how long itself, where its leader is not known.
+    /// Time since the start of a thread's process; of the thread, where its leader is not known.
     fn process_age(&self, id: ThreadId) -> Duration {
         let leader = self.roster.leader_of(id.pid).unwrap_or(id);
         let since = leader.start_ticks;
         Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
     }
 
-    /// Tells the kernel that Consort lives, and goes on with nudges if its scheduler is gone.
+    /// Tells the kernel that Consort lives, and changes to nudges if its scheduler is gone.
     pub(super) fn beat(&mut self) {
         if let Some(why) = self.in_kernel.beat() {
             self.warnings.insert(format!(
@@ -103,7 +105,7 @@ impl Live {
         }
     }
 
-    /// Nudges threads back that have drifted or slept when they were to be moved, between plans.
+    /// Nudges, between plans, threads that have drifted, or that slept when they were to be moved.
     pub(super) fn chase(&mut self) {
         let now = Instant::now();
         let mut orders = Vec::new();
@@ -139,7 +141,7 @@ impl Live {
         }
     }
 
-    /// How plans were held so far.
+    /// Adherence to plans and means of enforcement, over the run so far.
     pub(super) fn held(&self) -> Held {
         let enforcement = &self.enforcement;
         Held {

@@ -1,4 +1,4 @@
-//! Control groups that are managed as programs, with whatever enters and leaves them.
+//! Control groups that are managed as programs, with the processes that enter and leave them.
 
 use super::Live;
 use super::resident::AttachError;
@@ -12,19 +12,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the control groups.
+/// Time between two looks at the control groups.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Control groups that are managed.
+/// The control groups of a run that are managed.
 #[derive(Default)]
 pub(super) struct Groups {
-    /// What the configuration has.
+    /// Rules of the configuration.
     configured: Rules,
-    /// What was asked for since, which goes first.
+    /// Rules of requests since; they take precedence.
     asked: Rules,
-    /// The root of each program that is a group, by its path.
+    /// Root of each program that is a group, by the group's path.
     programs: BTreeMap<String, u32>,
-    /// When the groups are looked at again; at once where there is none.
+    /// Time of the next look at the groups; none for one at once.
     next_look: Option<Instant>,
 }
 
@@ -37,7 +37,7 @@ impl Groups {
         join(&self.asked, &self.configured)
     }
 
-    /// Whether anything may be managed by its group.
+    /// Returns true if any group may be managed.
     pub(super) fn manages(&self) -> bool {
         self.configured.manages() || self.asked.manages()
     }
@@ -53,13 +53,13 @@ impl Groups {
 }
 
 impl Live {
-    /// Manages these control groups from now on, and lets those alone that no longer match.
+    /// Manages these control groups from now on, and lets go of those that no longer match.
     pub fn set_rules(&mut self, rules: Rules) {
         self.residence.groups.configured = rules;
         self.residence.groups.next_look = None;
     }
 
-    /// Compares with `/sys` which processes belong to which group, now and then.
+    /// Looks up the processes of each group in `/sys`, when it is time to, and follows the changes.
     pub(super) fn follow_groups(&mut self) {
         let now = Instant::now();
         if !self.residence.groups.is_due(now) {
@@ -99,9 +99,10 @@ impl Live {
         }
     }
 
-    /// The pid that stands for a group: that of a process that was in it first.
+    /// Pid that identifies a group as a program: that of a process that was in it first; none where
+    /// no process in it can be managed.
     fn root_of_group(&mut self, group: &Found, members: &BTreeSet<u32>) -> Option<u32> {
-        // One that was empty for a while begins anew.
+        // A group that was empty for a while begins anew.
         let known = self.residence.groups.programs.get(&group.path).copied();
         if let Some(root) = known.filter(|&root| self.roster.trees().is_managed(root)) {
             return Some(root);
@@ -117,7 +118,7 @@ impl Live {
         Some(root)
     }
 
-    /// Takes a process in that is in a group, unless it was attached by itself.
+    /// Takes in a process that is in a group, unless it was attached by itself.
     fn enter_group(&mut self, pid: u32, root: u32) {
         let now = self.roster.trees().root_of(pid);
         let is_group = |root| self.residence.groups.programs.values().any(|&g| g == root);
@@ -130,7 +131,7 @@ impl Live {
         self.watch_process(pid, was_managed);
     }
 
-    /// Lets a process alone that has left its group.
+    /// Lets go of a process that has left its group.
     fn leave_group(&mut self, pid: u32) {
         let name = name_of(self.site.root(), pid).unwrap_or_default();
         self.free(|id| id.pid == pid);
@@ -165,7 +166,7 @@ impl Live {
         self.check(pid).is_ok()
     }
 
-    /// Puts threads back and forgets them.
+    /// Puts threads back to their original masks and forgets them.
     pub(super) fn free(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
         let its: Vec<ThreadId> = self.roster.ids().filter(is_its).collect();
         self.warnings
@@ -182,7 +183,7 @@ impl Live {
         }
     }
 
-    /// Attaches what a peer asks for: all of it, or nothing.
+    /// Attaches the processes and groups that a peer asks for: all of them, or none.
     pub(super) fn attach_for(&mut self, peer: Peer, wanted: &Attachment) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
         let rules = self.residence.groups.rules();
@@ -223,7 +224,7 @@ impl Live {
         self.follow_groups();
     }
 
-    /// Lets alone what a peer asks for.
+    /// Detaches the processes and groups that a peer asks for.
     pub(super) fn detach_for(&mut self, peer: Peer, wanted: &Attachment) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
@@ -246,7 +247,7 @@ impl Live {
     }
 }
 
-/// The control groups that a peer names, if it may name any.
+/// Patterns of the control groups that a peer names; an error if it may name none.
 fn patterns(peer: Peer, wanted: &Attachment) -> Result<Vec<CgroupPattern>, String> {
     if !wanted.cgroups.is_empty() && !peer.is_master() {
         return Err(format!(

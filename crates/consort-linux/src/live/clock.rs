@@ -1,22 +1,22 @@
-//! The clock of a run: when it and its quantum began, and how long the quantum is.
+//! The clock of a run: beginnings of the run and of its quantum, and the quantum's length.
 
 use super::pace::Pace;
 use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// When the run and the current quantum began, and what comes next.
+/// Beginnings of the run and of the current quantum, and the length of quanta.
 pub(super) struct Clock {
     start: Instant,
     quantum: Instant,
-    /// Length of this quantum where the last plan wanted another.
+    /// Length of this quantum where the last plan wanted another than usual.
     next: Option<Duration>,
     pace: Pace,
-    /// CPU time of Consort's own when the last turn began, ns.
+    /// CPU time of Consort's thread when the last turn began, ns.
     own_cpu_ns: u64,
 }
 
 impl Clock {
-    /// A run that has begun, with quanta of a length.
+    /// The clock of a run that began at `start`, with quanta of this length.
     pub(super) fn new(start: Instant, now: Instant, length: Duration) -> Self {
         Self {
             start,
@@ -27,28 +27,28 @@ impl Clock {
         }
     }
 
-    /// When the run began.
+    /// Beginning of the run.
     pub(super) fn start(&self) -> Instant {
         self.start
     }
 
-    /// How quanta are kept.
+    /// Length of quanta, asked for and kept.
     pub(super) fn pace(&self) -> &Pace {
         &self.pace
     }
 
-    /// Asks for another length of quanta from now on.
+    /// Sets the length of quanta from now on.
     pub(super) fn ask(&mut self, length: Duration) {
         self.pace.ask(length);
     }
 
-    /// Notes the length that a plan wants of the next quantum, if it wants another.
+    /// Sets the length of the next quantum alone, if a plan wants another than usual.
     pub(super) fn plan(&mut self, length: Option<Duration>) {
         self.next = length;
     }
 
-    /// Begins a turn: when its quantum ends, and what the user should know. Stretches quanta that
-    /// are too short for what a turn takes.
+    /// Begins a turn; returns the end of its quantum, and a notice for the user. Stretches quanta
+    /// that are too short for the time that a turn takes.
     pub(super) fn begin_turn(&mut self) -> (Instant, Option<String>) {
         let cpu_ns = own_cpu_ns();
         let took = cpu_ns.saturating_sub(self.own_cpu_ns);
@@ -58,8 +58,8 @@ impl Clock {
         (self.quantum + length, notice)
     }
 
-    /// Ends the quantum: its length, and what the user should know. One that the policy chose, or
-    /// that was cut, was not asked for.
+    /// Ends the quantum; returns its length, and a notice for the user. There is no notice for a
+    /// quantum whose length the policy chose, or that was cut.
     pub(super) fn end_quantum(&mut self, now: Instant, cut: bool) -> (Duration, Option<String>) {
         let interval = now - self.quantum;
         self.quantum = now;

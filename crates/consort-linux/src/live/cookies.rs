@@ -1,4 +1,5 @@
-//! Cores that are kept to those whom the plan seats on them.
+//! Core-scheduling cookies of a run: only threads that the plan has together on a core run there
+//! together.
 
 use super::CookieCounts;
 use super::roster::Roster;
@@ -10,18 +11,18 @@ use crate::owners;
 use consort_core::{Placement, Plan, ThreadId};
 use std::collections::BTreeMap;
 
-/// What is dangerous from the first cookie on.
+/// Warning about a danger that exists from the first cookie on.
 const DANGER: &str = "cores have core-scheduling cookies: start no sched_ext scheduler until this run is \
                       over, the two together hang hosts with SMT (sched-ext/scx#3715)";
 
-/// The cookies of a run that wants them.
+/// The cookies of a run, if it wants them.
 #[derive(Default)]
 pub(super) struct CoreCookies {
-    /// None where they are not wanted.
+    /// Cookies that were made; none where they are not wanted.
     cookies: Option<Cookies<RealKernel>>,
-    /// Whether a sched_ext scheduler was there: nobody is given any more.
+    /// True once a sched_ext scheduler was there: from then on no thread is given a cookie.
     is_overruled: bool,
-    /// None where they are not wanted.
+    /// Counts for the report; none where cookies are not wanted.
     counts: Option<CookieCounts>,
 }
 
@@ -34,7 +35,8 @@ impl CoreCookies {
         }
     }
 
-    /// Gives up for good if a sched_ext scheduler of this name has come; what is said of that, once.
+    /// Gives up for good if a sched_ext scheduler of this name has come; returns the warning about
+    /// that, once.
     fn overruled(&mut self, scheduler: Option<String>) -> Option<String> {
         let name = scheduler.filter(|_| !self.is_overruled)?;
         self.is_overruled = true;
@@ -46,7 +48,7 @@ impl CoreCookies {
         ))
     }
 
-    /// Counts what was done; what went wrong with it.
+    /// Adds a round to the counts; returns its failures.
     fn count(&mut self, round: Round) -> Vec<String> {
         if let Some(counts) = &mut self.counts {
             counts.writes += round.writes;
@@ -55,13 +57,13 @@ impl CoreCookies {
         round.failures
     }
 
-    /// What there was of them; none where they are not wanted.
+    /// Counts for the report; none where cookies are not wanted.
     pub(super) fn counts(&self) -> Option<CookieCounts> {
         self.counts
     }
 
-    /// Gives those whom a plan seats on one core a cookie, and takes away what others have; what is
-    /// to be said of it.
+    /// Gives threads that a plan has together on a core a cookie in common, and takes all others'
+    /// away. Returns warnings for the user.
     pub(super) fn share_cores(
         &mut self,
         plan: &Plan,
@@ -90,13 +92,14 @@ impl CoreCookies {
         said.into_iter().chain(self.count(round)).collect()
     }
 
-    /// Whether these are the first cookies, and a scheduler could be started that they must not meet.
+    /// Returns true if these are the first cookies, on a host where a sched_ext scheduler could be
+    /// started.
     fn is_dangerous_from(&self, round: &Round, site: &Site) -> bool {
         let had_none = self.counts.is_some_and(|counts| counts.cores == 0);
         had_none && round.groups > 0 && owners::may_get_sched_ext(site.root())
     }
 
-    /// Takes away what threads have inherited, or must not keep; what went wrong with it.
+    /// Takes away cookies that threads have inherited or must not keep; returns the failures.
     pub(super) fn take_away(&mut self, threads: &[ThreadId], enactor: &Enactor) -> Vec<String> {
         let Some(cookies) = &self.cookies else {
             return Vec::new();

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// load, and a quantum must not be spent opening.
 const OPENS_PER_QUANTUM: usize = 64;
 
-/// What is counted of each thread.
+/// The groups of all counting tiers, with the events that they count.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
     hardware: Option<Hardware>,
@@ -26,7 +26,7 @@ struct Hardware {
     programs: Vec<PmuProgram>,
     groups: ThreadGroups,
     rates: BTreeMap<ThreadId, Vec<Rates>>,
-    /// What was read in this quantum, of all threads.
+    /// Counts of all threads that were read in this quantum.
     read: Vec<GroupDelta>,
 }
 
@@ -37,7 +37,7 @@ struct Software {
 }
 
 impl Counting {
-    /// Readies every counting tier that the host has, within so many descriptors.
+    /// Prepares every counting tier that the host has, with at most `fd_budget` descriptors.
     pub(super) fn new(host: &Host, fd_budget: usize) -> Self {
         let has = |tier: Tier| host.tiers.iter().any(|t| t.tier == tier && t.available);
         let both = has(Tier::Counters) && has(Tier::Software);
@@ -49,7 +49,7 @@ impl Counting {
         }
     }
 
-    /// Wants a thread counted from the next quantum on.
+    /// Asks for a thread to be counted from the next quantum on.
     pub(super) fn want(&mut self, id: ThreadId) {
         for groups in self.groups() {
             groups.want(id);
@@ -66,16 +66,16 @@ impl Counting {
         }
     }
 
-    /// Begins a quantum, after all threads were read: opens groups on threads that wait for it,
-    /// so that the next read covers the whole quantum. Tells what the user should know.
+    /// Begins a quantum, after all threads were read: opens groups on threads that wait for them,
+    /// so that the next read covers the whole quantum. Returns notices for the user.
     pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
         let losses = self.hardware.as_mut().and_then(Hardware::note_losses);
         let attached = self.groups().flat_map(ThreadGroups::attach_some);
         losses.into_iter().chain(attached).collect()
     }
 
-    /// Adds what was counted of a thread since the last quantum; how many sleeps it has begun,
-    /// where that is counted.
+    /// Adds a thread's counts since the last quantum to a sample; returns the number of sleeps that
+    /// it has begun, where that is counted.
     pub(super) fn fill(&mut self, id: ThreadId, sample: &mut Sample) -> Option<u64> {
         if let Some(hardware) = &mut self.hardware {
             hardware.fill(id, sample);
@@ -102,7 +102,7 @@ impl Hardware {
         }
     }
 
-    /// Tells when somebody else takes the counters away, and when they are back.
+    /// Tells when the counters are taken away by somebody else, and when they are back.
     fn note_losses(&mut self) -> Option<Notice> {
         let notice = self.groups.note_losses(&self.read);
         self.read.clear();
@@ -136,8 +136,8 @@ impl Software {
     }
 }
 
-/// One program per PMU of the host that the event file knows; all groups at once, rotated by the
-/// kernel.
+/// Makes one program per PMU of the host that the event file knows, with all groups on at once,
+/// rotated by the kernel.
 fn programs(host: &Host) -> Vec<PmuProgram> {
     let Some(file) = host.event_file() else {
         return Vec::new();

@@ -1,30 +1,30 @@
-//! Who may keep how many descriptors open.
+//! Descriptors, shared out among the parts of a run.
 //!
-//! Whoever takes the last one blinds all others: without one to spare, a thread
-//! cannot be looked up, and one that cannot be looked up seems to have exited.
+//! A part that takes the last one blinds all others: without one to spare, a thread cannot be
+//! looked up, and one that cannot be looked up seems to have exited.
 
 use nix::sys::resource::{Resource, getrlimit};
 
-/// Kept free for looking things up, for the journal and for the guardian.
+/// Number of descriptors kept free for looking things up, for the journal and for the guardian.
 const SPARE: usize = 48;
-/// Descriptors that one PU takes for sampling: a steady event and one of the start.
+/// Number of descriptors that sampling takes per PU: a steady event and one of the start.
 const SAMPLING_PER_PU: usize = 2;
-/// More for reading `/proc` are of no use.
+/// Most descriptors for reading `/proc`; more are of no use.
 const MOST_FOR_PROC: usize = 4_096;
 
-/// How the descriptors are shared out.
+/// Numbers of descriptors for the parts of a run that keep many open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptors {
-    /// For files of `/proc` that are kept open.
+    /// Number for files of `/proc` that are kept open.
     pub(super) proc: usize,
-    /// For threads that are held while they are nudged.
+    /// Number for threads that are held while they are nudged.
     pub(super) held: usize,
-    /// For events that count.
+    /// Number for events that count.
     pub(super) counting: usize,
 }
 
 impl Descriptors {
-    /// Shares the present limit out.
+    /// Shares out the present limit of this process, on a host with this number of PUs.
     pub(super) fn of_this_process(pus: usize) -> Self {
         let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         Self::share(usize::try_from(limit).unwrap_or(usize::MAX), pus)

@@ -1,11 +1,12 @@
-//! What threads have of the energy that the host spends.
+//! Energy of threads: their shares of the energy that the host spends.
 
 use crate::energy::{Meter, Shares, host_busy_ns};
 use crate::proc::tick_ns;
 use consort_core::{Observation, Reading, Signal, ThreadObservation, Tier};
 use std::path::{Path, PathBuf};
 
-/// The tier of energy: shares by what `/proc` tells of the host, whoever tells of the threads.
+/// Tier of energy: the shares depend on the host's busy time in `/proc`, whatever tier a thread's
+/// CPU time is of.
 pub(super) const TIER: Tier = Tier::Proc;
 
 /// Energy where it is metered.
@@ -18,7 +19,8 @@ impl Energy {
         Self(Meters::open(root))
     }
 
-    /// Adds energy; that it can no longer be read, once.
+    /// Adds each thread's energy to an observation; returns a warning, once, when it can no longer
+    /// be read.
     pub(super) fn add(&mut self, seen: &mut Observation) -> Option<String> {
         if self.0.as_mut()?.tell(seen).is_none() {
             self.0 = None;
@@ -28,7 +30,7 @@ impl Energy {
     }
 }
 
-/// The meters, and how busy the host was so far.
+/// The meters, with the busy time of all PUs since boot at the last reading, ns.
 #[derive(Debug)]
 struct Meters {
     root: PathBuf,
@@ -46,7 +48,7 @@ impl Meters {
         })
     }
 
-    /// Tells each thread its share of the interval; none when the meters are lost.
+    /// Gives each thread its share of the interval's energy; none when the meters are lost.
     fn tell(&mut self, seen: &mut Observation) -> Option<()> {
         let spent_j = self.meter.spent_j()?;
         let busy_ns = host_busy_ns(&self.root, tick_ns())?;

@@ -17,9 +17,9 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Between two attempts to find, or to become, the next leader.
+/// Time between two attempts to find, or to become, the next leader.
 const SEEK_EVERY: Duration = Duration::from_millis(10);
-/// Between two looks whether there is a daemon again.
+/// Time between two looks for a new daemon.
 const SEEK_DAEMON_EVERY: Duration = Duration::from_secs(1);
 
 /// A command that another run manages.
@@ -37,20 +37,21 @@ pub struct Follower {
     pub(super) warnings: Warnings,
 }
 
-/// How a follower's time ended.
+/// Outcome of following.
 pub enum Followed {
-    /// Its command has ended.
+    /// The command has ended.
     Ended(Box<Finished>),
-    /// It leads the group now, with the policy of these terms.
+    /// This run leads the group now, with the policy of these terms.
     Leads(Box<Live>, Terms),
 }
 
-/// Where a follower stands.
+/// Relation of a follower to its group.
 pub(super) enum Standing {
     Follows(Member),
     /// The leader is gone.
     Seeks,
-    /// It will lead when the old leader has put everything back, or at the latest then.
+    /// This run will lead when the old leader has put everything back, or at the latest at that
+    /// time.
     Elected(Candidate, Instant),
     /// The group could not be entered again: the command runs on unmanaged.
     Alone,
@@ -72,7 +73,7 @@ impl Follower {
         let child = launch(command, &run, |pid| {
             handed = hand_over(&host.root, &mut member, pid, &name);
             if handed.is_err() {
-                // It is held before its first instruction, and is not to run at all.
+                // The command is held before its first instruction, and is not to run at all.
                 let _ = nix::sys::signal::kill(
                     nix::unistd::Pid::from_raw(pid.cast_signed()),
                     Signal::SIGKILL,
@@ -99,7 +100,8 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Whatever the user left open is what the group has, should this run lead or join again.
+    /// Takes over the group's terms as the user's own where those were open, should this run lead
+    /// or join again.
     pub(super) fn keep_to_terms(&mut self) {
         self.settings.interval = Duration::from_millis(self.terms.interval_ms);
         self.group.demands = self.terms.demands();
@@ -135,7 +137,7 @@ impl Follower {
         }
     }
 
-    /// Hears what the leader says of its own accord.
+    /// Takes in the leader's news.
     fn heed(&mut self, mut member: Member) -> Standing {
         match member.hear() {
             Heard::Gone => return Standing::Seeks,
@@ -169,7 +171,7 @@ impl Follower {
         }
     }
 
-    /// Passes signals on; the exit code when the command has ended.
+    /// Passes signals on; returns the exit code when the command has ended.
     fn take_signals(&mut self) -> Result<Option<u8>, LiveError> {
         while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
             match relay(event, self.child.pid()) {
@@ -194,7 +196,7 @@ impl Follower {
         self.wake();
     }
 
-    /// A paused command receives no signals: the leader lets it run.
+    /// Asks the leader to let the command run, as a paused one receives no signals.
     fn wake(&mut self) {
         if let Standing::Follows(member) = &mut self.standing {
             member.wake();

@@ -1,4 +1,4 @@
-//! A run that leads a group: the programs of its members come and go.
+//! Leading of a group: the programs of its members come and go.
 
 use super::Live;
 use crate::group::{Answer, Attended, Joining};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 impl Live {
-    /// Hears what members say, and does it.
+    /// Takes in the tasks that members give, and carries them out.
     pub(super) fn attend_group(&mut self) {
         let Some(leader) = &mut self.group else {
             return;
@@ -40,8 +40,8 @@ impl Live {
         }
     }
 
-    /// Why a program cannot be managed. Only what a member has started itself is: nobody hands
-    /// over what is not his.
+    /// Reason for which a program cannot be managed, if any. A member may hand over only a program
+    /// that it has started itself.
     fn reason_against(&self, peer: u32, program: &Joining) -> Option<String> {
         let pid = program.pid;
         let Ok(stat) = read_stat(self.site.root(), pid, pid) else {
@@ -72,7 +72,7 @@ impl Live {
         }
     }
 
-    /// Puts a program back and lets it alone: its command has ended, or its Consort was killed.
+    /// Puts a program back and lets go of it: its command has ended, or its Consort was killed.
     pub(super) fn part_with_program(&mut self, root: u32) {
         self.roster.trees_mut().let_go(root);
         self.discovery.unwatch(root);

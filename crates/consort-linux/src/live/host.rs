@@ -1,4 +1,4 @@
-//! What there is to work with, before anything is started.
+//! The host and its means of observing and placing threads, before anything is started.
 
 use super::energy::TIER;
 use crate::cookies::{self, CookieStatus};
@@ -16,38 +16,38 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The host: its processor, and what can be seen of threads on it.
+/// The host: its processor, and the means of observing and placing threads on it.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// What `/sys` and `/proc` are below.
+    /// Directory that `/sys` and `/proc` are below.
     pub root: PathBuf,
     /// The processor.
     pub discovery: Discovery,
-    /// The tiers, each with the reason when it is missing.
+    /// Availability of the tiers, each with the obstacle when it is missing.
     pub tiers: Vec<TierStatus>,
-    /// Whether it tells what energy it spends.
+    /// Availability of the energy signal.
     pub energy: EnergyStatus,
-    /// What can keep threads in their places.
+    /// Availability of the enactors.
     pub enactors: Vec<EnactorStatus>,
-    /// Whether cores can be kept to those whom plans seat on them.
+    /// Availability of core-scheduling cookies, which keep other threads off the cores of a plan.
     pub cookies: CookieStatus,
-    /// How programs can be paused, best first.
+    /// Availability of the mechanisms that pause programs, best first.
     pub pausing: Vec<Availability>,
-    /// Who else gives processors to threads.
+    /// Others that give processors to threads here.
     pub owners: Vec<Owner>,
-    /// What a file tells of sharing instead of the kernel.
+    /// Sharing as a file tells it instead of the kernel; none without a file.
     pub(crate) sharing: Option<SharingMap>,
     /// PUs that count as large by decree; none where core types are as found.
     pub large: Option<PuSet>,
 }
 
-/// Why a host cannot be seen as a file has it.
+/// Reason for which a host cannot be seen as a file has it.
 #[derive(Debug, Error)]
 pub enum HostError {
-    /// The file does not fit.
+    /// The file does not fit the machine.
     #[error(transparent)]
     Sharing(#[from] SharingError),
-    /// What the kernel and the file tell contradicts itself.
+    /// Kernel and file contradict each other.
     #[error(transparent)]
     Topology(#[from] TopologyError),
 }
@@ -74,11 +74,11 @@ impl Host {
         })
     }
 
-    /// The host with what a file tells of sharing, now and after every change of the PUs; `origin`
-    /// names the file.
+    /// Replaces sharing, as the kernel tells it, by that of a file, now and after every change of
+    /// the PUs; `origin` names the file.
     ///
     /// # Errors
-    /// A map that does not fit this machine.
+    /// When the map does not fit this machine.
     pub fn with_sharing(mut self, map: SharingMap, origin: &str) -> Result<Self, HostError> {
         map.check(&self.discovery.machine, origin)?;
         self.discovery = self.discovery.with_sharing(&map)?;
@@ -88,7 +88,7 @@ impl Host {
         Ok(self)
     }
 
-    /// The same host with the PUs in `large` counting as large and all others as small.
+    /// Returns the same host with the PUs in `large` counting as large and all others as small.
     ///
     /// # Errors
     /// Those of [`Topology::with_large`](consort_core::Topology::with_large).
@@ -109,7 +109,7 @@ impl Host {
         event_file_for(&identity(&self.discovery)).ok().flatten()
     }
 
-    /// Names of the hardware events that can be counted here, with their PMU.
+    /// Names of the hardware events that can be counted here.
     pub fn counter_events(&self) -> Vec<String> {
         let counts = |t: &&TierStatus| t.tier == Tier::Counters && t.available;
         let file = self

@@ -1,4 +1,4 @@
-//! Plans that a sched_ext scheduler enforces, where the user has asked for it.
+//! Enforcement of plans by a sched_ext scheduler, where the user has asked for it.
 //!
 //! Masks are not touched then. Should the kernel end the scheduler, all threads are ordinary ones
 //! again, and nudges take over.
@@ -16,7 +16,7 @@ pub(super) struct InKernel {
 }
 
 impl InKernel {
-    /// Starts one if the user wants it; why not, if it cannot be started after all.
+    /// Starts a scheduler if the user wants it; returns the error if it cannot be started.
     pub(super) fn start(choice: EnactChoice, topology: &Topology) -> (Self, Option<ExtError>) {
         if choice != EnactChoice::Only(EnactorKind::Ext) {
             return (Self::default(), None);
@@ -32,18 +32,19 @@ impl InKernel {
         }
     }
 
-    /// Whether a scheduler is there.
+    /// Returns true if a scheduler is there.
     pub(super) fn rules(&self) -> bool {
         self.scheduler.is_some()
     }
 
-    /// Hands a thread over; why it is not.
+    /// Hands a thread over to the scheduler; returns a warning if it is not accepted.
     pub(super) fn take(&mut self, id: ThreadId) -> Option<String> {
         let error = self.scheduler.as_mut()?.manage(id).err()?;
         Some(format!("thread {id} stays with the OS: {error}"))
     }
 
-    /// Gives a thread back that somebody else has taken. One that has exited needs nothing.
+    /// Takes back a thread that somebody else has moved. For one that has exited, nothing is
+    /// needed.
     pub(super) fn give_back(&mut self, id: ThreadId) {
         if let Some(scheduler) = &mut self.scheduler
             && let Err(error) = scheduler.release(id)
@@ -52,8 +53,8 @@ impl InKernel {
         }
     }
 
-    /// Gives the kernel a plan to follow, whose quantum is this long if the plan wants no other; why
-    /// it does not.
+    /// Gives the kernel a plan to follow; `quantum` is its length if the plan wants no other.
+    /// Returns a warning if the kernel does not follow it.
     pub(super) fn follow(&mut self, plan: &Plan, quantum: Duration) -> Option<String> {
         let scheduler = self.scheduler.as_mut()?;
         let quantum = plan.quantum_ns.map_or(quantum, Duration::from_nanos);
@@ -63,7 +64,8 @@ impl InKernel {
         Some(format!("the kernel does not follow a plan: {error}"))
     }
 
-    /// Tells the kernel that Consort lives; why its scheduler is gone, once.
+    /// Tells the kernel that Consort lives; returns, once, the reason for which its scheduler is
+    /// gone.
     pub(super) fn beat(&mut self) -> Option<String> {
         let scheduler = self.scheduler.as_mut()?;
         scheduler.beat();
@@ -82,7 +84,7 @@ impl InKernel {
     }
 }
 
-/// The places of a plan as the kernel takes them.
+/// A plan as the kernel takes it: the places of managed threads.
 fn plan_for_kernel(plan: &Plan, managed: &BTreeSet<ThreadId>, quantum: Duration) -> ExtPlan {
     let mut for_kernel = ExtPlan::free(quantum);
     for (&id, placement) in &plan.placements {

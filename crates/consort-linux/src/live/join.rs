@@ -1,4 +1,4 @@
-//! Starting a command in a group: as its leader, or as a member that follows one.
+//! Starting of a command in a group: as its leader, or as a member that follows one.
 
 use super::follower::Follower;
 use super::launch::{LaunchSpec, LiveError, Settings};
@@ -11,44 +11,44 @@ use std::time::Duration;
 /// The group that a command is to join.
 #[derive(Clone, Debug)]
 pub struct GroupSpec {
-    /// Its name.
+    /// Name of the group.
     pub name: GroupName,
-    /// What the user asks for; a leader that was asked for other terms refuses.
+    /// Terms that the user asks for; a leader that was asked for other terms refuses.
     pub demands: Demands,
-    /// The policy that holds if this run leads and nobody asks for another, as text.
+    /// Policy, as text, that holds if this run leads and no member asks for another.
     pub policy: String,
 }
 
-/// What a command was started as.
+/// Position in which a command was started.
 pub enum Begun {
     /// This run manages the whole group.
     Leads(Box<Live>),
-    /// Another one does.
+    /// Another run manages the group.
     Follows(Box<Follower>),
 }
 
-/// What a run was in its group.
+/// Summary of a run's part in its group, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSummary {
-    /// The group's name.
+    /// Name of the group.
     pub name: String,
-    /// Whether this run led it in the end.
+    /// True if this run led the group in the end.
     pub led: bool,
     /// Pid of the last leader.
     pub leader: u32,
-    /// The policy of the group, as it was asked for.
+    /// Policy of the group with options, as text.
     pub policy: String,
     /// Most programs at a time, as far as this run knows: a member knows of itself and its leader.
     pub most_programs: usize,
 }
 
 impl Live {
-    /// Starts a command in a group. It is held before its first instruction until the one who
-    /// leads watches it.
+    /// Starts a command in a group. It is held before its first instruction until the leader
+    /// watches it.
     ///
     /// # Errors
-    /// As for [`Live::launch`]; and when the group cannot be entered, or its leader refuses:
-    /// nothing was started then.
+    /// As for [`Live::launch`]; and when the group cannot be entered, or its leader refuses: then
+    /// nothing was started.
     pub fn join(host: Host, spec: LaunchSpec, group: GroupSpec) -> Result<Begun, LiveError> {
         let (mut command, settings) = spec.split();
         command.envs(super::malleable::team_sizes(&host));
@@ -94,7 +94,7 @@ pub(super) fn millis(time: Duration) -> u64 {
 }
 
 impl GroupSummary {
-    /// Of a run that leads.
+    /// Summary of a run that leads.
     pub(super) fn led(leader: &Leader) -> Self {
         Self {
             name: leader.group().to_string(),

@@ -1,4 +1,4 @@
-//! Starting a command under management.
+//! Starting of a command under management.
 
 use super::clock::Clock;
 use super::cookies::CoreCookies;
@@ -31,37 +31,37 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// What to start, and how to manage it.
+/// A command to start, and the way to manage it.
 #[derive(Debug)]
 pub struct LaunchSpec {
     /// The command.
     pub command: Command,
     /// The quantum.
     pub interval: Duration,
-    /// Whether plans are only made, not carried out.
+    /// True if plans are made and not carried out.
     pub dry_run: bool,
-    /// Whether threads are managed whose affinity somebody has set on purpose.
+    /// True if threads are managed whose affinity somebody has set on purpose.
     pub override_affinity: bool,
-    /// What keeps threads in their places.
+    /// Enactors that may keep threads in their places.
     pub enactors: EnactChoice,
-    /// Whether cores are kept to those whom plans seat on them, by core-scheduling cookies.
+    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
     pub cookies: bool,
     /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
     /// host does not have are passed over.
     pub pausing: Vec<PauseKind>,
     /// Measures that this host cannot count.
     pub recorded: Option<Recorded>,
-    /// Where the journal goes and how the guardian is started.
+    /// Folders for the journal, and the words that start the guardian.
     pub enact: EnactConfig,
 }
 
-/// Why a command could not be managed.
+/// Reason for which a command could not be managed.
 #[derive(Debug, Error)]
 pub enum LiveError {
     /// The command could not be started; nothing was changed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// Safety could not be set up; nothing was started.
+    /// Journal or guardian could not be set up; nothing was started.
     #[error(transparent)]
     Enact(#[from] EnactError),
     /// The group could not be entered; nothing was started.
@@ -70,7 +70,7 @@ pub enum LiveError {
     /// `/proc` cannot be read.
     #[error("threads cannot be watched: {0}")]
     Proc(#[from] ProcError),
-    /// Waiting failed.
+    /// Waiting for signals and samples failed.
     #[error("waiting for signals and samples failed: {0}")]
     Wait(Errno),
     /// A plan is older than one that was carried out.
@@ -78,7 +78,7 @@ pub enum LiveError {
     StalePlan {
         /// The plan's generation.
         generation: u64,
-        /// The last one that was carried out.
+        /// Generation of the last plan that was carried out.
         last: u64,
     },
 }
@@ -99,7 +99,7 @@ impl LaunchSpec {
     }
 }
 
-/// How to manage, whatever the command.
+/// The way to manage, whatever the command.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) interval: Duration,
@@ -112,7 +112,7 @@ pub(super) struct Settings {
     pub(super) enact: EnactConfig,
 }
 
-/// A command that was started, and all that is needed to manage it.
+/// A command that was started, and everything that is needed to manage it.
 pub(super) struct Running {
     pub(super) child: Option<Launched>,
     pub(super) name: String,
@@ -124,10 +124,11 @@ pub(super) struct Running {
 }
 
 impl Live {
-    /// Starts the command. It is held before its first instruction until everything watches it.
+    /// Starts the command. It is held before its first instruction until its threads are watched.
     ///
     /// # Errors
-    /// When nothing was started: the command does not exist, or safety could not be set up.
+    /// When nothing was started: the command does not exist, or journal or guardian could not be
+    /// set up.
     pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
         let (command, settings) = spec.split();
         Self::begin(host, command, &settings, |_| Ok(None))
@@ -178,7 +179,7 @@ impl Live {
         Self::assemble(host, settings, running, sampling)
     }
 
-    /// Manages a command that runs already, with whatever it has started, or no command yet.
+    /// Manages a command that runs already, with all that it has started, or no command yet.
     pub(super) fn take_over(
         host: Host,
         settings: &Settings,
@@ -260,17 +261,18 @@ impl Live {
     }
 }
 
-/// Longest name of a command that is told: with every byte escaped it fits a message of groups.
+/// Most characters of a command's name that are told: with every byte escaped it fits a message of
+/// groups.
 const NAME_CHARS: usize = 128;
 
-/// What a command's program is called: the last part of its path.
+/// Name of a command's program: the last part of its path, at most 128 characters.
 pub fn program_name(command: &Command) -> String {
     let path = Path::new(command.get_program());
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().chars().take(NAME_CHARS).collect()
 }
 
-/// Puts right what an earlier run could not, because its guardian was killed as well.
+/// Restores masks that an earlier run could not, because its guardian was killed as well.
 pub(super) fn recovered(config: &EnactConfig) -> Warnings {
     let report = recover_stale(&config.runtime_dirs);
     let mut warnings = Warnings::default();
@@ -294,7 +296,8 @@ pub(super) fn recovered(config: &EnactConfig) -> Warnings {
     warnings
 }
 
-/// What the host offers, less the sampling tier where it could not be set up for this command.
+/// Signals that the host offers, less the sampling tier where it could not be set up for this
+/// command.
 fn offers(host: &Host, sampling: bool) -> Offers {
     let offered = host.offers();
     if sampling {

@@ -1,10 +1,10 @@
 //! One look at one thread: its counters, and `/proc` where that is needed.
 //!
-//! Counters of a thread are read with one system call, which costs a third of what its files in
-//! `/proc` do (0.7 against 1.9 us). At quanta of a few milliseconds that matters, so that `/proc`
-//! is read only when it can tell something new: when the thread has begun a sleep, so that only
-//! its state tells whether it can run, and otherwise every [`PROC_EVERY`], or [`ASLEEP_EVERY`] for
-//! one that sleeps on: it has nothing to tell, and there may be thousands of them.
+//! Counters of a thread are read with one system call, which costs a third of the time that its
+//! files in `/proc` take (0.7 against 1.9 us). At quanta of a few milliseconds that matters, so
+//! `/proc` is read only when it can tell something new: when the thread has begun a sleep, so that
+//! only its state tells whether it can run, and otherwise every [`PROC_EVERY`], or [`ASLEEP_EVERY`]
+//! for one that sleeps on: it has nothing to tell, and there may be thousands of them.
 //!
 //! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
 //! that was seen last.
@@ -15,14 +15,16 @@ use crate::discovery::{ProcSample, RunState};
 use consort_core::{Reading, Sample, Signal, Tier};
 use std::time::{Duration, Instant};
 
-/// How old what `/proc` told may become. Longer quanta than this have it read every time.
+/// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
+/// is read every time.
 const PROC_EVERY: Duration = Duration::from_millis(50);
-/// The same for a thread that has slept all the time. A woken one that waits for a PU seems
-/// asleep until it runs, or for so long.
+/// The same for a thread that has slept all the time. A woken one that waits for a PU seems asleep
+/// until it runs, or for this long.
 const ASLEEP_EVERY: Duration = Duration::from_secs(1);
 
 impl Thread {
-    /// Whether the thread is runnable, if counters alone tell; `/proc` need not be read then.
+    /// State of the thread, true for runnable, if counters alone tell it; `/proc` need not be read
+    /// then.
     pub(super) fn quick_look(
         &self,
         now: Instant,
@@ -37,7 +39,7 @@ impl Thread {
         is_recent.then_some(runnable)
     }
 
-    /// Adds what `/proc` tells.
+    /// Adds a reading of `/proc`.
     pub(super) fn add_proc(
         &mut self,
         now: Instant,
@@ -52,15 +54,15 @@ impl Thread {
         self.read = Some(now);
     }
 
-    /// Forgets its sleeps: being paused looks like one. It counts as awake when it goes on; one
-    /// that slept before sleeps again at once.
+    /// Forgets the thread's sleeps: being paused looks like one. It counts as awake when it goes
+    /// on; one that slept before sleeps again at once.
     pub(super) fn restart_sleeps(&mut self) {
         if let Some(sleeps) = &mut self.sleeps {
             *sleeps = Sleeps::of(RunState::Runnable);
         }
     }
 
-    /// Adds how often it came back from blocking calls, now that it is known whether it can run.
+    /// Adds the number of returns from blocking calls, once it is known whether the thread can run.
     pub(super) fn returned(&mut self, begun: Option<u64>, runnable: bool, sample: &mut Sample) {
         let (Some(begun), Some(sleeps)) = (begun, self.sleeps.as_mut()) else {
             return;
@@ -78,8 +80,8 @@ impl Thread {
     }
 }
 
-/// What a thread consumed between two looks at `/proc`. Where the last was not at the end of the
-/// last interval, this one gets its share of the CPU time, and the time waited is not told.
+/// Adds a thread's consumption between two readings of `/proc`. Where the last was not at the end
+/// of the last interval, this one gets its share of the CPU time, and no waiting time is told.
 fn add_times(
     before: Option<&ProcSample>,
     now: &ProcSample,
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// A thread that was last read so long ago, in this state.
+    /// A thread that was last read `ago` before `now`, in this state.
     fn thread(now: Instant, ago: Duration, state: RunState) -> Thread {
         Thread {
             name: Arc::from("t"),

@@ -1,8 +1,8 @@
-//! Telling malleable programs how many threads to make.
+//! Variables that tell malleable programs how many threads to make.
 //!
-//! Only what the user has not set is set, and only for commands that join a group. The count is
-//! that of the usable PUs, which is what a gang gives: a team that is smaller than its core set
-//! would leave cores idle, and one that is larger only takes turns with itself.
+//! Only variables that the user has not set are set, and only for commands that join a group. The
+//! count is that of the usable PUs, which a gang gives to each program: a smaller team would leave
+//! cores idle, and the threads of a larger one would only take turns on them.
 //!
 //! | variable | who reads it | source |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 use super::Host;
 use std::env::var_os;
 
-/// The variables.
+/// Names of the variables.
 const VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREADS"];
 
 /// The variables that the user has not set, with the number of usable PUs.

@@ -1,10 +1,10 @@
 //! The live machine: a launched command as a [`Machine`].
 //!
-//! [`Host::look`] finds out what there is; [`Live::launch`] starts a command
-//! under management; the control loop then observes and enacts; and
-//! [`Live::finish`] puts every mask back and tells how the run ended. [`Live::join`] starts a
-//! command in a group, whose programs one of its runs manages for all ([`crate::group`]).
-//! [`Live::reside`] starts nothing: it manages processes and control groups that it is told of.
+//! [`Host::look`] finds the means of observing and placing threads on a host; [`Live::launch`]
+//! starts a command under management; the control loop then observes and enacts; and
+//! [`Live::finish`] puts every mask back and reports on the run. [`Live::join`] starts a command in
+//! a group, whose programs one of its runs manages for all ([`crate::group`]). [`Live::reside`]
+//! starts nothing: it manages processes and control groups on request.
 //!
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
@@ -70,7 +70,7 @@ use std::time::{Duration, Instant};
 use urgency::Urgency;
 use warnings::Warnings;
 
-/// A command and everything that it starts, or what was attached, on this host.
+/// A command with all that it starts, or processes that were attached, on this host.
 pub struct Live {
     site: Site,
     roster: Roster,
@@ -82,7 +82,7 @@ pub struct Live {
     counting: Counting,
     energy: Energy,
     discovery: Discovery,
-    /// When `/proc` is compared with what records have told.
+    /// Time at which `/proc` is next compared with what records have told.
     next_scan: Instant,
     reader: ProcReader,
     enactor: Enactor,
@@ -93,14 +93,14 @@ pub struct Live {
     pausing: Pausing,
     /// The command; none where nothing was started.
     child: Option<Launched>,
-    /// What a run without a command is asked to do.
+    /// State of a run without a command: its rules, its socket and the requests.
     residence: Residence,
     signals: Signals,
     /// The group that this run leads, if any.
     group: Option<Leader>,
-    /// Measures that are not counted.
+    /// Measures that this host cannot count, from a recording.
     recorded: Option<Recorded>,
-    /// Threads that ended between being found and being taken in.
+    /// Number of threads that ended between being found and being taken in.
     gone_at_once: u64,
     ending: Option<Ending>,
     warnings: Warnings,
@@ -110,17 +110,17 @@ pub struct Live {
 /// Samples of instruction addresses over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleCounts {
-    /// Timer interrupts that took one, those dropped later included.
+    /// Number of timer interrupts that took a sample, those dropped later included.
     pub taken: u64,
-    /// Samples that were looked at.
+    /// Number of samples that were looked at.
     pub samples: u64,
-    /// Of these, decoded to an instruction.
+    /// Number of these that were decoded to an instruction.
     pub decoded: u64,
-    /// Records that the kernel dropped because a ring buffer was full.
+    /// Number of records that the kernel dropped because a ring buffer was full.
     pub lost: u64,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// The command's exit code; 128 + n when signal n ended it.
@@ -132,29 +132,29 @@ pub struct Finished {
     /// CPU time of the command and its descendants, s; without sampling only of those that were
     /// waited for.
     pub managed_cpu_s: f64,
-    /// What taking samples cost the managed threads, s of CPU time; estimated.
+    /// CPU time that taking samples cost the managed threads, s; estimated.
     pub sampling_s: f64,
-    /// Threads that ended before they could be looked at.
+    /// Number of threads that ended before they could be looked at.
     pub short_lived: u64,
     /// Samples over the run.
     pub samples: SampleCounts,
-    /// Whether every mask is as it was and nothing is left paused.
+    /// True if every mask is as it was and nothing is left paused.
     pub restored: bool,
-    /// How often programs were paused.
+    /// Number of times that programs were paused.
     pub pauses: u64,
-    /// How plans were held.
+    /// Adherence to plans and means of enforcement.
     pub held: Held,
     /// Mean length of the quanta, ms; none when the first was not over.
     pub quantum_ms: Option<f64>,
-    /// Programs that were managed, by the pid at the root of each, with their names.
+    /// Programs that were managed, each with the pid at its root and its name.
     pub programs: Vec<(u32, String)>,
     /// The group that the run was in, if any.
     pub group: Option<GroupSummary>,
-    /// What went not as planned, one sentence each.
+    /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// How plans were held on threads over a run.
+/// Adherence of threads to plans over a run, and the means that enforced it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
     /// The enactor that was used first; none where nothing was to be changed.
@@ -162,21 +162,22 @@ pub struct Held {
     /// Share of the running time of threads with a place that they spent there, 0 to 1; none where
     /// no thread had a place.
     pub adherence: Option<f64>,
-    /// Share of the running time of threads that were to have a core together in which they had,
-    /// 0 to 1, at least; none where there were no such threads.
+    /// Share of the running time of threads with places on one core that they spent there together,
+    /// 0 to 1; a lower bound. None where there were no such threads.
     pub pair_adherence: Option<f64>,
-    /// Nudges that were made.
+    /// Number of nudges that were made.
     pub nudges: u64,
-    /// Core-scheduling cookies; none where they were not wanted.
+    /// Use of core-scheduling cookies; none where they were not wanted.
     pub cookies: Option<CookieCounts>,
 }
 
-/// Core-scheduling cookies over a run.
+/// Use of core-scheduling cookies over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CookieCounts {
-    /// Cores that had one, at most at a time.
+    /// Most cores that had a cookie at a time.
     pub cores: usize,
-    /// How often a thread was given one, or had its taken away, until the run ended.
+    /// Number of times that a thread was given a cookie, or had its taken away, until the run
+    /// ended.
     pub writes: u64,
 }
 
@@ -214,7 +215,7 @@ impl Machine for Live {
 }
 
 impl Live {
-    /// Puts every mask back, resumes what is paused and tells how the run ended.
+    /// Puts every mask back, resumes paused programs and reports on the run.
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
         self.urgency.give_up();
@@ -260,8 +261,9 @@ impl Live {
         tiers.max().unwrap_or(Tier::Proc)
     }
 
-    /// The sampling events count everything that they follow, but nothing of setuid programs;
-    /// rusage counts whatever was waited for.
+    /// CPU time of the managed programs, s. The sampling events count all threads that they follow,
+    /// but not those of setuid programs; rusage counts children that were waited for. The larger
+    /// one is told.
     fn managed_cpu_s(&self) -> f64 {
         let sampled_ns = self.sampling.as_ref().map_or(0, Sampling::cpu_time_ns);
         relay::children_cpu_s().max(sampled_ns as f64 / 1e9)
@@ -272,7 +274,7 @@ impl Live {
         self.enactor.guardian_pid()
     }
 
-    /// CPUs come and go and cpusets change: plans must know.
+    /// Follows changes of the topology, when it is time to: CPUs come and go and cpusets change.
     fn follow_topology(&mut self) {
         let now = Instant::now();
         if !self.site.take_due(now) {
@@ -284,7 +286,7 @@ impl Live {
         self.warnings.extend(self.site.follow());
     }
 
-    /// Learns where threads may run now.
+    /// Reads again the PUs that threads may run on.
     fn recheck(&mut self, threads: &[ThreadId]) {
         if threads.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! From records and `/proc` to an observation.
+//! Observations: made from counters, samples and `/proc`, once per quantum.
 
 use super::Live;
 use super::clock::nanos;
@@ -10,16 +10,16 @@ use crate::enforce::Enforcement;
 use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
 use std::time::{Duration, Instant};
 
-/// Between two scans of `/proc` that only complete what records tell.
+/// Shortest time between two scans of `/proc` that only complete the records.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// The pause as a multiple of what the scan took, so that crowds of processes cost no more than
-/// a tenth of a percent of one PU.
+/// Ratio of the time between scans to the time that one takes, so that crowds of processes cost no
+/// more than a tenth of a percent of one PU.
 const PAUSE_PER_SCAN: u32 = 1000;
-/// The same where nothing else tells of new threads.
+/// The same where scans alone find new threads.
 const PAUSE_PER_ONLY_SCAN: u32 = 20;
 
 impl Live {
-    /// Reads all rings: threads that came, went or were renamed, and samples.
+    /// Reads all rings: threads that began, ended or were renamed, and samples.
     pub(super) fn take_records(&mut self) {
         let Some(sampling) = &mut self.sampling else {
             return;
@@ -35,9 +35,9 @@ impl Live {
     }
 
     /// Compares with `/proc`: at every quantum where there are no records, unless that would take
-    /// more than a twentieth of a PU, and now and then where there are.
-    /// The kernel ends the records of a program that executes a setuid file, as if it had exited
-    /// (`begin_new_exec` in `fs/exec.c`), and tells nothing of what that starts.
+    /// more than a twentieth of a PU, and now and then where there are. The kernel ends the records
+    /// of a program that executes a setuid file, as if it had exited (`begin_new_exec` in
+    /// `fs/exec.c`), and tells nothing of the processes that it starts.
     fn scan_if_due(&mut self) {
         let begun = Instant::now();
         if begun < self.next_scan {
@@ -56,7 +56,7 @@ impl Live {
         self.next_scan = begun + pause;
     }
 
-    /// What each thread did since the last observation.
+    /// Ends the quantum and observes it: the samples of all threads since the last observation.
     pub(super) fn observation(&mut self) -> Observation {
         self.follow_groups();
         self.scan_if_due();
@@ -93,7 +93,7 @@ impl Live {
         seen
     }
 
-    /// What the samples of the interval tell.
+    /// Profiles of threads, from the samples of the interval.
     fn profiles(&mut self, interval_ns: u64) -> Profiles {
         let discovery = &self.discovery;
         let is_known = |tid| discovery.id_of(tid).is_some();
@@ -101,7 +101,7 @@ impl Live {
         sampling.map_or_else(Profiles::new, |s| s.profiles(interval_ns, is_known))
     }
 
-    /// A thread that is there; one that turns out to be gone is put with those that have exited.
+    /// Observes a thread; one that turns out to be gone is put with those that have exited.
     fn look_at(
         &mut self,
         id: ThreadId,
@@ -146,14 +146,14 @@ impl Live {
         Some(observed(id, self.roster.get(id)?, sample, last_pu))
     }
 
-    /// Whether a thread's program was paused in the interval that ends now.
+    /// Returns true if a thread's program was paused in the interval that ends now.
     fn was_paused(&self, id: ThreadId) -> bool {
         let program = self.roster.program_of(id.pid);
         self.pausing.in_quantum.contains(&program)
     }
 
-    /// Whether a thread can run now, by its counters or by `/proc`, which then adds what else it
-    /// tells; nothing when the thread is gone.
+    /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
+    /// then added to the sample; none when the thread is gone.
     fn is_runnable(
         &mut self,
         id: ThreadId,
@@ -175,7 +175,7 @@ impl Live {
         Some(told.state == RunState::Runnable)
     }
 
-    /// Threads that have exited since the last observation.
+    /// Observes threads that have exited since the last observation.
     fn last_looks(&mut self, interval_ns: u64, profiles: &Profiles) -> Vec<ThreadObservation> {
         let exited = self.roster.take_exited().into_iter();
         let last = exited.map(|parted| {
@@ -207,7 +207,7 @@ impl Live {
     }
 }
 
-/// Adds the time that a thread spent where the plan had it.
+/// Adds the time that a thread spent in the place that the plan gave it.
 fn settle(
     enforcement: &mut Enforcement,
     id: ThreadId,
@@ -223,7 +223,7 @@ fn settle(
     }
 }
 
-/// When an observation is made, and how long its interval was.
+/// Time of an observation, and the length of its interval.
 #[derive(Clone, Copy)]
 struct Moment {
     now: Instant,

@@ -1,23 +1,23 @@
-//! How long a quantum is, when what was asked is too short for this host.
+//! The length of quanta, stretched where the one asked for is too short for this host.
 //!
-//! A turn that takes long against its quantum would take the PUs away from those that are
-//! managed. So the quantum is stretched until turns take at most a fifth of one PU, and that is
-//! said once. Being late, because the host is busy, is only told: nobody can stretch that away.
+//! A turn that takes long against its quantum would take the PUs away from the managed threads. So
+//! the quantum is stretched until turns take at most a fifth of one PU, and the user is told once.
+//! Lateness, because the host is busy, is only reported: stretching does not help.
 
 use std::time::Duration;
 
-/// A quantum lasts at least so many times the CPU time of a turn.
+/// Least ratio of the length of a quantum to the CPU time of a turn.
 const QUANTUM_PER_TURN: u32 = 5;
-/// A turn counts for one part in so many of the mean, so that one that is dear changes little.
+/// Number of turns over which the mean reaches back, so that one that is dear changes little.
 const MEMORY: u32 = 16;
-/// Turns that are not judged: the first ones open what later ones only read.
+/// Number of turns that are not judged: the first ones open what later ones only read.
 const WARM_UP: u64 = 16;
-/// Quanta whose mean is longer than this many times the quantum are late.
+/// Ratio to the planned length beyond which quanta are late.
 const LATE: f64 = 2.0;
-/// Less than this is no lateness of one turn.
+/// Least delay of one turn that counts as lateness.
 const LATE_BY: Duration = Duration::from_millis(100);
 
-/// Keeps the length of the quantum.
+/// The length of quanta, as asked for and as turns need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     asked: Duration,
@@ -32,7 +32,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// As asked, for now.
+    /// A pace with quanta as asked for.
     pub(super) fn new(asked: Duration) -> Self {
         Self {
             asked,
@@ -45,12 +45,12 @@ impl Pace {
         }
     }
 
-    /// Asks for another length from now on.
+    /// Sets the length of quanta from now on.
     pub(super) fn ask(&mut self, length: Duration) {
         self.asked = length;
     }
 
-    /// How long the next quantum is to be.
+    /// Length of the next quantum.
     pub(super) fn quantum(&self) -> Duration {
         if self.turns < WARM_UP {
             return self.asked;
@@ -58,7 +58,7 @@ impl Pace {
         self.asked.max(self.turn * QUANTUM_PER_TURN)
     }
 
-    /// Takes in what a turn took of CPU time; what the user should know, once.
+    /// Takes in the CPU time of a turn; returns a notice, once, when quanta are stretched.
     pub(super) fn turn_took(&mut self, cpu: Duration) -> Option<String> {
         self.turns += 1;
         let weight = MEMORY.min(u32::try_from(self.turns).unwrap_or(MEMORY));
@@ -79,8 +79,8 @@ impl Pace {
         })
     }
 
-    /// Takes in how long a quantum was; what the user should know, once: from the first one on
-    /// that was much longer than planned, plans are older than they should be.
+    /// Takes in the length of a quantum; returns a notice, once, when it was much longer than
+    /// planned: plans are then older than they should be.
     pub(super) fn quantum_was(&mut self, length: Duration) -> Option<String> {
         self.spent += length;
         self.quanta += 1;
@@ -103,7 +103,7 @@ impl Pace {
         (self.quanta > 0).then(|| millis(self.spent) / f64::from(self.quanta))
     }
 
-    /// Whether quanta were much longer than planned, in words.
+    /// Warning that quanta were much longer than planned over the run, if they were.
     pub(super) fn lateness(&self) -> Option<String> {
         let planned = self.stretched.map_or(self.asked, |s| s.max(self.asked));
         let mean_ms = self.mean_ms()?;

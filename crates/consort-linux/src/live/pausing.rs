@@ -1,8 +1,8 @@
 //! Programs that a plan pauses.
 //!
-//! Those that go out of the way stop before masks are written, and those that come go on after, so
-//! that the two do not meet. A signal for the command must find it running: everything goes on at
-//! once, and for a moment nothing is paused.
+//! Programs that are to stop do so before masks are written, and those that are to go on do so
+//! after, so that the two do not meet. A signal for the command must find it running: everything
+//! goes on at once, and for a moment nothing is paused.
 
 use super::Live;
 use crate::enact::SignalEvent;
@@ -13,25 +13,25 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// After a signal nothing is paused for so long: its handlers want to run.
+/// Time after a signal for which nothing is paused: its handlers are to run.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Who is paused, and who is not although a plan wants it.
+/// Programs that are paused, and those that are not although a plan wants it.
 #[derive(Default)]
 pub(super) struct Pausing {
     /// Mechanisms that may be used, best first.
     allowed: Vec<PauseKind>,
-    /// Made when a plan pauses something for the first time.
+    /// The pauser, made when a plan pauses a program for the first time.
     pauser: Option<Pauser>,
     /// Programs that no mechanism can pause.
     refused: BTreeSet<ProgramId>,
-    /// Programs of which it was said what is not managed.
+    /// Programs whose unmanaged threads were reported.
     told: BTreeSet<ProgramId>,
     /// Programs that were paused when the quantum began.
     pub(super) in_quantum: BTreeSet<ProgramId>,
-    /// Until when a signal keeps everything running.
+    /// End of the time for which a signal keeps everything running.
     grace: Option<Instant>,
-    /// How often programs were paused.
+    /// Number of times that programs were paused.
     pub(super) count: u64,
 }
 
@@ -65,7 +65,7 @@ impl Pausing {
 }
 
 impl Live {
-    /// Pauses what a plan wants paused.
+    /// Pauses the programs that a plan wants paused.
     pub(super) fn pause_as_planned(&mut self, plan: &Plan) {
         if !plan.teams.is_empty() {
             let text = "how many threads a running program has cannot be chosen: \
@@ -82,7 +82,7 @@ impl Live {
         }
     }
 
-    /// Lets go on what a plan does not want paused.
+    /// Resumes the programs that a plan does not want paused.
     pub(super) fn resume_as_planned(&mut self, plan: &Plan) {
         let paused = self.pausing.paused();
         for &program in paused.difference(&plan.paused) {
@@ -92,7 +92,7 @@ impl Live {
         self.pausing.in_quantum = self.pausing.paused();
     }
 
-    /// Lets everything go on, and pauses nothing for a moment.
+    /// Resumes all programs, and pauses none for a moment.
     pub(super) fn wake_all(&mut self) {
         for program in self.pausing.paused() {
             self.resume(program);
@@ -123,7 +123,7 @@ impl Live {
         }
     }
 
-    /// Says what of a paused program is not managed.
+    /// Warns, once, of threads of a paused program that are not managed.
     fn tell_self_placed(&mut self, program: ProgramId) {
         let placed = self.roster.self_placed().into_iter();
         let its = placed.filter(|id| self.roster.program_of(id.pid) == program);
@@ -145,7 +145,7 @@ impl Live {
         }
     }
 
-    /// Removes what was made for pausing programs that have ended.
+    /// Removes cgroups made for pausing programs that have ended.
     pub(super) fn forget_ended(&mut self) {
         let known: Vec<ProgramId> = self.pausing.pauser.iter().flat_map(Pauser::known).collect();
         for program in known {
@@ -160,8 +160,9 @@ impl Live {
         }
     }
 
-    /// Lets everything go on before a signal, or for one that it has already; whether the command
-    /// was paused by a stop signal, which makes the kernel drop what the terminal sent to stop it.
+    /// Resumes all programs before a signal, or for one that the command has already. Returns true
+    /// if the command was paused by a stop signal, which makes the kernel drop the terminal's
+    /// signal to stop.
     pub(super) fn wake_for(&mut self, event: SignalEvent) -> bool {
         let Some(command) = self
             .child

@@ -1,4 +1,4 @@
-//! Taking threads under management.
+//! Threads that are found: taken under management, or left alone with a warning.
 
 use super::Live;
 use crate::discovery::ThreadEvent;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Live {
-    /// Takes in what discovery has found since the last time.
+    /// Takes in the changes that discovery has found.
     pub(super) fn follow(&mut self, events: Vec<ThreadEvent>) {
         self.note_starters(&events);
         for event in events {
@@ -44,7 +44,7 @@ impl Live {
         }
     }
 
-    /// Forgets a thread that has exited, but for what it did until then.
+    /// Forgets a thread that has exited, except for its last sample.
     pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
         self.reader.forget(id);
         self.enactor.forget(id);
@@ -66,7 +66,7 @@ impl Live {
     }
 
     /// Takes a thread in. One that a managed thread has started may have inherited a mask that
-    /// Consort wrote; the enactor knows.
+    /// Consort wrote, which the enactor can tell.
     fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
         if let Some(owned) = self.owned(id) {
             return self.let_alone(id, name, &owned);
@@ -88,7 +88,7 @@ impl Live {
         }
     }
 
-    /// Why a thread's PUs are somebody else's affair.
+    /// Reason for which somebody else gives out a thread's PUs, if any.
     fn owned(&self, id: ThreadId) -> Option<String> {
         if self.override_affinity {
             return None;
@@ -101,7 +101,7 @@ impl Live {
         ))
     }
 
-    /// Whether a thread belongs to a program that is managed; notes which one.
+    /// Returns true if a thread belongs to a program that is managed; notes the program.
     fn belongs(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
         if self.is_own(id.pid) {
             return false;
@@ -122,7 +122,8 @@ impl Live {
         Ok(ChildStatus::Adopted)
     }
 
-    /// Somebody has chosen this thread's affinity on purpose.
+    /// Takes in a thread whose affinity somebody has set on purpose: managed only if the user
+    /// overrides.
     fn meet_foreign(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
         self.counting.want(id);
         if self.override_affinity && self.enactor.adopt(id, mask.clone()).is_ok() {
@@ -137,8 +138,8 @@ impl Live {
         self.roster.keep_affinity(id);
     }
 
-    /// Where no records tell who starts threads, every thread of the process counts that was there
-    /// before.
+    /// Notes threads that start others. Where no records tell of them, every thread counts that was
+    /// in the process before.
     fn note_starters(&mut self, found: &[ThreadEvent]) {
         let untold = |event: &ThreadEvent| match event {
             ThreadEvent::Appeared {
@@ -166,7 +167,7 @@ impl Live {
     }
 }
 
-/// How far up a process is looked for; `/proc` changes while it is read, so there may be circles.
+/// Most steps up the tree of processes; `/proc` changes while it is read, so there may be circles.
 const MOST_ANCESTORS: usize = 64;
 
 /// The processes above one, the nearest first, as far as `/proc` tells.

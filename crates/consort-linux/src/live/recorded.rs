@@ -1,7 +1,7 @@
 //! Measures of programs from a recording, for machines that cannot count them.
 //!
-//! A recording is the report of a run on a machine with counters, or a file written by hand; of it
-//! only `programs` is read:
+//! A recording is the report of a run on a machine with counters, or a file written by hand; only
+//! `programs` is read from it:
 //!
 //! ```json
 //! {"programs": [
@@ -29,10 +29,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Instructions per CPU time, 1/ns, where nothing tells: progress is CPU time.
+/// Instructions per CPU time, 1/ns, where no value is given: progress is then CPU time.
 const UNKNOWN_RATE: f64 = 1.0;
 
-/// Measures by the name of the program.
+/// Measures of programs by their names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     origin: PathBuf,
@@ -44,7 +44,7 @@ struct File {
     programs: Vec<Row>,
 }
 
-/// One program. Keys of reports that are not named here are passed over.
+/// One program. Other keys of reports are passed over.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Row {
     name: String,
@@ -59,7 +59,7 @@ impl Row {
         self.llc_miss_rate.is_some() || self.bus_occupancy.is_some()
     }
 
-    /// The first value that cannot be, with what would be right.
+    /// The first impossible value: its key, the value, and what would be right.
     fn fault(&self) -> Option<(&'static str, f64, &'static str)> {
         let share = "a number from 0 to 1";
         let amount = "a number from 0";
@@ -85,7 +85,7 @@ impl Recorded {
     /// Reads a recording.
     ///
     /// # Errors
-    /// A file that is not there, not of the form, or without measures.
+    /// When the file is not there, not of the form, or without measures.
     pub fn read(path: &Path) -> Result<Self, RecordedError> {
         let origin = path.to_owned();
         match consort_input::text(path) {
@@ -121,12 +121,13 @@ impl Recorded {
         Ok(Self { origin, programs })
     }
 
-    /// Where it comes from.
+    /// File that the measures come from.
     pub fn origin(&self) -> &Path {
         &self.origin
     }
 
-    /// The signals that it gives of every program in it. Cycles and instructions are estimates.
+    /// The signals that the recording gives of every program in it. Cycles and instructions are
+    /// estimates.
     pub fn signals(&self) -> Vec<Signal> {
         let all = |has: fn(&Row) -> bool| self.programs.values().all(has);
         let llc = all(|row| row.llc_miss_rate.is_some());
@@ -138,8 +139,8 @@ impl Recorded {
         pairs.into_iter().flatten().flatten().collect()
     }
 
-    /// Offers what it gives and the machine does not, in the poorest tier; a sentence about it for
-    /// the user.
+    /// Offers signals that the recording gives and the machine does not, in the poorest tier;
+    /// returns a sentence about that for the user.
     pub fn offer(&self, offers: &mut Offers) -> String {
         let counted = |signal| offers.tier_of(signal).is_some();
         let missing: Vec<Signal> = self
@@ -158,10 +159,10 @@ impl Recorded {
         )
     }
 
-    /// Checks that a program is in it.
+    /// Checks that a program is in the recording.
     ///
     /// # Errors
-    /// [`RecordedError::Missing`], with those that are.
+    /// [`RecordedError::Missing`], with the programs that are.
     pub fn check(&self, name: &str) -> Result<(), RecordedError> {
         if self.programs.contains_key(name) {
             return Ok(());
@@ -174,8 +175,8 @@ impl Recorded {
         })
     }
 
-    /// Adds what is recorded of the program `name` to a sample of one of its threads, in the
-    /// poorest tier: whatever was counted stays.
+    /// Adds the recorded measures of the program `name` to a sample of one of its threads, in the
+    /// poorest tier: values that were counted stay.
     pub(super) fn fill(&self, name: &str, sample: &mut Sample, interval_ns: u64) {
         let Some(row) = self.programs.get(name) else {
             return;

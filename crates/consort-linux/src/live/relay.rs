@@ -13,18 +13,18 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How the command ended.
+/// Outcome of the command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
     pub(super) exit_code: u8,
 }
 
-/// Rings are read this often: code of short-lived processes must be fetched in time, and even the
-/// smallest ring holds what comes in between. Their descriptors are not polled, since those of
-/// threads that have exited report a hang-up for ever.
+/// Longest time between two readings of the rings: code of short-lived processes must be fetched in
+/// time, and even the smallest ring holds the records of that long. Their descriptors are not
+/// polled, since those of threads that have exited report a hang-up for ever.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
-/// Who is to be heard after a wait: to ask each of them costs a system call.
+/// Sources that are to be heard after a wait: to ask each of them costs a system call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     signals: bool,
@@ -38,7 +38,7 @@ impl Waiting {
         others: true,
     };
 
-    /// What was polled, signals first.
+    /// Returns the sources of what was polled, signals first.
     fn of(fds: &[PollFd<'_>]) -> Self {
         let mut told = fds.iter().map(|fd| fd.any().unwrap_or(true));
         Self {
@@ -131,9 +131,9 @@ impl Live {
     }
 
     /// Asks for the command's state without real-time priority: the kernel spins in the call until
-    /// the last thread has left its PU, which is this one's now and then.
+    /// the last thread has left its PU, which may be the one that Consort runs on.
     fn take_child_events(&mut self) -> Result<(), LiveError> {
-        // A signal may come for an end that was told together with what went before it.
+        // A signal may come for an end that an earlier question has found.
         if self.ending.is_some() {
             return Ok(());
         }
@@ -165,8 +165,8 @@ impl Live {
         child.next_event(false).map_err(LiveError::Wait)
     }
 
-    /// The command was stopped from the terminal: the shell must see Consort stopped too. When it
-    /// is continued, so is the command.
+    /// Stops Consort as well when the command was stopped from the terminal, as the shell must see
+    /// both stopped. When Consort is continued, so is the command.
     fn stop_with(&mut self, signal: Signal) -> Result<(), LiveError> {
         if signal == Signal::SIGSTOP {
             return Ok(());

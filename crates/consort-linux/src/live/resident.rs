@@ -1,6 +1,6 @@
-//! A run without a command of its own: it manages what it is told to.
+//! A run without a command of its own, which manages processes and groups on request.
 //!
-//! Processes are attached with all that they start, control groups with whatever enters them
+//! Processes are attached with all that they start, control groups with all that enters them
 //! ([`super::cgroups`]). Requests come from the caller, or over a socket from a [`Desk`] that
 //! [`Live::open_desk`] sets up.
 
@@ -22,68 +22,68 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How to manage what is attached.
+/// The way to manage processes and groups that are attached.
 #[derive(Clone, Debug)]
 pub struct ResideSpec {
     /// The quantum.
     pub interval: Duration,
-    /// Whether plans are only made, not carried out.
+    /// True if plans are made and not carried out.
     pub dry_run: bool,
-    /// Whether threads are managed whose affinity somebody has set on purpose.
+    /// True if threads are managed whose affinity somebody has set on purpose.
     pub override_affinity: bool,
-    /// What keeps threads in their places.
+    /// Enactors that may keep threads in their places.
     pub enactors: EnactChoice,
-    /// Whether cores are kept to those whom plans seat on them, by core-scheduling cookies.
+    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
     pub cookies: bool,
-    /// Where the journal goes and how the guardian is started.
+    /// Folders for the journal, and the words that start the guardian.
     pub enact: EnactConfig,
-    /// When the run is over.
+    /// Condition that ends the run.
     pub until: Until,
-    /// The policy, as it was asked for, of a run that leads the group of daemons; none for others.
+    /// Policy, as text, of a run that leads the group of daemons; none for others.
     pub leads: Option<String>,
 }
 
-/// When a run without a command is over.
+/// Condition that ends a run without a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Until {
-    /// When it is told to end by SIGINT or SIGTERM.
+    /// SIGINT, SIGTERM or SIGQUIT.
     #[default]
     Told,
-    /// Also when nothing that was attached is left.
+    /// The same signals, or the end of everything that was attached.
     Empty,
 }
 
-/// Why a process cannot be attached.
+/// Reason for which a process cannot be attached.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AttachError {
-    /// There is none of this number.
+    /// There is no process of this number.
     #[error("there is no process {0}")]
     Gone(u32),
-    /// It is Consort, or its guardian.
+    /// The process is Consort, or its guardian.
     #[error("process {0} is consort itself")]
     Own(u32),
-    /// It is the root of everything.
+    /// The process is the ancestor of all others.
     #[error("process 1 is what everything has come from; attach control groups instead")]
     Everything,
-    /// It must be let alone.
+    /// The process must be left alone.
     #[error("process {0} cannot be managed: {1}")]
     Unmanageable(u32, Unmanageable),
-    /// Who asks does not own it.
+    /// The process belongs to another user than the one that asks.
     #[error("process {pid} belongs to user {owner}, and user {asker} asks for it")]
     NotYours {
         /// The process.
         pid: u32,
-        /// Its real user id.
+        /// Real user id of the process.
         owner: u32,
-        /// The user id of whoever asks.
+        /// User id of the one that asks.
         asker: u32,
     },
-    /// It is managed already.
+    /// The process is managed already.
     #[error("process {0} is managed already")]
     Managed(u32),
 }
 
-/// What a run without a command is asked to do.
+/// State of a run without a command: groups, socket and requests.
 #[derive(Default)]
 pub(super) struct Residence {
     pub(super) until: Until,
@@ -91,22 +91,22 @@ pub(super) struct Residence {
     pub(super) groups: Groups,
     /// Processes whose trees are sampled, by the process that was attached.
     sampled: BTreeSet<u32>,
-    /// Whether anything was attached so far.
+    /// True once anything was attached.
     pub(super) attached: bool,
-    /// What only the caller can do.
+    /// Requests that only the owner of the control loop can carry out.
     orders: Vec<Order>,
 }
 
-/// What the control loop's owner is to do.
+/// A request that the owner of the control loop is to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Read the configuration again; somebody may wait for the outcome.
+    /// Read the configuration again; a conversation, if given, waits for the outcome.
     Reload(Option<u64>),
     /// Go on with this policy; the conversation waits for the outcome.
     Policy(String, u64),
 }
 
-/// Leads the group of daemons: `consort run` hands its commands over to it.
+/// Leads the group of daemons, so that `consort run` can hand its commands over.
 fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, GroupError> {
     let name = GroupName::of_daemon();
     let demands = Demands::default();
@@ -133,7 +133,8 @@ impl Live {
     /// Manages this host without starting anything.
     ///
     /// # Errors
-    /// When safety could not be set up, or threads cannot be watched.
+    /// When journal or guardian could not be set up, the daemons' group has another leader, or
+    /// threads cannot be watched.
     pub fn reside(host: Host, spec: ResideSpec) -> Result<Self, LiveError> {
         let warnings = recovered(&spec.enact);
         let signals = Signals::take().map_err(LiveError::Wait)?;
@@ -186,7 +187,7 @@ impl Live {
     /// one is named.
     ///
     /// # Errors
-    /// [`AttachError`]; nothing has changed then.
+    /// [`AttachError`]; then nothing has changed.
     pub fn attach(&mut self, pid: u32, policy: Option<Arc<str>>) -> Result<(), AttachError> {
         self.check(pid)?;
         if self.roster.is_managed(pid) && self.roster.trees().root_of(pid) == Some(pid) {
@@ -206,8 +207,8 @@ impl Live {
         Ok(())
     }
 
-    /// Puts a process and all that belongs to its program back, and lets it alone from now on;
-    /// whether it was managed.
+    /// Puts a process and all others of its program back, and lets go of them; returns false if it
+    /// was not managed.
     pub fn detach(&mut self, pid: u32) -> bool {
         let Some(root) = self
             .roster
@@ -226,12 +227,12 @@ impl Live {
         self.ending.get_or_insert(Ending { exit_code: 0 });
     }
 
-    /// What the owner of the control loop is to do, oldest first.
+    /// Takes the requests for the owner of the control loop, oldest first.
     pub fn take_orders(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.residence.orders)
     }
 
-    /// Programs that are managed, by the pid at the root of each, with their names.
+    /// Programs that are managed now, each with the pid at its root and its name.
     pub fn programs_managed(&self) -> Vec<(u32, String)> {
         let names = self.roster.trees().names().into_iter();
         names
@@ -239,8 +240,8 @@ impl Live {
             .collect()
     }
 
-    /// Looks for the threads of a process, and samples them unless they were sampled with the
-    /// program that they have belonged to.
+    /// Looks for the threads of a process, and samples them unless they were sampled before with
+    /// the program that they belonged to.
     pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
         self.residence.attached = true;
         let (trees, roster) = (self.roster.trees(), &self.roster);
@@ -260,12 +261,12 @@ impl Live {
         }
     }
 
-    /// Whether a process is this run's own, or its guardian's.
+    /// Returns true for this run's own process and its guardian's.
     pub(super) fn is_own(&self, pid: u32) -> bool {
         [std::process::id(), self.enactor.guardian_pid()].contains(&pid)
     }
 
-    /// Whether a process can be managed at all.
+    /// Checks that a process can be managed.
     pub(super) fn check(&self, pid: u32) -> Result<(), AttachError> {
         if self.is_own(pid) {
             return Err(AttachError::Own(pid));
@@ -284,7 +285,7 @@ impl Live {
         !self.residence.orders.is_empty()
     }
 
-    /// What a signal tells a run without a command.
+    /// Heeds a signal to a run without a command.
     pub(super) fn heed(&mut self, signal: Signal) {
         match signal {
             Signal::SIGINT | Signal::SIGTERM | Signal::SIGQUIT => self.end(),
@@ -293,7 +294,7 @@ impl Live {
         }
     }
 
-    /// Samples no longer what has ended, or was let alone: each event costs a descriptor.
+    /// Stops sampling processes that have ended or were let go of: each event costs a descriptor.
     pub(super) fn leave_ended(&mut self) {
         let there: BTreeSet<Option<u32>> = { self.roster.ids() }
             .map(|id| self.roster.trees().root_of(id.pid))
@@ -316,7 +317,7 @@ impl Live {
         }
     }
 
-    /// Ends a run of which nothing is left.
+    /// Ends a run that is to end when nothing that was attached is left.
     pub(super) fn end_if_empty(&mut self) {
         let residence = &self.residence;
         let over = residence.until == Until::Empty && residence.attached;
@@ -325,7 +326,7 @@ impl Live {
         }
     }
 
-    /// Hears what is asked for over the socket, and does it.
+    /// Takes in the requests at the socket, and carries them out.
     pub(super) fn attend_desk(&mut self) {
         let Some(desk) = &mut self.residence.desk else {
             return;
@@ -363,8 +364,8 @@ impl Live {
         }
     }
 
-    /// Whether a peer may ask for a process: root and the user of this run may ask for any that can
-    /// be managed, others for their own.
+    /// Checks that a peer may ask for a process: root and the user of this run may ask for any that
+    /// can be managed, others for their own.
     pub(super) fn check_owner(&self, peer: Peer, pid: u32) -> Result<(), AttachError> {
         let owner = crate::proc::uid_of(self.site.root(), pid).ok_or(AttachError::Gone(pid))?;
         if peer.is_master() || owner == peer.uid {

@@ -1,5 +1,5 @@
-//! Who is there: the threads of the managed programs, what was last read of each, and the program
-//! that each process belongs to. Whatever a command starts is part of it.
+//! The roster: the threads of the managed programs, the last reading of each, and the program that
+//! each process belongs to. All that a command starts belongs to its program.
 
 use super::trees::Trees;
 use crate::counters::Sleeps;
@@ -10,13 +10,13 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Threads whose cpuset is read again at a time: this takes about half a millisecond.
+/// Number of threads whose cpuset is read again at a time: this takes about half a millisecond.
 const AT_A_TIME: usize = 64;
 
-/// How often: together a thousandth of a PU.
+/// Time between two such readings: together they take a thousandth of a PU.
 const RECHECK_EVERY: Duration = Duration::from_millis(500);
 
-/// Before every thread.
+/// A thread id before that of every thread.
 const NOBODY: ThreadId = ThreadId {
     pid: 0,
     tid: 0,
@@ -27,17 +27,17 @@ const NOBODY: ThreadId = ThreadId {
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     pub(super) name: Arc<str>,
-    /// Where it may run without Consort.
+    /// PUs that the thread may run on without Consort.
     pub(super) original: Arc<PuSet>,
-    /// Whether it may be placed.
+    /// True if the thread may be placed.
     pub(super) managed: bool,
-    /// Whether it is let alone for its affinity only, so that it may be paused.
+    /// True if the thread is left alone only because of its affinity, so that it may be paused.
     pub(super) self_placed: bool,
-    /// What `/proc` told of it last; nothing was consumed before it was found.
+    /// Last reading of `/proc`; nothing was consumed before the thread was found.
     pub(super) last: Option<ProcSample>,
-    /// When that was.
+    /// Time of that reading.
     pub(super) read: Option<Instant>,
-    /// Its sleeps since it was first seen.
+    /// Sleeps of the thread since it was first seen.
     pub(super) sleeps: Option<Sleeps>,
 }
 
@@ -46,26 +46,26 @@ pub(super) struct Thread {
 pub(super) struct Parted {
     pub(super) id: ThreadId,
     pub(super) thread: Thread,
-    /// The program that it belonged to.
+    /// The program that the thread belonged to.
     pub(super) program: ProgramId,
-    /// What was counted of it since the last observation.
+    /// Counts of the thread since the last observation.
     pub(super) sample: Sample,
 }
 
-/// Threads, processes and programs.
+/// Threads, processes and programs of a run.
 pub(super) struct Roster {
     trees: Trees,
     threads: BTreeMap<ThreadId, Thread>,
     /// Threads that have exited since the last observation.
     exited: Vec<Parted>,
-    /// When cpusets of threads are read again.
+    /// Time of the next reading of threads' cpusets.
     next_recheck: Instant,
-    /// Thread after which they are.
+    /// Thread after which that reading goes on.
     rechecked: ThreadId,
 }
 
 impl Roster {
-    /// Nobody yet of these programs.
+    /// A roster of these programs, without threads yet.
     pub(super) fn new(trees: Trees, now: Instant) -> Self {
         Self {
             trees,
@@ -76,7 +76,7 @@ impl Roster {
         }
     }
 
-    /// Which program each process belongs to.
+    /// Programs and their processes.
     pub(super) fn trees(&self) -> &Trees {
         &self.trees
     }
@@ -96,12 +96,12 @@ impl Roster {
         self.ids().filter(|id| pids.contains(&id.pid)).collect()
     }
 
-    /// Whether nobody is there.
+    /// Returns true if there are no threads.
     pub(super) fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
 
-    /// Whether a process has threads here.
+    /// Returns true if a process has threads here.
     pub(super) fn has(&self, pid: u32) -> bool {
         self.ids().any(|id| id.pid == pid)
     }
@@ -111,12 +111,12 @@ impl Roster {
         self.threads.get(&id)
     }
 
-    /// The same, to note what was read of it.
+    /// The same, to note a reading of it.
     pub(super) fn get_mut(&mut self, id: ThreadId) -> Option<&mut Thread> {
         self.threads.get_mut(&id)
     }
 
-    /// Whether a thread may be placed.
+    /// Returns true if a thread may be placed.
     pub(super) fn may_place(&self, id: ThreadId) -> bool {
         self.get(id).is_some_and(|thread| thread.managed)
     }
@@ -140,7 +140,7 @@ impl Roster {
         self.threads.insert(id, thread);
     }
 
-    /// Forgets a thread that has exited, but for what it did until then.
+    /// Forgets a thread that has exited, except for its last sample.
     pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
         if let Some(thread) = self.threads.remove(&id) {
             let program = self.program_of(id.pid);
@@ -161,7 +161,7 @@ impl Roster {
         std::mem::take(&mut self.exited)
     }
 
-    /// From now on a thread is let alone for its affinity only.
+    /// Notes that a thread is left alone only because of its affinity.
     pub(super) fn keep_affinity(&mut self, id: ThreadId) {
         if let Some(thread) = self.threads.get_mut(&id) {
             thread.self_placed = true;
@@ -174,7 +174,7 @@ impl Roster {
         placed.map(|(&id, _)| id).collect()
     }
 
-    /// Whether a thread is the first of a process that has others.
+    /// Returns true if a thread is the first of a process that has others.
     pub(super) fn leads_others(&self, id: ThreadId) -> bool {
         let mut next = self.threads.range(id..).skip(1);
         id.tid == id.pid && next.next().is_some_and(|(other, _)| other.pid == id.pid)
@@ -201,13 +201,13 @@ impl Roster {
         found.or_else(|| root.and_then(of_process))
     }
 
-    /// The first thread of this number.
+    /// The first thread of this kernel thread id.
     pub(super) fn by_tid(&self, tid: u32) -> Option<ThreadId> {
         self.ids().find(|id| id.tid == tid)
     }
 
-    /// Managed threads after the last that were named, when it is time to look at their cpusets;
-    /// from the first again where few follow.
+    /// The next managed threads whose cpusets are to be read, when it is time to; after the last
+    /// one, from the first again.
     pub(super) fn take_recheck(&mut self, now: Instant) -> Option<Vec<ThreadId>> {
         if now < self.next_recheck {
             return None;
@@ -225,7 +225,7 @@ impl Roster {
         ProgramId(self.trees.root_of(pid).unwrap_or(pid))
     }
 
-    /// Whether the process belongs to a managed program.
+    /// Returns true if the process belongs to a managed program.
     pub(super) fn is_managed(&self, pid: u32) -> bool {
         let root = self.trees.root_of(pid);
         root.is_some_and(|root| self.trees.is_managed(root))
@@ -242,7 +242,7 @@ impl Roster {
         programs.filter(|(own, of)| own != of).collect()
     }
 
-    /// Policies that programs were given.
+    /// Policies of the programs that were given one of their own.
     pub(super) fn assigned(&self) -> BTreeMap<ProgramId, Arc<str>> {
         let policies = self.trees.policies();
         policies

@@ -1,4 +1,4 @@
-//! The sampling tier, as far as the host has it.
+//! The sampling tier of a run, where the host has it.
 
 use super::clock::own_cpu_ns;
 use super::warnings::Warnings;
@@ -11,23 +11,24 @@ use consort_core::{PuSet, Tier};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What samples cost is settled no more often.
+/// Least time between two settlements of the cost of samples, ns.
 const SETTLE_EVERY_NS: u64 = 1_000_000_000;
 
-/// Profiles of one interval by pid and tid; the last of a tid that was used twice.
+/// Profiles of one interval by pid and tid; the last one of a tid that was used twice.
 pub(super) type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
 
-/// The two halves of the sampling tier.
+/// The sampling tier: sampler and profiler, with their counts and cost.
 pub(super) struct Sampling {
     sampler: Sampler,
-    /// What one sample takes from the thread it hits, ns; 0 where it could not be measured.
+    /// CPU time that one sample takes from the thread that it hits, ns; 0 where it could not be
+    /// measured.
     cost_ns: u64,
     profiler: Profiler,
     counts: SampleCounts,
     unsettled: Unsettled,
 }
 
-/// What samples have cost since the account was last settled.
+/// Cost of samples since the account was last settled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unsettled {
     /// Own CPU time, ns.
@@ -53,12 +54,12 @@ impl Sampling {
         batch
     }
 
-    /// Samples who has come, and no longer who has gone.
+    /// Samples threads that have appeared, and no longer those that have exited.
     pub(super) fn follow(&mut self, events: &[ThreadEvent]) {
         self.sampler.follow(events);
     }
 
-    /// Samples a process and what it has started.
+    /// Samples a process and all that it has started.
     pub(super) fn join_tree(
         &mut self,
         root: &Path,
@@ -68,12 +69,13 @@ impl Sampling {
         self.sampler.join_tree(root, pid, pus)
     }
 
-    /// Samples a process no longer.
+    /// Stops sampling a process.
     pub(super) fn leave_tree(&mut self, pid: u32) {
         self.sampler.leave_tree(pid);
     }
 
-    /// What the samples of the interval tell of threads, and who of them is known.
+    /// Ends the interval; returns the profiles of its threads. Those that are not known any more
+    /// are dropped with the next.
     pub(super) fn profiles(
         &mut self,
         interval_ns: u64,
@@ -92,7 +94,7 @@ impl Sampling {
         by_id.collect()
     }
 
-    /// Settles what samples have cost; not in every quantum, as it reads a counter per thread.
+    /// Settles the cost of samples; not in every quantum, as it reads a counter per thread.
     fn settle_if_due(&mut self, interval_ns: u64) {
         self.unsettled.interval_ns += interval_ns;
         if self.unsettled.interval_ns < SETTLE_EVERY_NS {
@@ -103,12 +105,12 @@ impl Sampling {
             .settle(due.own_ns, due.samples, due.interval_ns);
     }
 
-    /// Samples so far.
+    /// Numbers of samples so far.
     pub(super) fn counts(&self) -> SampleCounts {
         self.counts
     }
 
-    /// What samples took from the threads so far, s; estimated.
+    /// CPU time that samples took from the threads so far, s; estimated.
     pub(super) fn cost_s(&self) -> f64 {
         (self.counts.taken * self.cost_ns) as f64 / 1e9
     }
@@ -119,10 +121,10 @@ impl Sampling {
     }
 }
 
-/// How to sample on this host, if at all.
+/// Settings of sampling on this host, and whether it is wanted.
 pub(super) struct SamplingWish {
     pub(super) wanted: bool,
-    /// What one sample takes from the thread it hits, ns.
+    /// CPU time that one sample takes from the thread that it hits, ns.
     pub(super) cost_ns: u64,
     pub(super) config: SamplerConfig,
 }
@@ -147,7 +149,7 @@ impl SamplingWish {
     }
 }
 
-/// The sampling tier if its events could be opened, else a warning that says why not.
+/// The sampling tier if its events could be opened, else none and a warning with the reason.
 pub(super) fn accept(
     sampler: Option<Result<Sampler, SamplerError>>,
     root: &Path,

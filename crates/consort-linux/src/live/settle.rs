@@ -1,7 +1,7 @@
 //! Terms of a group that were open, and that a member settles while its leader runs.
 //!
 //! The control loop and its policy are the caller's: it asks for the [`Live::proposal`] after each
-//! turn, makes the policy that was asked for, and says by [`Live::settle`] what came of it. Until
+//! turn, makes the policy that was asked for, and reports the outcome by [`Live::settle`]. Until
 //! then the member waits, with nothing started.
 
 use super::join::millis;
@@ -10,19 +10,19 @@ use crate::group::{Demands, Leader, Open, Terms};
 use consort_core::Offers;
 use std::time::{Duration, Instant};
 
-/// What holds for a group from now on.
+/// Terms that hold for a group from now on.
 #[derive(Clone, Debug)]
 pub struct Settled {
-    /// The policy, as it was asked for.
+    /// Policy with options, as text.
     pub policy: String,
-    /// Its quantum.
+    /// Length of the quantum.
     pub interval: Duration,
-    /// Measures that this host cannot count, where the member brings some.
+    /// Measures that this host cannot count, where the member brings any.
     pub recorded: Option<Recorded>,
 }
 
 impl Live {
-    /// What a member asks for that concerns open terms.
+    /// Demands of a member that concern open terms.
     pub fn proposal(&self) -> Option<&Demands> {
         self.group.as_ref().and_then(Leader::proposal)
     }
@@ -32,10 +32,10 @@ impl Live {
         self.group.as_ref().map(Leader::terms)
     }
 
-    /// What would be offered with these measures.
+    /// Signals that would be offered with these measures.
     ///
     /// # Errors
-    /// A program of the group that is not among them.
+    /// When a program of the group is not among them.
     pub fn offers_with(&self, recorded: &Recorded) -> Result<Offers, String> {
         for (_, name) in self.roster.trees().names() {
             recorded.check(&name).map_err(|error| error.to_string())?;
@@ -45,7 +45,8 @@ impl Live {
         Ok(offers)
     }
 
-    /// Answers the [proposal](Live::proposal): what holds from now on, or why it cannot.
+    /// Answers the [proposal](Live::proposal): with terms that hold from now on, or the reason
+    /// against.
     pub fn settle(&mut self, settled: Result<Settled, String>) {
         let terms = settled.and_then(|settled| {
             let terms = self.new_terms(&settled).ok_or("nothing was asked for")?;
@@ -57,7 +58,7 @@ impl Live {
         }
     }
 
-    /// The terms with what the proposal settles.
+    /// The present terms, changed as the proposal settles them.
     fn new_terms(&self, settled: &Settled) -> Option<Terms> {
         let demands = self.proposal()?;
         let terms = self.terms()?;

@@ -1,4 +1,4 @@
-//! The host as plans see it: its usable PUs, which come and go as CPUs and cpusets do.
+//! The host as plans see it: its usable PUs, which change with hotplug and cpusets.
 
 use super::Host;
 use crate::topology::{Watch, discover};
@@ -7,19 +7,19 @@ use consort_core::{PuSet, Topology};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Limits are read no more often: it takes as long as looking at ten threads.
+/// Least time between two readings of the limits: one takes as long as looking at ten threads.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
-/// The usable PUs below a root, and what decrees say of them.
+/// The usable PUs below a root, with sharing and core types as files and the user have them.
 pub(super) struct Site {
     root: PathBuf,
     topology: Topology,
-    /// What a file tells of sharing instead of the kernel.
+    /// Sharing as a file tells it instead of the kernel.
     sharing: Option<SharingMap>,
     /// PUs that count as large by decree.
     large: Option<PuSet>,
     watch: Watch,
-    /// When limits of the usable PUs are read again.
+    /// Time of the next reading of the limits on usable PUs.
     next_watch: Instant,
 }
 
@@ -46,7 +46,7 @@ impl Site {
         &self.topology
     }
 
-    /// Whether it is time to look for changes; asked once for each time.
+    /// Returns true if it is time to look for changes; once for each time.
     pub(super) fn take_due(&mut self, now: Instant) -> bool {
         let due = now >= self.next_watch;
         if due {
@@ -55,7 +55,7 @@ impl Site {
         due
     }
 
-    /// Looks for changes; what is to be said of them.
+    /// Looks for changes; returns notices for the user.
     pub(super) fn follow(&mut self) -> Vec<String> {
         if self.watch.poll().is_none() {
             return Vec::new();
@@ -76,7 +76,8 @@ impl Site {
         }
     }
 
-    /// A topology that was found again, with the core types that were asked for; why without.
+    /// A topology that was found again, with the core types that the user asked for; without them,
+    /// and a warning, where they are not possible any more.
     fn with_large(&self, found: Topology) -> (Topology, Option<String>) {
         let Some(large) = &self.large else {
             return (found, None);

@@ -1,7 +1,7 @@
-//! The leader of a group is gone: who leads next, and from when on.
+//! Succession in a group whose leader is gone: the election of the next, and its beginning.
 //!
-//! Before the next leader touches anything, the old one's guardian must be done: until then masks
-//! may yet be put back, and would be taken for originals.
+//! Before the next leader touches anything, the old one's guardian must be done: until then a mask
+//! that Consort narrowed may be in force, and would be taken for an original.
 
 use super::Live;
 use super::follower::{Followed, Follower, Standing};
@@ -13,11 +13,11 @@ use crate::group::{Candidate, GroupError, Joining, Member, Place, try_enter};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the guardian of an old leader is waited for.
+/// Longest wait for the guardian of an old leader.
 pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
 
 impl Follower {
-    /// One attempt to find or become the next leader.
+    /// Attempts once to find or become the next leader.
     pub(super) fn seek(&mut self) -> Standing {
         let dirs = &self.settings.enact.runtime_dirs;
         let found = try_enter(dirs, &self.group.name, &self.group.demands);
@@ -50,8 +50,8 @@ impl Follower {
         Standing::Alone
     }
 
-    /// Whether the old leader's masks are put back. Its guardian does it; should that be dead as
-    /// well, we do.
+    /// Returns true if the old leader's masks are put back. Its guardian does that; if the guardian
+    /// is dead as well, this call does.
     pub(super) fn is_restored(&self) -> bool {
         recover_stale(&self.settings.enact.runtime_dirs).restoring == 0
     }
@@ -89,7 +89,7 @@ impl Follower {
         Ok(Followed::Leads(Box::new(live), terms))
     }
 
-    /// The group's recording; a leader before this one has read it.
+    /// Reads the group's recording, which a leader before this one has read, too.
     fn recorded(&mut self) -> Option<Recorded> {
         let read = Recorded::read(self.terms.profile.as_ref()?);
         read.map_err(|error| self.warnings.insert(error.to_string()))
@@ -97,14 +97,14 @@ impl Follower {
     }
 }
 
-/// Hands a process over, held or running; false when the leader is gone.
+/// Hands a process over, held or running; returns false when the leader is gone.
 pub(super) fn hand_over(
     root: &Path,
     member: &mut Member,
     pid: u32,
     name: &str,
 ) -> Result<bool, GroupError> {
-    // One that is gone already is refused by the leader, who looks again.
+    // The leader checks again, and refuses a process that is gone already.
     let start_ticks = identify(root, pid, pid).map_or(0, |id| id.start_ticks);
     let name = name.to_owned();
     member.hand_over(Joining {

@@ -1,8 +1,9 @@
-//! Which program each process belongs to: everything that a command starts is one program.
+//! Programs as trees of processes: all that a command starts is one program.
 //!
-//! A program goes by the pid of the process at the root of its tree. A process belongs where its
-//! parent belongs; one whose parent is not known any more belongs to the program of this run's own
-//! command, if it has one. Processes of one control group may be one program whoever started them.
+//! A program is identified by the pid of the process at the root of its tree. A process belongs to
+//! the program of its parent; one whose parent is not known any more belongs to the program of this
+//! run's own command, if it has one. The processes of a control group may be one program, whoever
+//! started them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,26 +11,26 @@ use std::sync::Arc;
 /// One program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tree {
-    /// What to call it.
+    /// Name of the program in reports.
     pub(super) name: String,
-    /// Whether it is managed; one that was let go is only kept apart from the others.
+    /// True if the program is managed; one that was let go is only kept apart from the others.
     pub(super) managed: bool,
-    /// The policy that it was given, where that is not the usual one.
+    /// Policy that the program was given, where that is not the usual one.
     pub(super) policy: Option<Arc<str>>,
 }
 
 /// All programs of a run, and their processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trees {
-    /// The root of the run's own command; none where it runs no command.
+    /// Root of the run's own command; none where it runs no command.
     own: Option<u32>,
     roots: BTreeMap<u32, Tree>,
-    /// Processes that are not roots, with their root.
+    /// Root of every process that is not one itself.
     within: BTreeMap<u32, u32>,
 }
 
 impl Trees {
-    /// The tree of the run's own command.
+    /// A set of one tree, that of the run's own command.
     pub(super) fn new(own: u32, name: String) -> Self {
         let mut trees = Self {
             own: Some(own),
@@ -39,7 +40,7 @@ impl Trees {
         trees
     }
 
-    /// Begins a tree; whatever was known of a process with that pid is forgotten.
+    /// Begins a tree; a process that was known by that pid is forgotten.
     pub(super) fn plant(&mut self, root: u32, name: String) {
         self.plant_with(root, name, None);
     }
@@ -56,7 +57,7 @@ impl Trees {
         self.roots.insert(root, tree);
     }
 
-    /// Notes that a process belongs to a tree, wherever it came from.
+    /// Notes that a process belongs to a tree, whatever tree it was in.
     pub(super) fn graft(&mut self, pid: u32, root: u32) {
         if pid != root {
             self.roots.remove(&pid);
@@ -64,21 +65,21 @@ impl Trees {
         }
     }
 
-    /// Policies of the programs that were given one.
+    /// Policies of the managed programs that were given one of their own, by root.
     pub(super) fn policies(&self) -> impl Iterator<Item = (u32, Arc<str>)> {
         let managed = self.roots.iter().filter(|(_, tree)| tree.managed);
         managed.filter_map(|(&root, tree)| Some((root, tree.policy.clone()?)))
     }
 
-    /// From now on this program is let alone.
+    /// Notes that a program is no longer managed.
     pub(super) fn let_go(&mut self, root: u32) {
         if let Some(tree) = self.roots.get_mut(&root) {
             tree.managed = false;
         }
     }
 
-    /// Notes where a process belongs, and says so. `parents` are the processes above it as far as
-    /// they are known, the nearest first.
+    /// Notes the tree that a process belongs to, and returns its root. `parents` are the processes
+    /// above it as far as they are known, the nearest first.
     pub(super) fn place(
         &mut self,
         pid: u32,
@@ -99,7 +100,7 @@ impl Trees {
         is_root.or_else(|| self.within.get(&pid).copied())
     }
 
-    /// Forgets a process that has ended. Roots stay: what they started may go on.
+    /// Forgets a process that has ended. Roots stay: processes that they started may go on.
     pub(super) fn forget(&mut self, pid: u32) {
         self.within.remove(&pid);
     }
@@ -110,12 +111,12 @@ impl Trees {
         self.within.retain(|_, of| *of != root);
     }
 
-    /// Whether the program of this root is managed.
+    /// Returns true if the program of this root is managed.
     pub(super) fn is_managed(&self, root: u32) -> bool {
         self.roots.get(&root).is_some_and(|tree| tree.managed)
     }
 
-    /// The name of the program of this root.
+    /// Name of the program of this root; empty where there is none.
     pub(super) fn name(&self, root: u32) -> &str {
         self.roots.get(&root).map_or("", |tree| &tree.name)
     }

@@ -1,9 +1,9 @@
-//! Being on time, although threads that fill every PU are what Consort is for.
+//! Urgency of Consort's own thread, which must be on time although threads fill every PU.
 //!
-//! A fair scheduler lets whoever wakes up wait for its share: with 16 busy threads on 2 PUs turns
-//! came after 60 ms instead of 4, with 1,000 after 6 s instead of 0.5 (Linux 6.18). And between
-//! the two writes of a nudge nobody else should run, since only then can a program see the mask.
-//! So Consort's own thread takes, whichever it may first:
+//! A fair scheduler lets a thread that wakes up wait for its share: with 16 busy threads on 2 PUs
+//! turns came after 60 ms instead of 4, with 1,000 after 6 s instead of 0.5 (Linux 6.18). And
+//! between the two writes of a nudge no other thread should run, since only then can a program see
+//! the mask. So Consort's own thread takes the first of these that it may:
 //!
 //! | what | who may |
 //! |---|---|
@@ -11,14 +11,13 @@
 //! | the highest weight (nice -20) and the shortest slice | RLIMIT_NICE |
 //! | the shortest slice, 0.1 ms: it preempts those with longer ones, and has no greater share (`sched_attr::sched_runtime` of fair threads, since Linux 6.12) | everybody |
 //!
-//! How long real-time priority can keep others waiting is bounded by the pace, as turns take at
-//! most a fifth of one PU, and by the kernel, which keeps a twentieth of each second for others.
-//! Where that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is not
-//! taken. It is given up before anything that has to wait for others: the command's end,
-//! restoration.
+//! The time for which real-time priority can keep others waiting is bounded by the pace, as turns
+//! take at most a fifth of one PU, and by the kernel, which keeps a twentieth of each second for
+//! others. Where that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is
+//! not taken. It is given up before waiting for others: for the command's end, and for restoration.
 //!
-//! Pitfall: to be taken when the command has been launched, and with `SCHED_FLAG_RESET_ON_FORK`,
-//! so that nobody inherits it.
+//! Pitfall: it must be taken after the command was launched, and with `SCHED_FLAG_RESET_ON_FORK`,
+//! so that no child inherits it.
 
 use nix::errno::Errno;
 use nix::libc;
@@ -26,7 +25,7 @@ use std::path::Path;
 
 /// `SCHED_FLAG_RESET_ON_FORK` of `sched_setattr(2)`.
 const RESET_ON_FORK: u64 = 1;
-/// The lowest: whoever else is real-time goes first.
+/// The lowest priority: any other real-time thread goes first.
 const PRIORITY: u32 = 1;
 /// The shortest slice that the kernel gives, ns.
 const SLICE_NS: u64 = 100_000;
@@ -69,7 +68,7 @@ impl Drop for Urgency {
     }
 }
 
-/// What may be had, best first.
+/// Attributes to try, best first.
 fn ways() -> [libc::sched_attr; 3] {
     let fair = |nice| libc::sched_attr {
         sched_nice: nice,
@@ -85,8 +84,8 @@ fn ways() -> [libc::sched_attr; 3] {
     [real_time, fair(-20), fair(own)]
 }
 
-/// Whether the kernel keeps some time from real-time threads; not told is taken for yes, as it is
-/// unless somebody changes it.
+/// Returns true if the kernel keeps some time from real-time threads; where it does not tell, this
+/// is assumed, as it is the default.
 fn is_bounded(root: &Path) -> bool {
     let told = std::fs::read_to_string(root.join("proc/sys/kernel/sched_rt_runtime_us"));
     told.map_or(true, |text| text.trim() != "-1")
@@ -107,7 +106,7 @@ fn empty() -> libc::sched_attr {
 
 const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
 
-/// The calling thread's own.
+/// Reads the calling thread's attributes.
 fn attributes() -> Result<libc::sched_attr, Errno> {
     let mut attributes = empty();
     // SAFETY: the kernel writes at most SIZE bytes through a pointer that is valid for the call; 0

@@ -1,4 +1,4 @@
-//! What the user should know in the end, each thing once and within bounds.
+//! Warnings for the user at the end of a run, each once and in bounded number.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ const MOST: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Warnings {
     kept: BTreeSet<String>,
-    /// Number of those for which there was no room, repetitions included.
+    /// Number of warnings for which there was no room, repetitions included.
     dropped: u64,
 }
 
 impl Warnings {
-    /// Takes one in, unless it is there already.
+    /// Takes in a warning, unless it is there already.
     pub(super) fn insert(&mut self, text: String) {
         if self.kept.len() < MOST {
             self.kept.insert(text);
@@ -23,7 +23,7 @@ impl Warnings {
         }
     }
 
-    /// All of them, and how many more there were.
+    /// All warnings, with the number of further ones as the last.
     pub(super) fn into_vec(self) -> Vec<String> {
         let more = (self.dropped > 0).then(|| format!("{} further warnings", self.dropped));
         self.kept.into_iter().chain(more).collect()

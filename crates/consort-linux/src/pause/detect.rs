@@ -1,4 +1,4 @@
-//! Which mechanisms there are on a host, found out without writing anything.
+//! The pausing mechanisms that a host offers, found out without writing anything.
 
 use super::frozen::controller;
 use super::kind::PauseKind;
@@ -8,18 +8,18 @@ use nix::unistd::{AccessFlags, eaccess};
 use serde::Serialize;
 use std::path::Path;
 
-/// Whether a mechanism can be used for programs in the caller's own cgroup.
+/// Verdict on one mechanism, for programs in the caller's own cgroup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Availability {
     /// The mechanism.
     pub kind: PauseKind,
-    /// Whether it can be used.
+    /// True if the mechanism can be used.
     pub available: bool,
-    /// What it rests on, or why it cannot be used.
+    /// The folder or calls that the mechanism uses, or the obstacle to using it.
     pub reason: String,
 }
 
-/// Every mechanism, best first, on the host whose `/proc` and `/sys` are below `root`.
+/// Verdicts on every mechanism, best first, for the host whose `/proc` and `/sys` are below `root`.
 pub fn mechanisms(root: &Path) -> Vec<Availability> {
     PauseKind::ALL.map(|kind| judge(root, kind)).into()
 }
@@ -73,7 +73,8 @@ fn may_make_cgroups(dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether cgroups have the file; the root cgroup has not, so there the kernel's age tells.
+/// Returns true if cgroups below `dir` can be frozen: if `dir` has `cgroup.freeze`, or the kernel
+/// is of Linux 5.2 or later. The release decides for the root cgroup, which never has that file.
 fn freezes(root: &Path, dir: &Path) -> bool {
     let release = read::text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
     let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());

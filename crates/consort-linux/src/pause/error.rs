@@ -1,4 +1,4 @@
-//! Why a program could not be paused or resumed.
+//! Errors of pausing and resuming programs.
 
 use super::kind::PauseKind;
 use crate::enact::JournalError;
@@ -6,21 +6,21 @@ use consort_core::ProgramId;
 use std::fmt;
 use thiserror::Error;
 
-/// Why a program was not paused, or not resumed.
+/// Reason for which a program was not paused, or not resumed.
 #[derive(Debug, Error)]
 pub enum PauseError {
-    /// It has ended.
+    /// The program has ended.
     #[error("program {0} has ended")]
     Gone(ProgramId),
-    /// Consort itself is among its processes.
+    /// Consort itself is among the program's processes.
     #[error("program {0} cannot be paused: this consort is part of it")]
     Own(ProgramId),
-    /// No mechanism works for it; it runs on.
+    /// No mechanism works for the program; it runs on.
     #[error("program {program} cannot be paused: {}", Reasons(reasons))]
     NoWay {
         /// The program.
         program: ProgramId,
-        /// Why not, for each mechanism.
+        /// The obstacle to each mechanism that was tried, in that order.
         reasons: Vec<(PauseKind, String)>,
     },
     /// The journal cannot be written, so nothing may be paused.
@@ -29,12 +29,12 @@ pub enum PauseError {
     /// There is no guardian and none can be started.
     #[error("program {0} was not paused: there is no guardian to resume it")]
     NoGuardian(ProgramId),
-    /// The kernel refused to let it go on; the guardian and the end of the run try again.
+    /// The kernel refused to let the program go on; the guardian and the end of the run try again.
     #[error("program {program} could not be resumed: {why}")]
     Stuck {
         /// The program.
         program: ProgramId,
-        /// What the kernel said, and of what.
+        /// The kernel's answer, with the cgroup or process that it was about.
         why: String,
     },
 }
@@ -48,17 +48,17 @@ impl fmt::Display for Reasons<'_> {
     }
 }
 
-/// Why a mechanism did not hold a program.
+/// Reason for which a mechanism did not hold a program.
 #[derive(Debug)]
 pub(crate) enum HoldError {
-    /// It does not work for this program; another one may.
+    /// The mechanism does not work for this program; another one may.
     Unusable(String),
     Journal(JournalError),
     NoGuardian,
 }
 
 impl HoldError {
-    /// The error for callers, where no other mechanism is tried.
+    /// The same as an error for callers, where no other mechanism is tried.
     pub(crate) fn of(self, program: ProgramId, kind: PauseKind) -> PauseError {
         match self {
             Self::Unusable(why) => {

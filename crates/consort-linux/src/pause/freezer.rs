@@ -13,21 +13,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of all of them begin.
+/// Beginning of the names of all such cgroups.
 pub(super) const PREFIX: &str = "consort-";
-/// Processes that start others while they are moved are followed this often.
+/// Most passes over a cgroup whose processes start others while they are moved.
 const MOST_MOVES: u32 = 1_000;
-/// The kernel may still be leaving a cgroup whose last process has just gone: waits of 2 ms.
+/// Most attempts to remove a cgroup, 2 ms apart: the kernel may still be emptying one whose last
+/// process has just gone.
 const MOST_REMOVALS: u32 = 100;
 
 /// A cgroup made for freezing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FreezerCgroup {
-    /// Which version of cgroups it is of.
+    /// Version of cgroups that the cgroup belongs to.
     pub version: CgroupVersion,
     /// Directory of the cgroup that its processes came from.
     pub home: PathBuf,
-    /// Its own name below that.
+    /// Name of the cgroup made for freezing, below `home`.
     pub name: String,
 }
 
@@ -43,7 +44,7 @@ impl FreezerCgroup {
         }
     }
 
-    /// Makes it.
+    /// Makes the cgroup; one that exists already is no error.
     pub(super) fn make(&self) -> io::Result<()> {
         match std::fs::create_dir(self.dir()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -51,7 +52,7 @@ impl FreezerCgroup {
         }
     }
 
-    /// Moves a process into it, with all threads; whether it was there to be moved.
+    /// Moves a process into the cgroup, with all threads; returns false if the process has ended.
     pub(super) fn take(&self, root: &Path, process: &ProcessHandle) -> io::Result<bool> {
         move_to(root, self.version, &self.dir(), process)
     }
@@ -61,7 +62,7 @@ impl FreezerCgroup {
         std::fs::write(self.dir().join(files.request), files.freeze)
     }
 
-    /// Lets its processes go on; one that is gone has none.
+    /// Lets its processes go on; no error if the cgroup is gone.
     pub(super) fn thaw(&self) -> io::Result<()> {
         let files = self.files();
         match std::fs::write(self.dir().join(files.request), files.thaw) {
@@ -75,11 +76,12 @@ impl FreezerCgroup {
         (self.files().is_frozen)(&dir) || !dir.exists()
     }
 
-    /// Thaws it, moves every process back and removes it.
+    /// Thaws the cgroup, moves every process back and removes it.
     ///
     /// # Errors
-    /// When it cannot be thawed, or processes cannot be moved. That it cannot be removed, because
-    /// one of its processes has made cgroups of its own in it, is no error: nothing is paused then.
+    /// When it cannot be thawed, or processes cannot be moved. A cgroup that cannot be removed,
+    /// because one of its processes has made cgroups of its own in it, is no error: nothing is
+    /// paused then.
     pub(crate) fn give_back(&self) -> io::Result<()> {
         self.give_back_on(Path::new("/"))
     }
@@ -98,7 +100,7 @@ impl FreezerCgroup {
         Err(io::Error::other("its processes start others without end"))
     }
 
-    /// How many processes were found in it.
+    /// Moves all its processes back once; returns the number of processes that were listed in it.
     fn move_all_back(&self, root: &Path) -> io::Result<usize> {
         let procs = match std::fs::read_to_string(self.dir().join("cgroup.procs")) {
             Err(error) if is_gone(&error) => return Ok(0),
@@ -113,7 +115,7 @@ impl FreezerCgroup {
         Ok(procs.lines().count())
     }
 
-    /// Whether a process is in it, by what the process itself tells.
+    /// Returns true if a process is in this cgroup by its own file in `/proc`.
     fn has(&self, process: &ProcessHandle) -> bool {
         let text = process.read("cgroup").unwrap_or_default();
         let mut paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
@@ -137,7 +139,7 @@ impl FreezerCgroup {
     }
 }
 
-/// Whether a cgroup's file is missing, or its cgroup was removed while it was open.
+/// Returns true if a cgroup's file is missing, or its cgroup was removed while the file was open.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ENODEV as i32)
 }

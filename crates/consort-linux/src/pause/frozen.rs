@@ -18,14 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a version of cgroups calls things.
+/// Names and values of the freezer's files in one version of cgroups.
 #[derive(Clone, Copy)]
 pub(super) struct Files {
     /// The file that takes requests.
     pub request: &'static str,
     pub freeze: &'static str,
     pub thaw: &'static str,
-    /// Whether all in the cgroup of this directory stand still.
+    /// Returns true if all processes in the cgroup of this directory stand still.
     pub is_frozen: fn(&Path) -> bool,
 }
 
@@ -43,10 +43,10 @@ pub(super) struct Frozen {
     root: PathBuf,
     version: CgroupVersion,
     hierarchy: Option<Hierarchy>,
-    /// The name of its cgroups: of this run and program.
+    /// Name of all its cgroups, made of the run's id and the program.
     name: String,
     cgroups: BTreeSet<FreezerCgroup>,
-    /// Processes that were seen inside, with their start.
+    /// Processes that were seen inside, each with its start, clock ticks since boot.
     inside: BTreeMap<u32, u64>,
     frozen: bool,
 }
@@ -64,7 +64,7 @@ impl Frozen {
         }
     }
 
-    /// Moves one process; whether it is there.
+    /// Moves one process into a cgroup of the program; returns false if the process has ended.
     fn take(
         &mut self,
         journal: &mut dyn PauseJournal,
@@ -91,7 +91,7 @@ impl Frozen {
         taken.map_err(|error| failed("move processes to", &cgroup, &error))
     }
 
-    /// The directory of a process' cgroup; none when the process is gone.
+    /// Directory of a process's cgroup; none when the process is gone.
     fn home_of(&self, pid: u32) -> Result<Option<PathBuf>, HoldError> {
         let Some(hierarchy) = &self.hierarchy else {
             return Err(HoldError::Unusable("not mounted".into()));
@@ -194,7 +194,7 @@ fn failed(action: &str, cgroup: &FreezerCgroup, error: &io::Error) -> HoldError 
     HoldError::Unusable(format!("cannot {action} {}: {error}", dir.display()))
 }
 
-/// The first failure in words.
+/// The first failure, as a sentence that names the cgroup.
 fn told<'a>(
     results: impl IntoIterator<Item = (&'a FreezerCgroup, io::Result<()>)>,
 ) -> Result<(), String> {

@@ -3,15 +3,16 @@
 use super::error::HoldError;
 use crate::enact::{Enactor, Health, Record};
 
-/// Where it is noted what is about to be paused.
+/// A journal in which processes are noted before they are paused.
 pub(crate) trait PauseJournal {
     /// The run's id.
     fn run(&self) -> String;
 
-    /// Notes what is about to be done; unless it succeeds, nothing may be done.
+    /// Notes records of an action that is to follow; unless this succeeds, the action must not be
+    /// taken.
     fn before(&mut self, records: &[Record]) -> Result<(), HoldError>;
 
-    /// Notes what has been undone.
+    /// Notes records of actions that were undone.
     fn after(&mut self, records: &[Record]);
 }
 

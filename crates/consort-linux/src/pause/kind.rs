@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::fmt;
 
-/// How a program is paused.
+/// A mechanism by which programs are paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseKind {
@@ -19,7 +19,7 @@ impl PauseKind {
     /// All of them, best first.
     pub const ALL: [Self; 3] = [Self::FreezerV2, Self::FreezerV1, Self::Signals];
 
-    /// Its name on the command line and in reports.
+    /// Name of the mechanism on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::FreezerV2 => "freezer-v2",

@@ -1,15 +1,14 @@
 //! Pausing programs: no thread of a process tree runs until it is resumed.
 //!
-//! Purpose: gangs and co-schedules need some programs out of the way while others
-//! run. Three mechanisms, best first: the freezer of cgroup version 2, that of
-//! version 1, and SIGSTOP with SIGCONT. A program is taken to the first one that
-//! works for it and stays with it.
+//! Purpose: gangs and co-schedules need some programs out of the way while others run. Three
+//! mechanisms, best first: the freezer of cgroup version 2, that of version 1, and SIGSTOP with
+//! SIGCONT. The first mechanism that works for a program pauses it from then on.
 //!
-//! Usage: [`mechanisms`] tells what there is, [`Pauser::new`] takes what it told;
-//! [`Pauser::pause`] and [`Pauser::resume`] carry plans out, [`Pauser::forget`]
-//! follows a program's end. What is about to be done is journalled first, so the
-//! guardian of the [`Enactor`](crate::enact::Enactor) and its
-//! [`close`](crate::enact::Enactor::close) leave nothing paused, whatever happens.
+//! Usage: [`mechanisms`] lists the mechanisms of a host, and [`Pauser::new`] takes those that can
+//! be used; [`Pauser::pause`] and [`Pauser::resume`] carry plans out, [`Pauser::forget`] follows a
+//! program's end. Everything is journalled before it is paused, so the guardian of the
+//! [`Enactor`](crate::enact::Enactor) and its [`close`](crate::enact::Enactor::close) leave nothing
+//! paused, whatever happens.
 //!
 //! The states of a program:
 //!
@@ -22,11 +21,10 @@
 //! | running | `pause` | paused |
 //! | any | `forget`, or the end of the run: every process is where it was | unknown |
 //!
-//! Pitfalls: signals that must be handled reach a paused program only when it is
-//! resumed (SIGKILL excepted, but for the freezer of version 1); whoever passes
-//! signals on resumes it first. With SIGSTOP, a program that somebody else stops
-//! while it is paused goes on when it is resumed, as the kernel knows only one
-//! stop; and parents that watch for stopped children see it.
+//! Pitfalls: signals that must be handled reach a paused program only when it is resumed (SIGKILL
+//! excepted, but for the freezer of version 1); so resume it before passing a signal on. With
+//! SIGSTOP, a program that somebody else stops while it is paused goes on when it is resumed, as
+//! the kernel knows only one stop; and parents that watch for stopped children see it.
 
 mod confirm;
 mod detect;

@@ -1,8 +1,9 @@
-//! Moving a process to another cgroup, and nobody else.
+//! Moves of processes to other cgroups that never move a stranger.
 //!
 //! `cgroup.procs` takes numbers only. So the process is held by its directory in `/proc` and looked
-//! at again when its number was written: if it has ended meanwhile, the number may have been a
-//! stranger's already. One that is found there goes to its parent's cgroup, where it was born.
+//! at again after its number was written: if it has ended meanwhile, the number may already have
+//! been another process's. Such a stranger, if it is found in the new cgroup, is sent to its
+//! parent's cgroup, where it was born.
 
 use super::frozen::controller;
 use crate::cgroup::{CgroupVersion, Hierarchy};
@@ -12,7 +13,7 @@ use nix::errno::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Moves a process with all threads to the cgroup of this directory; whether it was there.
+/// Moves a process with all threads to the cgroup of this directory; returns false if it has ended.
 pub(super) fn move_to(
     root: &Path,
     version: CgroupVersion,
@@ -33,7 +34,7 @@ pub(super) fn move_to(
     Ok(false)
 }
 
-/// Puts whoever has this number now back, if it is in the cgroup of this directory.
+/// Puts the process that has this number now back, if it is in the cgroup of this directory.
 fn send_home(root: &Path, version: CgroupVersion, dir: &Path, pid: u32) {
     let Some(stranger) = ProcessHandle::of(root, pid) else {
         return;

@@ -1,4 +1,4 @@
-//! Who is paused, and by which mechanism.
+//! The paused programs, each with the mechanism that holds it.
 
 use super::confirm::wait_until_still;
 use super::detect::{Availability, mechanisms};
@@ -16,23 +16,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Looks for processes that were born while the program was being paused.
+/// Most looks for processes that were born while the program was being paused.
 const MOST_LOOKS: u32 = 64;
-/// With a mechanism that has all births, the whole table of processes is read no more often.
+/// Shortest time between two readings of the whole table of processes, for a mechanism that holds
+/// all children from birth.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What came of pausing a program.
+/// Outcome of pausing a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// The mechanism that holds it.
+    /// The mechanism that holds the program.
     pub kind: PauseKind,
-    /// Number of processes that it holds.
+    /// Number of processes that are held.
     pub processes: usize,
-    /// Why it does not stand still yet, if it does not; each part stops as soon as it can.
+    /// Reason for which the program does not stand still yet, if it does not; each part stops as
+    /// soon as it can.
     pub unsettled: Option<&'static str>,
 }
 
-/// Makes a mechanism for a program.
+/// A constructor of mechanisms: the kind, the program and the run's id.
 type Make = Box<dyn Fn(PauseKind, ProgramId, &str) -> Box<dyn Mechanism> + Send>;
 
 /// Pauses programs and resumes them.
@@ -49,9 +51,10 @@ struct Held {
     kind: PauseKind,
     mechanism: Box<dyn Mechanism>,
     paused: bool,
-    /// Whether waiting for it to stand still was not in vain the last time.
+    /// True unless the program failed to stand still within the limit the last time.
     patient: bool,
-    /// When the whole table of processes was read last.
+    /// Time of the last reading of the whole table of processes; none while it found processes that
+    /// the mechanism does not know.
     looked: Option<Instant>,
 }
 
@@ -90,12 +93,12 @@ impl Pauser {
         }
     }
 
-    /// Pauses a program: these processes and all below them in the tree of parents. For one that
-    /// is paused already, takes in what was born or found since.
+    /// Pauses a program: these processes and all below them in the tree of parents. Of a program
+    /// that is paused already, it takes in processes that were born or found since.
     ///
     /// # Errors
-    /// When nothing of it is paused: it has ended, no mechanism works, or nothing could be
-    /// journalled. One that was paused before stays so.
+    /// When nothing of the program is paused: it has ended, no mechanism works, or nothing could be
+    /// journalled. A program that was paused before stays so.
     pub fn pause(
         &mut self,
         enactor: &mut Enactor,
@@ -105,7 +108,7 @@ impl Pauser {
         self.pause_with(enactor, program, pids)
     }
 
-    /// Lets a program go on; whether it was paused.
+    /// Lets a program go on; returns false if it was not paused.
     ///
     /// # Errors
     /// When some of its processes cannot go on.
@@ -117,7 +120,7 @@ impl Pauser {
         self.resume_with(enactor, program)
     }
 
-    /// Lets every program go on; errors, if any.
+    /// Lets every program go on; returns the errors, if any.
     pub fn resume_all(&mut self, enactor: &mut Enactor) -> Vec<PauseError> {
         let paused: Vec<ProgramId> = self.paused().collect();
         let results = paused.into_iter().map(|p| self.resume(enactor, p));
@@ -143,7 +146,7 @@ impl Pauser {
         paused.map(|(&program, _)| program)
     }
 
-    /// Whether a program is paused.
+    /// Returns true if a program is paused.
     pub fn is_paused(&self, program: ProgramId) -> bool {
         self.programs.get(&program).is_some_and(|held| held.paused)
     }
@@ -279,7 +282,8 @@ impl Held {
         })
     }
 
-    /// The processes to look at: all, unless those that were born are held for certain.
+    /// The processes to look at: the whole tree, unless children are held from birth and the tree
+    /// was read lately; then only those of `pids` that the mechanism does not know.
     fn members(&mut self, root: &Path, pids: &BTreeSet<u32>) -> Members {
         let is_recent = self.looked.is_some_and(|at| at.elapsed() < LOOK_AGAIN);
         if self.mechanism.has_births() && is_recent {

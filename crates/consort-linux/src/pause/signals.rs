@@ -1,10 +1,10 @@
 //! Pausing by SIGSTOP and SIGCONT to each process (`signal(7)`).
 //!
-//! A process that has stopped before, whoever did it, is let alone: it stays stopped when the
-//! program goes on. One that forks while it is being stopped may leave a child behind that runs;
-//! so the caller looks for more until there are none.
+//! A process that was stopped before, by anybody, is left alone: it stays stopped when the program
+//! goes on. A process that forks while it is being stopped may leave a running child behind; so the
+//! caller looks for more until there are none.
 //!
-//! Pitfall: a thread that is blocked in the kernel, as the creator of a `vfork` child that has
+//! Pitfall: a thread that is blocked in the kernel, such as the creator of a `vfork` child that was
 //! stopped before its exec, stops only on its way back to user mode. It counts as still, as it can
 //! run nothing of the program before.
 
@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Stopped {
     root: PathBuf,
-    /// Processes that were stopped here, with their start.
+    /// Processes that were stopped here, each with its start, clock ticks since boot.
     ours: BTreeMap<u32, u64>,
-    /// Processes that had stopped before.
+    /// Processes that somebody else had stopped before.
     others: BTreeSet<u32>,
 }
 
@@ -38,7 +38,7 @@ impl Stopped {
         }
     }
 
-    /// What the threads of a process do.
+    /// States of the threads of a process, without dead ones.
     fn states(&self, pid: u32) -> Vec<RunState> {
         let tids = threads_of(&self.root, pid).unwrap_or_default();
         let state = |tid| Some(read_stat(&self.root, pid, tid).ok()?.state);
@@ -46,7 +46,7 @@ impl Stopped {
         states.filter(|&state| state != RunState::Dead).collect()
     }
 
-    /// Processes to be stopped; notes those that somebody else has stopped.
+    /// Processes to be stopped, each with its start; notes those that somebody else has stopped.
     fn running_among(&mut self, members: &Members) -> BTreeMap<u32, u64> {
         let mut wanted = BTreeMap::new();
         for (&pid, stat) in members {
@@ -64,7 +64,7 @@ impl Stopped {
         wanted
     }
 
-    /// Sends a signal to a process that is still the one meant; whether it is.
+    /// Sends a signal to the process with this number and start; returns false if it has ended.
     fn send(&self, pid: u32, start_ticks: u64, signal: Signal) -> Result<bool, Errno> {
         match ProcessHandle::open(&self.root, pid, start_ticks) {
             Some(process) => process.send(signal),

@@ -7,13 +7,13 @@ use std::path::Path;
 /// Processes by pid, each with its leader's line of `stat`.
 pub(crate) type Members = BTreeMap<u32, Stat>;
 
-/// These processes, as far as they are there.
+/// Reads these processes, as far as they are there.
 pub(crate) fn those(root: &Path, pids: impl IntoIterator<Item = u32>) -> Members {
     let read = |pid| Some((pid, read_stat(root, pid, pid).ok()?));
     pids.into_iter().filter_map(read).collect()
 }
 
-/// These processes and all below them, as far as the parents between still live.
+/// Reads these processes and all below them, as far as the parents between still live.
 pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Members {
     let mut all = those(root, numbers_in(&root.join("proc")).unwrap_or_default());
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -6,7 +6,7 @@
 
 use perf_event_open_sys::bindings as b;
 
-/// What else an event writes into its ring besides samples.
+/// Records that an event writes into its ring besides samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sideband {
     /// Samples only.
@@ -15,7 +15,7 @@ pub(crate) enum Sideband {
     Tasks,
 }
 
-/// When an event begins to count, and whom it follows.
+/// The threads that an event follows, and the moment from which it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Follow {
     /// The thread alone, at once.
@@ -30,16 +30,17 @@ pub(crate) enum Follow {
 pub(crate) const SAMPLE_FIELDS: u64 =
     (b::PERF_SAMPLE_IP | b::PERF_SAMPLE_TID | b::PERF_SAMPLE_TIME | b::PERF_SAMPLE_CPU) as u64;
 
-/// The general registers in the order of the kernel's bits, rax to rsp and r8 to r15
-/// (`PERF_REG_X86_*` of `asm/perf_regs.h`); none where we cannot tell addresses by them.
+/// General registers in the order of the kernel's bits, rax to rsp and r8 to r15 (`PERF_REG_X86_*`
+/// of `asm/perf_regs.h`); none on architectures whose addresses are not computed from registers
+/// here.
 const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
     0xff_00ff
 } else {
     0
 };
 
-/// A CPU-clock sampler of user-mode instruction pointers at `rate_hz` samples
-/// per second of CPU time. The reader is woken when `wakeup_bytes` are waiting.
+/// A CPU-clock sampler of user-mode instruction pointers at `rate_hz` samples per second of CPU
+/// time. The reader is woken when `wakeup_bytes` are waiting in the ring.
 pub(crate) fn cpu_clock(
     rate_hz: u64,
     follow: Follow,

@@ -2,9 +2,9 @@
 //!
 //! # Usage
 //!
-//! [`CounterGroup::open`] once, [`CounterGroup::read`] once per interval: one
-//! system call gives what every member counted since the last read, and for how
-//! long the group was enabled and really counting.
+//! [`CounterGroup::open`] once, [`CounterGroup::read`] once per interval: one system call gives the
+//! counts of all members since the last read, and the times for which the group was enabled and
+//! really counting.
 //!
 //! # Pitfalls
 //!
@@ -21,7 +21,7 @@ use perf_event_open_sys::bindings;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// What to count, in the terms of `perf_event_attr`.
+/// An event to count, in the terms of `perf_event_attr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventSpec {
     /// `type`: a constant of the kernel's, or the number in a PMU's `type` file.
@@ -32,10 +32,10 @@ pub struct EventSpec {
     pub config1: u64,
     /// `config2`.
     pub config2: u64,
-    /// Count user mode only, which is all that `perf_event_paranoid` 2 permits
-    /// without privilege.
+    /// True to count user mode only, which is all that `perf_event_paranoid` 2 permits without
+    /// privilege.
     pub user_only: bool,
-    /// For a tracepoint, which of its events to count, in the words of the kernel's
+    /// For a tracepoint, the condition under which an event counts, in the language of the kernel's
     /// `Documentation/trace/events.rst`, "Event filtering".
     pub filter: Option<&'static CStr>,
 }
@@ -53,7 +53,7 @@ impl EventSpec {
         }
     }
 
-    /// The same, counting only what passes the filter.
+    /// The same event, counted only where the filter holds.
     pub fn filtered(self, filter: &'static CStr) -> Self {
         Self {
             filter: Some(filter),
@@ -81,9 +81,9 @@ impl EventSpec {
     }
 }
 
-/// Why an event was refused. A thread that ends between two opens takes its group's leader with
-/// it, and the kernel refuses members of such a leader with `ENODEV` (inferred on Linux 6.18, not traced); asking
-/// for a leader anew tells.
+/// Cause of a refusal: [`PerfError::Gone`] where the thread has ended. Such a thread takes its
+/// group's leader with it, and the kernel refuses members of that leader with `ENODEV` (inferred on
+/// Linux 6.18, not traced); so a leader is asked for anew.
 fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
     match open(&mut leader.attr(), target, None) {
         Err(PerfError::Gone) => PerfError::Gone,
@@ -110,26 +110,26 @@ fn open_filtered(
     Ok(fd)
 }
 
-/// What a group counted over one interval.
+/// Counts of a group over one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupDelta {
     /// Counts, unscaled, in the order in which the events were given.
     pub counts: Vec<u64>,
-    /// For how long the group was enabled while the thread ran, ns.
+    /// Time for which the group was enabled while the thread ran, ns.
     pub enabled_ns: u64,
-    /// For how long it was counting, ns.
+    /// Time for which it was counting, ns; at most `enabled_ns`.
     pub running_ns: u64,
 }
 
 impl GroupDelta {
-    /// Whether the thread ran but the group was never on the counters: somebody
-    /// else holds them.
+    /// Returns true if the thread ran but the group was never on the counters: something else holds
+    /// them.
     pub fn is_lost(&self) -> bool {
         self.enabled_ns > 0 && self.running_ns == 0
     }
 }
 
-/// An open group.
+/// An open group of events on one thread.
 #[derive(Debug)]
 pub struct CounterGroup {
     fds: Vec<OwnedFd>,
@@ -139,15 +139,15 @@ pub struct CounterGroup {
     last: GroupDelta,
 }
 
-/// Words before the members: their number, time enabled, time running.
+/// Number of words before the members: their number, time enabled, time running.
 const HEADER: usize = 3;
 
 impl CounterGroup {
     /// Opens the events as one group led by the first; they count at once.
     ///
     /// # Errors
-    /// What the kernel answered for the first event that it refused; those
-    /// already open are closed again. An empty list is [`PerfError::NoSuchEvent`].
+    /// When the kernel refuses an event, with its answer for the first such; those already open are
+    /// closed again. An empty list is [`PerfError::NoSuchEvent`].
     pub fn open(specs: &[EventSpec], target: Target) -> Result<Self, PerfError> {
         let mut fds: Vec<OwnedFd> = Vec::with_capacity(specs.len());
         for spec in specs {
@@ -171,12 +171,12 @@ impl CounterGroup {
         })
     }
 
-    /// File descriptors in use.
+    /// Number of file descriptors in use.
     pub fn fd_count(&self) -> usize {
         self.fds.len()
     }
 
-    /// What was counted since the last read, or since the opening.
+    /// Reads the counts since the last read, or since the opening.
     ///
     /// # Errors
     /// When the kernel refuses the read, for example because a member went into
@@ -196,7 +196,7 @@ impl CounterGroup {
     /// Turns the group on, for rotation over quanta.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// When the kernel refuses.
     pub fn enable(&self) -> Result<(), PerfError> {
         self.switch(sys::ioctls::ENABLE)
     }
@@ -204,7 +204,7 @@ impl CounterGroup {
     /// Turns the group off; its times stand still.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// When the kernel refuses.
     pub fn disable(&self) -> Result<(), PerfError> {
         self.switch(sys::ioctls::DISABLE)
     }
@@ -241,7 +241,7 @@ impl CounterGroup {
     }
 }
 
-/// The kernel's identity of an event, as group reads repeat it.
+/// Number by which group reads name an event.
 fn id(fd: &OwnedFd) -> Result<u64, PerfError> {
     let mut id = 0_u64;
     // SAFETY: the request writes one u64 through a pointer that is valid for it.

@@ -1,4 +1,4 @@
-//! `perf_event_open(2)`, with errors that say what to do.
+//! `perf_event_open(2)`, with errors that suggest a remedy.
 
 use nix::errno::Errno;
 use perf_event_open_sys as sys;
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use thiserror::Error;
 
-/// What an event counts on.
+/// The thread that an event is counted on, wherever it runs or on one PU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// One thread wherever it runs.
@@ -34,7 +34,7 @@ impl Target {
     }
 }
 
-/// Why an event could not be opened.
+/// Reason for which an event could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PerfError {
     /// `perf_event_paranoid`, a missing capability or a seccomp filter forbids it.
@@ -57,7 +57,7 @@ pub enum PerfError {
     /// The locked-memory allowance for ring buffers is used up.
     #[error("no memory left for ring buffers; raise kernel.perf_event_mlock_kb")]
     NoMemory,
-    /// Anything else.
+    /// The kernel gave another answer.
     #[error("perf_event_open failed: {0}")]
     Other(Errno),
 }
@@ -79,7 +79,7 @@ impl From<Errno> for PerfError {
 /// Opens one event, close-on-exec, optionally as a member of a group.
 ///
 /// # Errors
-/// What the kernel answered, as a [`PerfError`].
+/// When the kernel refuses, with its answer as a [`PerfError`].
 pub fn open(
     attr: &mut sys::bindings::perf_event_attr,
     target: Target,

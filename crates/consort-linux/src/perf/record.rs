@@ -2,8 +2,7 @@
 //!
 //! Layouts are those of `perf_event_open(2)`, "MMAP layout", for events with
 //! `sample_id_all` and the sample fields IP, TID, TIME, CPU and REGS_USER (module `attr`).
-//! Pure: any bytes are accepted, and what cannot be read is an error, never a
-//! panic.
+//! Pure: any bytes are accepted, and bytes that cannot be read are an error, never a panic.
 
 use consort_isa::{GENERAL_REGISTERS, RegisterValues};
 use thiserror::Error;
@@ -11,7 +10,7 @@ use thiserror::Error;
 /// Bytes of a record's header: type (4), flags (2), size (2).
 pub const HEADER_BYTES: usize = 8;
 
-/// Who was on which PU when a record was written; the `sample_id` trailer.
+/// The thread that ran when a record was written, with PU and time; the `sample_id` trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Process id of the running thread.
@@ -54,7 +53,8 @@ pub struct Mapping {
     pub device: (u32, u32),
     /// Inode number of the file; 0 for anonymous memory.
     pub inode: u64,
-    /// Tells files apart that had the inode one after the other; 0 where the file system has none.
+    /// Generation of the inode: it tells files apart that had the inode number one after the other;
+    /// 0 where the file system has none.
     pub generation: u64,
     /// `PROT_*` bits.
     pub prot: u32,
@@ -67,13 +67,13 @@ pub struct Mapping {
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// An instruction pointer.
+    /// The thread was sampled.
     Sample {
-        /// The address of the instruction that had not retired.
+        /// Address of the oldest instruction that had not retired.
         ip: u64,
         /// The general registers of a 64-bit program, where the kernel tells them.
         registers: Option<Box<RegisterValues>>,
-        /// Who ran where and when.
+        /// The thread, its PU and the time.
         stamp: Stamp,
     },
     /// A thread or process was started.
@@ -86,7 +86,7 @@ pub enum Record {
         pid: u32,
         /// Kernel thread id.
         tid: u32,
-        /// Whether the new name comes from an `exec`.
+        /// True if the new name comes from an `exec`.
         exec: bool,
         /// The new name; bytes that are no UTF-8 are replaced.
         name: String,
@@ -95,43 +95,43 @@ pub enum Record {
     },
     /// Executable memory was mapped, or memory became executable.
     Mmap2(Mapping),
-    /// The ring was full.
+    /// The ring was full, so that records were lost.
     Lost {
         /// Number of records that were not written.
         count: u64,
     },
     /// Sampling was paused or resumed by the kernel.
     Throttle {
-        /// Whether it was paused.
+        /// True if it was paused.
         paused: bool,
     },
-    /// A kind of record that nothing here needs.
+    /// Any other kind of record; nothing here needs it.
     Other {
-        /// Its `PERF_RECORD_*` number.
+        /// `PERF_RECORD_*` number of the kind.
         kind: u32,
     },
 }
 
-/// Why bytes are no record.
+/// Reason for which bytes are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// Fewer bytes than a header has.
+    /// There are fewer bytes than a header has.
     #[error("{0} bytes are too few for a record header of 8 bytes")]
     NoHeader(usize),
-    /// A size that would never advance the reader, or beyond the bytes at hand.
+    /// The size would never advance the reader, or is beyond the bytes at hand.
     #[error("record size {size} is outside 8..={available}")]
     BadSize {
-        /// What the header says, bytes.
+        /// Size in the header, bytes.
         size: usize,
         /// Bytes at hand.
         available: usize,
     },
-    /// The fields of its kind do not fit into its size.
+    /// The fields of the record's kind do not fit into its size.
     #[error("record of kind {kind} with {size} bytes is too short for its fields")]
     TooShort {
         /// `PERF_RECORD_*` number.
         kind: u32,
-        /// Its size, bytes.
+        /// Size of the record, bytes.
         size: usize,
     },
 }
@@ -171,7 +171,7 @@ pub(crate) fn kind_of(header: &[u8]) -> u32 {
     Fields(header).u32(0).unwrap_or(0)
 }
 
-/// Whether a kind of record is a sample.
+/// Returns true if a kind of record is a sample.
 pub(crate) fn is_sample(kind: u32) -> bool {
     kind == SAMPLE
 }
@@ -213,7 +213,8 @@ impl Record {
         })
     }
 
-    /// When the record was written, `CLOCK_MONOTONIC` ns, for those that are kept in order.
+    /// Time at which the record was written, `CLOCK_MONOTONIC`, ns, for those that are kept in
+    /// order.
     pub fn time_ns(&self) -> Option<u64> {
         match self {
             Self::Sample { stamp, .. } => Some(stamp.time_ns),
@@ -241,12 +242,13 @@ fn sample(body: Fields<'_>) -> Option<Record> {
 
 /// `PERF_SAMPLE_REGS_ABI_64` of `perf_event_open(2)`.
 const ABI_64: u64 = 2;
-/// Where the kernel writes the register of each hardware number: its order is a, b, c, d, si, di,
-/// bp, sp, r8 to r15.
+/// Position at which the kernel writes the register of each hardware number: its order is a, b, c,
+/// d, si, di, bp, sp, r8 to r15.
 const KERNEL_POSITION: [usize; GENERAL_REGISTERS] =
     [0, 2, 3, 1, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The registers at `at`, behind a word that tells the mode that the program runs in.
+/// The registers at `at`, after a word that tells the mode of the program; none unless it is
+/// 64-bit.
 fn registers(body: Fields<'_>, at: usize) -> Option<RegisterValues> {
     if body.u64(at)? != ABI_64 {
         return None;
@@ -293,7 +295,7 @@ fn mapping(body: Fields<'_>) -> Option<Mapping> {
     })
 }
 
-/// The bytes behind a record's header.
+/// The bytes after a record's header.
 #[derive(Clone, Copy)]
 struct Fields<'a>(&'a [u8]);
 

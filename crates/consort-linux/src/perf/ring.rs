@@ -33,7 +33,7 @@ impl Ring {
     ///
     /// # Errors
     /// [`PerfError::NoMemory`] when `kernel.perf_event_mlock_kb` is used up,
-    /// else what the kernel answered.
+    /// else the kernel's answer.
     pub fn map(fd: impl AsFd, data_bytes: usize) -> Result<Self, PerfError> {
         let page_bytes = page_bytes();
         let len = NonZeroUsize::new(page_bytes + data_bytes).ok_or(PerfError::NoMemory)?;

@@ -13,24 +13,24 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Where tracefs may be mounted, in order.
+/// Directories at which tracefs may be mounted, in the order of search.
 const MOUNTS: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
-/// Why a tracepoint cannot be counted.
+/// Reason for which a tracepoint cannot be counted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TracepointError {
-    /// No `events` folder where tracefs belongs.
+    /// There is no `events` folder where tracefs belongs.
     #[error("tracefs is not mounted at /sys/kernel/tracing")]
     NotMounted,
-    /// The folder or the file may not be read.
+    /// The folder or the file may not be read, by its path.
     #[error("{} may not be read; remount tracefs with a gid that may", .0.display())]
     NotPermitted(PathBuf),
-    /// This kernel does not have it.
+    /// This kernel does not have the tracepoint.
     #[error("this kernel has no tracepoint {0}")]
     Unknown(String),
 }
 
-/// The event to count a tracepoint, `system` and `name` as in tracefs.
+/// Finds the event that counts a tracepoint; `system` and `name` are those in tracefs.
 ///
 /// # Errors
 /// When tracefs is not mounted or not readable, or does not have it.

@@ -1,17 +1,17 @@
 //! Walking the records that wait in a ring buffer, as pure code over bytes.
 //!
-//! What waits lies in one piece, or in two when it wraps around the end of the
-//! buffer; a record may lie across the seam. Whatever the bytes are, the walk
-//! ends: a size that cannot be right ends it and drops the rest.
+//! The waiting bytes lie in one piece, or in two when they wrap around the end of the buffer; a
+//! record may lie across the seam. Whatever the bytes are, the walk ends: an impossible size ends
+//! it and drops the rest.
 
 use super::record::{HEADER_BYTES, record_size};
 
-/// What a walk saw.
+/// Outcome of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
-    /// Records handed out.
+    /// Number of records handed out.
     pub records: u64,
-    /// Bytes dropped behind a size that cannot be right; 0 for a sound buffer.
+    /// Number of bytes dropped from an impossible size on; 0 for a sound buffer.
     pub dropped_bytes: usize,
 }
 
@@ -34,7 +34,7 @@ pub fn walk(first: &[u8], second: &[u8], mut each: impl FnMut(&[u8])) -> Walked 
     walked
 }
 
-/// The size of the record at `at`, or 0 when it cannot be right.
+/// Size of the record at `at`, bytes, or 0 when it is impossible.
 fn size_at(first: &[u8], second: &[u8], at: usize, scratch: &mut Vec<u8>) -> usize {
     if at + HEADER_BYTES > first.len() + second.len() {
         return 0;

@@ -1,4 +1,4 @@
-//! Why `/proc` could not be read.
+//! Errors of reading `/proc`.
 
 use super::stat::StatError;
 use nix::errno::Errno;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use thiserror::Error;
 
-/// Why a thread's files could not be read.
+/// Reason for which a file in `/proc` could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProcError {
     /// The thread has exited, or another has its tid now.
@@ -18,20 +18,20 @@ pub enum ProcError {
     /// File descriptors are exhausted.
     #[error("out of file descriptors; raise the limit on open files")]
     NoFds,
-    /// The text is not what the kernel documents.
+    /// The text is not of the form that the kernel documents.
     #[error("{path}: {error}")]
     Malformed {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The departure from the documented form.
         error: StatError,
     },
-    /// Anything else.
+    /// Reading failed otherwise.
     #[error("{path}: {errno}")]
     Io {
         /// The file.
         path: String,
-        /// What the kernel answered.
+        /// The kernel's answer.
         errno: Errno,
     },
 }

@@ -26,7 +26,7 @@ pub(crate) struct ProcessHandle {
 }
 
 impl ProcessHandle {
-    /// The process that has the number now, below an injected root; none when there is none.
+    /// Opens the process that has this number now, below `root`; none when there is none.
     pub(crate) fn of(root: &Path, pid: u32) -> Option<Self> {
         let path = root.join(format!("proc/{pid}"));
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
@@ -39,7 +39,7 @@ impl ProcessHandle {
         })
     }
 
-    /// The process of this number that has started then; none when it is gone.
+    /// Opens the process of this number and start; none when it is gone.
     pub(crate) fn open(root: &Path, pid: u32, start_ticks: u64) -> Option<Self> {
         Self::of(root, pid).filter(|handle| handle.start_ticks == start_ticks)
     }
@@ -48,21 +48,22 @@ impl ProcessHandle {
         self.pid
     }
 
-    /// Whether it has not ended; a zombie counts, as it keeps its number.
+    /// Returns true if the process has not ended; a zombie counts, as it keeps its number.
     pub(crate) fn is_there(&self) -> bool {
         let stat = stat_in(&self.dir, self.pid);
         stat.is_some_and(|stat| stat.start_ticks == self.start_ticks)
     }
 
-    /// What one of its files says; none when it is gone.
+    /// Text of a file in the process's directory; none when the process is gone.
     pub(crate) fn read(&self, name: &str) -> Option<String> {
         text_in(&self.dir, name)
     }
 
-    /// Sends it a signal; whether it was there to take it.
+    /// Sends the process a signal; returns false if it has ended.
     ///
     /// # Errors
-    /// What the kernel answers.
+    /// When the kernel does not permit the signal, or answers anything but success and
+    /// `ESRCH`.
     pub(crate) fn send(&self, signal: Signal) -> Result<bool, Errno> {
         let Some(wanted) = rustix::process::Signal::from_named_raw(signal as i32) else {
             return Err(Errno::EINVAL);
@@ -76,7 +77,8 @@ impl ProcessHandle {
         }
     }
 
-    /// Sends by number, and looks again: a stranger that was stopped instead goes on.
+    /// Sends the signal by number, and looks again: a stranger that was stopped instead is sent
+    /// SIGCONT.
     fn send_by_number(&self, signal: Signal) -> Result<bool, Errno> {
         let number = Pid::from_raw(self.pid.cast_signed());
         if !self.is_there() {

@@ -1,4 +1,4 @@
-//! Who a process is: its name and its owner.
+//! Names and owners of processes.
 
 use super::status::Status;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub(crate) fn name_of(root: &Path, pid: u32) -> Option<String> {
     Some(name.trim_end_matches('\n').to_owned())
 }
 
-/// The real user of a process; none when it is gone.
+/// Id of the real user of a process; none when the process is gone.
 pub(crate) fn uid_of(root: &Path, pid: u32) -> Option<u32> {
     let path = root.join("proc").join(pid.to_string()).join("status");
     let status = Status::read(&path).ok()?;
@@ -23,7 +23,7 @@ pub(crate) fn uid_of(root: &Path, pid: u32) -> Option<u32> {
         .ok()
 }
 
-/// Numbers of a file with one on each line, such as `cgroup.procs`; none where it cannot be read.
+/// Numbers in a file with one on each line, such as `cgroup.procs`; empty where it cannot be read.
 pub(crate) fn numbers_in_file(path: &Path) -> Vec<u32> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()

@@ -11,7 +11,7 @@ pub(crate) fn thread_dir(root: &Path, pid: u32, tid: u32) -> PathBuf {
     root.join(format!("proc/{pid}/task/{tid}"))
 }
 
-/// The thread's stat file.
+/// Reads a thread's stat file.
 pub(crate) fn read_stat(root: &Path, pid: u32, tid: u32) -> Result<Stat, ProcError> {
     let path = thread_dir(root, pid, tid).join("stat");
     parse_stat(&path)
@@ -30,7 +30,7 @@ pub fn threads_of(root: &Path, pid: u32) -> Result<Vec<u32>, ProcError> {
     numbers_in(&root.join(format!("proc/{pid}/task")))
 }
 
-/// The parent of a process; none when that is gone.
+/// Process id of the parent of a process; none when the process is gone.
 pub(crate) fn parent_of(root: &Path, pid: u32) -> Option<u32> {
     let stat = parse_stat(&root.join(format!("proc/{pid}/stat")));
     Some(stat.ok()?.parent_pid)

@@ -1,10 +1,10 @@
-//! Threads as `/proc` tells of them: who they are, what they do, whose they are.
+//! Threads as `/proc` describes them: names, states, consumption and owners.
 //!
-//! Discovery and enactment both read these files, and must agree on who a thread
-//! is. Every reader takes the directory that `/proc` is below.
+//! Discovery and enactment both read these files, and must agree on the identity of a thread. Every
+//! reader takes the directory that `/proc` is below.
 //!
-//! Pitfall: a thread may end between any two reads. [`ProcError::Gone`] is an
-//! answer like any other.
+//! Pitfall: a thread may end between any two reads. [`ProcError::Gone`] is an answer like any
+//! other.
 
 mod error;
 mod handle;

@@ -1,16 +1,17 @@
-//! `/proc/<pid>/task/<tid>/stat` (`proc_pid_stat(5)`).
+//! The file `/proc/<pid>/task/<tid>/stat` (`proc_pid_stat(5)`).
 
 use consort_core::PuId;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use thiserror::Error;
 
-/// Fifty numbers of at most 20 digits and a name fit.
+/// Bytes in which the file fits: fifty numbers of at most 20 digits, and a name.
 pub(crate) const STAT_BYTES: usize = 1280;
-/// Fields behind the name up to the last one that is looked at, and some more.
+/// Number of fields behind the name that are kept: those up to the last one that is looked at, and
+/// some more.
 const MOST_FIELDS: usize = 50;
 
-/// What a thread is doing, from the state letter of `proc_pid_stat(5)`.
+/// State of a thread, from the state letter of `proc_pid_stat(5)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunState {
     /// Running, or waiting for a PU.
@@ -40,12 +41,12 @@ impl RunState {
     }
 }
 
-/// The fields that Consort uses.
+/// The fields of a stat line that Consort uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The thread's name.
     pub comm: String,
-    /// What it is doing.
+    /// State of the thread: running, asleep, stopped and so on.
     pub state: RunState,
     /// Process id of the parent; 0 when it lies outside the PID namespace.
     pub parent_pid: u32,
@@ -71,24 +72,25 @@ pub struct Stat {
 /// `PF_EXITING` of the kernel's `include/linux/sched.h`.
 const EXITING: u64 = 0x4;
 
-/// What is wrong with a stat line.
+/// Fault of a stat line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StatError {
     /// The name is not in parentheses.
     #[error("no name in parentheses")]
     NoName,
-    /// A field is missing or no number.
+    /// A field, numbered as in `proc_pid_stat(5)`, is missing or not a number.
     #[error("field {0} is missing or not a number")]
     Field(usize),
 }
 
 impl Stat {
-    /// Whether the thread can still run.
+    /// Returns true if the thread has not ended; a zombie has.
     pub(crate) fn is_alive(&self) -> bool {
         self.state != RunState::Dead
     }
 
-    /// Whether it is on its way out or gone: its files may be closed although it is still seen.
+    /// Returns true if the thread has ended or is about to: its files may be closed although
+    /// `/proc` still lists it.
     pub(crate) fn is_exiting(&self) -> bool {
         !self.is_alive() || self.flags & EXITING != 0
     }
@@ -148,7 +150,8 @@ fn number(fields: &[&str], field: usize) -> Result<u64, StatError> {
     text.parse().map_err(|_| StatError::Field(field))
 }
 
-/// A process group or session; the kernel writes -1 for one that it cannot tell.
+/// A process group or session; 0 for one outside the PID namespace, for which the kernel writes 0
+/// or -1.
 fn id(fields: &[&str], field: usize) -> Result<u32, StatError> {
     let text = fields.get(field - 3).ok_or(StatError::Field(field))?;
     let id: i64 = text.parse().map_err(|_| StatError::Field(field))?;

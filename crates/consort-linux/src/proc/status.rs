@@ -1,12 +1,12 @@
-//! `/proc/<pid>/status` (`proc_pid_status(5)`).
+//! The file `/proc/<pid>/status` (`proc_pid_status(5)`).
 
 use super::error::ProcError;
 use crate::read;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The text of a status file. A thread's name cannot feign a line: the kernel
-/// escapes newlines in this file.
+/// Text of a status file. A thread's name cannot imitate a line: the kernel escapes newlines in
+/// this file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Status(String);
 
@@ -16,14 +16,14 @@ impl Status {
         Ok(Self(String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// What stands behind a name and its colon, without surrounding blanks.
+    /// Text after a field's name and colon, without surrounding blanks; none without such a field.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut lines = self.0.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         Some(value.trim())
     }
 
-    /// A field that holds one value.
+    /// Value of a field that holds nothing else.
     pub(crate) fn value<T: FromStr>(&self, name: &str) -> Option<T> {
         self.field(name)?.parse().ok()
     }

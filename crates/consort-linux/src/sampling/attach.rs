@@ -1,5 +1,5 @@
-//! Opening the events of a sampler: for a program that is about to start, and
-//! for processes that run already.
+//! Opening of a sampler's events: for a program that is about to start, and for processes that run
+//! already.
 
 use super::batch::Batch;
 use super::config::SamplerConfig;
@@ -17,7 +17,7 @@ use consort_core::{PuId, PuSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// PUs up to which events are inherited: 0.3 ms per thread start.
+/// Most PUs on which events are inherited: with so many, each thread start takes 0.3 ms more.
 const MAX_INHERITED_PUS: usize = 256;
 
 impl Sampler {
@@ -25,7 +25,7 @@ impl Sampler {
     /// that it will start, on the PUs that it may run on.
     ///
     /// # Errors
-    /// What perf refused and what to raise.
+    /// When `pus` is empty, or perf refuses an event; the error says what to raise.
     pub fn attach_launch(
         pid: u32,
         pus: &PuSet,
@@ -46,9 +46,9 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Samples a process that runs already, with all its threads, and what they
-    /// will start. With more threads times PUs than the descriptor budget allows,
-    /// each thread gets one event, and new ones come in by [`Sampler::follow`].
+    /// Samples a process that runs already, with all its threads and all that they will start. With
+    /// more threads times PUs than the descriptor budget allows, each thread gets one event, and
+    /// new ones come in by [`Sampler::follow`].
     ///
     /// # Errors
     /// When the process is gone, perf refuses, or even one descriptor per
@@ -104,8 +104,8 @@ impl Sampler {
         }
     }
 
-    /// Samples one more tree of processes. Of what starts between the look at `/proc` and the
-    /// opening of events, processes may be missed; they are found by scans, and not sampled.
+    /// Samples one more tree of processes. Processes that start between the look at `/proc` and the
+    /// opening of events may be missed; they are found by scans, and not sampled.
     ///
     /// # Errors
     /// When the process is gone, perf refuses, or descriptors run out.
@@ -130,12 +130,12 @@ impl Sampler {
         Ok(())
     }
 
-    /// Samples a tree that has [joined](Sampler::join_tree) no longer.
+    /// Stops sampling a tree that has [joined](Sampler::join_tree).
     pub fn leave_tree(&mut self, pid: u32) {
         self.feeds.iter_mut().for_each(|feed| feed.leave(pid));
     }
 
-    /// A sampler without events, of the kind that suits so many PUs.
+    /// A sampler without events, of the kind that suits this number of PUs.
     fn empty(config: SamplerConfig, pus: &PuSet) -> Self {
         let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
         Self {

@@ -2,22 +2,22 @@
 
 use crate::perf::record::Record;
 
-/// What all rings held, in order of time, and what they could not hold.
+/// The records of all rings in one round, and the numbers of those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Records in order of time.
     pub records: Vec<Record>,
     /// CPU time that one sample of this batch stands for, ns.
     pub sample_ns: u64,
-    /// Records that found a ring full, or were not readable.
+    /// Number of records that found a ring full, or were not readable.
     pub lost: u64,
-    /// Samples left out on purpose, to stay within the sampler's budget.
+    /// Number of samples left out on purpose, to stay within the sampler's budget.
     pub thinned: u64,
 }
 
 impl Batch {
-    /// Puts a record in its place: losses are counted, what tells nothing of a thread is dropped,
-    /// the rest is kept.
+    /// Takes a record in: losses are counted, records that tell nothing of a thread are dropped,
+    /// all others are kept.
     pub(crate) fn push(&mut self, record: Record) {
         match record {
             Record::Lost { count } => self.lost += count,

@@ -1,4 +1,4 @@
-//! The decoded block at each sampled address, kept from one sample to the next.
+//! Decoded blocks of the sampled addresses, kept from one sample to the next.
 
 use super::Batch;
 use super::code::{CodeAddress, CodeCounts, CodeMap, CodePlace, Generations};
@@ -7,8 +7,11 @@ use consort_isa::{Arch, BlockFacts, Code};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most addresses kept; a block takes about a kilobyte and has about five.
+/// Most addresses kept; a block takes about a kilobyte and has about five addresses.
 const MAX_ADDRESSES: usize = 32_768;
+/// Addresses filed between two sweeps: what ended processes had is at most this much, and looking
+/// through all addresses costs little beside having filed these.
+const SWEEP_AFTER: usize = 1_024;
 /// Most bytes of code pages kept.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
@@ -18,6 +21,8 @@ const MAX_PAGE_BYTES: usize = 4 << 20;
 pub(super) struct Blocks {
     code: CodeMap,
     blocks: Generations<CodePlace, Entry>,
+    /// Addresses filed since the last sweep.
+    filed: usize,
     round: u64,
 }
 
@@ -28,12 +33,12 @@ struct Entry {
     lasts: Lasts,
 }
 
-/// For how long an entry is right.
+/// Time for which an entry is right.
 #[derive(Clone, Debug)]
 enum Lasts {
-    /// Until something else is mapped there.
+    /// Until another mapping takes the place.
     UntilMapped,
-    /// For this round; in later ones, if the code is still that of the origin.
+    /// For this round, and in later ones if the code is still that of the origin.
     Round(u64, Arc<Origin>),
     /// For this round: the code may be readable in the next.
     Unread(u64),
@@ -52,6 +57,7 @@ impl Blocks {
         Self {
             code: CodeMap::new(root, MAX_PAGE_BYTES),
             blocks: Generations::new(MAX_ADDRESSES),
+            filed: 0,
             round: 0,
         }
     }
@@ -59,6 +65,21 @@ impl Blocks {
     pub(super) fn begin_round(&mut self, batch: &Batch) {
         self.round += 1;
         self.code.begin_round(batch);
+        if self.filed >= SWEEP_AFTER {
+            self.sweep();
+        }
+    }
+
+    /// Forgets the blocks of address spaces that are gone.
+    fn sweep(&mut self) {
+        let living = self.code.sweep();
+        self.blocks.retain(|place| living.contains(&place.space));
+        self.filed = 0;
+    }
+
+    fn file(&mut self, place: CodePlace, entry: Entry) {
+        self.blocks.put(place, entry);
+        self.filed += 1;
     }
 
     /// Takes a record in; to be called in order of time.
@@ -66,8 +87,8 @@ impl Blocks {
         self.code.take(record);
     }
 
-    /// The block at an address, if its code can be read and decoded, and the address by which the
-    /// block knows it.
+    /// The block at an address, if its code can be read and decoded, and the address of the sample
+    /// in the block's own terms.
     pub(super) fn at(&mut self, at: CodeAddress) -> (Option<Arc<BlockFacts>>, u64) {
         let place = self.code.place_of(at.pid, at.ip);
         let known = self.blocks.get(&place);
@@ -79,12 +100,12 @@ impl Blocks {
         let entry = self.build(at, place, known);
         self.share(place, &entry);
         let block = entry.block.clone();
-        self.blocks.put(place, entry);
+        self.file(place, entry);
         (block, place.address)
     }
 
-    /// Files a block of fixed code under every boundary that it has: samples fall on all of them,
-    /// and cutting a block out of code is by far the dearest step.
+    /// Enters a block of fixed code at every boundary that it has: samples fall on all of them, and
+    /// cutting a block out of code is by far the dearest step.
     fn share(&mut self, place: CodePlace, entry: &Entry) {
         let (Some(block), Lasts::UntilMapped) = (&entry.block, &entry.lasts) else {
             return;
@@ -95,7 +116,7 @@ impl Blocks {
                 ..place
             };
             if self.blocks.get(&other).is_none() {
-                self.blocks.put(other, entry.clone());
+                self.file(other, entry.clone());
             }
         }
     }
@@ -155,14 +176,19 @@ impl Origin {
 mod tests {
     use super::super::code::executable_images;
     use super::*;
-    use crate::perf::record::Mapping;
+    use crate::perf::record::{Mapping, Task};
     use std::process::{Child, Command};
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     fn sleeper() -> Child {
         Command::new("sleep").arg("60").spawn().unwrap()
     }
 
-    /// Tells of the program's own code as the kernel does; an address in it.
+    /// Tells `blocks` of the program's own code as the kernel does; returns an address in it.
     fn tell(blocks: &mut Blocks, child: &Child, generation: u64) -> u64 {
         let exe = std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
         let images = executable_images(Path::new("/"), child.id());
@@ -196,7 +222,7 @@ mod tests {
 
     #[test]
     fn processes_of_one_program_share_its_blocks_where_the_file_is_known_for_certain() {
-        let mut children = [(); 3].map(|()| sleeper());
+        let children = [(); 3].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
         let mut blocks = Blocks::new(Path::new("/"));
         let [first, second, unsure] = &children;
@@ -208,9 +234,40 @@ mod tests {
         let apart = block_of(&mut blocks, unsure, 0);
         assert!(!Arc::ptr_eq(&one, &apart));
         assert_eq!(one.instructions().len(), apart.instructions().len());
-        for child in &mut children {
-            child.kill().unwrap();
-            child.wait().unwrap();
+        children.into_iter().for_each(end);
+    }
+
+    #[test]
+    fn what_ended_processes_had_is_forgotten_in_the_end() {
+        let [ended, other] = [(); 2].map(|()| sleeper());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let mut blocks = Blocks::new(Path::new("/"));
+        block_of(&mut blocks, &ended, 0);
+        let pid = ended.id();
+        end(ended);
+        blocks.take(&Record::Exit(Task {
+            pid,
+            tid: pid,
+            parent_pid: 1,
+            parent_tid: 1,
+            time_ns: 3,
+        }));
+        let ip = tell(&mut blocks, &other, 0);
+        for ip in ip..ip + SWEEP_AFTER as u64 {
+            blocks.begin_round(&Batch::default());
+            let (pid, tid, time_ns) = (other.id(), other.id(), 4);
+            blocks.at(CodeAddress {
+                pid,
+                tid,
+                ip,
+                time_ns,
+            });
         }
+        blocks.begin_round(&Batch::default());
+        let space = blocks.code.place_of(other.id(), ip).space;
+        let filed = blocks.blocks.len();
+        blocks.blocks.retain(|place| place.space == space);
+        assert_eq!(blocks.blocks.len(), filed);
+        end(other);
     }
 }

@@ -1,4 +1,4 @@
-//! What one sample costs on this host.
+//! Measurement of the CPU time that one sample takes on this host.
 //!
 //! A sample is a timer interrupt. On bare metal that is a microsecond or two; in
 //! a virtual machine setting the timer and taking the interrupt leave the guest
@@ -17,21 +17,21 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-/// Share of the managed threads' CPU time that samples may take, of the one percent that
-/// everything may. By pairs of runs a sample costs a fifth more than measured here, where the
-/// kernel's code stays in the caches.
+/// Share of the managed threads' CPU time that samples may take, of the one percent that all of
+/// Consort may. By pairs of runs a sample costs a fifth more than measured here, where the kernel's
+/// code stays in the caches.
 const SAMPLES_SHARE: f64 = 0.0035;
 /// Lowest rate worth having: a window of samples in two seconds.
 const MIN_RATE_HZ: u64 = 97;
 /// Rate at which the cost is measured, where the host permits it; prime.
 const TRIAL_HZ: u64 = 19_997;
-/// Slices with and without sampling, in turn. The fastest of each counts, since
+/// Number of slices with and without sampling each, in turn. The fastest of each counts, since
 /// disturbances only ever add.
 const TRIALS: usize = 4;
-/// CPU time of one slice to aim for.
+/// CPU time of a slice, about.
 const SLICE: Duration = Duration::from_micros(400);
-/// Work that tells how much of it fills a slice, steps: a build without optimisation takes ten
-/// times as long for a step as one with, and an emulated PU a hundred times.
+/// Steps of a probe, which shows the number of steps that fill a slice: a build without
+/// optimisation takes ten times as long for a step as one with, and an emulated PU a hundred times.
 const PROBE_STEPS: u64 = 5_000;
 /// Most work of a slice, in probes.
 const MAX_PROBES: u128 = 400;
@@ -41,7 +41,7 @@ const RING_BYTES: usize = 16 << 10;
 /// calling thread in about 3 ms of its CPU time. `root` is where `/proc` is mounted.
 ///
 /// # Errors
-/// When this host does not let us sample ourselves.
+/// When this host does not let the caller sample itself.
 pub fn sample_cost_ns(root: &Path) -> Result<u64, PerfError> {
     let rate_hz = max_sample_rate_hz(root).map_or(TRIAL_HZ, |most| most.clamp(1, TRIAL_HZ));
     let steps = steps();
@@ -73,7 +73,7 @@ impl SamplerConfig {
     }
 }
 
-/// Steps that fill a slice, as the fastest of some probes tells.
+/// Number of steps that fill a slice, after the fastest of some probes.
 fn steps() -> u64 {
     let probes = (0..TRIALS).map(|_| slice(PROBE_STEPS));
     let fastest_ns = probes.map(|probe| probe.as_nanos()).min().unwrap_or(0);

@@ -1,25 +1,25 @@
-//! How much the sampler may take.
+//! Rates and limits of the sampler.
 
 use crate::perf::max_sample_rate_hz;
 use std::path::Path;
 
-/// Rates and limits of the sampler.
+/// Rates and limits of the sampler, by which its cost is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplerConfig {
     /// Samples per second of a thread's CPU time. 499 is prime, so that it does
     /// not beat with timers of the programs (`perf record`'s habit).
     pub rate_hz: u64,
-    /// Further samples per second of CPU time at the start of a launched
-    /// program, so that one second is enough to know it; 0 for none.
+    /// Further samples per second of CPU time at the start of a launched program, so that one
+    /// second of it is enough for a profile; 0 for none.
     pub burst_hz: u64,
-    /// How long the start lasts, ns.
+    /// Length of the start, ns.
     pub burst_ns: u64,
-    /// Samples per second that are looked at, over all threads; beyond it a
-    /// random part is left out before it costs anything.
+    /// Most samples per second that are looked at, over all threads; beyond that a random part is
+    /// left out before it costs anything.
     pub max_samples_per_s: u64,
     /// Size of all rings together, bytes; each PU's is at least one page.
     pub ring_bytes: usize,
-    /// Descriptors that the sampler may keep open.
+    /// Most descriptors that the sampler may keep open.
     pub fd_budget: usize,
 }
 
@@ -36,13 +36,13 @@ impl Default for SamplerConfig {
     }
 }
 
-/// Largest ring of one PU, bytes: the unprivileged allowance of
-/// `kernel.perf_event_mlock_kb` (516 per PU) leaves room for other tools.
+/// Largest ring of one PU, bytes: of the unprivileged allowance, `kernel.perf_event_mlock_kb` (516
+/// per PU), it leaves room for other tools.
 const MAX_RING_BYTES: usize = 128 << 10;
 /// Smallest ring of one PU to ask for, bytes: a third of a second of samples of 176 bytes.
 const MIN_RING_BYTES: usize = 32 << 10;
-/// PUs up to which a burst is worth its price: every event per PU makes each
-/// thread start 1.2 to 2.6 microseconds dearer (measured, see `Sampler`).
+/// Most PUs on which a burst is worth its price: every event per PU makes each thread start 1.2 to
+/// 2.6 microseconds dearer (measured, see `Sampler`).
 const MAX_BURST_PUS: usize = 32;
 
 impl SamplerConfig {
@@ -59,8 +59,8 @@ impl SamplerConfig {
         .apart()
     }
 
-    /// This configuration with unlike rates: two timers of one rate expire together, so that every
-    /// sample would be taken twice. The golden section is the ratio that beats least.
+    /// This configuration with two different rates: timers of one rate expire together, so that
+    /// every sample would be taken twice. The golden section is the ratio that beats least.
     #[must_use]
     pub(super) fn apart(self) -> Self {
         const GOLDEN: f64 = 0.618;
@@ -80,7 +80,7 @@ impl SamplerConfig {
         power.clamp(MIN_RING_BYTES, MAX_RING_BYTES)
     }
 
-    /// Whether a start at a higher rate is wanted and affordable on so many PUs.
+    /// Returns true if a start at a higher rate is wanted, and affordable on this number of PUs.
     pub(crate) fn wants_burst(&self, pus: usize) -> bool {
         self.burst_hz > 0 && pus <= MAX_BURST_PUS
     }

@@ -1,18 +1,18 @@
-//! Why sampling could not start.
+//! Errors of the sampler's start.
 
 use crate::discovery::ProcError;
 use crate::perf::PerfError;
 use thiserror::Error;
 
-/// Why sampling could not start.
+/// Reason for which sampling could not start.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SamplerError {
-    /// perf refused.
+    /// perf refused an event.
     #[error("cannot sample thread {tid}: {error}")]
     Perf {
-        /// The thread.
+        /// Kernel thread id.
         tid: u32,
-        /// What perf answered.
+        /// The kernel's answer.
         #[source]
         error: PerfError,
     },
@@ -22,18 +22,18 @@ pub enum SamplerError {
     /// The process cannot be listed.
     #[error("cannot list the threads of process {pid}: {error}")]
     Proc {
-        /// The process.
+        /// Process id.
         pid: u32,
-        /// What `/proc` answered.
+        /// The failure to read `/proc`.
         #[source]
         error: ProcError,
     },
-    /// More threads than descriptors.
+    /// There are more threads than descriptors.
     #[error("{threads} threads need more than {budget} descriptors; raise the limit on open files")]
     FdBudget {
-        /// Threads of the process.
+        /// Number of threads of the process.
         threads: usize,
-        /// Descriptors that the sampler may keep open.
+        /// Most descriptors that the sampler may keep open.
         budget: usize,
     },
 }

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use perf_event_open_sys::ioctls;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Of a ring's bytes, the part that wakes the reader.
+/// Divisor that gives the part of a ring, in bytes, at which the reader is woken.
 const WAKE_AT_ONE_IN: usize = 4;
 
 /// A ring and its events; the first of them owns the ring.
@@ -18,7 +18,7 @@ pub(crate) struct Feed {
     ring: Ring,
     events: Vec<Event>,
     rate_hz: u64,
-    /// CPU time of what events followed that were closed, ns.
+    /// CPU time that closed events had counted, ns.
     closed_ns: u64,
 }
 
@@ -63,7 +63,7 @@ impl Feed {
     }
 
     /// Closes the events of a tree, and with them those that its threads have inherited. The event
-    /// that owns the ring stays, stopped.
+    /// that owns the ring stays open, and is stopped if it belongs to the tree.
     pub(crate) fn leave(&mut self, tree: u32) {
         let closed = self
             .events
@@ -114,7 +114,7 @@ impl Feed {
         Ok(event)
     }
 
-    /// Moves what waits in the ring into the batch.
+    /// Moves the waiting records of the ring into the batch.
     pub(crate) fn drain(&mut self, batch: &mut Batch, thinning: &mut Thinning) {
         let walked = self.ring.drain(|bytes| {
             if is_sample(kind_of(bytes)) && !thinning.keep() {
@@ -129,7 +129,7 @@ impl Feed {
         batch.lost += u64::from(walked.dropped_bytes > 0);
     }
 
-    /// CPU time of everything that the events followed, ns.
+    /// CPU time of all threads that the events followed, ns.
     pub(crate) fn cpu_time_ns(&self) -> u64 {
         let open = self.events.iter();
         let open_ns: u64 = open.filter_map(|event| read_count(&event.fd)).sum();
@@ -150,7 +150,7 @@ impl Feed {
     }
 }
 
-/// The event's count: nanoseconds for a CPU clock, children included.
+/// Reads an event's count: nanoseconds for a CPU clock, children included.
 fn read_count(event: &OwnedFd) -> Option<u64> {
     let mut bytes = [0; 8];
     let len = nix::unistd::read(event, &mut bytes).ok()?;

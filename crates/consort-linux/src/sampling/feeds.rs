@@ -1,11 +1,11 @@
-//! The rings of a sampler, by whom they belong to.
+//! The rings of a sampler, one per PU or one per thread.
 
 use super::feed::Feed;
 use consort_core::PuId;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
-/// Whom the rings belong to.
+/// Rings by their PUs or by their threads.
 #[derive(Debug)]
 pub(super) enum Feeds {
     /// One ring per PU; the kernel attaches new threads.
@@ -14,11 +14,11 @@ pub(super) enum Feeds {
     PerThread(BTreeMap<u32, Feed>),
 }
 
-/// The faster events of the start.
+/// The additional events of a program's start.
 #[derive(Debug)]
 pub(super) struct Burst {
     pub(super) events: Vec<OwnedFd>,
-    /// When the first record was seen, ns.
+    /// Time of the first record, `CLOCK_MONOTONIC`, ns; none until there is one.
     pub(super) began_ns: Option<u64>,
 }
 

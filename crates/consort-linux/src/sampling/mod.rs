@@ -1,4 +1,4 @@
-//! The sampling tier: from instruction pointers to what each thread does.
+//! The sampling tier: profiles of threads from samples of their instruction pointers.
 //!
 //! [`Sampler`] reads perf's rings into a [`Batch`] per round; [`Profiler`]
 //! fetches the code at each sampled address, has it classified (crate
@@ -6,10 +6,9 @@
 //! feed [`crate::discovery::Discovery`]. Nothing runs in the background: the
 //! caller polls, or calls [`Sampler::drain`] every 100 ms or so.
 //!
-//! Pitfalls: processes that end before their code was fetched can be decoded
-//! from their files only, so JIT code of such a process stays unknown. Time in
-//! the kernel is not sampled; a thread that lives in system calls has few
-//! samples for its CPU time.
+//! Pitfalls: processes that end before their code was fetched can be decoded from their files only,
+//! so JIT code of such a process stays unknown. Time in the kernel is not sampled; a thread that is
+//! mostly in system calls has few samples for its CPU time.
 
 mod attach;
 mod batch;

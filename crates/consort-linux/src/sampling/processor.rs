@@ -1,4 +1,4 @@
-//! What the estimate needs to know of this host's processor.
+//! Facts about this host's processor that the estimate needs.
 
 use crate::topology::{Cache, CacheKind, caches};
 use consort_core::PuId;
@@ -6,12 +6,12 @@ use consort_isa::Host;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Multiplications in one trial; each needs the one before it.
+/// Number of multiplications in one trial; each needs the result of the one before.
 const CHAIN: u64 = 4_096;
-/// Cycles of an integer multiplication, on every Intel core from 2008 and every AMD Zen (their
-/// optimisation guides).
+/// Cycles that an integer multiplication takes, on every Intel core from 2008 and every AMD Zen
+/// (their optimisation guides).
 const MULTIPLY_CYCLES: f64 = 3.0;
-/// Trials; the fastest counts, since disturbances only ever add.
+/// Number of trials; the fastest counts, since disturbances only ever add.
 const TRIALS: usize = 32;
 
 /// The caches of the first PU below `root`, and the speed of this processor, measured once in
@@ -50,8 +50,8 @@ fn cycles_per_ns() -> Option<f64> {
     None
 }
 
-/// So many multiplications one after the other: assembly, since a compiler without optimisation
-/// puts memory in between and one with optimisation leaves them out.
+/// Multiplies `times` times, one after the other: in assembly, since a compiler without
+/// optimisation puts memory in between and one with optimisation leaves them out.
 #[cfg(target_arch = "x86_64")]
 fn multiply(times: u64) {
     // SAFETY: only the named registers and the flags are touched.

@@ -1,14 +1,14 @@
-//! What is known of a thread from its samples.
+//! Profiles of threads, as their samples give them.
 
 use consort_core::{CycleStack, MemoryLimit, Mix, Reading, Sample, Signal, Tier};
 use consort_isa::Estimate;
 
-/// How many samples there were, and what became of them.
+/// Numbers of samples, and the CPU time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Samples looked at.
+    /// Number of samples looked at.
     pub samples: u64,
-    /// Of these, those whose code could be read and decoded.
+    /// Number of these whose code could be read and decoded.
     pub decoded: u64,
     /// CPU time in user mode that the samples stand for, ns.
     pub sampled_ns: u64,
@@ -22,29 +22,29 @@ impl Counts {
     }
 }
 
-/// What is known of a thread, over one interval or over its life.
+/// Profile of a thread, over one interval or over its life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadProfile {
-    /// The samples of the interval.
+    /// Counts of the interval's, or the life's, own samples.
     pub counts: Counts,
-    /// What the samples say. Over an interval with few of them, those before it
-    /// count too (see `sampling::window`); `None` as long as none was decoded.
+    /// Estimate from the samples. Over an interval with few of them, those before it count too (see
+    /// `sampling::window`); `None` as long as none was decoded.
     pub estimate: Option<Estimate>,
-    /// Samples behind the estimate.
+    /// Number of samples behind the estimate.
     pub window_samples: u64,
 }
 
-/// The components of an estimated cycle stack.
+/// Names of the components of an estimated cycle stack, in their order.
 pub(crate) const ESTIMATED_STACK: [&str; 4] = ["base", "unit", "memory", "front_end"];
 
 impl ThreadProfile {
-    /// Instruction mix by time.
+    /// Instruction mix by time, shares from 0 to 1.
     pub fn mix(&self) -> Option<Mix> {
         // The seven classes have the same order in both crates.
         Some(Mix::from_array(self.estimate?.mix.shares()))
     }
 
-    /// What the thread is limited by, if it mainly waits for memory.
+    /// Limit that the thread runs into, latency or bandwidth, if it mainly waits for memory.
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
         let estimate = self.estimate?;
         MemoryLimit::of(estimate.memory_stall_share, estimate.bandwidth_share)
@@ -86,18 +86,18 @@ impl ThreadProfile {
     }
 }
 
-/// One thread at the end of an interval.
+/// Profiles of one thread at the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProfiledThread {
     /// Process id.
     pub pid: u32,
     /// Kernel thread id.
     pub tid: u32,
-    /// Whether it has ended; it is then told for the last time.
+    /// True if the thread has ended; this is then its last report.
     pub ended: bool,
-    /// Over the interval.
+    /// Profile over the interval.
     pub interval: ThreadProfile,
-    /// Over its life.
+    /// Profile over the thread's life.
     pub total: ThreadProfile,
 }
 

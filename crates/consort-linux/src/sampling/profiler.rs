@@ -1,4 +1,4 @@
-//! From batches of samples to a profile per thread.
+//! The profiler: from batches of samples to a profile per thread.
 
 use super::Batch;
 use super::blocks::Blocks;
@@ -12,12 +12,12 @@ use consort_isa::{Estimate, Host, RegisterValues, SamplePoint};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A window is judged again when at least one in so many of its samples is new: judging it goes
-/// through all of them, and at quanta of a few milliseconds there is one new one in two hundred.
-/// Until then the estimate is old by less than its own error (see `sampling::window`).
+/// Share of new samples, one in so many of a window, from which on the window is judged again.
+/// Judging it goes through all of them, and at quanta of a few milliseconds there is one new one in
+/// two hundred. Until then the estimate is old by less than its own error (see `sampling::window`).
 const JUDGED_PER_WINDOW: u64 = 16;
 
-/// Profiles all threads that are sampled.
+/// A profiler of all threads that are sampled.
 ///
 /// Feed it every [`Batch`] soon after it was read, while the code is still
 /// there, and ask for [`Profiler::interval`] once per quantum.
@@ -62,9 +62,8 @@ impl Profiler {
         }
     }
 
-    /// Ends the interval and tells what each thread did in it, by tid. Threads
-    /// that have ended are told for the last time; one whose tid was used again
-    /// comes before its successor.
+    /// Ends the interval; returns the profile of each thread, by tid. A thread that has ended is
+    /// reported for the last time; one whose tid was used again comes before its successor.
     pub fn interval(&mut self) -> Vec<ProfiledThread> {
         let mut profiled = Vec::new();
         for (tid, mut thread) in std::mem::take(&mut self.ended) {
@@ -77,8 +76,8 @@ impl Profiler {
         profiled
     }
 
-    /// Lets go of threads that are no longer known, whose end was among lost
-    /// records; they are told for the last time by the next interval.
+    /// Lets go of threads that are no longer known, whose end was among lost records; the next
+    /// interval reports them for the last time.
     pub fn keep(&mut self, is_known: impl Fn(u32) -> bool) {
         let gone = self.threads.keys().copied().filter(|&tid| !is_known(tid));
         for tid in gone.collect::<Vec<_>>() {
@@ -86,7 +85,7 @@ impl Profiler {
         }
     }
 
-    /// How code was found so far.
+    /// Numbers of pages and windows of code that were found, by origin, and that were not.
     pub fn code_counts(&self) -> CodeCounts {
         self.blocks.counts()
     }
@@ -102,7 +101,7 @@ impl Profiler {
             Record::Comm {
                 tid, exec: true, ..
             } => {
-                // Another program: what the old one did tells nothing of it.
+                // Another program: samples of the old one tell nothing of it.
                 if let Some(thread) = self.threads.get_mut(tid) {
                     thread.end_interval_early(self.host);
                 }

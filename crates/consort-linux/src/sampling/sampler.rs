@@ -1,4 +1,4 @@
-//! Opening the sampling events of a program, and reading their rings.
+//! The sampler: opens the sampling events of programs, and reads their rings.
 //!
 //! A launched program is followed by one inherited event per PU: the kernel
 //! attaches it to every thread and process that the program ever starts, before
@@ -29,10 +29,10 @@ use crate::perf::record::Record;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// How long records are held back, ns; long beside the time that reading takes.
+/// Time for which records are held back, ns; long beside the time that reading takes.
 const HELD_BACK_NS: u64 = 1_000_000;
 
-/// Samples one program, or several processes.
+/// A sampler of one program, or of several processes.
 #[derive(Debug)]
 pub struct Sampler {
     pub(super) config: SamplerConfig,
@@ -42,22 +42,22 @@ pub struct Sampler {
     pub(super) upkeep: Upkeep,
     /// CPU time of the managed threads when the account was last settled, ns.
     pub(super) settled_ns: u64,
-    /// Records read while attaching, handed out by the next round.
+    /// Records that were read while attaching or held back, handed out by the next round.
     pub(super) held: Batch,
-    /// The tree of processes for which events are opened now.
+    /// Root of the tree of processes for which events are opened now.
     pub(super) tree: u32,
 }
 
 impl Sampler {
-    /// Whether new threads are sampled from their first instruction on.
+    /// Returns true if new threads are sampled from their first instruction on.
     pub fn is_inherited(&self) -> bool {
         matches!(self.feeds, Feeds::Inherited(_))
     }
 
     /// Reads all rings. Call it at least every 100 ms.
     ///
-    /// The rings are read one after another, so records of the last millisecond
-    /// are held back until the next round: what is handed out is in order.
+    /// The rings are read one after another, so records of the last millisecond are held back until
+    /// the next round: this keeps all records in order.
     pub fn drain(&mut self) -> Batch {
         let until_ns = monotonic_ns().saturating_sub(HELD_BACK_NS);
         let mut batch = self.drain_all();
@@ -84,8 +84,8 @@ impl Sampler {
         batch
     }
 
-    /// Settles what looking at samples has cost over `interval_ns`: `own_ns` of Consort's CPU time
-    /// for so many samples. Beyond the budget fewer are looked at from now on.
+    /// Settles the account of an interval: `own_ns` of Consort's CPU time went into looking at
+    /// `samples` samples. Beyond the budget, fewer are looked at from now on.
     pub fn settle(&mut self, own_ns: u64, samples: u64, interval_ns: u64) {
         let managed_ns = self.cpu_time_ns();
         let delta_ns = managed_ns.saturating_sub(self.settled_ns);
@@ -98,9 +98,8 @@ impl Sampler {
             .set_max_per_s(limit.map_or(most, |limit| most.min((limit * busy) as u64)));
     }
 
-    /// Attaches to threads that have appeared and lets go of those that have
-    /// exited, where the kernel does not do it. Threads that cannot be sampled
-    /// are left out; the number left out is returned.
+    /// Attaches to threads that have appeared and lets go of those that have exited, where the
+    /// kernel does not do it. Threads that cannot be sampled are left out; returns their number.
     pub fn follow(&mut self, events: &[ThreadEvent]) -> usize {
         if self.is_inherited() {
             return 0;
@@ -109,12 +108,12 @@ impl Sampler {
         left_out.count()
     }
 
-    /// CPU time of all that was sampled, threads that have exited included, ns.
+    /// CPU time of all threads that were sampled, those that have exited included, ns.
     pub fn cpu_time_ns(&self) -> u64 {
         self.feeds.iter().map(Feed::cpu_time_ns).sum()
     }
 
-    /// Descriptors held.
+    /// Number of descriptors held.
     pub fn fds(&self) -> usize {
         let burst = self.burst.as_ref().map_or(0, |b| b.events.len());
         self.feeds.iter().map(Feed::fds).sum::<usize>() + burst
@@ -142,7 +141,7 @@ impl Sampler {
         matches!(&self.feeds, Feeds::PerThread(feeds) if feeds.contains_key(&tid))
     }
 
-    /// Closes a thread's ring; what it still holds is handed out next round.
+    /// Closes a thread's ring; the records that it still holds are handed out next round.
     fn let_go(&mut self, tid: u32) {
         if let Feeds::PerThread(feeds) = &mut self.feeds
             && let Some(mut feed) = feeds.remove(&tid)

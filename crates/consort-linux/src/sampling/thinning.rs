@@ -1,10 +1,9 @@
-//! Leaving samples out when there are more than the budget allows.
+//! Thinning: samples are left out when there are more than the budget allows.
 //!
-//! Which ones are left out is drawn by a hash of the sample's number, not by
-//! counting to k: two threads that take turns on a PU would otherwise be told
-//! apart by nothing but their parity.
+//! The samples to leave out are drawn by a hash of the sample's number, not by counting to k: of
+//! two threads that take turns on a PU, counting could leave out all samples of one.
 
-/// Decides which samples are looked at.
+/// A draw of the samples that are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thinning {
     max_per_s: u64,
@@ -14,7 +13,7 @@ pub(crate) struct Thinning {
     last_ns: Option<u64>,
 }
 
-/// Rounds shorter than this tell no rate, ns.
+/// Length of a round, ns, below which it tells no rate.
 const SHORTEST_ROUND_NS: u64 = 10_000_000;
 
 impl Thinning {
@@ -28,7 +27,7 @@ impl Thinning {
         }
     }
 
-    /// Whether the next sample is to be looked at.
+    /// Returns true if the next sample is to be looked at.
     pub(crate) fn keep(&mut self) -> bool {
         self.seen += 1;
         self.seen_in_round += 1;
@@ -40,13 +39,13 @@ impl Thinning {
         self.max_per_s = max_per_s.max(1);
     }
 
-    /// How many samples a kept one stands for.
+    /// Number of samples that a kept one stands for.
     pub(crate) fn factor(&self) -> u64 {
         self.keep_one_in
     }
 
-    /// Ends a round whose last record is of `now_ns`; the next one keeps as
-    /// much as this one's rate suggests.
+    /// Ends a round whose last record is of `now_ns`; the next one keeps the part of its samples
+    /// that fits the budget at this one's rate.
     pub(crate) fn end_round(&mut self, now_ns: u64) {
         let Some(last_ns) = self.last_ns else {
             self.last_ns = Some(now_ns);

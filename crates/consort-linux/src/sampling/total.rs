@@ -42,7 +42,7 @@ impl Total {
     }
 }
 
-/// `old` and `new`, the new one having this share.
+/// Blends two estimates; `share`, 0 to 1, is the weight of the new one.
 fn blend(old: Estimate, new: Estimate, share: f64) -> Estimate {
     let mean = |old: f64, new: f64| old + (new - old) * share;
     Estimate {
@@ -78,7 +78,8 @@ fn blend_mix(old: Mix, new: Mix, mean: impl Fn(f64, f64) -> f64) -> Mix {
     }
 }
 
-/// Code of different intervals may or may not be the same; the largest is certain.
+/// The larger of two footprints: code of different intervals may or may not be the same, so only
+/// that is certain.
 fn larger(a: Footprint, b: Footprint) -> Footprint {
     Footprint {
         seen_bytes: a.seen_bytes.max(b.seen_bytes),

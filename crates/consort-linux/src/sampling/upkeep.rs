@@ -1,33 +1,33 @@
-//! What looking at samples may cost.
+//! The budget for looking at samples.
 //!
-//! Cutting a new block out of code takes tens of microseconds, finding a known one
-//! a fraction of one. A program that stays in its loops is cheap to watch; a
-//! compiler that is everywhere in megabytes of code is not. So the cost is measured
-//! as it arises, and samples beyond the budget are left out before they are looked
-//! at.
+//! Cutting a new block out of code takes tens of microseconds, finding a known one a fraction of
+//! one. A program that stays in its loops is cheap to watch; a compiler that executes megabytes of
+//! code is not. So the cost is measured as it arises, and samples beyond the budget are left out
+//! before they are looked at.
 
-/// Share of the managed CPU time that looking at samples may take. With what
-/// taking them may cost (`calibrate`) the tier stays well below one percent.
+/// Share of the managed CPU time that looking at samples may take. Together with the share for
+/// taking them (`calibrate`) the tier stays well below one percent.
 const SHARE: f64 = 0.0025;
 /// CPU time that may be spent beyond the share at the start, when all code is new, ns.
 const CREDIT_NS: f64 = 10e6;
-/// Samples per second of managed CPU time that are looked at whatever they cost: a window in
-/// four seconds.
+/// Number of samples per second of managed CPU time that are looked at whatever they cost: a window
+/// in four seconds.
 const LEAST_PER_CPU_S: f64 = 50.0;
 /// Weight of a new round in the running cost per sample.
 const NEW: f64 = 0.2;
 
-/// Keeps the account of one sampler.
+/// The account of one sampler: CPU time spent on samples, and CPU time of the managed threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Upkeep {
     spent_ns: f64,
     managed_ns: f64,
-    /// Running mean of what one sample costs, ns.
+    /// Running mean of the cost of one sample, ns.
     per_sample_ns: f64,
 }
 
 impl Upkeep {
-    /// Enters one round: own CPU time, CPU time of the managed threads, samples looked at.
+    /// Enters one round: own CPU time, CPU time of the managed threads, number of samples looked
+    /// at.
     pub(crate) fn enter(&mut self, own_ns: u64, managed_ns: u64, samples: u64) {
         self.spent_ns += own_ns as f64;
         self.managed_ns += managed_ns as f64;
@@ -38,7 +38,7 @@ impl Upkeep {
         }
     }
 
-    /// Samples that may be looked at per second of managed CPU time; none when as many as come.
+    /// Most samples to be looked at per second of managed CPU time; none for no limit.
     pub(crate) fn limit_per_cpu_s(&self) -> Option<f64> {
         let overdrawn = self.spent_ns > CREDIT_NS + SHARE * self.managed_ns;
         overdrawn.then(|| {

@@ -1,19 +1,17 @@
 //! The samples that a thread is judged by.
 //!
-//! Policies look every 200 ms to 1 s. A thread that ran all the time has 100 to
-//! 500 samples by then; one that mostly sleeps has five, whose shares would jump
-//! about. So the window holds the samples of the interval, and when they are
-//! fewer than [`WINDOW_SAMPLES`], the latest ones before it too: a busy thread
-//! is judged by the interval alone, and a change of phase shows within one or
-//! two tenths of a second of CPU time; an idle one keeps the shares of what it
-//! did last. The standard error of a share is then at most 0.5 / sqrt(200) =
-//! 3.5 percent.
+//! Policies look every 200 ms to 1 s. A thread that ran all the time has 100 to 500 samples by
+//! then; one that mostly sleeps has five, whose shares would jump about. So the window holds the
+//! samples of the interval, and when they are fewer than [`WINDOW_SAMPLES`], the latest ones before
+//! it too: a busy thread is judged by the interval alone, and a change of phase shows within one or
+//! two tenths of a second of CPU time; an idle one keeps the shares of its last activity. The
+//! standard error of a share is then at most 0.5 / sqrt(200) = 3.5 percent.
 
 use consort_isa::{BlockFacts, Estimate, Estimator, Host, SamplePoint};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Samples that a window reaches back for.
+/// Number of samples for which a window reaches back beyond the interval.
 pub(super) const WINDOW_SAMPLES: usize = 200;
 /// Most samples that a window holds; the latest stand for the others.
 const MAX_SAMPLES: usize = 4_096;
@@ -29,7 +27,7 @@ struct Point {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Window {
     points: VecDeque<Point>,
-    /// How many of them are of this interval.
+    /// Number of those that are of this interval.
     fresh: usize,
 }
 
@@ -56,7 +54,7 @@ impl Window {
         self.points.len()
     }
 
-    /// What the samples say; `None` when none could be decoded.
+    /// Estimate from the samples; `None` when none could be decoded.
     pub(super) fn estimate(&self, host: Host) -> Option<Estimate> {
         let mut estimator = Estimator::of_host(host);
         for point in &self.points {

@@ -1,7 +1,7 @@
 //! The PUs that the process may use: online, in its affinity, in its cpuset.
 //!
-//! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main
-//! thread, which is what children inherit unless the caller narrowed its own.
+//! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main thread, which
+//! children inherit unless the caller narrowed its own.
 
 use crate::cgroup::{self, CgroupVersion};
 use crate::proc::Status;
@@ -9,20 +9,20 @@ use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Which PUs may be used, and what limits them.
+/// The PUs that the process may use, and the limits that they follow from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
-    /// Online, and allowed by affinity and cpuset.
+    /// PUs that are online, and allowed by affinity and cpuset.
     pub pus: PuSet,
-    /// What the affinity allows; all online PUs where it is not told.
+    /// PUs that the affinity allows; all online PUs where it is not told.
     pub by_affinity: PuSet,
-    /// What the cgroup's cpuset allows, where there is one.
+    /// PUs that the cgroup's cpuset allows, where there is one.
     pub by_cpuset: Option<PuSet>,
-    /// The version of cgroups that the cpuset is of.
+    /// Version of cgroups that the cpuset belongs to.
     pub cgroup_version: Option<CgroupVersion>,
 }
 
-/// Reads what limits the process. `affinity` stands for the process's own where given.
+/// Reads the limits of the process. `affinity`, where given, takes the place of the process's own.
 pub fn allowed(root: &Path, online: &PuSet, affinity: Option<&PuSet>) -> Allowed {
     let by_affinity = affinity.cloned().or_else(|| own_affinity(root));
     let by_affinity = by_affinity.unwrap_or_else(|| online.clone());
@@ -39,7 +39,8 @@ pub fn allowed(root: &Path, online: &PuSet, affinity: Option<&PuSet>) -> Allowed
     }
 }
 
-/// `Cpus_allowed_list`: unlike `sched_getaffinity` of any length and below an injectable root.
+/// Reads `Cpus_allowed_list`, which, unlike `sched_getaffinity`, may have any length and lie below
+/// any root.
 fn own_affinity(root: &Path) -> Option<PuSet> {
     let status = Status::read(&root.join("proc/self/status")).ok()?;
     status

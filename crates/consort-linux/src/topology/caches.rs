@@ -1,4 +1,4 @@
-//! Caches and who shares them; the last level.
+//! Caches, the PUs that share them, and the last level.
 //!
 //! Source: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, files
 //! below `cpuN/cache/indexM`. The last-level cache of a PU is its highest-level
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a cache holds.
+/// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheKind {
@@ -21,7 +21,7 @@ pub enum CacheKind {
     Data,
     /// Instructions only.
     Instruction,
-    /// Both.
+    /// Data and instructions.
     Unified,
 }
 
@@ -30,11 +30,11 @@ pub enum CacheKind {
 pub struct Cache {
     /// Level, 1 nearest to the core.
     pub level: u32,
-    /// What it holds.
+    /// Contents of the cache.
     pub kind: CacheKind,
     /// The online PUs that share it.
     pub pus: PuSet,
-    /// Capacity in bytes, where told.
+    /// Capacity, bytes, where told.
     pub size_bytes: Option<u64>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) type Keys = BTreeMap<String, String>;
 pub(crate) struct Processor {
     /// The PU.
     pub(crate) pu: PuId,
-    /// Its keys.
+    /// Keys and values of the record.
     pub(crate) keys: Keys,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn machine(text: &str) -> Keys {
         .collect()
 }
 
-/// A key of a PU, else of the machine.
+/// Value of a key of a PU, else of the machine.
 pub(crate) fn lookup<'a>(keys: &'a Keys, machine: &'a Keys, key: &str) -> Option<&'a str> {
     keys.get(key)
         .or_else(|| machine.get(key))
@@ -48,7 +48,7 @@ fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     text.split("\n\n").flat_map(split_at_processors)
 }
 
-/// Some architectures print no blank line between records.
+/// Splits a paragraph into records: some architectures print no blank line between them.
 fn split_at_processors(paragraph: &str) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = vec![Vec::new()];
     for (key, value) in paragraph.lines().filter_map(pair) {

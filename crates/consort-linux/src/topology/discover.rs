@@ -1,4 +1,4 @@
-//! Putting together what sysfs and procfs tell.
+//! Discovery of the host: one description out of all that sysfs and procfs tell.
 
 use super::allowed::{Allowed, allowed};
 use super::caches::{self, Cache};
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Everything that was found out about a machine.
+/// The description of a machine, as far as it could be found out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// Every online PU, allowed or not.
+    /// Topology of every online PU, allowed or not.
     pub machine: Topology,
-    /// The PUs that may be used.
+    /// Topology of the PUs that may be used.
     pub topology: Topology,
-    /// What limits the PUs that may be used.
+    /// The limits on the PUs that may be used.
     pub allowed: Allowed,
     /// PUs that are plugged in, online or not.
     pub present: PuSet,
@@ -31,19 +31,19 @@ pub struct Discovery {
     pub caches: Vec<Cache>,
     /// NUMA nodes, those without PUs included.
     pub nodes: Vec<NumaNode>,
-    /// What told the core types apart, most trusted first; empty where all cores are alike.
+    /// Sources that told the core types apart, most trusted first; empty where all cores are alike.
     pub core_type_sources: Vec<CoreTypeSource>,
     /// Microarchitectures of the online PUs.
     pub identities: Vec<IdentityGroup>,
-    /// The hypervisor below the kernel.
+    /// The hypervisor below the kernel; none on bare metal.
     pub hypervisor: Option<Hypervisor>,
-    /// Whether a hypervisor shows every PU as a core of its own, so that siblings may be hidden.
+    /// True if a hypervisor shows every PU as a core of its own, so that siblings may be hidden.
     pub hidden_topology: bool,
-    /// What had to be assumed, and what else a reader should know.
+    /// Assumptions that had to be made, and other remarks for people, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// Why there is no topology.
+/// Reason for which there is no topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
     /// No source lists any PU.
@@ -54,16 +54,16 @@ pub enum TopologyError {
         /// The root that was searched.
         root: PathBuf,
     },
-    /// Nothing may be used.
+    /// None of the online PUs may be used.
     #[error(
         "none of the online PUs {online} may be used: the affinity allows {affinity}, the cpuset {cpuset}"
     )]
     NotAllowed {
         /// Online PUs.
         online: PuSet,
-        /// What the affinity allows.
+        /// PUs that the affinity allows.
         affinity: PuSet,
-        /// What the cpuset allows, in words.
+        /// PUs that the cpuset allows, in words.
         cpuset: String,
     },
     /// The facts contradict each other in a way that was not repaired.
@@ -74,7 +74,7 @@ pub enum TopologyError {
 /// Discovers the machine below `root`, `/` for the host, limited to the process's own affinity.
 ///
 /// # Errors
-/// No online PU, or none that the process may use. Missing files are no error; see
+/// When there is no online PU, or none that the process may use. Missing files are no error; see
 /// [`Discovery::notes`].
 pub fn discover(root: &Path) -> Result<Discovery, TopologyError> {
     discover_with(root, None)
@@ -118,7 +118,7 @@ pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery,
 }
 
 impl Discovery {
-    /// The same machine with what a file tells of sharing instead of what the kernel tells.
+    /// Returns the same machine with sharing as a file tells it instead of the kernel.
     ///
     /// # Errors
     /// [`TopologyError::Contradiction`] for a map that [`SharingMap::check`] refuses.

@@ -1,4 +1,4 @@
-//! Each PU's package, node, core and cache domains, as numbers that a topology takes.
+//! Package, node, core and cache domains of each PU, as numbers that a topology takes.
 //!
 //! Pitfall: call [`Groups::mend`] before [`Groups::facts`]; a topology refuses cores whose PUs lie
 //! in different places, which some hypervisors show.
@@ -13,7 +13,7 @@ use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Each online PU's number of every kind of group.
+/// Groups of the online PUs: for each kind of group, the number of every PU's group.
 pub(crate) struct Groups {
     package: BTreeMap<PuId, u32>,
     node: BTreeMap<PuId, u32>,

@@ -1,9 +1,9 @@
-//! Whether a hypervisor runs below the kernel, and which.
+//! Detection of a hypervisor below the kernel, and its name.
 //!
 //! On x86 the `hypervisor` flag of `CPUID` decides; the rest only gives it a
 //! name. Elsewhere a name is the only evidence. Pitfalls: cloud vendors' DMI
 //! strings also appear on their bare-metal machines, so without the flag they
-//! count for nothing on x86; a name is what the hypervisor chooses to show.
+//! count for nothing on x86; a hypervisor may show any name.
 
 use super::cpuinfo;
 use crate::read;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// A hypervisor below the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hypervisor {
-    /// Its name; `unknown` where only its presence is told.
+    /// Name of the hypervisor; `unknown` where only its presence is told.
     pub name: String,
     /// The file that gave the name or, without a name, its presence.
     pub evidence: String,
@@ -41,7 +41,7 @@ fn hypervisor_of(name: &str, evidence: &str) -> Hypervisor {
     }
 }
 
-/// Whether x86's flags have `hypervisor`; none on other architectures.
+/// True if x86's flags have `hypervisor`; none on other architectures.
 fn x86_flag(cpuinfo: &str) -> Option<bool> {
     let cpus = cpuinfo::processors(cpuinfo);
     let flags = cpus.first()?.keys.get("flags")?;
@@ -54,8 +54,8 @@ const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_cloc
 
 type Named = (&'static str, &'static str);
 
-/// The most specific evidence first: a cloud vendor's DMI name says less than the
-/// interfaces that the hypervisor offers, and QEMU is KVM where KVM's clock is.
+/// Tries the most specific evidence first: a cloud vendor's DMI name says less than the interfaces
+/// that the hypervisor offers, and QEMU is KVM where KVM's clock is.
 fn named(root: &Path, cpuinfo: &str) -> Option<Named> {
     xen_type(root)
         .map(|name| (name, XEN_TYPE))
@@ -112,7 +112,7 @@ fn dmi(root: &Path, names: &[(&str, &'static str)]) -> Option<Named> {
     Some((name, DMI))
 }
 
-/// Clocks that only a guest of the hypervisor is offered.
+/// The hypervisor that offers a clock of its own to its guests, if one does.
 fn clock(root: &Path) -> Option<Named> {
     let clocks = read::text(&root.join(CLOCKS))?;
     let names = [
@@ -126,7 +126,7 @@ fn clock(root: &Path) -> Option<Named> {
     Some((name, CLOCKS))
 }
 
-/// QEMU's software emulation names itself in the model name.
+/// QEMU's software emulation, which names itself in the model name.
 fn emulated(cpuinfo: &str) -> Option<Named> {
     let cpus = cpuinfo::processors(cpuinfo);
     let model = cpus.first()?.keys.get("model name")?;
@@ -148,7 +148,8 @@ fn device_tree(root: &Path) -> Option<Named> {
     Some((found.map_or("unknown", |(_, name)| name), NODE))
 }
 
-/// A POWER guest says `pSeries`; emulation says so beside it, PowerVM does not.
+/// The hypervisor of a POWER guest, which has `pSeries` as its machine: emulation adds `qemu`,
+/// PowerVM adds nothing.
 fn power(cpuinfo: &str) -> Option<Named> {
     let machine = cpuinfo::machine(cpuinfo);
     let machine = machine.get("machine").filter(|m| m.contains("pSeries"))?;

@@ -1,4 +1,4 @@
-//! Which microarchitecture each PU is, for choosing event files.
+//! Microarchitectures of the PUs, by which event files are chosen.
 //!
 //! Usage: [`identities`] groups the online PUs by identity; hybrid Arm chips have
 //! several groups, Intel hybrid chips one (family and model are the same for
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// What a PU says of its microarchitecture.
+/// Identity of a PU's microarchitecture, as the processor tells it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "architecture", rename_all = "lowercase")]
 pub enum CpuIdentity {
@@ -40,12 +40,12 @@ pub enum CpuIdentity {
     },
     /// The `cpu :` line of IBM POWER.
     Power {
-        /// Its first word, for example `POWER9`.
+        /// First word of the line, for example `POWER9`.
         name: String,
-        /// The processor version register as printed behind `pvr`, for example `004e 1202`.
+        /// Processor version register as printed after `pvr`, for example `004e 1202`.
         pvr: Option<String>,
     },
-    /// Nothing known was told.
+    /// The processor told nothing that is known here.
     Unknown,
 }
 
@@ -85,9 +85,9 @@ impl fmt::Display for CpuIdentity {
 pub struct IdentityGroup {
     /// The PUs.
     pub pus: PuSet,
-    /// What they are.
+    /// Their microarchitecture.
     pub identity: CpuIdentity,
-    /// The name for people (`model name`), where there is one.
+    /// Name for people (`model name`), where there is one.
     pub model_name: Option<String>,
 }
 
@@ -164,7 +164,7 @@ fn power(keys: &Keys) -> Option<CpuIdentity> {
     })
 }
 
-/// A decimal number, or a hexadecimal one behind `0x`.
+/// Reads a decimal number, or a hexadecimal one after `0x`.
 fn number(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),

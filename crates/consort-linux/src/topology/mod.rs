@@ -1,14 +1,13 @@
 //! Topology, allowed PUs and identity of the host, from sysfs and procfs.
 //!
-//! Usage: [`discover()`] once at the start, [`Watch::poll`] once per quantum, and
-//! [`discover()`] again when it tells of a change. Every reader takes the root
-//! that `/sys` and `/proc` are below: `/` for the host, another directory in
-//! containers and tests.
+//! Usage: [`discover()`] once at the start, [`Watch::poll`] once per quantum, and [`discover()`]
+//! again when that reports a change. Every reader takes the root that `/sys` and `/proc` are below:
+//! `/` for the host, another directory in containers and tests.
 //!
-//! Pitfalls: missing files are normal; each stand-in is told in
-//! [`Discovery::notes`]. [`Discovery::topology`] holds only the PUs that may be
-//! used, so a core may show fewer PUs than it has; [`Discovery::machine`] has
-//! them all. Hypervisors may show a topology that is not the hardware's.
+//! Pitfalls: missing files are normal; each assumption in their place is noted in
+//! [`Discovery::notes`]. [`Discovery::topology`] holds only the PUs that may be used, so a core may
+//! show fewer PUs than it has; [`Discovery::machine`] has them all. Hypervisors may show a topology
+//! that is not the hardware's.
 
 mod allowed;
 mod caches;

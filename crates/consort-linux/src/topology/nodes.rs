@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// One NUMA node; one without PUs has memory only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumaNode {
-    /// The kernel's number.
+    /// Number that the kernel gives the node.
     pub node: u32,
-    /// Its online PUs.
+    /// Online PUs of the node.
     pub pus: PuSet,
     /// Relative memory latency to each node (10 is local); empty where not told.
     pub distances: BTreeMap<u32, u32>,

@@ -1,4 +1,4 @@
-//! What a discovery had to assume, in sentences for people.
+//! Assumptions of a discovery, in sentences for people.
 
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;

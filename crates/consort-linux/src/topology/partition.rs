@@ -1,4 +1,4 @@
-//! From what each PU claims of its neighbours to a partition.
+//! A partition of the PUs, from the neighbours that each of them claims.
 //!
 //! Each PU names the PUs it shares something with. A PU belongs to the group of
 //! the lowest PU it names; that is a partition whatever the claims are, and the
@@ -7,15 +7,15 @@
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 
-/// Each PU's group and who claimed what does not hold.
+/// Each PU's group, and the PUs with a claim that does not hold.
 pub(crate) struct Partition {
-    /// Group numbers count from 0 in the order of the groups' lowest PUs.
+    /// Number of each PU's group, counted from 0 in the order of the groups' lowest PUs.
     pub(crate) group_of: BTreeMap<PuId, u32>,
-    /// PUs whose claim is not their group.
+    /// PUs whose claim differs from their group.
     pub(crate) torn: PuSet,
 }
 
-/// Partitions the PUs that make claims.
+/// Partitions the PUs that make claims, each with the PUs that it names.
 pub(crate) fn partition(claims: &BTreeMap<PuId, PuSet>) -> Partition {
     let online: PuSet = claims.keys().copied().collect();
     let lowest =

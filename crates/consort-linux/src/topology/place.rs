@@ -1,4 +1,4 @@
-//! Where each PU sits: its package, and the PUs it shares a core with.
+//! Places of the PUs: the package of each, and the PUs that share its core.
 //!
 //! Source: Linux `Documentation/ABI/stable/sysfs-devices-system-cpu`, files
 //! below `cpuN/topology`. Pitfall: `core_id` is only unique within its die, and
@@ -14,7 +14,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     package: Option<u32>,
-    /// Die, cluster and core id: together with the package they name a core.
+    /// Die, cluster and core id, which together with the package identify a core.
     ids: [Option<u32>; 3],
     siblings: Option<PuSet>,
 }
@@ -24,7 +24,7 @@ struct Place {
 pub(crate) struct Places {
     /// Package of each PU.
     pub(crate) packages: BTreeMap<PuId, u32>,
-    /// The PUs that each PU says it shares its core with.
+    /// PUs that each PU names as sharing its core.
     pub(crate) siblings: BTreeMap<PuId, PuSet>,
 }
 

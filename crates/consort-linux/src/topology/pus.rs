@@ -1,4 +1,4 @@
-//! Which PUs exist and which are online.
+//! PUs of the host that are present, and those that are online.
 
 use super::notes::Notes;
 use crate::read;

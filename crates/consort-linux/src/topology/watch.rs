@@ -1,4 +1,4 @@
-//! Noticing CPU hotplug and cpuset changes.
+//! Detection of CPU hotplug and of changed cpusets.
 //!
 //! Usage: make a [`Watch`] beside a discovery and call [`Watch::poll`] once per
 //! quantum; on a change discover again. A poll reads three small files; the mount
@@ -9,16 +9,16 @@ use crate::cgroup::{self, Place};
 use consort_core::PuSet;
 use std::path::{Path, PathBuf};
 
-/// What a watch compares.
+/// The limits that a watch compares.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Online PUs; empty while no source tells.
+    /// Online PUs; empty while no source tells them.
     pub online: PuSet,
-    /// The cgroup's cpuset, where there is one.
+    /// PUs of the cgroup's cpuset, where there is one.
     pub cpuset: Option<PuSet>,
 }
 
-/// Remembers the limits that were last seen.
+/// A reader of limits that remembers the last ones.
 #[derive(Debug)]
 pub struct Watch {
     root: PathBuf,
@@ -28,7 +28,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts from the limits as they are now.
+    /// A watch that begins with the limits as they are now.
     pub fn new(root: &Path) -> Self {
         let mut watch = Self {
             root: root.to_owned(),
@@ -40,8 +40,8 @@ impl Watch {
         watch
     }
 
-    /// Reads again; the new limits if they differ from the last. Where nothing can be read, as
-    /// without free descriptors, nothing is said to have changed: some PU is always online.
+    /// Reads again; returns the new limits if they differ from the last. Where nothing can be read,
+    /// as without free descriptors, there is no change: some PU is always online.
     pub fn poll(&mut self) -> Option<&Limits> {
         let now = self.read();
         if now == self.last || now.online.is_empty() {

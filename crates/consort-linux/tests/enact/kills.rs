@@ -33,7 +33,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// How often to kill: `CONSORT_KILLS`, else a number that keeps tests quick.
+/// Number of kills: `CONSORT_KILLS`, else a number that keeps tests quick.
 fn kills(usually: u32) -> u32 {
     let wish = std::env::var("CONSORT_KILLS").ok();
     wish.and_then(|n| n.parse().ok()).unwrap_or(usually)

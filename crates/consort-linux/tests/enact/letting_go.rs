@@ -1,4 +1,4 @@
-//! Whose mask is whose: others' changes, own pins, heirs, reused tids.
+//! Masks that are not Consort's to restore: others' changes, own pins, heirs, reused tids.
 
 use super::support::{
     Process, apart, busy, first_two, has_two_pus, mask, only, own_pus, part, set_mask, sleeper,
@@ -112,7 +112,8 @@ fn heir() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether the thread was put back; then it has the original mask and is free.
+/// Adopts a child; returns true if it was put back, which gives it the original mask and leaves it
+/// free.
 fn check_heir(enactor: &mut consort_linux::enact::Enactor, child: ThreadId, of: ThreadId) -> bool {
     let reset = matches!(enactor.adopt_child(child, of), Ok(ChildStatus::Reset));
     if reset {

@@ -179,7 +179,7 @@ fn killed_between() -> Result<(), Failed> {
 }
 
 /// Starts an owner that nudges, under trace, and kills it as it returns from its nth write of
-/// another thread's mask. Tells whether a thread was narrowed then; none where tracing is not
+/// another thread's mask. Returns true if a thread was narrowed then; none where tracing is not
 /// allowed.
 fn kill_after_write(dir: &std::path::Path, program: u32, nth: u32) -> Option<bool> {
     let args = [dir.as_os_str(), &text(program)];

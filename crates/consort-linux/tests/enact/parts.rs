@@ -10,7 +10,7 @@ mod runner;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The first argument of a part starts with this, which no test filter does.
+/// Beginning of the first argument of a part; no test filter begins so.
 pub const PREFIX: &str = "part:";
 
 /// Plays the part that the arguments ask for, if any.

@@ -102,11 +102,12 @@ fn cgroups_of(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
 }
 
-/// Whether a program and all of its session are where they were and none is paused.
+/// Returns true if a program and all of its session are in their cgroups of before, and none is
+/// stopped.
 pub fn is_as_before(program: &Process, homes: &str) -> bool {
     let is_back = |pid: u32| {
         let cgroups = cgroups_of(pid);
-        // One that is about to exit may be the last to remember a cgroup that is gone.
+        // A process that is about to exit may be the last to remember a cgroup that is gone.
         let is_dying = cgroups.contains("(deleted)") || letters(pid).is_empty();
         is_dying || (cgroups == homes && !letters(pid).contains('T'))
     };
@@ -125,7 +126,7 @@ fn letters(pid: u32) -> String {
     letters.filter(|letter| !"ZX".contains(*letter)).collect()
 }
 
-/// What the threads of a busy program have counted.
+/// Counts that the threads of a busy program have written, a file's content for each.
 fn counted(dir: &Path) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(dir).unwrap().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -226,7 +227,7 @@ fn run_paused(
     Ok(())
 }
 
-/// Whether a program of that name can be started; says so if not.
+/// Returns true if a program of this name can be started; reports a skip if not.
 pub fn has(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
@@ -235,7 +236,7 @@ pub fn has(program: &str) -> bool {
     there
 }
 
-/// Bytes that neither compress to nothing nor not at all.
+/// Bytes that a compressor makes smaller, but not to nothing.
 pub fn content() -> Vec<u8> {
     let mut state = 1u64;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the tests and their parts share.
+//! Helpers that the tests and their parts share.
 
 use crate::skip::skipped;
 use consort_core::{PuId, PuSet, ThreadId};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// After this a test has hung; no test depends on it otherwise.
+/// Time after which a test has hung; no test depends on it otherwise.
 const HANG: Duration = Duration::from_secs(60);
 
 pub fn config(dir: &Path) -> EnactConfig {
@@ -28,7 +28,7 @@ pub fn start(dir: &Path) -> Enactor {
     Enactor::start(&config(dir)).unwrap()
 }
 
-/// A process of a test; ended with all that is in its session.
+/// A process of a test; all of its session is ended with this value.
 pub struct Process(pub Child);
 
 impl Process {
@@ -44,7 +44,7 @@ impl Process {
         mask(self.pid())
     }
 
-    /// SIGKILL, and the end of it.
+    /// Kills the process by SIGKILL and collects it.
     pub fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -78,7 +78,7 @@ impl Drop for Process {
     }
 }
 
-/// This program in another part, in its own session, its output to be read.
+/// A command for this program in another part, in its own session, with its output to be read.
 pub fn part(name: &str, args: &[&OsStr]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command
@@ -127,7 +127,7 @@ pub fn ever<T>() -> T {
     }
 }
 
-/// Waits for something that has to come.
+/// Waits for a condition that has to come true.
 pub fn wait_for(what: &str, mut reached: impl FnMut() -> bool) {
     let start = Instant::now();
     while !reached() {
@@ -179,7 +179,7 @@ pub fn first_two() -> [u32; 2] {
     [pus[0], *pus.get(1).unwrap_or(&pus[0])]
 }
 
-/// Whether there are two PUs; says so if not.
+/// Returns true if there are two PUs; reports a skip if not.
 pub fn has_two_pus() -> bool {
     let two = own_pus().len() > 1;
     if !two {
@@ -240,7 +240,7 @@ pub fn astray(leader: u32) -> Vec<(ThreadId, PuSet)> {
         .collect()
 }
 
-/// The numbers of this process' open descriptors whose flags are as wanted.
+/// Numbers of this process's open descriptors whose flags are as wanted.
 pub fn descriptors_that(wanted: impl Fn(i32) -> bool) -> String {
     let open = (0..1024).filter(|&fd| {
         // SAFETY: asks for flags only; a closed descriptor is an error.

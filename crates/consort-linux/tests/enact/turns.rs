@@ -17,7 +17,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Whether the kernel counts reads; says so where it does not.
+/// Returns true where the kernel counts reads; says so where it does not.
 fn counts() -> bool {
     let counts = reads().is_some();
     if !counts {

@@ -23,7 +23,7 @@ pub struct Machine {
     pub caches: Vec<SharedCache>,
     /// NUMA nodes.
     pub nodes: Vec<Node>,
-    /// Lines of `/proc/cpuinfo` behind each `processor` line.
+    /// Lines of `/proc/cpuinfo` after each `processor` line.
     pub cpuinfo: String,
     /// Lines of `/proc/cpuinfo` at its end.
     pub cpuinfo_end: String,
@@ -31,7 +31,7 @@ pub struct Machine {
     pub missing: Vec<String>,
     /// Further files and their contents.
     pub files: BTreeMap<String, String>,
-    /// What discovery must find.
+    /// Results that discovery must give.
     pub expect: Expect,
 }
 
@@ -43,7 +43,7 @@ pub struct CoreGroup {
     pub pus: PuSet,
     /// PUs per core; 1 where not given.
     pub ways: Option<usize>,
-    /// Whether a core's PUs have neighbouring numbers; else all first ways come first.
+    /// True if a core's PUs have neighbouring numbers; else the first PUs of all cores come first.
     pub adjacent: bool,
     pub package: i64,
     pub die: Option<u32>,
@@ -52,7 +52,7 @@ pub struct CoreGroup {
     /// Distance between the ids of neighbouring cores; 1 where not given.
     pub core_id_step: Option<u32>,
     pub capacity: Option<u32>,
-    /// One per core, repeated from the start where there are fewer.
+    /// Values, one per core, repeated from the start where there are fewer.
     pub highest_perf: Vec<u32>,
     pub max_khz: Option<u32>,
     /// Lines of `/proc/cpuinfo` for these cores instead of the machine's.
@@ -68,7 +68,7 @@ pub struct GroupCache {
     #[serde(rename = "type")]
     pub kind: String,
     pub size: Option<String>,
-    /// 1 where not given.
+    /// Number of cores that share the cache; 1 where not given.
     pub cores: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ pub struct Node {
     pub distances: Vec<u32>,
 }
 
-/// What discovery must find.
+/// Results that discovery must give.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
@@ -106,7 +106,7 @@ pub struct Expect {
     pub pus: PuSet,
     /// Name and PUs of each core type, strongest first.
     pub types: Vec<String>,
-    /// What told the types apart.
+    /// Sources that told the types apart.
     pub sources: Vec<String>,
     pub hypervisor: Option<String>,
     pub hidden_topology: bool,
@@ -114,7 +114,8 @@ pub struct Expect {
     pub notes: usize,
 }
 
-/// An empty directory for a machine's tree: thousands of small files, so in memory where there is one.
+/// An empty directory for a machine's tree: thousands of small files, so in memory where that is
+/// possible.
 pub fn temp_dir() -> tempfile::TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.or_else(|_| tempfile::tempdir()).unwrap()

@@ -1,4 +1,4 @@
-//! From a description to files.
+//! Files of a described machine.
 
 use super::{CoreGroup, Machine};
 use consort_core::{PuId, PuSet};

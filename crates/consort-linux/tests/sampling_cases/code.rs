@@ -1,4 +1,4 @@
-//! Code is found and told apart, wherever it comes from.
+//! Code is found and told apart, whatever it comes from.
 
 use super::elf::{Elf, FP_64, INT_32};
 use super::harness::{Held, Story, attach, can_sample, eventually, launch, sampled};

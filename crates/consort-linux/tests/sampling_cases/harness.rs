@@ -72,7 +72,7 @@ pub(crate) fn all_pus() -> PuSet {
     online.trim().parse().expect("a list of PUs")
 }
 
-/// Everything that was seen of a program.
+/// Everything that was observed of a program, from its start to its end, with its output.
 #[derive(Default)]
 pub(crate) struct Story {
     pub(crate) events: Vec<ThreadEvent>,
@@ -119,7 +119,7 @@ impl Story {
     }
 }
 
-/// Whether this host lets us sample; if not, says so.
+/// Returns true if this host lets the tests sample; reports a skip if not.
 pub(crate) fn can_sample() -> bool {
     let child = Held::new(&sampled(), &["sleep", "0"]);
     match Sampler::attach_launch(child.pid(), &all_pus(), SamplerConfig::default()) {
@@ -204,7 +204,7 @@ pub(crate) fn pin(child: &Held, pus: &PuSet) {
     sched_setaffinity(Pid::from_raw(child.pid() as i32), &mask).expect("our child");
 }
 
-/// Runs something that a busy host may keep from happening until it has happened once.
+/// Repeats an attempt that a busy host may foil until it succeeds; fails after six attempts.
 pub(crate) fn eventually(attempt: impl Fn() -> Result<(), String>) {
     const ATTEMPTS: usize = 6;
     let tried: Vec<String> = (0..ATTEMPTS).map_while(|_| attempt().err()).collect();

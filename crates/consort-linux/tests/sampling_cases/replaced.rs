@@ -1,5 +1,5 @@
-//! A program may put something else where its code was: nothing of that is waited for, and
-//! nothing but the file that was mapped is read.
+//! Programs that put something else where their code was: nothing of that is waited for, and only
+//! the file that was mapped is read.
 
 use super::elf::{Elf, FP_64};
 use super::harness::{Held, all_pus, can_sample};
@@ -13,10 +13,10 @@ use std::sync::mpsc;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-/// How long a test that hangs is waited for before it fails.
+/// Time after which a test that hangs fails.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
 
-/// Whether this host lets programs written as bytes be sampled.
+/// Returns true if this host lets programs written as bytes be sampled; reports a skip if not.
 fn can_try() -> bool {
     if cfg!(target_arch = "x86_64") {
         return can_sample();
@@ -43,7 +43,7 @@ fn wait_until_busy(pid: u32, program: &Path) {
 }
 
 /// Samples a program whose file is moved away before it ends and before its code was read;
-/// `replace` is told where it was and where it is now.
+/// `replace` is given the old and the new path.
 fn code_after(replace: impl FnOnce(&Path, &Path)) -> CodeCounts {
     // It runs for seconds unless it is killed.
     let elf = Elf::class_64(FP_64);
@@ -60,7 +60,7 @@ fn code_after(replace: impl FnOnce(&Path, &Path)) -> CodeCounts {
     profile(sampler.drain_all(), &elf.path)
 }
 
-/// Profiles a batch in another thread, which is let go should it be stuck in a FIFO.
+/// Profiles a batch in another thread, which is freed should it be stuck in a FIFO.
 fn profile(batch: consort_linux::sampling::Batch, fifo: &Path) -> CodeCounts {
     let (sender, done) = mpsc::channel();
     let profiling = spawn(move || {
@@ -85,8 +85,8 @@ fn make_fifo(path: &Path) {
     nix::unistd::mkfifo(path, Mode::S_IRWXU).expect("a FIFO");
 }
 
-/// Code of a program that is gone, from a file that is not the one that was mapped: none, which is
-/// not to be confused with code of another instruction set.
+/// Checks that no code was read of a program that is gone, from a file that is not the one that was
+/// mapped; code of another instruction set would be counted differently.
 fn assert_unread(counts: CodeCounts) {
     assert!(counts.unreadable > 0, "{counts:?}");
     assert_eq!(

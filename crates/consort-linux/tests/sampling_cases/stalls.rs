@@ -1,6 +1,6 @@
 //! Waiting for memory is found where it is and nowhere else: loops of `tests/truth/loops` over much
-//! and over little memory. How near the estimates come to the truth is measured by
-//! `tests/truth/stalls.py`; here it is the side of one half that counts.
+//! and over little memory. The distance of the estimates from the truth is measured by
+//! `tests/truth/stalls.py`; here only the side of one half counts.
 
 use super::harness::{can_sample, launch};
 use crate::skip::skipped;
@@ -8,18 +8,19 @@ use consort_core::MEMORY_FROM;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// More than the last-level caches of a small host, and less than the first level of any.
+/// Sizes of the data, KiB: more than the last-level caches of a small host hold, and less than the
+/// first level of any.
 const MUCH_KIB: &str = "131072";
 const LITTLE_KIB: &str = "16";
 
-/// A loop compiled by the host's compiler, in a folder that goes with it.
+/// A loop compiled by the host's compiler, in a folder that is removed with it.
 struct Loop {
     program: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Loop {
-    /// None where this cannot be tried, which is said.
+    /// Compiles a loop; none where that is not possible, which is reported as a skip.
     fn new(source: &str, name: &str) -> Option<Self> {
         if cfg!(not(target_arch = "x86_64")) {
             skipped("addresses accessed are told on x86-64 only");
@@ -45,7 +46,7 @@ impl Loop {
         })
     }
 
-    /// The share of time that it is said to wait for memory.
+    /// Share of the loop's time that is estimated as waiting for memory, 0 to 1.
     fn stall(&self, kib: &str) -> f64 {
         let story = launch(&self.program, &["run", kib, "1.5"]);
         let threads = story.totals.values();

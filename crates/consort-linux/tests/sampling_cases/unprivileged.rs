@@ -1,4 +1,4 @@
-//! All of it works for an ordinary user at `kernel.perf_event_paranoid` 2.
+//! The sampling tier for an ordinary user at `kernel.perf_event_paranoid` 2.
 
 use super::harness::sampled;
 use crate::skip::skipped;

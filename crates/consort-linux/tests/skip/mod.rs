@@ -1,8 +1,8 @@
-//! How a test says that it cannot run here.
+//! A notice of tests that cannot run here.
 
 use std::io::Write;
 
-/// Tells why, past the test harness's capture of what tests print.
+/// Writes the reason past the test harness's capture of what tests print.
 pub(crate) fn skipped(reason: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

@@ -1,4 +1,4 @@
-//! Whether a conditional branch is taken.
+//! Predictors of the direction of conditional branches.
 
 use super::Scheme;
 use super::history::{History, Lanes, TAG_BITS, place};

@@ -127,7 +127,7 @@ impl Predictor {
         }
     }
 
-    /// Whether the target of a branch that does not say it is known.
+    /// Learns the target of a branch that does not say it. Returns true where it was known.
     fn indirect(&mut self, history: &History, at: u64, branch: Branch) -> bool {
         const OUTCOMES: u64 = 0xffff;
         let path = if self.by_history {

@@ -70,7 +70,7 @@ impl<'a> Ops<'a> {
         Ok(Some(op))
     }
 
-    /// Whether nothing is left over.
+    /// Returns true where nothing is left over.
     pub(super) const fn is_at_end(&self) -> bool {
         self.successors.is_at_end()
             && self.outcomes.is_at_end()

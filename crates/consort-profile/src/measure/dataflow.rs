@@ -44,7 +44,7 @@ pub struct Dataflow {
     /// Cycles at which the operation being taken starts, and the groups on which it depends.
     start: Each,
     taint: Each,
-    /// Whether an instruction is being taken.
+    /// True while an instruction is being taken.
     open: bool,
     groups: Each,
     leaders: Each,

@@ -16,7 +16,8 @@ const COUNT: usize = DIVIDERS.len();
 /// A cycle, or a number of cycles, in each schedule: those of integers, those of floating point.
 pub type Schedules = [[u64; COUNT]; 2];
 
-/// Whether it divides, and what: 0 integers, 1 floating point.
+/// Divider that a kind of operation uses: 0 of integers, 1 of floating point; none where it does
+/// not divide.
 const fn divides(kind: Kind) -> Option<usize> {
     match kind {
         Kind::Divide => Some(0),

@@ -289,7 +289,7 @@ struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Whether a line was prefetched; it is used by this.
+    /// Marks a prefetched line as used. Returns true where it was prefetched and not used before.
     fn take(&mut self, line: u64) -> bool {
         self.kept
             .get_mut(&line)

@@ -91,7 +91,7 @@ pub struct LruStack {
     markers: [u32; SIZES],
     /// Places of lines, by the end of their number; out of date where another line lies there.
     recent: Vec<u32>,
-    /// Whether what happens counts.
+    /// True while accesses count.
     counts: bool,
     depths: Depths,
 }

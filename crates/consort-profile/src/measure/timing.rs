@@ -222,7 +222,8 @@ const fn class(kind: Kind) -> usize {
     }
 }
 
-/// Whether an operation waits in the scheduler of floating point, where it has one of its own.
+/// Returns true where an operation waits in the scheduler of floating point, where that has one of
+/// its own.
 fn passes_fp_scheduler(op: &Op) -> bool {
     let accesses_vector = op.data.is_some_and(|access| access.is_vector);
     let computes = matches!(

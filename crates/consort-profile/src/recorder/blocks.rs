@@ -12,9 +12,10 @@ const GARBLED: RecordError = RecordError::Garbled { at: "a block" };
 pub(super) struct Instruction {
     /// Operations of the block up to its last one.
     end: usize,
-    /// Whether it repeats itself, one round per execution.
+    /// True where it repeats itself, one round per execution.
     repeats: bool,
-    /// For an atomic update of memory, whether it compares before it writes.
+    /// For an atomic update of memory, true where it compares before it writes; none for other
+    /// operations.
     pub(super) atomic: Option<bool>,
 }
 
@@ -132,8 +133,8 @@ fn atomic(code: &[u8]) -> Option<bool> {
     is_atomic.then_some(matches!(operation, [0x0f, 0xb0 | 0xb1, ..]))
 }
 
-/// Whether the code is a string instruction behind a repeat prefix (Intel, Software Developer's
-/// Manual, volume 2, REP/REPE/REPZ/REPNE/REPNZ).
+/// Returns true where the code is a string instruction behind a repeat prefix (Intel, Software
+/// Developer's Manual, volume 2, REP/REPE/REPZ/REPNE/REPNZ).
 fn is_repeated(code: &[u8]) -> bool {
     let prefix = |byte: &u8| matches!(byte, 0x66 | 0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
     let end = code.iter().position(|byte| !prefix(byte)).unwrap_or(0);

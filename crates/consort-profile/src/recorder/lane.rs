@@ -181,7 +181,7 @@ struct Told {
     thread: usize,
     /// Address at which execution went on behind the block, if known and it is the last one.
     next: Option<u64>,
-    /// Whether it is another round of what was told before.
+    /// True for another round of the block that was told before.
     goes_on: bool,
 }
 

@@ -33,7 +33,7 @@ pub struct Locks {
 struct Held {
     word: u64,
     since: u64,
-    /// Whether the thread waited, so that its next update is another try.
+    /// True where the thread waited, so that its next update is another try.
     waited: bool,
 }
 
@@ -81,7 +81,7 @@ impl LockMeter {
         *self.taker(thread) = Taker::default();
     }
 
-    /// Whether a thread holds anything.
+    /// Returns true where a thread holds a lock.
     pub(crate) fn holds(&self, thread: usize) -> bool {
         self.takers.get(thread).is_some_and(|t| !t.held.is_empty())
     }

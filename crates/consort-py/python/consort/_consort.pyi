@@ -1,4 +1,4 @@
-"""Types of what the package is made of. Units are in names and docstrings."""
+"""Types of the Rust part of the package. Units are in names and docstrings."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -152,7 +152,7 @@ class Workload:
 
 @final
 class View:
-    """A machine and what the threads did on it in the last quantum."""
+    """A machine and the activity of its threads in the last quantum."""
 
     @property
     def topology(self) -> Topology: ...
@@ -168,7 +168,7 @@ class View:
 
 @final
 class Thread:
-    """What a software thread did in the last quantum."""
+    """Activity of a software thread in the last quantum."""
 
     @property
     def id(self) -> int: ...
@@ -198,7 +198,7 @@ class Thread:
 
 @final
 class Decision:
-    """Where threads may run next, who pauses, how many threads programs get."""
+    """Places of threads in the next quantum, paused programs, numbers of threads of programs."""
 
     quantum_ms: float | None
     def __new__(cls) -> Decision: ...
@@ -289,7 +289,7 @@ class Study:
 
 @final
 class Validation:
-    """What the simulation gives beside what was published or measured."""
+    """Figures of the simulation beside published and measured ones."""
 
     def table(self, name: str = "checks") -> Table: ...
     @property
@@ -398,4 +398,4 @@ def profile(
     instructions: int | None = None,
     name: str | None = None,
 ) -> Program:
-    """Runs a command under an emulator and gives what it asks of a processor, as a program."""
+    """Runs a command under an emulator and returns its demands on a processor, as a program."""

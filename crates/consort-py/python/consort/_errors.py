@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ConsortError(Exception):
-    """What Consort refuses or fails at; the text is one line.
+    """A call that Consort refuses, or a run that fails; the text is one line.
 
     Where the text is about a place in a file, ``file``, ``line`` (from 1) and ``key`` (for example
     ``core_type.big.smt[1].ways``) tell it; else they are None.

@@ -80,7 +80,7 @@ impl Pool {
         Self::new(buffer, threads)
     }
 
-    /// Whether a thread can have another entry.
+    /// Returns true where a thread can have another entry.
     pub(crate) fn has_room(&self, thread: usize) -> bool {
         let own = self.used[thread];
         let threads = self.used.len() as u32;
@@ -95,7 +95,7 @@ impl Pool {
         }
     }
 
-    /// Whether it is for co-runners that a thread which holds less than its share has no room.
+    /// Returns true where co-runners leave no room to a thread that holds less than its share.
     pub(crate) fn is_crowded(&self, thread: usize) -> bool {
         let threads = self.used.len() as u32;
         let (others, share) = match self.sharing {
@@ -126,7 +126,7 @@ impl Pool {
         f64::from(self.used_by(|_| true)) / f64::from(self.entries)
     }
 
-    /// Whether a thread holds more than a share of a pool for all.
+    /// Returns true where a thread holds more than a share of a pool for all.
     pub(crate) fn exceeds(&self, thread: usize, share: f64) -> bool {
         self.sharing == Sharing::Shared
             && self.used.len() > 1

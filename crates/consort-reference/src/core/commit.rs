@@ -102,7 +102,8 @@ impl Core<'_> {
 }
 
 impl Context<'_> {
-    /// Whether the oldest operation is done and, where groups are committed, all of its group.
+    /// Returns true where the oldest operation is done and, where groups are committed, all of its
+    /// group.
     fn can_commit(&self, groups: bool) -> bool {
         let done = |progress| progress == Progress::Done;
         let Some(oldest) = self.flying.front() else {

@@ -75,7 +75,7 @@ impl<'a> Feed<'a> {
 pub(crate) struct Fetch {
     /// Cycle from which it goes on.
     pub(crate) resume: u64,
-    /// Whether a line is on its way to the L1I.
+    /// True while a line is on its way to the L1I.
     pub(crate) waits: bool,
     /// Line that was fetched from last.
     pub(crate) line: Option<u64>,
@@ -85,7 +85,7 @@ pub(crate) struct Fetch {
     pub(crate) wrong_ops: u32,
     /// Cycle up to which the pipeline refills after a misprediction.
     pub(crate) refill: u64,
-    /// Whether another thread had its turn.
+    /// True where another thread had its turn.
     pub(crate) passed_over: bool,
 }
 
@@ -130,7 +130,8 @@ pub(crate) struct Flying {
     /// Cycles beyond the L1D's that it takes a store's data, of a load that does.
     pub(crate) forwarded: Option<u32>,
     pub(crate) mispredicted: bool,
-    /// Whether it takes an entry of the window, and whether it gives one back.
+    /// True for the last operation of a group, with which the group's entry of the window is given
+    /// back; true for all where none are grouped.
     pub(crate) ends_group: bool,
     /// Cycles that the thread stood still for this one, the oldest, until its cause is known.
     pub(crate) stalled: f64,

@@ -343,7 +343,8 @@ impl Core<'_> {
     }
 }
 
-/// Whether an operation takes a vector register, or an integer one; flags come along.
+/// Returns true for an operation that takes a vector register, false for one that takes an integer
+/// one; flags come along.
 pub(super) fn register_file(op: &Op) -> Option<bool> {
     let mut targets = op.targets.into_iter().flatten();
     targets.next().map(consort_ops::Register::is_vector)

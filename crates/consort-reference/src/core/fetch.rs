@@ -47,7 +47,8 @@ impl Core<'_> {
         order
     }
 
-    /// Whether a thread would fetch, on the wrong path if need be as far as its window goes.
+    /// Returns true where a thread would fetch, on the wrong path if need be as far as its window
+    /// goes.
     fn wants(&self, at: usize) -> bool {
         let context = &self.contexts[at];
         if context.fetch.waits || self.cycle < context.fetch.resume {
@@ -93,7 +94,7 @@ impl Core<'_> {
         any
     }
 
-    /// Whether an operation's code is there in this turn.
+    /// Returns true where an operation's code is there in this turn.
     fn reaches(&mut self, at: usize, op: &Op, turn: &mut Turn, memory: &mut Memory) -> bool {
         if !op.first {
             return true;
@@ -109,8 +110,8 @@ impl Core<'_> {
         self.in_line(at, op, memory)
     }
 
-    /// Whether decoded operations are there; none where they must be fetched and decoded, which
-    /// brings them in.
+    /// Returns true where decoded operations are there; none where they must be fetched and
+    /// decoded, which brings them in.
     fn decoded(&mut self, at: usize, op: &Op, turn: &mut Turn) -> Option<bool> {
         let spec = self.tables.front.op_cache?;
         let parts = self.op_caches.len();

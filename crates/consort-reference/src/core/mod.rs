@@ -280,7 +280,7 @@ impl Context<'_> {
         times.filter(move |&time| time > now)
     }
 
-    /// Whether its next operation in program order waits for a port alone.
+    /// Returns true where its next operation in program order waits for a port alone.
     fn is_eager(&self) -> bool {
         let at = (self.unissued - self.oldest) as usize;
         self.flying

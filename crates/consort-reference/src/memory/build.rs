@@ -272,7 +272,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Whether stores pass the L1D of a core.
+/// Returns true where stores pass the L1D of a core.
 pub(crate) fn passes_stores(core: &CoreSpec) -> bool {
     core.l1d.write.unwrap_or_default() == WritePolicy::Through
 }

@@ -28,7 +28,7 @@ struct Line {
 pub(crate) struct Victim {
     /// Its key.
     pub(crate) line: u64,
-    /// Whether it was written to.
+    /// True where it was written to.
     pub(crate) dirty: bool,
 }
 
@@ -47,7 +47,7 @@ impl Cache {
         }
     }
 
-    /// Whether a line is there; one that is counts as used, and as written to if `write`.
+    /// Returns true where a line is there; it then counts as used, and as written to if `write`.
     pub(crate) fn touch(&mut self, line: u64, write: bool) -> bool {
         let Some(at) = self.find(line) else {
             return false;
@@ -57,7 +57,7 @@ impl Cache {
         true
     }
 
-    /// Whether a line is there.
+    /// Returns true where a line is there.
     pub(crate) fn holds(&self, line: u64) -> bool {
         self.find(line).is_some()
     }

@@ -43,7 +43,7 @@ struct Channel {
     reads: Vec<Pending>,
     writes: Vec<Pending>,
     banks: Vec<Bank>,
-    /// Whether an event is due that looks at what is pending.
+    /// True where an event is due that looks at pending requests.
     awake: bool,
 }
 

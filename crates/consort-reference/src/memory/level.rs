@@ -141,7 +141,7 @@ impl Level {
         self.misses.len()
     }
 
-    /// Whether a line is on its way here.
+    /// Returns true where a line is on its way here.
     pub(crate) fn expects(&self, line: u64) -> bool {
         self.misses.iter().any(|miss| miss.line == line)
     }

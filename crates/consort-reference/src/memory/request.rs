@@ -52,11 +52,11 @@ pub(crate) struct Request {
     pub(crate) thread: usize,
     /// Waiter for it.
     pub(crate) waiter: Waiter,
-    /// Whether it is to be written to, in the level that it is first asked of.
+    /// True where it is to be written to, in the level that it is first asked of.
     pub(crate) write: bool,
-    /// Whether nobody asked for it yet.
+    /// True where no operation has asked for it yet.
     pub(crate) prefetch: bool,
-    /// Whether it is a line on its way to memory.
+    /// True for a line on its way to memory.
     pub(crate) write_back: bool,
     /// Part of the load-to-use latency that has passed.
     pub(crate) passed: Femtos,

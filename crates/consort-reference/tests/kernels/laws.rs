@@ -1,4 +1,4 @@
-//! What holds of every run.
+//! Laws that hold of every run.
 
 use crate::machine::{buffers, plain, run, run_on, with};
 use crate::ops;

@@ -21,7 +21,7 @@ pub fn with(change: impl FnOnce(&mut CoreSpec)) -> MachineSpec {
     spec
 }
 
-/// What a core says of its buffers.
+/// Description of a core's buffers.
 pub fn buffers(core: &mut CoreSpec) -> &mut BuffersSpec {
     core.buffers.get_or_insert_default()
 }

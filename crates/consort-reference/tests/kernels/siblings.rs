@@ -1,4 +1,4 @@
-//! What threads of one core do to each other: the forms that are known to hold.
+//! Effects of threads of one core on each other: the forms that are known to hold.
 
 use crate::machine::{about, alone, buffers, plain, run, with, within};
 use crate::ops;

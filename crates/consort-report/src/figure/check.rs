@@ -1,4 +1,4 @@
-//! Whether the parts of a figure fit together.
+//! Checks that the parts of a figure fit together.
 
 use super::{Axis, Bars, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries};
 use crate::table::is_file_key;

@@ -27,7 +27,7 @@ struct Arguments {
     /// Quanta of each recorded run of A4, A6 and A12; 0 leaves them out.
     #[arg(long, default_value_t = 2_000)]
     recorded: usize,
-    /// Where models are built.
+    /// Folder in which models are built.
     #[arg(long)]
     folder: PathBuf,
 }

@@ -187,7 +187,7 @@ impl Series {
             .noting(format!("mean absolute error {mean:.3} {}", self.topic.unit))
     }
 
-    /// Whether every fp program uses the FPU more than every int program.
+    /// Checks that every fp program uses the FPU more than every int program.
     fn classes(&self, all: &[(&Line, Published, f64)]) -> Check {
         let of = |class: &'static str| all.iter().filter(move |(line, ..)| line.class == class);
         let pairs = of("fp").flat_map(|fp| of("int").map(move |int| fp.2 > int.2));

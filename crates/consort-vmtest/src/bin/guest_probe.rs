@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// Works until samples have come, and prints how many bytes of them.
+/// Works until samples have come, and prints their size, bytes.
 fn perf() -> Result<(), Box<dyn std::error::Error>> {
     let event = open_clock()?;
     let head = map_head(event.as_fd())?;
@@ -78,7 +78,7 @@ fn open_clock() -> Result<OwnedFd, std::io::Error> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Where the kernel counts the bytes that it has written to the ring buffer.
+/// Maps the ring buffer; returns the kernel's count of the bytes that it has written to it.
 fn map_head(event: BorrowedFd<'_>) -> Result<&'static AtomicU64, Box<dyn std::error::Error>> {
     let length = NonZeroUsize::new((1 + DATA_PAGES) * PAGE_BYTES).ok_or("empty mapping")?;
     let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;

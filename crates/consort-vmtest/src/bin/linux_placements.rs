@@ -17,9 +17,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 const THREADS: [usize; 4] = [2, 4, 6, 8];
-/// Right after the last start, on the way, and when hardly anything moves any more.
+/// Moments of looks after the last start, ms: right after it, on the way, and when hardly anything
+/// moves any more.
 const AFTER_MS: [u64; 3] = [0, 100, 300];
-/// From the ends on, every moment four times the last, to about a second.
+/// Moments of looks after the ends, every one four times the last, to about a second, ms.
 const AFTER_END_MS: [u64; 6] = [0, 4, 16, 64, 256, 1000];
 const USAGE: &str = "usage: linux-placements measure GUESTS REPETITIONS
        linux-placements ends CORES WAYS GUESTS REPETITIONS";

@@ -1,9 +1,9 @@
-//! What a placement must show, by masks alone.
+//! Checks of a placement, by masks alone.
 //!
 //! Source of both rules: the second step of WorkOver (Peternier et al., "Improving Execution Unit
 //! Occupancy on SMT-based Processors through Hardware-aware Thread Scheduling"): as many
-//! floating-point threads as there are cores each get a core of their own, and what runs beside
-//! them uses little floating point.
+//! floating-point threads as there are cores each get a core of their own, and the threads beside
+//! them use little floating point.
 //!
 //! Pitfall: a mask says where a thread may run, not where it does. A light thread that is left
 //! unrestricted counts as able to run beside any other.

@@ -2,7 +2,7 @@
 
 use crate::vm::Vm;
 
-/// What all stories need; each goes to `/scenario` in the guest.
+/// Files that all stories need; each goes to `/scenario` in the guest.
 const FILES: [(&str, &str); 3] = [
     ("masks.sh", include_str!("../../scenarios/masks.sh")),
     ("story.sh", include_str!("../../scenarios/story.sh")),
@@ -21,7 +21,7 @@ pub enum Story {
     Brief,
     /// A run of so many seconds of the guest, of which only the report tells.
     Held {
-        /// How long.
+        /// Length of the run, s of the guest.
         seconds: u32,
         /// Busy threads beside it that Consort does not manage.
         foreign: u32,
@@ -30,7 +30,7 @@ pub enum Story {
     Cpuset {
         /// The PUs of the cpuset.
         pus: &'static str,
-        /// What is left of them.
+        /// The PUs that are left of them.
         shrunk: &'static str,
     },
     /// With cookies, `shared` `during` a run that ends, `again` one that is `killed`, `third` one

@@ -1,4 +1,4 @@
-//! Where a thread may run, as a guest has shown it.
+//! Masks of threads, as a guest has shown them.
 
 use crate::error::VmError;
 use consort_core::PuSet;
@@ -35,7 +35,7 @@ pub fn thread_masks(section: &str) -> Result<Vec<ThreadMask>, VmError> {
         .collect()
 }
 
-/// The name comes last because it may hold spaces.
+/// Reads one line; the name comes last because it may hold spaces.
 fn parse(line: &str) -> Option<ThreadMask> {
     let mut fields = line.splitn(5, ' ').skip(1);
     Some(ThreadMask {

@@ -1,4 +1,4 @@
-//! How spinning threads come into being.
+//! Ways in which spinning threads come into being.
 
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
@@ -15,7 +15,7 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// All of them.
+    /// All kinds of arrival.
     pub const ALL: [Self; 2] = [Self::Threads, Self::Processes];
 
     fn word(self) -> &'static str {

@@ -8,7 +8,7 @@ use crate::spread::tally::Counts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a reader needs to know of the numbers before the numbers.
+/// Comment at the head of the document: the meaning of its numbers and the way to make them again.
 const HEADER: &str = "\
 # Placements that the Linux kernel makes of spinning threads: measured, not modelled.
 #
@@ -133,7 +133,7 @@ fn migrations(measurement: &Measurement) -> Vec<Migrations> {
     kinds.filter_map(rate).collect()
 }
 
-/// Three decimals are more than the repetitions tell.
+/// Rounds to three decimals, which are more than the repetitions tell.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

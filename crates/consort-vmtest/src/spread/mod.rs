@@ -1,13 +1,13 @@
-//! How the kernel spreads spinning threads over an idle machine: measured in a guest, counted on
+//! Spread of spinning threads over an idle machine by the kernel: measured in a guest, counted on
 //! the host.
 //!
 //! Purpose: the placements that a real Linux scheduler makes, for comparing a model with them.
 //!
 //! Usage: [`Measurement::take`] boots guests in which [`measure_inside`] starts spinning threads
 //! again and again and prints one [`Look`] per look at them; the host sorts the looks into
-//! [`Spread`]s and counts them in a [`Tally`]. [`Ends::take`] and [`measure_ends_inside`] do the same
-//! for what the kernel makes of those that remain when others end. `linux-placements` is both sides
-//! in one program.
+//! [`Spread`]s and counts them in a [`Tally`]. [`Ends::take`] and [`measure_ends_inside`] do the
+//! same for the threads that remain when others end. `linux-placements` is both sides in one
+//! program.
 //!
 //! Pitfalls: the thread that starts and looks needs a PU too. It sleeps between looks, but a look
 //! at a full machine puts it beside a spinning thread for a moment, which the balancer may act on.

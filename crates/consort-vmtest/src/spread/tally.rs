@@ -13,7 +13,7 @@ pub struct Counts {
     pub spreads: BTreeMap<Spread, u64>,
     /// Moves of all threads from their births to the looks.
     pub migrations: u64,
-    /// From the start of the last thread to the end of the look, µs of the guest, summed over
+    /// Time from the start of the last thread to the end of the look, µs of the guest, summed over
     /// repetitions.
     pub elapsed_us: u64,
 }

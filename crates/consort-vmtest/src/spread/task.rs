@@ -1,4 +1,4 @@
-//! What `/proc` says of one thread's place.
+//! A thread's place and moves, as `/proc` tells them.
 //!
 //! Fields: proc(5), `/proc/pid/stat` (39, `processor`) and the kernel's
 //! `Documentation/scheduler/sched-debug.rst` for `/proc/pid/sched`.
@@ -20,7 +20,7 @@ pub(crate) fn pu(task: &Path) -> Result<PuId, VmError> {
     })
 }
 
-/// How often the thread has moved to another PU since its birth.
+/// Number of times that the thread has moved to another PU since its birth.
 pub(crate) fn migrations(task: &Path) -> Result<u64, VmError> {
     read(&task.join("sched"), |text| {
         let line = text.lines().find(|line| line.starts_with(MIGRATIONS))?;

@@ -11,8 +11,8 @@ use std::path::Path;
 
 const NAME: &str = "cookies";
 
-/// Four shells that are busy, and each starts a sleeper once all have cookies. Shows who has which
-/// cookie when every sleeper has lost the one that it was born with.
+/// Four busy shells, each of which starts a sleeper once all have cookies. Shows the cookie of each
+/// thread when every sleeper has lost the one that it was born with.
 const BORN: &str = r#"
 cat > /tmp/busy.sh <<'X'
 while [ ! -e /tmp/go ]; do :; done
@@ -37,7 +37,7 @@ wait $consort
 true
 "#;
 
-/// What one thread has.
+/// Cookie of one thread; 0 is none.
 struct Cookie {
     tid: u32,
     id: u64,
@@ -60,14 +60,14 @@ fn cookies(outcome: &Outcome, section: &str) -> Vec<Cookie> {
     cookies.collect()
 }
 
-/// Whether a thread belongs to the load; Consort's own threads that keep cookies do not.
+/// Returns true for a thread of the load; Consort's own threads that keep cookies are not of it.
 fn is_busy(cookie: &&Cookie) -> bool {
     ["fp-", "int-"]
         .iter()
         .any(|kind| cookie.name.starts_with(kind))
 }
 
-/// Those who share a core have a cookie in common, and everybody else none.
+/// Asserts that threads that share a core have a cookie in common, and all others none.
 fn check_shared(outcome: &Outcome, placed: &str, section: &str) {
     let topology = GuestTopology::smt(2, 2).topology().unwrap();
     let core_of = |mask: &PuSet| topology.core_of(mask.first().unwrap()).unwrap();
@@ -95,7 +95,7 @@ fn check_shared(outcome: &Outcome, placed: &str, section: &str) {
     assert!(others.is_empty(), "{section}: {others:?}");
 }
 
-/// Nobody has any, and the load is still there.
+/// Asserts that no thread has a cookie, and that the load is still there.
 fn check_none(outcome: &Outcome, section: &str) {
     let all = cookies(outcome, section);
     assert_eq!(all.iter().filter(is_busy).count(), 4, "{section}");
@@ -151,7 +151,7 @@ fn whoever_shares_a_core_shares_a_cookie_until_the_end() {
     check_born(&outcome);
 }
 
-/// Who is born with a cookie loses it, and its creator keeps its own.
+/// Asserts that a thread that is born with a cookie loses it, and its creator keeps its own.
 fn check_born(outcome: &Outcome) {
     let all = cookies(outcome, "born");
     let having = |name: &str, has: bool| {
@@ -167,7 +167,8 @@ fn check_born(outcome: &Outcome) {
     assert_eq!(outcome.output("born-left").unwrap(), "");
 }
 
-/// A sched_ext scheduler that comes ends all cookies, and one that is there prevents them.
+/// Asserts that a sched_ext scheduler that comes ends all cookies, and one that is there prevents
+/// them.
 fn check_overruled(outcome: &Outcome) {
     check_shared(outcome, "overruled-during", "overruled-shared");
     check_none(outcome, "overruled-cookies");

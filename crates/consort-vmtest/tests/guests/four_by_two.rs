@@ -55,7 +55,7 @@ echo $rate > /proc/sys/kernel/perf_event_max_sample_rate
 exit $status
 ";
 
-/// What Consort needs of a kernel, each thing by itself.
+/// Adds a command for each thing that Consort needs of a kernel.
 fn can_do(vm: consort_vmtest::Vm) -> consort_vmtest::Vm {
     vm.program(
         "/bin/guest-probe",

@@ -1,11 +1,11 @@
-//! How well places are held by nudges and by pins.
+//! Hold of nudges and of pins on places.
 
 use crate::support::{WORKOVER, boot, check_nothing_left, guest, json};
 use consort_vmtest::{GuestTopology, Outcome, Scenario, Story};
 use serde_json::Value;
 
-/// As many busy threads as PUs stay in place at least so long. A busy host starves guests, and then
-/// quanta last for seconds, in which threads that have drifted are not looked at.
+/// Least share of the time that as many busy threads as PUs stay in place. A busy host starves
+/// guests, and then quanta last for seconds, in which threads that have drifted are not looked at.
 const HELD: f64 = 0.6;
 
 /// A run of workover: four fp threads, and so many others that the PUs are shared by so many.

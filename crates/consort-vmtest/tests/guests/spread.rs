@@ -33,7 +33,8 @@ fn idle_cores_are_taken_first_and_then_idle_pus() {
     check_document(&measurement, &host);
 }
 
-/// Every repetition is there once for each moment, with all of its threads on PUs of the guest.
+/// Asserts that every repetition is there once for each moment, with all of its threads on PUs of
+/// the guest.
 fn check_all_counted(measurement: &Measurement) {
     let tally = &measurement.tally.counts;
     let kinds = measurement.extent.threads.len() * Arrival::ALL.len();
@@ -45,7 +46,7 @@ fn check_all_counted(measurement: &Measurement) {
     }
 }
 
-/// In the end no thread shares a PU, nor a core while there are enough.
+/// Asserts that in the end no thread shares a PU, nor a core while there are enough.
 fn check_settled(measurement: &Measurement) {
     let late = |(key, _): &(&(usize, Arrival, u64), &Counts)| key.2 == LATE_MS;
     for ((threads, arrival, _), counts) in measurement.tally.counts.iter().filter(late) {

@@ -1,4 +1,4 @@
-//! What the tests share: guests with the workspace's programs, and checks on their sections.
+//! Guests with the workspace's programs, and checks on their sections, for all tests.
 
 use consort_core::PuSet;
 use consort_core::topology::Topology;
@@ -6,7 +6,8 @@ use consort_vmtest::{GuestTopology, Host, Outcome, ThreadMask, Vm, built_program
 use serde_json::Value;
 use std::time::Duration;
 
-/// Far above the usual minute, for a host that is busy with other things.
+/// Time after which a guest is killed: far above the usual minute, for a host that is busy with
+/// other things.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
 /// The policies' options for threads that get little of a PU.
@@ -35,13 +36,13 @@ pub fn guest(topology: GuestTopology) -> Vm {
         .command("machine", "consort machine --format json")
 }
 
-/// Boots the guest, or says why there can be none here.
+/// Boots the guest, or says why this host can have none.
 pub fn boot(vm: &Vm) -> Option<Outcome> {
     let host = Host::find_or_skip()?;
     Some(vm.run(&host, LIMIT).unwrap())
 }
 
-/// The guest shows the topology that was asked for, and Consort sees it.
+/// Asserts that the guest shows the topology that was asked for, and Consort sees it.
 pub fn check_topology(outcome: &Outcome, topology: &Topology) {
     let shown: Vec<&str> = outcome.output("topology").unwrap().lines().collect();
     assert_eq!(shown, expected(topology));
@@ -67,7 +68,7 @@ pub fn check_topology(outcome: &Outcome, topology: &Topology) {
     assert_eq!(llcs, expected);
 }
 
-/// The lines of `SHOW_TOPOLOGY`, from what the guest was asked to be.
+/// The lines of `SHOW_TOPOLOGY` for the topology that was asked for.
 fn expected(topology: &Topology) -> Vec<String> {
     let facts = topology.facts();
     let sharers = |same: &dyn Fn(usize) -> bool| -> String {
@@ -94,7 +95,7 @@ pub fn masks(outcome: &Outcome, section: &str) -> Vec<ThreadMask> {
     thread_masks(outcome.output(section).unwrap()).unwrap()
 }
 
-/// All threads may use exactly these PUs.
+/// Asserts that all threads may use exactly these PUs.
 pub fn check_free(outcome: &Outcome, section: &str, threads: usize, pus: &str) {
     let masks = masks(outcome, section);
     assert_eq!(masks.len(), threads, "{section}");
@@ -105,7 +106,7 @@ pub fn check_free(outcome: &Outcome, section: &str, threads: usize, pus: &str) {
     );
 }
 
-/// No thread may leave these PUs.
+/// Asserts that no thread may leave these PUs.
 pub fn check_inside(masks: &[ThreadMask], pus: &str) {
     let all: PuSet = pus.parse().unwrap();
     assert!(
@@ -114,7 +115,8 @@ pub fn check_inside(masks: &[ThreadMask], pus: &str) {
     );
 }
 
-/// The run ended well: nobody was let go, every mask was put back, nothing was left behind.
+/// Asserts that the run ended well: no thread was let go, every mask was put back, nothing was left
+/// behind.
 pub fn check_ended(outcome: &Outcome, name: &str) {
     outcome.output(&format!("{name}-ended")).unwrap();
     let report = json(outcome, &format!("{name}-report"));
@@ -127,7 +129,7 @@ pub fn check_ended(outcome: &Outcome, name: &str) {
     check_nothing_left(outcome, name);
 }
 
-/// No journal and no process of Consort is there, each time that this was looked at.
+/// Asserts that no journal and no process of Consort is there, each time that this was looked at.
 pub fn check_nothing_left(outcome: &Outcome, name: &str) {
     let section = format!("{name}-left");
     let looks = outcome.sections.iter().filter(|s| s.name == section);

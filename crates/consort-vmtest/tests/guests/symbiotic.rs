@@ -30,7 +30,7 @@ fn report(options: &str) -> String {
     format!("consort run --quiet --format json {options} -- true || echo \"status $?\"")
 }
 
-/// With a folder that also has what is no model, and one for another machine.
+/// Command with a folder that also has a file that is no model, and a model for another machine.
 fn in_folder() -> String {
     format!(
         "folder=/etc/consort/models\n\
@@ -58,7 +58,7 @@ fn check_choice(outcome: &Outcome, section: &str, policy: &str, reason: &str) {
     assert!(why.contains(reason), "{section}: {why}");
 }
 
-/// Every thread has a PU of its own, and every core two threads.
+/// Asserts that every thread has a PU of its own, and every core two threads.
 fn check_seated(masks: &[ThreadMask], topology: &Topology) {
     let pus: BTreeSet<_> = masks
         .iter()

@@ -121,7 +121,7 @@ struct Means {
     recorded: Option<Recorded>,
     /// Enactors that may keep threads in their places.
     enact: EnactChoice,
-    /// Whether cores are kept to those whom plans seat on them.
+    /// True where cores are kept to the threads that plans seat on them.
     cookies: bool,
     /// Recorder of the run; none where it is not recorded.
     recorder: Option<Recorder>,

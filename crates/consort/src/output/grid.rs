@@ -20,9 +20,9 @@ const LONG_WORD: usize = 28;
 pub(crate) struct Head {
     /// Its heading.
     pub(crate) text: String,
-    /// Whether it has numbers, which are aligned right and never broken.
+    /// True for a column of numbers, which are aligned right and never broken.
     pub(crate) numeric: bool,
-    /// Whether it can be missed where there is no room.
+    /// True for a column that is left out where there is no room.
     pub(crate) extra: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) use wrap::wrap;
 pub(crate) struct Column<R> {
     pub(crate) header: &'static str,
     pub(crate) numeric: bool,
-    /// Whether it can be missed where a table is too wide.
+    /// True for a column that is left out where a table is too wide.
     pub(crate) extra: bool,
     pub(crate) text: fn(&R) -> String,
 }

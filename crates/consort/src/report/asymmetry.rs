@@ -11,7 +11,7 @@ pub(crate) struct Asymmetry {
     pub(crate) large: PuSet,
     /// All others.
     pub(crate) small: PuSet,
-    /// Whether the user has named the large ones, so that they need not be any faster.
+    /// True where the user has named the large ones, so that they need not be any faster.
     pub(crate) emulated: bool,
     /// Measure of threads' progress: `instructions`, or `cpu-time` where none are counted.
     pub(crate) progress: &'static str,

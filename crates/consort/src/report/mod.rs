@@ -35,7 +35,7 @@ pub(crate) struct RunReport {
     pub(crate) policy_requested: String,
     /// Reason for this policy.
     pub(crate) policy_reason: String,
-    /// Whether plans were made but not carried out.
+    /// True where plans were made but not carried out.
     pub(crate) dry_run: bool,
     /// Wall-clock time of the command, s.
     pub(crate) duration_s: f64,
@@ -80,7 +80,7 @@ pub(crate) struct RunReport {
     pub(crate) overhead: Overhead,
     /// Samples of instruction addresses.
     pub(crate) sampling: SamplingCounts,
-    /// Whether every mask is as it was before the run.
+    /// True where every mask is as it was before the run.
     pub(crate) restored: bool,
     /// Everything that did not go as planned.
     pub(crate) warnings: Vec<String>,

@@ -16,7 +16,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Where the program is.
+    /// Path of the program.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("program")
     }
@@ -41,7 +41,7 @@ pub fn compiled(name: &str, flags: &[&str]) -> Option<Compiled> {
     None
 }
 
-/// Whether a tool is there; says so when it is not.
+/// Returns true where a tool is there; says so when it is not.
 pub fn have(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = std::env::split_paths(&path).any(|folder| folder.join(tool).exists());

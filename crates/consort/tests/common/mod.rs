@@ -1,4 +1,4 @@
-//! What the end-to-end tests share.
+//! Helpers of the end-to-end tests.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
 #![allow(

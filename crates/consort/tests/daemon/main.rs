@@ -7,6 +7,7 @@ mod common;
 
 mod cgroups;
 mod clients;
+mod cpuset;
 mod foreground;
 mod soak;
 mod views;
@@ -71,25 +72,28 @@ impl Daemon {
         let folder = folder();
         std::fs::write(folder.path().join("config.toml"), config).unwrap();
         open(folder.path());
-        let mut command = consort();
-        command
-            .args(["daemon", "--enact", "pin", "--interval", "50ms"])
-            .args(args)
-            .arg("--config")
-            .arg(folder.path().join("config.toml"))
-            .arg("--socket")
-            .arg(folder.path().join("control.sock"))
-            .env("XDG_RUNTIME_DIR", folder.path())
-            .env("CONSORT_LOG", "info")
-            .stderr(Stdio::from(
-                std::fs::File::create(folder.path().join("log")).unwrap(),
-            ));
-        let child = command.spawn().unwrap();
+        let child = spawn(folder.path(), args);
         let daemon = Self { child, folder };
-        wait_for("the daemon", || {
-            daemon.ask(&["status"]).status.success().then_some(())
-        });
+        daemon.wait_until_up();
         daemon
+    }
+
+    /// Kills it with SIGKILL.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts the next one in the same folder.
+    fn start_again(&mut self, args: &[&str]) {
+        self.child = spawn(self.folder.path(), args);
+        self.wait_until_up();
+    }
+
+    fn wait_until_up(&self) {
+        wait_for("the daemon", || {
+            self.ask(&["status"]).status.success().then_some(())
+        });
     }
 
     fn socket(&self) -> PathBuf {
@@ -133,6 +137,26 @@ impl Drop for Daemon {
     }
 }
 
+/// A daemon with this folder's configuration, socket and log.
+fn spawn(folder: &Path, args: &[&str]) -> Child {
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join("log"));
+    consort()
+        .args(["daemon", "--enact", "pin", "--interval", "50ms"])
+        .args(args)
+        .arg("--config")
+        .arg(folder.join("config.toml"))
+        .arg("--socket")
+        .arg(folder.join("control.sock"))
+        .env("XDG_RUNTIME_DIR", folder)
+        .env("CONSORT_LOG", "info")
+        .stderr(Stdio::from(log.unwrap()))
+        .spawn()
+        .unwrap()
+}
+
 /// Lets other users reach what is in a folder.
 fn open(folder: &Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -147,7 +171,7 @@ fn wait_for_mask(pid: u32, is_right: impl Fn(&str) -> bool) {
     });
 }
 
-/// Whether this host has PUs to choose among.
+/// Returns true where this host has PUs to choose among; says so when it has not.
 fn has_choice() -> bool {
     if pus() < 2 {
         skipped("a single PU leaves nothing to place");
@@ -221,8 +245,7 @@ fn commands_are_handed_over_to_the_daemon_and_outlive_it() {
         pid.map(|pid| pid as u32)
     });
     wait_for_mask(program, |mask| mask != own);
-    daemon.child.kill().unwrap();
-    daemon.child.wait().unwrap();
+    daemon.kill();
     wait_for_mask(program, |mask| mask == own);
     std::fs::write(daemon.folder.path().join("done"), "").unwrap();
     let output = command.wait().unwrap();
@@ -258,8 +281,7 @@ fn a_killed_daemon_leaves_no_mask_and_the_next_one_starts() {
     let mut daemon = Daemon::with("", &["--policy", "spread"]);
     daemon.ask(&["attach", &spinner.id()]);
     wait_for_mask(spinner.pid(), |mask| mask != own);
-    daemon.child.kill().unwrap();
-    daemon.child.wait().unwrap();
+    daemon.kill();
     wait_for_mask(spinner.pid(), |mask| mask == own);
     let dead = daemon.ask(&["status"]);
     assert_eq!(dead.status.code(), Some(1));
@@ -268,15 +290,7 @@ fn a_killed_daemon_leaves_no_mask_and_the_next_one_starts() {
         "{}",
         stderr(&dead)
     );
-    let again = consort()
-        .args(["daemon", "--socket"])
-        .arg(daemon.socket())
-        .env("XDG_RUNTIME_DIR", daemon.folder.path())
-        .spawn();
-    daemon.child = again.unwrap();
-    wait_for("the next daemon", || {
-        daemon.ask(&["status"]).status.success().then_some(())
-    });
+    daemon.start_again(&[]);
 }
 
 #[test]

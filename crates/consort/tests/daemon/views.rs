@@ -1,4 +1,4 @@
-//! What a daemon shows: the view, and metrics.
+//! Views of a daemon: threads and the chip, and metrics.
 
 use super::common::{skipped, wait_for};
 use super::{Daemon, Spinner, stderr};
@@ -21,7 +21,7 @@ fn one_view_as_text_has_the_thread_and_the_chip() {
     assert!(view.contains("\nP0 "), "{view}");
 }
 
-/// What a page has after its head.
+/// Body of a page.
 fn fetch(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -32,7 +32,7 @@ fn fetch(port: u16, path: &str) -> String {
     body.to_owned()
 }
 
-/// Whether Prometheus' own parser takes the page; none where it is not installed.
+/// Returns true where Prometheus' own parser takes the page; none where it is not installed.
 fn parsed(page: &str) -> Option<bool> {
     let script = "import sys\n\
         from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\n\

@@ -10,7 +10,7 @@ const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 /// A `/tmp` of its own that anybody may write.
 const OWN_TMP: &str = "mount -t tmpfs -o mode=1777 none /tmp";
 
-/// Whether this test may mount, and be somebody else; says so if not.
+/// Returns true where this test may mount, and be another user; says so if not.
 fn may_play() -> bool {
     let tools = have("unshare") && have("setpriv") && have("mount");
     let script = format!("unshare -m sh -c '{OWN_TMP} && {NOBODY} \"$C\" --version'");

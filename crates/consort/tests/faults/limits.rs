@@ -1,4 +1,5 @@
-//! What may be used up or forbidden: descriptors, perf events, space on disk.
+//! Limits that are reached or permissions that are missing: descriptors, perf events, space on
+//! disk.
 
 use super::common::{pus, stderr};
 use super::compiled::compiled;

@@ -4,7 +4,7 @@ use super::common::{pus, skipped, stderr};
 use super::compiled::{compiled, have};
 use super::under::{RUN, complaints, moves, report, scene, warnings};
 
-/// Whether this test may make a PID namespace.
+/// Returns true where this test may make a PID namespace; says so if not.
 fn may_unshare() -> bool {
     let works = have("unshare") && scene("unshare -pf --mount-proc true", "").status.success();
     if !works {

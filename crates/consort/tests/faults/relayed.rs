@@ -37,7 +37,7 @@ impl Catcher {
         Some(catcher)
     }
 
-    /// What it says next; a terminal's echo of control keys left out.
+    /// Next line of its output; a terminal's echo of control keys is left out.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();

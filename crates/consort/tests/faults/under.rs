@@ -15,7 +15,7 @@ pub fn scene(script: &str, program: &str) -> Output {
     run(shell.env("P", program))
 }
 
-/// Whether this is root; says so when it is not.
+/// Returns true for root; says so when it is not.
 pub fn is_root() -> bool {
     let root = nix::unistd::geteuid().is_root();
     if !root {
@@ -41,7 +41,7 @@ pub fn warnings(report: &Value) -> Vec<&str> {
     warnings.filter(|text| !of_pace(text)).collect()
 }
 
-/// How often masks were written.
+/// Number of times that masks were written.
 pub fn moves(report: &Value) -> u64 {
     report["moves"].as_u64().unwrap()
 }

@@ -1,4 +1,4 @@
-//! What shells and other tools start: pipelines, niced, timed and nested commands.
+//! Jobs of shells and other tools: pipelines, niced, timed and nested commands.
 
 use super::common::consort;
 use super::compiled::have;

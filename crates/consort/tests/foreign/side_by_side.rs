@@ -97,7 +97,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(signal)
 }
 
-/// What holds for any report.
+/// Asserts what holds for any report.
 fn sane(report: &Value) {
     let pus = own_mask();
     for thread in threads(report) {
@@ -118,7 +118,7 @@ pub fn threads(report: &Value) -> &[Value] {
     report["threads"].as_array().unwrap()
 }
 
-/// How many samples there were, and which share of them was decoded.
+/// Number of samples, and the share of them that was decoded, 0 to 1.
 fn samples(report: &Value) -> (f64, f64) {
     let count = |key: &str| report["sampling"][key].as_f64().unwrap_or(0.0);
     (
@@ -133,7 +133,8 @@ pub fn assert_decoded(report: &Value, least: f64) {
     assert!(count < ENOUGH || decoded > least, "{}", report["sampling"]);
 }
 
-/// Whether the floating-point share of the whole run, weighted by CPU time, is as said.
+/// Asserts that the floating-point share of the whole run, weighted by CPU time, is as said, where
+/// there are enough samples.
 pub fn assert_fp(report: &Value, is_fp: bool) {
     let rows = || threads(report).iter().filter(|t| !t["mix"].is_null());
     let seconds: f64 = rows().map(|t| t["cpu_s"].as_f64().unwrap()).sum();

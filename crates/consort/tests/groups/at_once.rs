@@ -15,7 +15,7 @@ fn rounds() -> usize {
 struct Crowd {
     scene: Scene,
     runs: Vec<(Run, PathBuf)>,
-    /// How many were started.
+    /// Number of runs that were started.
     started: usize,
 }
 

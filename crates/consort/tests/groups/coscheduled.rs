@@ -66,7 +66,7 @@ fn wait_for_progress(pid: u32) {
     });
 }
 
-/// Whether a process is stopped, or in a cgroup that was made for pausing.
+/// Returns true where a process is stopped, or in a cgroup that was made for pausing.
 fn is_held(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let cgroup = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What cannot be joined.
+//! Groups that cannot be joined.
 
 use super::common::{consort, run, stderr};
 use super::scene::Scene;

@@ -28,7 +28,7 @@ pub struct Ended {
     pub report: Value,
 }
 
-/// What most runs of the tests ask for.
+/// Options of most runs of the tests.
 const USUAL: [&str; 5] = ["--interval", "20ms", "--no-back-off", "--enact", "pin"];
 
 impl Scene {
@@ -42,14 +42,14 @@ impl Scene {
         self.folder.path().join("runtime")
     }
 
-    /// What lies in the folder for journals.
+    /// Files in the folder for journals.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.runtime().join("consort"));
         let entries = entries.into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
     }
 
-    /// Whether a journal names the process.
+    /// Returns true where a journal names the process.
     pub fn is_journalled(&self, pid: u32) -> bool {
         let line = format!("program {pid} ");
         let named = |path: &PathBuf| read(path).lines().any(|l| l.starts_with(&line));
@@ -127,7 +127,7 @@ impl Run {
         self.child.id()
     }
 
-    /// Whether it has ended.
+    /// Returns true where the run has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

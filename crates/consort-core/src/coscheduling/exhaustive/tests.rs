@@ -25,7 +25,7 @@ fn worth(world: &World, slots: &[Slot], objective: Objective) -> f64 {
     objective.of(&trials, &world.rising().into_iter().collect())
 }
 
-/// Whether `a` is at least as good as `b`, but for rounding.
+/// Returns true where `a` is at least as good as `b`, but for rounding.
 fn as_good(objective: Objective, a: f64, b: f64) -> bool {
     let slack = 1e-9 * b.abs();
     match objective {
@@ -62,7 +62,7 @@ fn objectives() -> impl Strategy<Value = Objective> {
     prop::sample::select(vec![Objective::EnergyDelay, Objective::Throughput])
 }
 
-/// Where a chooser ends.
+/// Slots at which a chooser ends.
 fn round(world: &World, chooser: &mut dyn Chooser) -> Vec<Slot> {
     chooser.begin(world.cores, &world.rising());
     let mut last = None;

@@ -1,4 +1,4 @@
-//! What made a program slower under one mapping than under another.
+//! Attribution of a program's slowdown between two mappings to cycles, utilisation and resources.
 //!
 //! Exec_Time = Exec_Cycles/(Cores · Utilisation · Frequency) (Wang et al., ISPASS 2012): with cores
 //! and frequency fixed, the logarithm of a ratio of times is that of the ratio of cycles less that
@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 pub struct Attribution {
     /// Logarithm of the ratio of times, positive where the second is slower.
     pub time: f64,
-    /// By executed cycles.
+    /// Part of executed cycles.
     pub cycles: f64,
-    /// By utilisation: what the program waited for PUs, siblings, input and output.
+    /// Part of utilisation: waits of the program for PUs, siblings, input and output.
     pub utilisation: f64,
-    /// Of `cycles`, by resource where stall cycles are known.
+    /// Parts of `cycles`, by resource where stall cycles are known.
     pub resources: BTreeMap<Resource, f64>,
-    /// Of `cycles`, what no resource's stall cycles explain.
+    /// Part of `cycles` that no resource's stall cycles explain.
     pub other_cycles: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a program is like by itself: the source's Table III.
+//! Characteristics of a program by itself: the source's Table III.
 
 use serde::Serialize;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 pub struct Alone {
     /// Time of a run, s.
     pub time_s: f64,
-    /// Its threads.
+    /// Number of its threads.
     pub threads: f64,
     /// Instructions.
     pub instructions: Option<f64>,
     /// Misses of the L2 that were waited for.
     pub l2_misses: Option<f64>,
-    /// The same with the threads' share of one cache domain, and with all domains.
+    /// Misses of the L2 with the threads' share of one cache domain, and with all domains.
     pub l2_misses_together_apart: Option<(f64, f64)>,
-    /// The same without prefetchers.
+    /// Misses of the L2 without prefetchers.
     pub l2_misses_unprefetched: Option<f64>,
     /// Lines read from memory, with and without prefetchers.
     pub lines_in: Option<(f64, f64)>,

@@ -20,15 +20,15 @@ pub struct Importance {
 }
 
 impl Importance {
-    /// The logarithm of what no resource explains.
+    /// Logarithm of the part that no resource explains.
     pub fn other(&self) -> f64 {
         libm::log(self.slower) - self.parts.values().sum::<f64>()
     }
 }
 
-/// For each program and co-runner, what the attribution of the change from its best mapping to
-/// `base` gives most to, with L2, prefetchers and memory path as one; pairs without cycles or
-/// utilisation, or without `base` or another mapping, are left out.
+/// Finds, for each program and co-runner, the resources that the change from its best mapping to
+/// `base` is attributed to most, with L2, prefetchers and memory path as one; pairs without cycles
+/// or utilisation, or without `base` or another mapping, are left out.
 pub fn importance(
     table: &Table,
     base: &str,

@@ -4,7 +4,7 @@ use super::{Pair, Resource, Row, Table, Usage, relative_range};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// From when on a difference counts. The source gives no numbers; both are ours.
+/// Thresholds from which a difference counts. The source gives no numbers; both are ours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thresholds {
     /// Relative change of the use of a resource, largest over smallest less 1.
@@ -14,7 +14,7 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// 5 percent each: above what runs of one mapping differ by.
+    /// Thresholds of 5 percent each: above the differences between runs of one mapping.
     fn default() -> Self {
         Self {
             varies: 0.05,
@@ -27,24 +27,25 @@ impl Default for Thresholds {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "approach")]
 pub enum Finding {
-    /// By its stall cycles, or, for the cores, by the utilisation, which time depends on directly.
+    /// Verdict by its stall cycles, or, for the cores, by the utilisation, which time depends on
+    /// directly.
     Direct {
         /// Relative range of its use across mappings.
         varies: f64,
         /// Range of its stall cycles, relative to the fewest cycles under any mapping; for the
         /// cores the relative range of their utilisation.
         moves: f64,
-        /// Where that is.
+        /// Program and co-runner of that range.
         pair: Pair,
     },
-    /// By pairs of mappings under one of which the program is faster and its use of no other
-    /// resource has improved; uses that became worse speak for it.
+    /// Verdict by pairs of mappings under one of which the program is faster and its use of no
+    /// other resource has improved; uses that became worse speak for it.
     Indirect {
         /// Largest relative range of its use across mappings.
         varies: f64,
         /// Pairs of mappings under the faster of which its use has improved.
         improved: usize,
-        /// Of these, those in which nothing else has.
+        /// Number of these pairs in which the use of nothing else has improved.
         alone: usize,
     },
     /// Nothing counts it.
@@ -106,7 +107,7 @@ fn direct(pairs: &Pairs<'_>, resource: Resource, thresholds: &Thresholds) -> Opt
     })
 }
 
-/// How its use varies, and by how much its stall cycles move the cycles.
+/// Relative range of the use of a resource, and that of the cycles by its stall cycles.
 fn ranges(rows: &[&Row], resource: Resource) -> Option<(f64, f64)> {
     let used: Option<Vec<f64>> = rows.iter().map(|row| used(&row.usage, resource)).collect();
     let varies = relative_range(used?.into_iter());
@@ -196,7 +197,7 @@ impl<'a> Two<'a> {
         self.slow.time_s >= self.fast.time_s * (1.0 + thresholds.moves)
     }
 
-    /// Whether the faster mapping has made better use of a resource.
+    /// Returns true where the faster mapping has made better use of a resource.
     fn improves(&self, resource: Resource, thresholds: &Thresholds) -> bool {
         let used = |usage| used(usage, resource);
         let Some((before, after)) = used(self.slow).zip(used(self.fast)) else {
@@ -209,7 +210,7 @@ impl<'a> Two<'a> {
         more > less && more >= less * (1.0 + thresholds.varies) && !self.stalls_more(resource)
     }
 
-    /// Whether stall cycles are counted and have not fallen.
+    /// Returns true where stall cycles are counted and have not fallen.
     fn stalls_more(&self, resource: Resource) -> bool {
         let stalls = |usage: &Usage| usage.amounts.get(&resource)?.stall_cycles;
         let both = stalls(self.slow).zip(stalls(self.fast));
@@ -233,7 +234,7 @@ mod tests {
     use super::super::Amount;
     use super::*;
 
-    /// A program with L2 misses that stall it, and prefetched lines of which nobody counts stalls.
+    /// A program with L2 misses that stall it, and prefetched lines whose stalls are not counted.
     fn row(mapping: &str, time_s: f64, l2: (f64, f64), lines: f64) -> Row {
         let amount = |used, stall_cycles| Amount { used, stall_cycles };
         let amounts = [
@@ -283,7 +284,8 @@ mod tests {
         assert_eq!(found(rows, Resource::L2).key, Some(false));
     }
 
-    /// Whether prefetchers are key, in how many pairs they improved, and in how many alone.
+    /// Verdict on prefetchers: true where they are key, the pairs in which they improved, and those
+    /// in which they alone did.
     fn prefetchers(rows: Vec<Row>) -> (bool, usize, usize) {
         let found = found(rows, Resource::Prefetcher);
         let Finding::Indirect {

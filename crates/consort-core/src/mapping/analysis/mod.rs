@@ -1,4 +1,4 @@
-//! Which resource matters: answers from what programs used under each mapping.
+//! Analysis of resources that matter, from the use that programs made of them under each mapping.
 //!
 //! Source: Wang et al., "Performance Analysis of Thread Mappings with a Holistic View of the
 //! Hardware Resources" (ISPASS 2012), sections IV to VI.
@@ -58,7 +58,7 @@ pub struct Row {
 /// Programs under mappings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// All of them.
+    /// One row per program, co-runner and mapping.
     pub rows: Vec<Row>,
 }
 
@@ -77,7 +77,7 @@ impl Table {
     }
 }
 
-/// By how much a largest value exceeds the smallest, relative to the smallest; 0 where all are 0.
+/// Excess of the largest value over the smallest, relative to the smallest; 0 where all are 0.
 fn relative_range(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let (low, high) = (
         values.clone().fold(f64::INFINITY, f64::min),

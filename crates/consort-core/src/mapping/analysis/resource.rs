@@ -1,9 +1,9 @@
-//! What programs share.
+//! Resources that programs share.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A part of the hardware of which a mapping decides who uses it together.
+/// A part of the hardware whose sharing a mapping decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
@@ -28,7 +28,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All of them, nearest to the core first.
+    /// All resources, nearest to the core first.
     pub const ALL: [Self; 9] = [
         Self::L1d,
         Self::L1i,
@@ -56,8 +56,8 @@ impl Resource {
         }
     }
 
-    /// Says whether a program is better off with more of it; of what is counted of the others less
-    /// is better, since it is counted per run.
+    /// Returns true where a program is better off with more of it; of the counts of others less is
+    /// better, since they are counted per run.
     pub fn more_is_better(self) -> bool {
         self == Self::Cores
     }
@@ -94,7 +94,7 @@ impl fmt::Display for Resource {
 /// Amount of a resource that a program used, per run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Amount {
-    /// In the unit of [`Resource::unit`].
+    /// Amount in the unit of [`Resource::unit`].
     pub used: f64,
     /// Cycles that its threads stalled for it, where something counts them.
     pub stall_cycles: Option<f64>,

@@ -51,7 +51,7 @@ impl Forest {
         node >= self.vertices()
     }
 
-    /// Whom the base of a node is matched with.
+    /// Vertex that the base of a node is matched with, if any.
     pub(super) fn outside_mate(&self, node: usize) -> Option<usize> {
         self.mate[self.nodes[node].base]
     }

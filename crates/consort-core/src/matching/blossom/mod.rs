@@ -32,7 +32,7 @@ use tree::Tree;
 
 /// Candidates that each vertex brings in once those of the start have not been enough.
 const WIDE: usize = 16;
-/// For so many rounds.
+/// Round, counted from 1, after which candidates are widened.
 const PATIENCE: usize = 3;
 
 /// A matching under way.

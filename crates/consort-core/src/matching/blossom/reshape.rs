@@ -49,7 +49,7 @@ impl Solver<'_> {
         )
     }
 
-    /// From the outermost node around `vertex`, an outer one, to the root.
+    /// Way from the outermost node around `vertex`, an outer one, to the root.
     fn way(&self, vertex: usize) -> Way {
         let mut way = Way::new();
         let mut outer = self.forest.top[vertex];

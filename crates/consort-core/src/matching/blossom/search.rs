@@ -131,7 +131,8 @@ impl Solver<'_> {
         self.forest.nodes[vertex].dual + self.tree.shift(self.forest.top[vertex])
     }
 
-    /// How far an edge between two outermost nodes is from being tight.
+    /// Slack of an edge between two outermost nodes: its cost less the duals of its ends, 0 where
+    /// it is tight.
     fn slack(&self, from: usize, to: usize) -> i64 {
         self.costs.at(from, to) - self.dual(from) - self.dual(to)
     }

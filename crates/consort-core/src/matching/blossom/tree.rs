@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where a node stands in the tree.
+/// Place of a node in the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Label {
     /// Not in the tree.
@@ -15,7 +15,7 @@ pub(super) enum Label {
     Inner,
 }
 
-/// One node's place in the tree.
+/// Label of one node, with the time and the edge that it came by.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Mark {
     pub(super) label: Label,
@@ -25,7 +25,7 @@ pub(super) struct Mark {
     pub(super) entry: (usize, usize),
 }
 
-/// What happens when duals have moved far enough.
+/// Event that takes place once duals have moved far enough.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// The edge from an outer vertex becomes tight.
@@ -34,11 +34,11 @@ pub(super) enum Event {
     Empty(usize),
 }
 
-/// Time is how far the root's dual has moved.
+/// Alternating tree of one search. Its time is the distance that the root's dual has moved.
 #[derive(Default)]
 pub(super) struct Tree {
     pub(super) now: i64,
-    /// When an exposed vertex is reached at the latest: later events do not matter.
+    /// Time by which an exposed vertex is reached: later events do not matter.
     pub(super) bound: i64,
     marks: Vec<Mark>,
     labelled: Vec<usize>,
@@ -89,7 +89,7 @@ impl Tree {
         self.labelled.push(node);
     }
 
-    /// How far the duals of a node's vertices have moved since they were stored.
+    /// Distance that the duals of a node's vertices have moved since they were stored.
     pub(super) fn shift(&self, node: usize) -> i64 {
         let mark = self.mark(node);
         match mark.label {

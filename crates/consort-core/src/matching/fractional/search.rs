@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::Fractional;
 
-/// Where a vertex stands in the tree.
+/// Place of a vertex in the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Label {
     Free,
@@ -15,19 +15,19 @@ enum Label {
     Inner(usize),
 }
 
-/// The tree of one search. Time is how far the root's dual has moved.
+/// The tree of one search. Its time is the distance that the root's dual has moved.
 pub(super) struct Tree {
     now: i64,
     /// The time at which an edge is known to end the search: later events do not matter.
     bound: i64,
     labels: Vec<Label>,
-    /// When each labelled vertex got its label.
+    /// Time at which each labelled vertex got its label.
     since: Vec<i64>,
     labelled: Vec<usize>,
     /// Edges from outer vertices that are tight now: the newest is taken first, so that among many
     /// the search goes deep, not wide.
     tight: Vec<(usize, usize)>,
-    /// When which other edge from an outer vertex becomes tight.
+    /// Time at which each other edge from an outer vertex becomes tight, with the edge.
     events: BinaryHeap<Reverse<(i64, u32, u32)>>,
 }
 
@@ -106,7 +106,8 @@ impl Tree {
 }
 
 impl Fractional<'_> {
-    /// Gives `root` a mate or a cycle. Whether it could: candidate edges may not lead far enough.
+    /// Gives `root` a mate or a cycle. Returns false where it could not: candidate edges may not
+    /// lead far enough.
     pub(super) fn search(&mut self, root: usize) -> bool {
         self.tree.reset();
         self.become_outer(root);

@@ -11,7 +11,7 @@ impl<F: FnMut(&[usize]) -> f64> Costed<F> {
         Self { ask, ways }
     }
 
-    /// Of a group in any order.
+    /// Cost of a group in any order.
     pub(super) fn of(&mut self, group: &[usize]) -> f64 {
         if group.is_empty() {
             return 0.0;
@@ -30,7 +30,7 @@ impl<F: FnMut(&[usize]) -> f64> Costed<F> {
         }
     }
 
-    /// Of two groups as one.
+    /// Cost of two groups as one.
     pub(super) fn of_both(&mut self, first: &[usize], second: &[usize]) -> f64 {
         self.of(&[first, second].concat())
     }

@@ -6,7 +6,7 @@ use super::{Grouping, MatchingError, Shape, check, grouping};
 /// Most threads for which all partitions are visited; sixteen in fours are 2,627,625.
 const MOST: usize = 16;
 
-/// The cheapest grouping, by trying all; what [`super::groups`] is measured against.
+/// The cheapest grouping, by trying all; [`super::groups`] is measured against it.
 ///
 /// # Errors
 /// [`MatchingError::TooMany`] for more than 16 threads, or more than there are places.
@@ -36,7 +36,7 @@ pub fn exhaustive(
 }
 
 /// Visits each split of threads into at most `cores` groups of at most `ways` once; groups have no
-/// order. With n threads filling c cores there are n! / (c! ((n/c)!)^c). Returns how many.
+/// order. With n threads filling c cores there are n! / (c! ((n/c)!)^c). Returns their number.
 ///
 /// # Errors
 /// [`MatchingError::TooMany`] for more than 16 threads, or more than there are places.

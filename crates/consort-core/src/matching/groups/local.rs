@@ -95,7 +95,7 @@ fn best_swap<F: FnMut(&[usize]) -> f64>(
     best
 }
 
-/// What a swap did: exchanged two threads, or moved one to a free place.
+/// Kind of a swap: two threads exchanged, or one moved to a free place.
 #[derive(Clone, Copy)]
 enum Done {
     Exchanged,

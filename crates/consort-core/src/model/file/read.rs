@@ -1,4 +1,4 @@
-//! From TOML to a model.
+//! Reading a model from TOML.
 
 use super::section::{Section, Source};
 use crate::model::error::ModelError;

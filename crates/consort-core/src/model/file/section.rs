@@ -14,14 +14,14 @@ pub(super) struct Source<'t> {
     pub(super) text: &'t str,
 }
 
-/// One table and where it is.
+/// One table of a file with its place there.
 #[derive(Clone, Debug)]
 pub(super) struct Section<'a> {
     pub(super) source: Source<'a>,
     pub(super) table: &'a DeTable<'a>,
     /// Path of the table with a dot behind it; empty for the whole file.
     pub(super) path: String,
-    /// Where it begins in the text.
+    /// Offset of the table's beginning in the text, bytes.
     pub(super) start: usize,
 }
 

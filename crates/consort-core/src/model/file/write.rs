@@ -1,4 +1,4 @@
-//! From a model to TOML.
+//! Writing a model as TOML.
 
 use crate::model::level::Level;
 use crate::model::provenance::{Accuracy, Deviation, Provenance};

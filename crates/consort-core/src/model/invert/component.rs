@@ -13,7 +13,7 @@ const STEPS: usize = 20;
 /// A step below this ends Newton's method, in shares.
 const SMALL_STEP: f64 = 1e-13;
 
-/// What is known of one component on one core.
+/// Known values of one component on one core, from which the equations follow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Equations {
     pub(super) parameters: Parameters,
@@ -23,8 +23,8 @@ pub(super) struct Equations {
     pub(super) together: Row,
     /// The component alone as far as it is known.
     pub(super) guess: Row,
-    /// Whether the nearest shares will do where there are no roots. While the
-    /// slowdowns are still guessed, roots that exist may be out of sight.
+    /// True where the nearest shares will do if there are no roots. While the slowdowns are still
+    /// guessed, roots that exist may be out of sight.
     pub(super) lenient: bool,
 }
 
@@ -40,7 +40,7 @@ impl Equations {
         self.newton()
     }
 
-    /// How much an error of the component together may grow in the solution.
+    /// Largest factor by which an error of the component together grows in the solution.
     pub(super) fn sensitivity(&self, solution: &Row) -> f64 {
         if self.parameters.is_never_alone() {
             return 0.0;
@@ -126,12 +126,12 @@ pub(super) fn of_two(
     }
 }
 
-/// How far shares may be outside 0 to 1.
+/// Distance by which shares may lie outside 0 to 1.
 fn slack(lenient: bool) -> f64 {
     if lenient { f64::MAX } else { SLACK }
 }
 
-/// Whether a share is no farther than this outside 0 to 1; what is not a number is not.
+/// Returns true where a share lies at most `slack` outside 0 to 1; false for NaN.
 fn is_near(share: f64, slack: f64) -> bool {
     (-slack..=1.0 + slack).contains(&share)
 }

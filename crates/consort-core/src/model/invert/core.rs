@@ -31,7 +31,7 @@ pub(super) struct Core<'a> {
     own: Vec<f64>,
 }
 
-/// What the last round found.
+/// Findings of the last round.
 #[derive(Default)]
 struct Verdict {
     sensitivity: f64,
@@ -97,7 +97,8 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// The same without a detour over rows as long as for the widest core.
+    /// Does the same pass for two threads, without a detour over rows as long as for the widest
+    /// core.
     fn pass_of_two(&mut self) {
         let slowdowns = self.slowdowns();
         let [first, second, ..] = self.running.map(|place| place * self.components);
@@ -116,8 +117,8 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// Where the passes have ended at no solution, looks for one from the first
-    /// guess, then from where they ended.
+    /// Looks for a solution where the passes have ended at none: from the first guess, then from
+    /// where they ended.
     fn rescue(&mut self) {
         if self.is_explained() {
             return;
@@ -258,7 +259,7 @@ impl<'a> Core<'a> {
         self.column(&self.measured, component)
     }
 
-    /// What every running thread's stack lacks to a sum of 1.
+    /// Difference of 1 and the sum of every running thread's stack.
     pub(super) fn missing(&self) -> Row {
         let mut missing = [0.0; MOST];
         for (value, place) in missing.iter_mut().zip(&self.running[..self.n]) {

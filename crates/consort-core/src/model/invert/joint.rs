@@ -64,7 +64,7 @@ impl Core<'_> {
         (0..self.components).filter(known).map(system).collect()
     }
 
-    /// By how much the slowdowns have to change for all stacks to sum to 1.
+    /// Change of the slowdowns with which all stacks would sum to 1.
     fn slowdown_change(&self, systems: &[System]) -> Option<Row> {
         let n = self.n;
         let rows = [[0.0; MOST]; MOST];
@@ -102,7 +102,7 @@ impl System {
         self.equations.residual(&self.equations.guess)
     }
 
-    /// By how much the shares have to change when the slowdowns change so.
+    /// Change of the shares that goes with a change of the slowdowns.
     fn step(&self, slowdown_change: &Row) -> Option<Row> {
         let mut right = self.residual();
         let pushes = self.measured.iter().zip(slowdown_change);

@@ -42,11 +42,10 @@ impl Inverse {
         &self.guesses_kept
     }
 
-    /// By how much an error of the measured stacks may grow: share points of an
-    /// ST stack per share point measured, for the worst component, slowdowns
-    /// held fixed. About 1 for published parameters; infinite where the
-    /// equations of a component do not determine its shares. Above about 10,
-    /// do not rely on the stacks.
+    /// Factor by which an error of the measured stacks can grow: share points of an ST stack per
+    /// share point measured, for the worst component, slowdowns held fixed. About 1 for published
+    /// parameters; infinite where the equations of a component do not determine its shares. Above
+    /// about 10, do not rely on the stacks.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }

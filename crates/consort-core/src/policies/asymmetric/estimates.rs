@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(in crate::policies) struct Estimates {
     impact: Option<Impact>,
-    /// What each thread has counted since the quantum began, and whether on a large core.
+    /// Counts of each thread since the quantum began; true where they are from a large core.
     now: BTreeMap<ThreadId, (bool, Counted)>,
     last: BTreeMap<ThreadId, f64>,
 }
@@ -29,7 +29,8 @@ impl Estimates {
         entry.1.add(ran.sample);
     }
 
-    /// Renews the estimates at the end of a quantum by counts and whether on a large core.
+    /// Renews the estimates at the end of a quantum, by `estimate`, which is given the counts and
+    /// true where they are from a large core.
     pub(in crate::policies) fn conclude(
         &mut self,
         estimate: impl Fn(&Impact, &Counted, bool) -> Option<f64>,

@@ -1,4 +1,4 @@
-//! Which small cores belong to which large one.
+//! Groups of large and small cores that exchange threads with each other only.
 
 use crate::ids::PuId;
 use crate::policy::PolicyError;
@@ -18,10 +18,11 @@ pub(in crate::policies) struct GroupPus {
 pub(in crate::policies) struct Groups(Vec<GroupPus>);
 
 impl Groups {
-    /// Large are the cores with the highest capacity. Where every LLC domain has both kinds,
-    /// groups do not span domains, so that exchanges stay within one cache (Markovic, KUTHS for
-    /// many cores). Within a domain each PU of a large core gets an equal share of the small
-    /// ones; where there are more large than small ones, each small one gets its share of large.
+    /// Divides a machine into groups. Large are the cores with the highest capacity. Where every
+    /// LLC domain has both kinds, groups do not span domains, so that exchanges stay within one
+    /// cache (Markovic, KUTHS for many cores). Within a domain each PU of a large core gets an
+    /// equal share of the small ones; where there are more large than small ones, each small one
+    /// gets its share of large.
     pub(in crate::policies) fn of(topology: &Topology) -> Self {
         let whole = vec![both(topology, |_| true)];
         let llcs = topology.llcs().iter();

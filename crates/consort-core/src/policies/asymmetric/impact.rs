@@ -1,4 +1,4 @@
-//! What a thread would gain from a large core: performance impact estimation (PIE).
+//! Gain of a thread from a large core: performance impact estimation (PIE).
 //!
 //! Source: Van Craeynest, Jaleel, Eeckhout, Narvaez and Emer, "Scheduling Heterogeneous
 //! Multi-Cores through Performance Impact Estimation (PIE)", ISCA 2012, section 4.
@@ -22,7 +22,7 @@ use crate::sample::Sample;
 use crate::signal::{Offers, Signal};
 use crate::topology::{Pipeline, Topology};
 
-/// Signals that it needs.
+/// Signals that the estimate needs.
 pub(in crate::policies) const PIE_SIGNALS: [Signal; 6] = [
     Signal::Cycles,
     Signal::Instructions,
@@ -32,16 +32,16 @@ pub(in crate::policies) const PIE_SIGNALS: [Signal; 6] = [
     Signal::InOrderCycles,
 ];
 
-/// What was counted of a thread on one kind of core.
+/// Counts of a thread on one kind of core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::policies) struct Counted {
-    /// In the order of [`PIE_SIGNALS`].
+    /// Sums in the order of [`PIE_SIGNALS`].
     sums: [f64; 6],
 }
 
 impl Counted {
-    /// Adds what a sample tells; a thread that did not run, or of which something is not known,
-    /// adds nothing.
+    /// Adds a sample; of a thread that did not run, or of which something is not known, nothing is
+    /// added.
     pub(in crate::policies) fn add(&mut self, sample: &Sample) {
         let values = PIE_SIGNALS.map(|signal| sample.get(signal));
         let [Some(cycles), Some(instructions), ..] = values else {
@@ -118,7 +118,8 @@ impl Impact {
         Ok(kinds)
     }
 
-    /// How much faster a thread is on a large core than on a small one, from its counts there.
+    /// Speed of a thread on a large core over that on a small one, from its counts on either; none
+    /// without counts.
     pub(in crate::policies) fn ratio(&self, counted: &Counted, on_large: bool) -> Option<f64> {
         let per = counted.per_instruction()?;
         let (here, other) = if on_large {
@@ -136,7 +137,7 @@ impl Impact {
         })
     }
 
-    /// MLP_big/MLP_small.
+    /// MLP_big/MLP_small, the ratio of memory-level parallelism; none without counts.
     pub(in crate::policies) fn mlp_ratio(&self, counted: &Counted) -> Option<f64> {
         counted.per_instruction().map(|per| self.mlp_ratio_of(&per))
     }
@@ -176,8 +177,8 @@ mod tests {
         Impact::of(&chip(1, 3, 1), &all.collect(), "pie").unwrap()
     }
 
-    /// 1000 instructions with cycles, misses, cycles of misses, distance to first use, and cycles
-    /// in order per instruction.
+    /// Counts of 1000 instructions with cycles, misses, cycles of misses, distance to first use,
+    /// and cycles in order per instruction.
     fn counted(of: [f64; 5]) -> Counted {
         let mut sample = Sample::default();
         let [cycles, misses, miss_cycles, distance, in_order] = of;

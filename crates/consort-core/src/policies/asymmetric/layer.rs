@@ -19,12 +19,13 @@ struct Core {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
     cores: Vec<Core>,
-    /// By observed thread, the software thread that was active there when the interval began.
+    /// Software thread that was active on each observed thread when the interval began.
     before: BTreeMap<ThreadId, ThreadId>,
 }
 
 impl Layer {
-    /// Follows threads that come and go, and evens out how many are runnable on each logical core.
+    /// Follows threads that come and go, and evens out the numbers that are runnable on each
+    /// logical core.
     pub(super) fn follow(&mut self, groups: &Groups, observation: &Observation) {
         let pus: Vec<PuId> = groups.iter().flat_map(GroupPus::iter).collect();
         if !self.is_over(&pus) {
@@ -50,7 +51,7 @@ impl Layer {
         self.even_out(observation);
     }
 
-    /// Whether the PUs are still those that it knows.
+    /// Returns true where the PUs are still those that the layer knows.
     fn is_over(&self, pus: &[PuId]) -> bool {
         let known: BTreeSet<PuId> = self.cores.iter().map(|core| core.pu).collect();
         known == pus.iter().copied().collect()
@@ -62,7 +63,7 @@ impl Layer {
             .flat_map(|core| core.members.iter().copied())
     }
 
-    /// A new thread stays on its PU where that has nobody, else goes where fewest are.
+    /// Seats a new thread: on its PU where that has no thread, else where fewest are.
     fn seat(&mut self, thread: &ThreadObservation) {
         let here = |core: &Core| thread.last_pu == Some(core.pu);
         let key = |core: &Core| (core.members.len(), !here(core));
@@ -143,7 +144,7 @@ impl Layer {
         }
     }
 
-    /// Remembers who is active, for the end of the interval that begins now.
+    /// Remembers the active threads, for the end of the interval that begins now.
     pub(super) fn remember(&mut self, observation: &Observation) {
         let active = observation.threads.iter().filter(|t| is_active(t));
         self.before = active.map(|t| (t.id, occupant(t))).collect();
@@ -175,7 +176,7 @@ fn occupant(thread: &ThreadObservation) -> ThreadId {
 }
 
 impl GroupPus {
-    /// All of them.
+    /// All PUs of the group.
     pub(super) fn iter(&self) -> impl Iterator<Item = PuId> + '_ {
         self.large.iter().chain(&self.small).copied()
     }

@@ -1,10 +1,10 @@
-//! Whose turn it is.
+//! Turns of logical cores on the large core.
 
 use super::{Group, Seat};
 use crate::policy::{OptionInfo, Options, PolicyError};
 use std::collections::VecDeque;
 
-/// The option of those that take turns.
+/// Option of the policies that take turns.
 pub(in crate::policies) const TURNS: OptionInfo = OptionInfo {
     name: "turns",
     default: "queue",
@@ -20,7 +20,7 @@ pub(in crate::policies) fn turns(options: &Options<'_>) -> Result<Order, PolicyE
     options.one_of(TURNS.name, &words, "queue or counter")
 }
 
-/// What keeps the order of turns. The two differ once somebody is passed over.
+/// Keeper of the order of turns. The two differ once a logical core is passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::policies) enum Order {
     /// A queue, to which those who leave the large core are appended, as in the algorithm's text
@@ -66,7 +66,7 @@ impl RoundRobin {
         }
     }
 
-    /// Those on small cores, those whose turn comes first in front.
+    /// Seats on small cores, those whose turn comes first in front.
     pub(in crate::policies) fn in_turn<'g, 'a>(
         &'g self,
         group: &'g Group<'a>,

@@ -9,11 +9,11 @@ use rand::seq::SliceRandom;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much a thread wants a large core.
+/// Score of threads, by which large cores are given: the higher, the sooner.
 pub(in crate::policies) trait Score {
     /// The policy's name.
     const NAME: &'static str;
-    /// Why the best gets a large core, as a clause.
+    /// Reason why the best gets a large core, as a clause.
     const WHY: &'static str;
 
     /// Looks at the machine before anything is started.
@@ -55,16 +55,16 @@ pub(in crate::policies) fn margin(options: &Options<'_>) -> Result<f64, PolicyEr
     options.share(MARGIN.name)
 }
 
-/// Who goes first of those with equal scores.
+/// Order of those with equal scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::policies) enum Ties {
-    /// Those who have been on small cores longest.
+    /// The one that has been on small cores longest.
     RoundRobin,
     /// One by lot.
     Random,
 }
 
-/// At the end of each quantum, exchanges the best on the small cores of a group with the worst on
+/// Exchanges, at the end of each quantum, the best on the small cores of a group with the worst on
 /// its large ones, if it is better by more than a margin; no group has both several large and
 /// several small cores. The score of a logical core is the mean of those of its active threads.
 /// Idle ones are worse than any and do not leave small cores; those of which nothing is known yet
@@ -79,7 +79,7 @@ pub(in crate::policies) struct Best<S> {
     due: BTreeSet<usize>,
 }
 
-/// How good it is that a large core stays with a logical core.
+/// Worth of leaving a large core to a logical core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Worth {
     Idle,
@@ -118,7 +118,7 @@ impl<S: Score> Best<S> {
         (!known.is_empty()).then_some(Worth::Score(mean))
     }
 
-    /// The one on a small core that wants a large one most.
+    /// The logical core on a small core that wants a large one most, with its score.
     fn best(&self, group: &Group<'_>, rng: &mut PolicyRng) -> Option<(usize, f64)> {
         let ready = self.turns.get(&group.index)?.in_turn(group);
         let ready = ready.filter(|seat| seat.is_ready());
@@ -135,7 +135,7 @@ impl<S: Score> Best<S> {
         reversed.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The one on a large core for which that is worth least.
+    /// The logical core on a large one that is worth least there.
     fn worst(&self, group: &Group<'_>) -> Option<(usize, Worth)> {
         let large = group.large.iter();
         let known = large.filter_map(|seat| Some((seat.logical, self.worth(seat)?)));

@@ -9,9 +9,9 @@ use crate::signal::Signal;
 pub(in crate::policies) struct Ran<'a> {
     /// The thread.
     pub(in crate::policies) thread: ThreadId,
-    /// What it got done in the interval: instructions where they are counted, else ns of CPU time.
+    /// Progress in the interval: instructions where they are counted, else ns of CPU time.
     pub(in crate::policies) progress: f64,
-    /// What the machine counted.
+    /// Values that the machine observed of it.
     pub(in crate::policies) sample: &'a Sample,
     /// Its time on a PU in the interval, ns.
     pub(in crate::policies) cpu_ns: f64,
@@ -22,7 +22,8 @@ pub(in crate::policies) struct Ran<'a> {
 pub(in crate::policies) struct Seat<'a> {
     /// Its number.
     pub(in crate::policies) logical: usize,
-    /// What the machine observed of it: itself in hardware form, its threads in software form.
+    /// Threads as the machine observed them: the logical core itself in hardware form, its threads
+    /// in software form.
     pub(in crate::policies) seen: Vec<&'a ThreadObservation>,
     /// Software threads that were active on it when the interval began.
     pub(in crate::policies) ran: Vec<Ran<'a>>,
@@ -31,23 +32,23 @@ pub(in crate::policies) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Whether nobody would run on it: its active bit is not set.
+    /// Returns true where nothing would run on it: its active bit is not set.
     pub(in crate::policies) fn is_idle(&self) -> bool {
         !self.seen.iter().any(|thread| is_runnable(thread))
     }
 
-    /// Whether it is in kernel mode, so that it cannot be exchanged.
+    /// Returns true where it is in kernel mode, so that it cannot be exchanged.
     pub(in crate::policies) fn in_kernel(&self) -> bool {
         self.seen.iter().any(|t| is_set(t, Signal::KernelMode))
     }
 
-    /// Whether it can be exchanged with profit: it has something to run, in user mode.
+    /// Returns true where it can be exchanged with profit: it has something to run, in user mode.
     pub(in crate::policies) fn is_ready(&self) -> bool {
         !self.is_idle() && !self.in_kernel()
     }
 
-    /// Whether it went from kernel to user code in the interval: its transition bit. Where the
-    /// privilege level is not told, returns from futex and blocking calls stand for it.
+    /// Returns true where it went from kernel to user code in the interval: its transition bit.
+    /// Where the privilege level is not told, returns from futex and blocking calls stand for it.
     pub(in crate::policies) fn returned(&self) -> bool {
         let calls = [Signal::FutexReturns, Signal::BlockingReturns];
         let any = |thread: &&ThreadObservation| {
@@ -57,7 +58,7 @@ impl Seat<'_> {
         self.seen.iter().any(any)
     }
 
-    /// What it got done in the interval: instructions where they are counted, else ns of CPU time.
+    /// Progress in the interval: instructions where they are counted, else ns of CPU time.
     pub(in crate::policies) fn progress(&self) -> f64 {
         self.seen.iter().map(|thread| progress(thread)).sum()
     }
@@ -68,14 +69,14 @@ impl Seat<'_> {
 pub(in crate::policies) struct Group<'a> {
     /// Its number.
     pub(in crate::policies) index: usize,
-    /// Those on large cores.
+    /// Seats on large cores.
     pub(in crate::policies) large: Vec<Seat<'a>>,
-    /// Those on small cores.
+    /// Seats on small cores.
     pub(in crate::policies) small: Vec<Seat<'a>>,
 }
 
 impl<'a> Group<'a> {
-    /// All of them.
+    /// All seats of the group, those on large cores first.
     pub(in crate::policies) fn seats(&self) -> impl Iterator<Item = &Seat<'a>> {
         self.large.iter().chain(&self.small)
     }
@@ -88,13 +89,14 @@ pub(super) fn progress(thread: &ThreadObservation) -> f64 {
     counted.unwrap_or_else(|| sample.cpu_time_ns())
 }
 
-/// Whether it runs or could; where that is not told, whether it ran in the interval.
+/// Returns true for a thread that runs or could; where that is not told, for one that ran in the
+/// interval.
 pub(super) fn is_runnable(thread: &ThreadObservation) -> bool {
     let told = thread.sample.get(Signal::Runnable);
     told.map_or_else(|| thread.sample.cpu_time_ns() > 0.0, |on| on > 0.0)
 }
 
-/// Whether it is runnable and does not spin for others.
+/// Returns true for a thread that is runnable and does not spin for others.
 pub(super) fn is_active(thread: &ThreadObservation) -> bool {
     is_runnable(thread) && !is_set(thread, Signal::Waiting)
 }
@@ -103,7 +105,8 @@ fn is_set(thread: &ThreadObservation, signal: Signal) -> bool {
     thread.sample.get(signal).is_some_and(|value| value > 0.0)
 }
 
-/// The PU that a thread was last seen on, if it may be exchanged with any of `pus`.
+/// Returns true where a thread may be exchanged with any of `pus`: it is managed and allowed on
+/// all.
 pub(super) fn may_go_anywhere(thread: &ThreadObservation, pus: &[PuId]) -> bool {
     thread.managed && pus.iter().all(|&pu| thread.original.contains(pu))
 }

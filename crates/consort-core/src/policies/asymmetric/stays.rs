@@ -1,4 +1,4 @@
-//! How long threads have been on large and small cores, and how fast they were there.
+//! Time of threads on large and small cores, and their speed there.
 
 use super::Ran;
 
@@ -25,8 +25,8 @@ impl Times {
         (both > 0.0).then(|| self.large_ns / both)
     }
 
-    /// Slowdown against a large core all the time: (T_big + T_small) / (T_big + T_small/R), R being
-    /// how much faster it is on a large core (Van Craeynest et al., PACT 2013).
+    /// Slowdown against a large core all the time: (T_big + T_small) / (T_big + T_small/R), with R,
+    /// its speed on a large core over that on a small one (Van Craeynest et al., PACT 2013).
     pub(in crate::policies) fn slowdown(self, ratio: f64) -> Option<f64> {
         let both = self.large_ns + self.small_ns;
         (both > 0.0).then(|| both / (self.large_ns + self.small_ns / ratio))
@@ -40,7 +40,7 @@ struct Rate {
     time_ns: f64,
 }
 
-/// How fast a thread was in its last quantum on either kind of core.
+/// Speed of a thread in its last quantum on either kind of core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::policies) struct Rates {
     /// Small and large: since the quantum began, and in the last quantum there.
@@ -65,7 +65,7 @@ impl Rates {
         }
     }
 
-    /// How much faster it was on a large core; none before it has run on both.
+    /// Speed on a large core over that on a small one; none before the thread has run on both.
     pub(in crate::policies) fn ratio(self) -> Option<f64> {
         let [small, large] = self.last.map(|rate| rate.progress / rate.time_ns);
         let ratio = large / small;

@@ -22,14 +22,14 @@ pub(in crate::policies) struct Swap {
     pub(in crate::policies) small: usize,
     /// The one on a large core.
     pub(in crate::policies) large: usize,
-    /// Why.
+    /// Reason of the exchange.
     pub(in crate::policies) why: Cow<'static, str>,
 }
 
 /// An interval that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::policies) struct Tick {
-    /// Whether the quantum is over; else some thread has stalled or gone on within it.
+    /// True where the quantum is over; else some thread has stalled or gone on within it.
     pub(in crate::policies) is_quantum: bool,
     /// Length of the interval, ns.
     pub(in crate::policies) interval_ns: u64,
@@ -37,7 +37,7 @@ pub(in crate::policies) struct Tick {
     pub(in crate::policies) quantum_ns: u64,
 }
 
-/// Which logical cores are to be exchanged.
+/// Rule that says which logical cores are to be exchanged.
 pub(in crate::policies) trait Rule {
     /// The policy's name.
     const NAME: &'static str;
@@ -56,7 +56,8 @@ pub(in crate::policies) trait Rule {
         let _ = is_gone;
     }
 
-    /// Is told at the end of every interval who makes whom wait, where the machine knows.
+    /// Takes the waits for locks and barriers at the end of every interval, where the machine tells
+    /// them.
     fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], tick: Tick) {
         let _ = (bottlenecks, tick);
     }
@@ -70,7 +71,7 @@ pub(in crate::policies) trait Rule {
     fn choose(&mut self, group: &Group<'_>, tick: Tick, rng: &mut PolicyRng) -> Vec<Swap>;
 }
 
-/// The option that all of them have.
+/// Option of all policies that exchange logical cores.
 pub(in crate::policies) const FORM: OptionInfo = OptionInfo {
     name: "form",
     default: "hardware",
@@ -128,7 +129,7 @@ impl<R: Rule> Swapper<R> {
         }
     }
 
-    /// The same where its unit takes so many ns to decide.
+    /// Returns the policy with a unit that takes so many ns to decide.
     pub(in crate::policies) fn deciding_in(self, latency_ns: u64) -> Self {
         Self { latency_ns, ..self }
     }
@@ -153,7 +154,8 @@ impl<R: Rule> Swapper<R> {
         tick
     }
 
-    /// In hardware form a thread that is not seen may have been switched out, and comes back.
+    /// Forgets threads that are gone. In hardware form a thread that is not seen may have been
+    /// switched out, and comes back.
     fn forget(&mut self, observation: &Observation) {
         let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
         if observation.ended == Ended::Quantum && !observation.threads.iter().any(is_core) {
@@ -161,7 +163,7 @@ impl<R: Rule> Swapper<R> {
         }
     }
 
-    /// Exchanges what the rule says; why, by logical core.
+    /// Exchanges the logical cores that the rule names; returns the reason by logical core.
     fn exchange(
         &mut self,
         groups: &Groups,
@@ -221,7 +223,7 @@ impl<R: Rule> Policy for Swapper<R> {
     }
 }
 
-/// Where a thread is and why.
+/// Kind of core that a thread goes to or stays on, and the reason, as a sentence.
 fn sentence(groups: &Groups, pu: PuId, why: Option<&Cow<'static, str>>) -> String {
     let large = groups.iter().any(|group| group.large.contains(&pu));
     let kind = if large { "large" } else { "small" };
@@ -238,7 +240,7 @@ mod tests {
     use crate::testing::{observation, thread_id};
     use rand::SeedableRng;
 
-    /// Remembers which of threads 1 and 2 it was told are gone.
+    /// Rule that remembers which of threads 1 and 2 it was told are gone.
     #[derive(Debug, Default)]
     struct Noting(Vec<u32>);
 

@@ -43,7 +43,7 @@ pub(in crate::policies) fn chip(large: u32, small: u32, llcs: u32) -> Topology {
     Topology::new(facts.collect(), types).unwrap()
 }
 
-/// What a logical core did in an interval.
+/// Activity of a logical core in an interval.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::policies) struct Did {
     pub(in crate::policies) instructions: f64,
@@ -67,7 +67,7 @@ pub(in crate::policies) const BUSY: Did = Did {
     counts: &[],
 };
 
-/// Nothing.
+/// No activity.
 pub(in crate::policies) const IDLE: Did = Did {
     instructions: 0.0,
     idle: true,
@@ -97,27 +97,28 @@ impl<R: Rule> Bench<R> {
         self.policy.prepare(&self.topology, offers)
     }
 
-    /// Who makes whom wait in the intervals from the next on.
+    /// Sets the locks and barriers that are told in the intervals from the next on.
     pub(in crate::policies) fn tell(&mut self, bottlenecks: &[Bottleneck]) {
         self.bottlenecks = bottlenecks.to_vec();
     }
 
-    /// The rule.
+    /// The rule under test.
     pub(in crate::policies) fn rule(&self) -> &R {
         self.policy.rule()
     }
 
-    /// Ends a quantum; which PU each logical core is on then.
+    /// Ends a quantum; returns the PU of each logical core then.
     pub(in crate::policies) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS, Ended::Quantum)
     }
 
-    /// Ends an interval of a thousandth of a quantum because of activity.
+    /// Ends an interval of a thousandth of a quantum because of activity; returns the PUs as
+    /// [`Bench::quantum`] does.
     pub(in crate::policies) fn activity(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS / 1000, Ended::Activity)
     }
 
-    /// Ends an interval.
+    /// Ends an interval; returns the PUs as [`Bench::quantum`] does.
     pub(in crate::policies) fn turn(&mut self, did: &[Did], ns: u64, ended: Ended) -> Vec<u32> {
         let original = Arc::new(self.topology.pus().clone());
         let threads = did.iter().zip(&self.pus).enumerate();

@@ -17,24 +17,25 @@ use crate::topology::Topology;
 /// turns.
 pub(super) const PARTS: u64 = 2;
 
-/// What distinguishes the policies beside their choosers.
+/// Settings in which the policies differ beside their choosers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     /// Length of a quantum, ns.
     pub(super) quantum_ns: u64,
-    /// What it asks the machine to tell.
+    /// Signals that the policy asks the machine for.
     pub(super) signals: &'static [Signal],
-    /// Whether programs are sampled alone.
+    /// True where programs are sampled alone.
     pub(super) sampled: bool,
-    /// How far from linear programs may scale to be left alone; none looks at no scaling.
+    /// Greatest distance from linear scaling, a share, at which programs are left alone; none looks
+    /// at no scaling.
     pub(super) alpha: Option<f64>,
     /// Shift that is a change of phase, a share; none heeds no phases.
     pub(super) phase: Option<f64>,
-    /// Whether to go back to the gang where slots prove worse.
+    /// True where slots that prove worse lead back to the gang.
     pub(super) revert: bool,
 }
 
-/// What is being done.
+/// Stage of a round.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Stage {
     /// Programs run alone to be measured.
@@ -46,11 +47,11 @@ pub(super) enum Stage {
     Turns(Turns),
 }
 
-/// Runs what a chooser chooses.
+/// Runs the slots that a chooser chooses.
 pub(super) struct Driver {
     pub(super) settings: Settings,
     chooser: Box<dyn Chooser>,
-    /// Whether the machine tells energy.
+    /// True where the machine tells energy.
     metered: bool,
     pub(super) programs: Vec<ProgramId>,
     pub(super) cores: u32,
@@ -61,7 +62,7 @@ pub(super) struct Driver {
     pub(super) running: Option<Running>,
     /// Quanta that the last samples and trials took.
     looked: u64,
-    /// Why the last round was left, if it was.
+    /// Reason for which the last round was left, if it was.
     pub(super) left: Option<String>,
 }
 
@@ -179,7 +180,7 @@ impl Driver {
         }
     }
 
-    /// Every program on its own.
+    /// Lets every program run on its own, in turn.
     fn gang(&mut self) {
         let alone = |&id: &ProgramId| Slot::alone(id, self.cores);
         self.take_turns(self.programs.iter().map(alone).collect());
@@ -207,8 +208,8 @@ impl Driver {
         self.running = Some(Running::new(slot, quanta, self.settings.quantum_ns));
     }
 
-    /// At the end of a round: begins anew where a program is in another phase, goes back to the
-    /// gang where slots are worse; whether either is so.
+    /// Ends a round: begins anew where a program is in another phase, goes back to the gang where
+    /// slots are worse. Returns true where either is so.
     fn leaves_round(&mut self) -> bool {
         let Stage::Turns(turns) = &mut self.stage else {
             return false;

@@ -1,4 +1,4 @@
-//! Why programs run when and where they do.
+//! Reasons of a decision: why programs run when and where they do.
 
 use super::driver::{Driver, Stage};
 use super::roster::{Member, Roster};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Names listed before the rest is only counted: thousands of programs may take turns.
 const LISTED: usize = 8;
 
-/// What the reasons of all programs of a decision have in common, worked out once.
+/// Parts that the reasons of all programs of a decision share, worked out once.
 pub(super) struct Account<'a> {
     driver: &'a Driver,
     running: &'a Running,
@@ -43,7 +43,7 @@ impl Driver {
         account
     }
 
-    /// What holds for all programs.
+    /// Notes of a report, which hold for all programs.
     pub(super) fn notes(&self, account: &Account<'_>, roster: &Roster<'_>) -> Vec<String> {
         let mut notes = vec![account.doing.clone()];
         notes.extend(self.left.clone());
@@ -86,7 +86,7 @@ impl Driver {
 }
 
 impl Account<'_> {
-    /// Why a program runs, or not.
+    /// Returns the reason why a program runs, or does not.
     pub(super) fn reason(&self, id: ProgramId, roster: &Roster<'_>) -> Reason {
         let chosen = match self.running.slot.cores_of(id) {
             Some(cores) => self.seated(id, cores, roster),
@@ -110,7 +110,7 @@ impl Account<'_> {
         format!("{beside}, on {cores} of {all} cores, for {quanta} quanta of the round")
     }
 
-    /// What the program did alone and how it fares in its slot.
+    /// Facts of a program: its measures alone, and how it fares in its slot.
     fn facts(&self, id: ProgramId) -> Vec<Fact> {
         let alone = self.driver.samples.of(id, self.driver.cores);
         let mut facts: Vec<Fact> = alone.into_iter().flat_map(alone_facts).collect();
@@ -157,7 +157,7 @@ fn names(slot: &Slot, but: Option<ProgramId>, roster: &Roster<'_>) -> String {
     listed(&others, " + ", |id| roster.name(*id))
 }
 
-/// The first few by name, and how many others there are.
+/// The first few by name, and the number of others.
 fn listed<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String {
     let mut names: Vec<String> = all.iter().take(LISTED).map(name).collect();
     if all.len() > LISTED {

@@ -1,4 +1,4 @@
-//! What the two fair schedulers of HOLISYN have in common.
+//! Options and construction that the two fair schedulers of HOLISYN share.
 
 use super::options::{QUANTUM, quantum_ns, revert, secondary, standard};
 use super::{Driver, Settings};
@@ -6,7 +6,7 @@ use crate::coscheduling::{Fair, Use};
 use crate::policy::{OptionInfo, Options, Policy, PolicyError};
 use crate::signal::Signal;
 
-/// Their options.
+/// Options of both.
 pub(super) const OPTIONS: &[OptionInfo] = &[
     QUANTUM,
     OptionInfo {
@@ -32,7 +32,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     revert("true"),
 ];
 
-/// Makes one.
+/// Makes one of the two, by the resource that `order` tells the use of.
 pub(super) fn build(
     order: Use,
     signals: &'static [Signal],

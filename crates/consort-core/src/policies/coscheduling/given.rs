@@ -29,7 +29,7 @@ pub fn in_turn(slots: &[Slot], quantum_ms: u64) -> Box<dyn Policy> {
 /// The chooser that has nothing to choose.
 struct Given {
     slots: Vec<Slot>,
-    /// With the programs that there are.
+    /// The slots with the programs that there are.
     now: Vec<Slot>,
 }
 

@@ -1,4 +1,4 @@
-//! What programs did in a slot, from samples of their threads.
+//! Measures of the programs of a slot, from samples of their threads.
 //!
 //! Counters that take turns tell of some parts of a slot only: what they counted is taken by the
 //! cycles of the same threads and times, and scaled to all cycles. A reading that is older than the
@@ -28,7 +28,7 @@ pub(super) struct Meter {
     sums: BTreeMap<ProgramId, Sums>,
 }
 
-/// What the threads of a program did.
+/// Sums over the threads of a program.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     instructions: f64,
@@ -51,7 +51,7 @@ impl Meter {
         self.time_ns
     }
 
-    /// Adds an interval.
+    /// Adds an interval's samples.
     pub(super) fn note(&mut self, seen: &Observation) {
         self.time_ns += seen.interval_ns as f64;
         for thread in seen.threads.iter().chain(&seen.exited) {
@@ -60,8 +60,8 @@ impl Meter {
         }
     }
 
-    /// What came of the slot. Where energy is not `metered`, it is proportional to the cores that a
-    /// program has and the time that it has them: 1 W each.
+    /// Returns the trial that the slot was. Where energy is not `metered`, it is proportional to
+    /// the cores that a program has and the time that it has them: 1 W each.
     pub(super) fn trial(&self, slot: &Slot, metered: bool) -> Trial {
         let measure = |team: &Team| {
             let none = Sums::default();

@@ -1,4 +1,4 @@
-//! Policies that decide which multithreaded programs share the machine: what drives the
+//! Policies that decide which multithreaded programs share the machine: a driver of the
 //! [choosers](crate::coscheduling), and a file per policy.
 //!
 //! Source: Bhadauria and McKee, "An Approach to Resource-Aware Co-Scheduling for CMPs" (ICS 2010;
@@ -6,8 +6,8 @@
 //!
 //! A [`Driver`] samples every program alone on all cores for a quantum each, lets the chooser try
 //! what it wants for a quantum each, and then runs the slots in turn, each for as many quanta as it
-//! has programs. Whoever is not in the slot is paused. A quantum is observed in two parts, so that
-//! counters of which half fit at once tell everything in each.
+//! has programs. Programs that are not in the slot are paused. A quantum is observed in two parts,
+//! so that counters of which half fit at once tell everything in each.
 //!
 //! Programs that come or go begin a new round; what is known of those that stay is kept. Plans name
 //! a quantum of their own, so the control loop's backoff, which would compare the progress of

@@ -10,14 +10,15 @@ pub(super) const QUANTUM: OptionInfo = OptionInfo {
     meaning: "length of a quantum, ms (a number from 1)",
 };
 
-/// Who is left alone for scaling well.
+/// Distance from linear scaling up to which programs are left alone.
 pub(super) const ALPHA: OptionInfo = OptionInfo {
     name: "alpha",
     default: "0.1",
     meaning: "programs this close to linear scaling run alone (0 to 1)",
 };
 
-/// Whether to go back to the gang; the fair schedulers do, the others are compared as they are.
+/// Return to the gang from slots that prove worse: usual for the fair schedulers, while the others
+/// are compared as they are.
 pub(super) const fn revert(default: &'static str) -> OptionInfo {
     OptionInfo {
         name: "revert",
@@ -34,7 +35,7 @@ pub(super) fn quantum_ns(options: &Options<'_>) -> Result<u64, PolicyError> {
     Ok(options.count("quantum")?.saturating_mul(1_000_000))
 }
 
-/// How the secondary condition for taking a core is read.
+/// Reads the secondary condition for taking a core.
 pub(super) fn secondary(options: &Options<'_>) -> Result<Secondary, PolicyError> {
     let words = [
         ("printed", Secondary::Printed),
@@ -44,7 +45,7 @@ pub(super) fn secondary(options: &Options<'_>) -> Result<Secondary, PolicyError>
     options.one_of("secondary", &words, "printed, reversed or off")
 }
 
-/// What a newcomer's slot must be better than for every member.
+/// Reads the standard that a newcomer's slot must be better than for every member.
 pub(super) fn standard(options: &Options<'_>) -> Result<Standard, PolicyError> {
     let words = [("gang", Standard::Gang), ("slot", Standard::Slot)];
     options.one_of("better-than", &words, "gang or slot")

@@ -1,4 +1,4 @@
-//! Changes of phase: what was measured of a program before no longer tells of it.
+//! Changes of phase, after which the measures of a program no longer tell of it.
 //!
 //! The source takes a shift of the LLC miss rate for one. Programs that divide their work have
 //! another kind: serial sections, at their beginning above all, in which one core is busy whatever
@@ -13,18 +13,18 @@ use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a program did in the first round.
+/// Behaviour of a program in the first round, with which later rounds are compared.
 #[derive(Clone, Copy, Debug)]
 struct Habit {
     miss_rate: f64,
     busy_share: f64,
 }
 
-/// What programs did in the first round.
+/// Behaviour of each program in the first round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Habits(BTreeMap<ProgramId, Habit>);
 
-/// What has shifted, and by how much.
+/// Kind and size of a shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shift {
     /// Misses of the LLC per access.
@@ -86,7 +86,7 @@ impl Shift {
     }
 }
 
-/// What has shifted, as a report says it.
+/// Writes the shift as a report says it.
 impl fmt::Display for Shift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = self.by();
@@ -115,7 +115,7 @@ mod tests {
 
     const PROGRAM: ProgramId = ProgramId(1);
 
-    /// A second on four cores.
+    /// Measure of a second on four cores.
     fn measure(busy: f64, miss_rate: f64) -> Measure {
         Measure {
             llc_accesses: 1.0,

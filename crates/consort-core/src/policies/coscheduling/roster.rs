@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct Member<'a> {
     pub(super) id: ProgramId,
     pub(super) threads: Vec<&'a ThreadObservation>,
-    /// How many of these keep an affinity of their own: they take turns and are not placed.
+    /// Number of those threads that keep an affinity of their own: they take turns and are not
+    /// placed.
     pub(super) self_placed: usize,
 }
 
@@ -24,9 +25,9 @@ impl Member<'_> {
 /// The programs of an observation.
 #[derive(Debug, Default)]
 pub(super) struct Roster<'a> {
-    /// Those that take turns, by id.
+    /// Programs that take turns, by id.
     pub(super) members: Vec<Member<'a>>,
-    /// Those of which some thread must be let alone, by id: pausing them would not let it alone.
+    /// Programs of which some thread must be let alone, by id: pausing them would not let it alone.
     pub(super) let_alone: Vec<Member<'a>>,
 }
 
@@ -56,12 +57,12 @@ impl<'a> Roster<'a> {
         Self { members, let_alone }
     }
 
-    /// Who takes turns.
+    /// Ids of the programs that take turns, in ascending order.
     pub(super) fn ids(&self) -> Vec<ProgramId> {
         self.members.iter().map(|member| member.id).collect()
     }
 
-    /// What to call a program.
+    /// Name of a program with its id; the id alone of one that does not take turns.
     pub(super) fn name(&self, id: ProgramId) -> String {
         let at = self.members.binary_search_by_key(&id, |member| member.id);
         at.map_or_else(|_| id.to_string(), |at| self.members[at].name())

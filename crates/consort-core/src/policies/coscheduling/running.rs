@@ -4,7 +4,7 @@ use super::meter::Meter;
 use crate::coscheduling::{Slot, Trial};
 use crate::sample::Observation;
 
-/// A slot, how long it is to run, and what has been seen of it.
+/// A slot, the time that it is to run, and the measures of it so far.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     pub(super) slot: Slot,
@@ -23,8 +23,8 @@ impl Running {
         }
     }
 
-    /// Adds an interval; what came of the slot once it has run its time, or would run longer with
-    /// another such interval than it falls short without.
+    /// Adds an interval. Returns the trial of the slot once it has run its time, or would run
+    /// longer with another such interval than it falls short without.
     pub(super) fn note(&mut self, seen: &Observation, metered: bool) -> Option<Trial> {
         self.meter.note(seen);
         let next = self.meter.time_ns() + seen.interval_ns as f64 / 2.0;

@@ -1,4 +1,4 @@
-//! What each program did alone: on all cores, and where that is needed on one.
+//! Measures of each program alone: on all cores, and on one where that is needed.
 
 use crate::coscheduling::{Measure, Slot, Trial};
 use crate::ids::ProgramId;
@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 pub(super) struct Samples(BTreeMap<(ProgramId, u32), Measure>);
 
 impl Samples {
-    /// Forgets who is gone.
+    /// Forgets programs that are gone.
     pub(super) fn retain(&mut self, programs: &[ProgramId]) {
         self.0.retain(|(program, _), _| programs.contains(program));
     }
 
-    /// Forgets what a program did.
+    /// Forgets the measures of a program.
     pub(super) fn forget(&mut self, program: ProgramId) {
         self.0.retain(|(other, _), _| *other != program);
     }
 
-    /// Takes what came of a slot of one program.
+    /// Takes the trial of a slot of one program.
     pub(super) fn note(&mut self, trial: &Trial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
             self.0.insert((team.program, team.cores), *measure);
@@ -34,7 +34,7 @@ impl Samples {
         missing.map(|(program, cores)| Slot::alone(program, cores))
     }
 
-    /// What came of a slot of one program that has been sampled.
+    /// Trial of a slot of one program that has been sampled.
     pub(super) fn trial(&self, slot: &Slot) -> Option<Trial> {
         let [team] = slot.teams[..] else {
             return None;
@@ -50,8 +50,8 @@ impl Samples {
         self.0.get(&(program, cores))
     }
 
-    /// Whether a program's throughput on all cores is within `alpha` of as many times that on one.
-    /// The source does not say how it knows; here both are measured.
+    /// Returns true where a program's throughput on all cores is within `alpha` of as many times
+    /// that on one. The source does not say how it knows; here both are measured.
     pub(super) fn is_near_linear(&self, program: ProgramId, cores: u32, alpha: f64) -> bool {
         let throughput = |cores| self.of(program, cores).map_or(0.0, Measure::throughput);
         let linear = throughput(1) * f64::from(cores);

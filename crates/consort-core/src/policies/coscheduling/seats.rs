@@ -1,4 +1,4 @@
-//! Which cores each program of a slot gets.
+//! Cores of each program of a slot.
 
 use crate::coscheduling::Slot;
 use crate::ids::ProgramId;

@@ -1,4 +1,4 @@
-//! A made-up machine that obeys plans, and what is seen on it.
+//! A made-up machine that obeys plans, and observations of it.
 
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::plan::{Decision, Placement};
@@ -60,7 +60,7 @@ pub(super) fn seen(threads: Vec<ThreadObservation>) -> Observation {
 pub(super) struct Load {
     /// Cores that it can use.
     pub(super) scaling: f64,
-    /// Misses per access, also how much it slows each other program down.
+    /// Misses per access, and the weight by which it slows each other program down.
     pub(super) misses: f64,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct World {
     pub(super) missing: Vec<Signal>,
     /// Programs of which the second thread must be let alone.
     pub(super) let_alone: Vec<u32>,
-    /// Whether those are let alone for their affinity only.
+    /// True where those threads are let alone for their affinity only.
     pub(super) self_placed: bool,
     /// Work of each program, instructions.
     pub(super) done: BTreeMap<u32, f64>,
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// A second under the last plan, and the next.
+    /// Runs a second under the last plan and makes the next.
     pub(super) fn turn(&mut self) -> &Decision {
         let observation = self.observe();
         let view = View {
@@ -115,7 +115,7 @@ impl World {
         &self.plan
     }
 
-    /// Who runs on how many cores.
+    /// Programs that run, with their numbers of cores.
     pub(super) fn slot(&self) -> Vec<(u32, u32)> {
         let cores = |&pid: &u32| (pid, self.plan.teams.get(&ProgramId(pid)).copied());
         let all = self.loads.keys().map(cores);
@@ -173,7 +173,8 @@ impl World {
         thread
     }
 
-    /// Whether a thread is restricted to PUs outside those that it may use.
+    /// Returns true where a placement restricts a thread to no PU or to one that the machine does
+    /// not have.
     pub(super) fn is_outside(&self, pus: &Placement) -> bool {
         match pus {
             Placement::Unrestricted => false,

@@ -83,8 +83,8 @@ fn near_linear_programs_run_alone() {
     );
 }
 
-/// What samples on one core have told is not tried again: the seventh quantum tries the partition, in
-/// which 2/4 is no less than the low threshold and nothing is free for 4/4.
+/// A share that samples on one core have told is not tried again: the seventh quantum tries the
+/// partition, in which 2/4 is no less than the low threshold and nothing is free for 4/4.
 #[test]
 fn pdpa_leaves_the_near_linear_alone_and_runs_all_others_at_the_same_time() {
     let mut world = World::new("pdpa", &[(8.0, 0.0), (2.0, 0.0), (6.0, 0.0)]);
@@ -198,7 +198,7 @@ fn a_program_of_which_a_thread_keeps_its_own_affinity_takes_turns_and_that_threa
     assert!(turns[0] > 0 && turns[1] > turns[0], "{turns:?}");
 }
 
-/// What is done to the world between two intervals.
+/// Change of the world between two intervals.
 #[derive(Clone, Debug)]
 enum Event {
     Come(u32, f64, f64),
@@ -222,7 +222,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Whether the plan that holds is sound.
+/// Asserts that the plan that holds is sound.
 fn check(world: &World) {
     let slot = world.slot();
     let cores: u32 = slot.iter().map(|(_, cores)| cores).sum();

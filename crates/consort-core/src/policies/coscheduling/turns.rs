@@ -1,4 +1,4 @@
-//! Slots in turn, and whether that is still right.
+//! Slots in turn, and how programs fare in them.
 
 use super::phase::{Habits, Shift};
 use super::samples::Samples;
@@ -12,15 +12,15 @@ pub(super) struct Turns {
     slots: Vec<Slot>,
     /// The slot that runs.
     at: usize,
-    /// What came of each slot when it last ran.
+    /// Trial of each slot when it last ran.
     last: Vec<Option<Trial>>,
-    /// What programs did in the first round.
+    /// Behaviour of programs in the first round.
     habits: Habits,
     /// Quanta that slots have run.
     quanta: u64,
 }
 
-/// How a program fares in its slot, relative to the gang.
+/// Figures of a program in its slot, relative to the gang.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fares {
     /// Energy-delay over that of the gang.
@@ -49,7 +49,7 @@ impl Turns {
         &self.slots
     }
 
-    /// Takes what came of the slot and goes on to the next; whether a round is complete.
+    /// Takes the trial of the slot and goes on to the next. Returns true where a round is complete.
     pub(super) fn next(&mut self, trial: Trial) -> bool {
         self.quanta += u64::from(trial.slot.quanta());
         if let Some(last) = self.last.get_mut(self.at) {
@@ -59,17 +59,18 @@ impl Turns {
         self.at == 0
     }
 
-    /// Whether programs share slots.
+    /// Returns true where some programs share a slot.
     pub(super) fn shares(&self) -> bool {
         self.slots.iter().any(|slot| slot.teams.len() > 1)
     }
 
-    /// What each program did when its slot last ran.
+    /// Measure of each program when its slot last ran, with the trial.
     fn measured(&self) -> impl Iterator<Item = (ProgramId, &Trial, &Measure)> {
         self.last.iter().flatten().flat_map(members)
     }
 
-    /// How each program fared when its slot last ran; those that were not measured are left out.
+    /// Figures of each program when its slot last ran, relative to the gang; programs that were not
+    /// measured are left out.
     pub(super) fn fares(&self, gang: &Samples, cores: u32) -> BTreeMap<ProgramId, Fares> {
         let fares = |(id, trial, now): (ProgramId, &Trial, &Measure)| {
             let before = gang.of(id, cores)?;
@@ -93,7 +94,8 @@ impl Turns {
         all.then(|| sum() / programs as f64)
     }
 
-    /// A program that is in another phase than when it was measured; see [`Habits::shift`].
+    /// Returns a program that is in another phase than when it was measured, if any; see
+    /// [`Habits::shift`].
     pub(super) fn shifted(
         &mut self,
         threshold: f64,

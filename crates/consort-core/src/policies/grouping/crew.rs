@@ -1,23 +1,23 @@
-//! Who takes part.
+//! Crew of a policy: the threads that take part in grouping.
 
 use crate::policy::View;
 use crate::sample::ThreadObservation;
 
-/// By how much a thread that is placed already leads one of equal activity that is not, so that
+/// Factor by which a thread that is placed already leads one of equal activity that is not, so that
 /// equal threads do not take turns where PUs are short.
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
 /// The threads that are to be grouped, and those that are left to the operating system.
 pub struct Crew<'a> {
-    /// By id.
+    /// Threads that are to be grouped, by id.
     pub members: Vec<&'a ThreadObservation>,
-    /// With the reason.
+    /// Threads that are left to the operating system, each with the reason.
     pub left: Vec<(&'a ThreadObservation, &'static str)>,
 }
 
 impl<'a> Crew<'a> {
-    /// The most active threads that there is room for; `placed` tells who was placed before, and
-    /// `active` from which share of a PU on a thread takes part.
+    /// Takes the most active threads that there is room for. `active` is the share of a PU from
+    /// which on a thread takes part; threads for which `placed` is true were placed before.
     pub fn new(
         view: View<'a>,
         active: f64,

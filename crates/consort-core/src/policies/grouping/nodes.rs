@@ -1,4 +1,4 @@
-//! Which NUMA node each thread is for: the one that its memory is on.
+//! NUMA node of each thread: the one that its memory is on.
 
 use super::Crew;
 use crate::ids::ThreadId;
@@ -15,7 +15,7 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The whole machine, for all.
+    /// Domain of the whole machine, for all threads.
     pub fn whole(topology: &Topology, crew: &Crew<'_>) -> Self {
         Self {
             members: (0..crew.members.len()).collect(),
@@ -44,8 +44,8 @@ impl Homes {
         self.0.retain(|&id, _| is_here(id));
     }
 
-    /// The nodes, each with its members: its own, as long as no node has more than its share of
-    /// them by its cores; who is too many goes to the emptiest.
+    /// Divides the crew among the nodes: each thread to its own, as long as no node has more than
+    /// its share of them by its cores; threads in excess go to the emptiest node.
     pub fn domains(&mut self, topology: &Topology, crew: &Crew<'_>) -> Vec<Domain> {
         let members = self.deal(topology, crew).into_iter();
         let domain = |(mut members, node): (Vec<usize>, &crate::topology::Domain)| {

@@ -34,9 +34,9 @@ pub fn seat(
 /// Cost for groups of being on cores and of coming there.
 #[derive(Clone, Copy)]
 pub struct Prices<'a> {
-    /// Of a thread that moves to another core.
+    /// Cost of a thread that moves to another core.
     pub move_cost: u32,
-    /// Of a group (by number) on a core.
+    /// Price of a group (by number) on a core.
     pub of: &'a dyn Fn(usize, usize) -> u32,
 }
 

@@ -11,22 +11,22 @@ use crate::pu_set::PuSet;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
-/// Where everybody is under a mapping.
+/// Places of all threads under a mapping.
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     candidate: Candidate,
-    /// The PUs that there were.
+    /// PUs of the machine when the places were given.
     machine: PuSet,
     /// Members by program.
     ids: Vec<Vec<ThreadId>>,
-    /// By program.
+    /// Hold on each program.
     pub(super) holds: Vec<Hold>,
     pub(super) placements: BTreeMap<ThreadId, Placement>,
     pus: BTreeMap<ThreadId, PuId>,
 }
 
 impl Assignment {
-    /// Whether it is still that of the mapping and the threads.
+    /// Returns true where the assignment is still that of the mapping, the machine and the threads.
     pub(super) fn is_of(
         &self,
         candidate: Candidate,
@@ -42,7 +42,8 @@ impl Assignment {
             && self.ids.iter().zip(&crowd.groups).all(same)
     }
 
-    /// Gives the threads their places; who had one of its program's places `before` keeps it.
+    /// Gives the threads their places; a thread that had one of its program's places `before` keeps
+    /// it.
     pub(super) fn new(
         candidate: Candidate,
         topology: &Topology,

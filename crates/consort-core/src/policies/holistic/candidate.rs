@@ -8,25 +8,25 @@ use crate::mapping::{Mapping, Scheme};
 use crate::topology::{Domain, Topology};
 use std::fmt;
 
-/// How programs share the inside of a node.
+/// Division of the inside of a node among programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Inside {
-    /// One of the source's.
+    /// One of the source's schemes.
     Scheme(Scheme),
     /// Whole programs in LLC domains, so that the domains' demands are alike.
     Balanced,
 }
 
-/// A mapping by how it is made, from the node inwards.
+/// A mapping by its construction, from the node inwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Candidate {
-    /// The operating system's.
+    /// The mapping of the operating system.
     Os,
-    /// Ours.
+    /// A mapping of the guidelines.
     Placed {
-        /// How programs come to nodes.
+        /// Division of programs among nodes.
         nodes: Way,
-        /// How they share the inside of each.
+        /// Division of the inside of each node.
         inside: Inside,
     },
 }
@@ -58,8 +58,8 @@ impl fmt::Display for Candidate {
 }
 
 impl Candidate {
-    /// The mappings of the source. What it calls `int` and `spr` on one node is over all of them
-    /// on several.
+    /// The mappings of the source. What it calls `int` and `spr` on one node is over all nodes on
+    /// several.
     pub(super) fn named() -> [Self; 4] {
         let placed = |nodes, inside| Self::Placed { nodes, inside };
         [
@@ -70,7 +70,7 @@ impl Candidate {
         ]
     }
 
-    /// Whether it lets the programs take turns on PUs.
+    /// Returns true where the programs take turns on PUs.
     fn is_in_turns(self) -> bool {
         matches!(self, Self::Placed { inside: SPR, .. })
     }
@@ -95,7 +95,7 @@ impl Candidate {
         Some(places)
     }
 
-    /// As the rules see it.
+    /// Shape of the mapping, by which the rules price it.
     pub(super) fn shape(
         self,
         topology: &Topology,

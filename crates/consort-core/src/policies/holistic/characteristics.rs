@@ -1,4 +1,4 @@
-//! What is known of a program: numbers that the rules price.
+//! Characteristics of a program: the numbers that the rules price.
 
 use super::crowd::Group;
 use crate::sample::ThreadObservation;
@@ -11,17 +11,18 @@ const WEIGHT: f64 = 0.5;
 /// Clock where cycles are not counted, Hz: prices of one machine are compared with each other
 /// only, so that any will do.
 const NOMINAL_HZ: f64 = 2e9;
-/// What a miss of the LLC is taken to cost where nothing tells, ns: the described machines have
-/// 45 to 115.
+/// Assumed cost of a miss of the LLC where nothing tells it, ns: the described machines have 45 to
+/// 115.
 const NOMINAL_MISS_NS: f64 = 80.0;
-/// Requests that are queued all the time leave no estimate of what would be asked for without.
+/// Most of the cycles, as a share, that count as queued: requests that are queued all the time
+/// leave no estimate of the demand on an idle path.
 const MOST_QUEUED: f64 = 0.9;
 /// Stack components of mispredicted branches, by what their names contain.
 const BRANCH_NAMES: [&str; 3] = ["branch", "br_mpred", "bad-speculation"];
 /// Stack components of waiting for data.
 const DATA_NAMES: [&str; 4] = ["memory", "data", "dcache", "back-end-memory"];
 
-/// One number.
+/// Kind of number that is known of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Characteristic {
     /// Core cycles per s of CPU time.
@@ -46,16 +47,17 @@ pub(super) enum Characteristic {
     Inputs,
     /// Context switches per s of CPU time.
     Switches,
-    /// By how much of the mean CPU time the last sibling is behind, where nobody is placed.
+    /// Distance of the last sibling behind the others, as a share of the mean CPU time, where no
+    /// thread is placed.
     Lag,
-    /// By how much of them misses grow when siblings are in different LLC domains; learnt.
+    /// Growth of misses when siblings are in different LLC domains, relative to the misses; learnt.
     Sharing,
-    /// By how much more than misses the lines on the memory path grow then; learnt.
+    /// Growth of the lines on the memory path then beyond that of misses; learnt.
     Excess,
 }
 
 impl Characteristic {
-    /// All of them.
+    /// All kinds, in the order of their numbers.
     pub(super) const ALL: [Self; 14] = [
         Self::Clock,
         Self::LlcAccesses,
@@ -73,7 +75,7 @@ impl Characteristic {
         Self::Excess,
     ];
 
-    /// In reports, with its unit.
+    /// Name in reports, with the unit.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Clock => "cycles per s",
@@ -94,7 +96,7 @@ impl Characteristic {
     }
 }
 
-/// What is known of a program; what no signal tells is not there.
+/// Known characteristics of a program; those that no signal tells are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Characteristics {
     known: [Option<f64>; Characteristic::ALL.len()],
@@ -125,7 +127,7 @@ impl Characteristics {
         self.get(Characteristic::MissCycles).unwrap_or(nominal)
     }
 
-    /// Takes what the last quantum told in; what it did not tell stays.
+    /// Takes the characteristics of the last quantum in; those that it did not tell stay.
     pub(super) fn update(&mut self, last: &Self) {
         for (old, new) in self.known.iter_mut().zip(last.known) {
             *old = match (*old, new) {
@@ -135,7 +137,8 @@ impl Characteristics {
         }
     }
 
-    /// What one quantum tells of a program; `free` tells that nobody was placed in it.
+    /// Characteristics of a program in one quantum; `free` is true where no thread was placed in
+    /// it.
     pub(super) fn of(group: &Group<'_>, free: bool) -> Self {
         let cpu_s = group.sum(Signal::CpuTime).unwrap_or(0.0) / NS_PER_S;
         let mut told = Self::default();
@@ -164,7 +167,8 @@ fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Counted, or the cycles stalled behind loads by the misses that there were.
+/// Cycles per miss of the LLC: counted, or the cycles stalled behind loads by the misses that there
+/// were.
 fn miss_cycles(group: &Group<'_>) -> Option<f64> {
     let misses = group.sum(Signal::LlcMisses);
     let counted = ratio(group.sum(Signal::LlcMissCycles), misses);
@@ -178,7 +182,8 @@ fn waits(group: &Group<'_>) -> Option<f64> {
     stalled(group, &DATA_NAMES).or_else(|| group.mean(Signal::MemoryStall))
 }
 
-/// Bus busy per cycle that was not spent queued for it.
+/// Share of a memory path: cycles in which the bus was busy by those that were not spent queued for
+/// it.
 fn path(group: &Group<'_>) -> Option<f64> {
     let cycles = group.sum(Signal::Cycles);
     let busy = ratio(group.sum(Signal::BusBusyCycles), cycles)?;

@@ -1,4 +1,4 @@
-//! Who takes part: the threads that want to run, program by program.
+//! Threads that take part: those that want to run, program by program.
 
 use crate::ids::{ProgramId, ThreadId};
 use crate::policy::View;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Share of the interval that a thread must have run or waited for a PU to take part.
 const JOINS_FROM: f64 = 0.1;
-/// Quanta without, after which it no longer takes part.
+/// Quanta in succession below that share after which a thread no longer takes part.
 const LEAVES_AFTER: u32 = 8;
 
 /// A program with its threads that take part.
@@ -17,39 +17,40 @@ const LEAVES_AFTER: u32 = 8;
 pub(super) struct Group<'a> {
     pub(super) program: ProgramId,
     pub(super) name: Arc<str>,
-    /// By id.
+    /// Threads of the program that take part, by id.
     pub(super) members: Vec<&'a ThreadObservation>,
 }
 
 impl Group<'_> {
-    /// Over the threads that are known; none where no thread is.
+    /// Sum of a signal over the threads of which it is known; none where it is known of no thread.
     pub(super) fn sum(&self, signal: Signal) -> Option<f64> {
         let known = self.members.iter().filter_map(|t| t.sample.get(signal));
         known.reduce(|a, b| a + b)
     }
 
-    /// As [`Group::sum`].
+    /// Mean of a signal, over the threads that [`Group::sum`] is of.
     pub(super) fn mean(&self, signal: Signal) -> Option<f64> {
         let known = self.members.iter().filter_map(|t| t.sample.get(signal));
         crate::stats::mean(&known.collect::<Vec<_>>())
     }
 }
 
-/// Programs by name and number, and who does not take part.
+/// Programs by name and number, and the threads that do not take part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crowd<'a> {
     pub(super) groups: Vec<Group<'a>>,
-    /// With the reason.
+    /// Threads that do not take part, each with the reason.
     pub(super) left: Vec<(&'a ThreadObservation, &'static str)>,
 }
 
 impl Crowd<'_> {
-    /// Threads of each program.
+    /// Number of threads of each program.
     pub(super) fn counts(&self) -> Vec<usize> {
         self.groups.iter().map(|g| g.members.len()).collect()
     }
 
-    /// What makes two loads the same: the programs by name with their threads.
+    /// Signature by which two loads are the same: the programs by name with their numbers of
+    /// threads.
     pub(super) fn signature(&self) -> Signature {
         let one = |group: &Group<'_>| (Arc::clone(&group.name), group.members.len());
         self.groups.iter().map(one).collect()
@@ -59,10 +60,10 @@ impl Crowd<'_> {
 /// Programs by name, each with its number of threads.
 pub(super) type Signature = Vec<(Arc<str>, usize)>;
 
-/// Remembers who takes part, so that a thread that sleeps for a moment does not come and go.
+/// Memory of the threads that take part, so that one that sleeps for a moment does not come and go.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    /// Quanta in which each was hardly active.
+    /// Quanta in succession in which each thread was hardly active.
     idle: BTreeMap<ThreadId, u32>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-/// How programs come to parts of the machine.
+/// Way in which programs are divided among parts of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
     /// Each whole in one part, as far as it fits.
@@ -16,9 +16,9 @@ pub(super) enum Way {
 /// A program to deal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Hand {
-    /// Threads.
+    /// Number of its threads.
     pub(super) threads: usize,
-    /// What each of them asks of what the part shares.
+    /// Demand of each thread on what the part shares.
     pub(super) demand: f64,
 }
 
@@ -39,7 +39,7 @@ struct Table<'a> {
     sizes: &'a [usize],
     /// Threads that each part may still get.
     room: Vec<usize>,
-    /// By part and program.
+    /// Threads dealt so far, by part and program.
     dealt: Vec<Vec<usize>>,
 }
 
@@ -54,7 +54,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The largest program first to the part that `choose` gives; what does not fit goes on.
+    /// Deals the largest program first to the part that `choose` gives; threads that do not fit go
+    /// on to the next.
     fn whole(
         &mut self,
         size: impl Fn(&Hand) -> f64,
@@ -84,8 +85,8 @@ impl<'a> Table<'a> {
         (0..self.sizes.len()).max_by_key(|&part| (self.room[part], Reverse(part)))
     }
 
-    /// Among the parts with room for so many threads, else those with any, the one of which least
-    /// is asked for its size.
+    /// Returns, among the parts with room for so many threads, else those with any, the one with
+    /// the least demand for its size.
     fn least_demand(&self, threads: usize) -> Option<usize> {
         let fits = |&part: &usize| self.room[part] >= threads;
         let any = |&part: &usize| self.room[part] > 0;
@@ -101,7 +102,7 @@ impl<'a> Table<'a> {
         asked / self.sizes[part].max(1) as f64
     }
 
-    /// Thread by thread to the part with the fewest siblings for its size.
+    /// Deals thread by thread to the part with the fewest siblings for its size.
     fn spread(&mut self) {
         for program in 0..self.hands.len() {
             for _ in 0..self.hands[program].threads {
@@ -117,7 +118,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// So many threads in proportion to sizes, by largest remainder.
+/// Divides so many threads in proportion to sizes, by largest remainder.
 fn shares(all: usize, sizes: &[usize]) -> Vec<usize> {
     let total: usize = sizes.iter().sum::<usize>().max(1);
     let mut shares: Vec<usize> = sizes.iter().map(|size| all * size / total).collect();

@@ -1,4 +1,4 @@
-//! What machine this is and what runs on it: what the choice of a guide depends on.
+//! Kind of machine and load, on which the choice of a guide depends.
 
 use crate::ids::{ProgramId, ThreadId};
 use crate::policies::asymmetric::Groups;
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Share of a PU from which on a thread counts as one that wants to run.
 const ACTIVE_SHARE: f64 = 0.05;
 
-/// What of a machine decides who knows most about it.
+/// Properties of a machine by which a policy is chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ground {
-    /// Whether threads can be exchanged between large and small cores.
+    /// True where threads can be exchanged between large and small cores.
     pub(super) is_asymmetric: bool,
     /// Most PUs on a core.
     pub(super) smt: usize,
@@ -38,7 +38,7 @@ impl Ground {
         }
     }
 
-    /// In a sentence.
+    /// Description in a sentence.
     pub(super) fn sentence(&self) -> String {
         let kind = if self.is_asymmetric {
             "large and small cores"
@@ -52,12 +52,12 @@ impl Ground {
     }
 }
 
-/// What runs on a machine.
+/// Load of a machine: the programs and threads that run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     /// Programs with threads that want to run.
     pub(super) programs: usize,
-    /// Those of them with several threads that want to run, or that once did: in a serial section
+    /// Programs with several threads that want to run, or that once did: in a serial section
     /// siblings wait.
     pub(super) multithreaded: usize,
     /// Threads that want to run.
@@ -106,7 +106,7 @@ impl Families {
     }
 }
 
-/// Whether a thread ran or waited for a PU for a noticeable part of the interval.
+/// Returns true where a thread ran or waited for a PU for a noticeable part of the interval.
 fn wants(observation: &Observation, thread: &ThreadObservation) -> bool {
     observation.wanted_share(thread) >= ACTIVE_SHARE
 }

@@ -1,4 +1,4 @@
-//! The policy that decides for now, and when another one takes over.
+//! The policy that decides for now, and the change to another.
 
 use super::ground::{Families, Ground, Load};
 use super::options::Passed;
@@ -9,7 +9,7 @@ use crate::sample::Ended;
 use crate::signal::Offers;
 use crate::topology::Topology;
 
-/// Quanta in succession in which another kind of ground or load must show before somebody else
+/// Quanta in succession in which another kind of ground or load must show before another policy
 /// takes over, so that a program that starts or ends changes nothing by the way.
 const QUANTA_TO_CHANGE: u32 = 4;
 
@@ -23,13 +23,13 @@ pub(super) struct Chosen {
     pub(super) policy: Box<dyn Policy>,
 }
 
-/// Who decides, if not the guidelines.
+/// The policy that decides, if not the guidelines.
 #[derive(Default)]
 pub(super) struct Guide {
-    /// The kind of ground that it was chosen for.
+    /// The kind of ground that the policy was chosen for.
     kind: Option<&'static str>,
     chosen: Option<Chosen>,
-    /// Why those that know more were not taken.
+    /// Reasons for which policies that know more were not taken.
     refusals: Vec<String>,
     /// Quanta in succession in which another kind has shown.
     others: u32,
@@ -37,7 +37,7 @@ pub(super) struct Guide {
 }
 
 impl Guide {
-    /// Looks at what is there now and changes over where that has lasted.
+    /// Looks at the present ground and load, and changes over where another kind has lasted.
     pub(super) fn follow(
         &mut self,
         view: View<'_>,
@@ -58,7 +58,7 @@ impl Guide {
         }
     }
 
-    /// Takes the first that the machine can feed and that fits it.
+    /// Takes the first policy that the machine can feed and that fits it.
     fn change(
         &mut self,
         kind: &'static str,
@@ -88,7 +88,7 @@ impl Guide {
         self.chosen.as_mut()
     }
 
-    /// Who decides and why, a sentence each.
+    /// Sentences that say which policy decides and why.
     pub(super) fn sentences(&self) -> Vec<String> {
         let Some(kind) = self.kind else {
             return vec!["nothing has run yet".to_owned()];

@@ -28,7 +28,7 @@ const PATIENCE: u32 = 3;
 /// control loop that they are for measuring.
 const TRIAL_NS: u64 = 50_000_000;
 
-/// What is being done for the load.
+/// Stage of the work on a load.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {
     /// Watched for so many quanta.
@@ -50,10 +50,10 @@ pub(super) struct Settled {
     rest: u64,
 }
 
-/// The guidelines for what runs now.
+/// State of the guidelines for the present load.
 pub(super) struct Guidelines {
     members: Members,
-    /// By name, so that a program that is started again is known.
+    /// Characteristics by name, so that a program that is started again is known.
     known: BTreeMap<Arc<str>, Characteristics>,
     signature: Signature,
     /// Quanta in succession in which another load ran.
@@ -98,7 +98,7 @@ impl Guidelines {
         decision
     }
 
-    /// Takes in what the last quantum told.
+    /// Takes the characteristics of the last quantum in.
     fn characterise(&mut self, crowd: &Crowd<'_>) {
         let free = self.candidate() == Candidate::Os;
         for group in &crowd.groups {
@@ -113,7 +113,7 @@ impl Guidelines {
         crowd.groups.iter().map(|g| of(&g.name)).collect()
     }
 
-    /// Notices another load, and goes on with the one that there is.
+    /// Notices another load, and goes on with the present one.
     fn follow(&mut self, view: View<'_>, crowd: &Crowd<'_>) {
         let signature = crowd.signature();
         if signature == self.signature {
@@ -130,7 +130,7 @@ impl Guidelines {
         }
     }
 
-    /// A load that is known has its mapping at once.
+    /// Begins with a load. One that is known has its mapping at once.
     fn begin(&mut self, signature: Signature) {
         self.strange = 0;
         self.said.clear();
@@ -167,8 +167,8 @@ impl Guidelines {
         }
     }
 
-    /// What the levels choose, and beside it the mappings of the source, are worth a trial where
-    /// progress can be measured; else what they choose is taken.
+    /// Chooses the mappings to try: those that the levels choose, and beside them those of the
+    /// source, where progress can be measured; else the levels' choice is taken untried.
     fn choose(&mut self, topology: &Topology, crowd: &Crowd<'_>) {
         let (known, counts) = (self.known(crowd), crowd.counts());
         let now = Shape::expected(topology, &counts);
@@ -192,7 +192,7 @@ impl Guidelines {
         self.stage = Stage::Trying(Box::new(trials));
     }
 
-    /// Keeps what was measured, and what it tells of the programs.
+    /// Keeps an outcome, and learns from it about the programs.
     fn conclude(&mut self, topology: &Topology, crowd: &Crowd<'_>, outcome: Outcome) {
         self.learn(crowd);
         let (known, counts) = (self.known(crowd), crowd.counts());
@@ -261,7 +261,7 @@ impl Settled {
         }
     }
 
-    /// What the levels choose, if it promises anything over the operating system.
+    /// Settles on the choice of the levels if it promises anything over the operating system.
     fn unmeasured(scene: &Scene<'_>, levels: &[Level]) -> Self {
         let decided = |level: &&Level| level.how != How::Undecided;
         let best = levels.iter().any(|l| decided(&l)).then(|| levels.last());
@@ -277,7 +277,7 @@ impl Settled {
     }
 }
 
-/// Those that differ in anything but the names of parts.
+/// Keeps, of candidates that differ in nothing but the names of parts, the first.
 fn unlike(scene: &Scene<'_>, candidates: impl Iterator<Item = Candidate>) -> Vec<Candidate> {
     let mut kept: Vec<(Candidate, Shape)> = Vec::new();
     for candidate in candidates {

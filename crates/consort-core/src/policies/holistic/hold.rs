@@ -1,23 +1,23 @@
-//! How tightly a program is held at its places: the last level, the PU.
+//! The last level of a choice: the hold on a program's threads, from their PUs to none.
 
 use super::candidate::{Candidate, ISO, Inside};
 use super::characteristics::Characteristics;
 use super::rules::{Case, holding};
 use super::shape::Shape;
 
-/// What a program's threads may leave.
+/// Extent that a program's threads may not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// Nothing: each stays on its PU.
+    /// Its PU, for each thread.
     Pu,
-    /// Their PU, not the cache domain.
+    /// The cache domain of their PUs.
     Domain,
-    /// Everything.
+    /// None.
     Free,
 }
 
 impl Hold {
-    /// In a sentence.
+    /// Description in a sentence.
     pub(super) fn sentence(self) -> &'static str {
         match self {
             Self::Pu => "each thread stays on its PU",
@@ -27,8 +27,9 @@ impl Hold {
     }
 }
 
-/// For each program the cheaper of pinning it and leaving it free. Where both cost the same, what
-/// the mapping needs: whole programs in domains need not be pinned within.
+/// Chooses for each program the cheaper of pinning it and leaving it free. Where both cost the
+/// same, it takes the one that the mapping needs: whole programs in domains need not be pinned
+/// within.
 pub(super) fn holds(candidate: Candidate, known: &[Characteristics], shape: &Shape) -> Vec<Hold> {
     let (pinned, free) = (with_all(shape, true), with_all(shape, false));
     let pinned = Case::new(known, &pinned, shape);
@@ -46,7 +47,7 @@ pub(super) fn holds(candidate: Candidate, known: &[Characteristics], shape: &Sha
     (0..known.len()).map(hold).collect()
 }
 
-/// The same mapping with everybody pinned, or nobody.
+/// Returns the mapping with all threads pinned, or none.
 fn with_all(shape: &Shape, pinned: bool) -> Shape {
     let mut shape = shape.clone();
     shape.groups.iter_mut().for_each(|m| m.pinned = pinned);

@@ -1,5 +1,5 @@
-//! What one observation cannot tell and trials do: whether siblings share data, and whether their
-//! prefetcher fetches in excess.
+//! Characteristics that trials tell and one observation cannot: the sharing of data among siblings,
+//! and the excess of their prefetcher.
 
 use super::candidate::{Candidate, Inside, SPR};
 use super::crowd::Group;
@@ -37,7 +37,8 @@ impl Seen {
 }
 
 impl Ratio {
-    /// Counts that are not of the last quantum alone are of no use here.
+    /// Adds the counts of a thread; those that are not of the last quantum alone are of no use
+    /// here.
     fn add(&mut self, thread: &ThreadObservation, signal: Signal) {
         let fresh = thread.sample.reading(signal);
         let fresh = fresh.filter(|reading| !reading.is_multiplexed());
@@ -60,7 +61,8 @@ impl Ratio {
     }
 }
 
-/// Whether a mapping keeps siblings together or apart.
+/// Returns true for a mapping that keeps siblings together, false for one that keeps them apart;
+/// none for the operating system's.
 fn keeps_together(candidate: Candidate) -> Option<bool> {
     match candidate {
         Candidate::Os => None,
@@ -69,8 +71,8 @@ fn keeps_together(candidate: Candidate) -> Option<bool> {
     }
 }
 
-/// By how much of them misses grow when siblings are apart, and the bus's use beyond that; none
-/// where not both were seen.
+/// Growth of misses when siblings are apart, relative to the misses, and that of the bus's use
+/// beyond it; none where not both were seen.
 pub(super) fn sharing_and_excess<'a>(
     seen: impl Iterator<Item = (Candidate, &'a Seen)>,
 ) -> (Option<f64>, Option<f64>) {
@@ -96,7 +98,7 @@ mod tests {
     use super::super::deal::Way;
     use super::*;
 
-    /// A billion instructions with so many misses and cycles on the bus.
+    /// Counts of a billion instructions with so many misses and cycles on the bus.
     fn seen(misses: f64, bus: f64) -> Seen {
         let ratio = |part| Ratio {
             part,

@@ -1,4 +1,4 @@
-//! From the node inwards: at each level the mapping that costs least.
+//! Choice from the node inwards: at each level the mapping that costs least.
 
 use super::candidate::{Candidate, INT, ISO, Inside, SPR};
 use super::characteristics::Characteristics;
@@ -9,18 +9,18 @@ use super::shape::Shape;
 use crate::mapping::domains;
 use crate::topology::Topology;
 
-/// What a mapping is chosen for.
+/// Situation for which a mapping is chosen.
 pub(super) struct Scene<'a> {
     pub(super) topology: &'a Topology,
     /// Threads by program.
     pub(super) counts: &'a [usize],
-    /// By program.
+    /// Characteristics by program.
     pub(super) known: &'a [Characteristics],
-    /// The mapping under which that was seen.
+    /// The mapping under which the characteristics were seen.
     pub(super) now: &'a Shape,
 }
 
-/// A mapping with what it costs.
+/// A mapping with its cost.
 #[derive(Clone, Debug)]
 pub(super) struct Weighed {
     pub(super) candidate: Candidate,
@@ -28,7 +28,7 @@ pub(super) struct Weighed {
     pub(super) bill: Bill,
 }
 
-/// How a mapping was chosen among others.
+/// Ground on which a mapping was chosen among others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// It is the cheapest by the sum of prices.
@@ -102,7 +102,7 @@ impl Level {
     }
 }
 
-/// By prediction where there is one, else by priorities.
+/// Chooses by prediction where there is one, else by priorities.
 fn choose(known: &[Characteristics], weighed: &[Weighed]) -> (usize, How) {
     if can_predict(known) {
         let totals: Vec<f64> = weighed.iter().map(|w| w.bill.total()).collect();

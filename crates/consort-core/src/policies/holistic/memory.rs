@@ -1,4 +1,4 @@
-//! What came of trials, by what ran: a load that comes back is not tried anew.
+//! Outcomes of trials by load: a load that comes back is not tried anew.
 
 use super::candidate::Candidate;
 use super::crowd::Signature;

@@ -1,26 +1,26 @@
-//! `holistic`: whichever resource matters most on this machine to these programs, served.
+//! `holistic`: the resource that matters most on this machine to these programs, served.
 //!
 //! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
 //! Holistic View of the Hardware Resources" (ISPASS 2012); the umbrella over the other policies
 //! is ours.
 //!
-//! Where a single-purpose policy knows the ground better, it decides ([`umbrella`], [`guide`]): who
-//! gets the large core on asymmetric chips, which programs share a quantum where there are more
-//! than there are cores for, who shares a core where PUs do. Which one, depends on what each
-//! promises and on what the machine can tell, never on how it came out.
+//! Where a single-purpose policy knows the ground better, it decides ([`umbrella`], [`guide`]):
+//! which thread gets the large core on asymmetric chips, which programs share a quantum where there
+//! are more than there are cores for, which threads share a core where PUs do. The choice of one
+//! depends on what each promises and on what the machine can tell, never on how it came out.
 //!
 //! Elsewhere the source's guidelines do ([`guidelines`]). Of every program is known what the
 //! machine's tier tells ([`characteristics`]); each guideline is a rule that prices a mapping in
 //! cycles per second ([`rules`]); from the node inwards to the PU the cheapest is taken
 //! ([`levels`], [`hold`]), or by the source's priorities where nothing can be priced
 //! ([`priorities`]). What one observation cannot tell is tried: the cheapest, the source's own
-//! mappings and the operating system's, by rounds and a bounded number of them ([`trials`]).
-//! What surely gains most stays until another load or phase comes; where nothing surely gains,
+//! mappings and the operating system's, by rounds and a bounded number of them ([`trials`]). The
+//! mapping that surely gains most stays until another load or phase comes; where none surely gains,
 //! all is left to the operating system.
 //!
-//! Observes what the policy that decides observes, at its quantum; the guidelines use cache and
-//! bus counters where there are any, and without instructions they try nothing. Promises that a
-//! trial costs a bounded time, that plans stay within masks, and that the report says who
+//! Observes what the policy that decides observes, at its quantum; the guidelines use cache and bus
+//! counters where there are any, and without instructions they try nothing. Promises that a trial
+//! costs a bounded time, that plans stay within masks, and that the report says which policy
 //! decided, what each level's mappings cost by which rule, and which rules were overruled.
 //!
 //! Pitfalls: prices order mappings, they do not foretell run times; instructions stand for
@@ -76,7 +76,8 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     build,
 };
 
-/// What the guidelines, and co-schedulers in their stead, use beside what the operating system tells.
+/// Signals that the guidelines, and co-schedulers in their stead, use beside those that the
+/// operating system tells.
 const SIGNALS: [Signal; 9] = [
     Signal::L1dAccesses,
     Signal::LlcAccesses,
@@ -105,7 +106,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
 /// The policy.
 struct Holistic {
     passed: Passed,
-    /// With the topology that it is of.
+    /// The ground, with the topology that it is of.
     ground: Option<(Topology, Ground)>,
     offers: Offers,
     wishes: Wishes,
@@ -156,7 +157,7 @@ impl Holistic {
         }
     }
 
-    /// What the policy that decides says, at its own quantum.
+    /// Decides by the policy that is the guide now, at its own quantum, or by the guidelines.
     fn ask(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let granted = is_granted(self.wishes.form, view.observation);
         let (form_ms, wishes) = (INFO.quantum_ms, self.wishes);
@@ -193,7 +194,8 @@ fn wishes(ground: &Ground, passed: &Passed) -> Wishes {
     }
 }
 
-/// Whether the form that was wished for was granted: only logical cores tell of kernel mode.
+/// Returns true where the machine granted the form that was wished for: only logical cores tell of
+/// kernel mode.
 fn is_granted(form: Form, observation: &Observation) -> bool {
     let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
     form == Form::Software

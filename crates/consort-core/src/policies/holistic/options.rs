@@ -1,4 +1,4 @@
-//! The options, and those that are passed on.
+//! Options of `holistic`, and those that it passes on to other policies.
 
 use crate::policies::asymmetric::{FORM, form};
 use crate::policies::{build, find};
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 /// The policy that a model is for.
 const USES_MODEL: &str = "symbiotic";
-/// Its option that names one.
+/// The option of that policy that names a model.
 const MODEL: &str = "model";
-/// The option of what is to be gained, which `symbiotic` has as well.
+/// The option of the objective, which `symbiotic` has as well.
 const OBJECTIVE: &str = "objective";
 
-/// What is to be gained where there is a choice between policies or placements.
+/// Objective where there is a choice between policies or placements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Objective {
     /// The sum of speeds.
@@ -57,12 +57,12 @@ fn form_name(form: Form) -> &'static str {
     }
 }
 
-/// What is passed on to the policy that decides.
+/// Options that are passed on to the policy that decides.
 #[derive(Clone, Debug)]
 pub(super) struct Passed {
     pub(super) form: Form,
     pub(super) objective: Objective,
-    /// By option.
+    /// Values by option.
     values: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
 }
@@ -100,7 +100,7 @@ impl Passed {
         self.values.insert(key.to_owned(), value.to_owned());
     }
 
-    /// A policy with those of the options that it has.
+    /// Specification of a policy with those of the options that it has.
     pub(super) fn spec(&self, info: &PolicyInfo) -> PolicySpec {
         let has = |key: &String| info.options.iter().any(|option| option.name == key);
         let of = |all: &BTreeMap<String, String>| {

@@ -1,4 +1,4 @@
-//! Whether programs still do what they did when their mapping was chosen.
+//! Watch for programs that no longer behave as when their mapping was chosen.
 
 use super::crowd::Crowd;
 use crate::signal::Signal;
@@ -13,14 +13,14 @@ const CHANGE: f64 = 0.3;
 pub(super) struct Phase {
     /// Mean speed by program, instructions per ns of CPU time.
     reference: Vec<f64>,
-    /// Quanta that it is the mean of.
+    /// Quanta that the reference is the mean of, so far.
     quanta: u32,
     /// Quanta in succession that differed.
     strayed: u32,
 }
 
 impl Phase {
-    /// Takes a quantum in; whether a new phase has begun.
+    /// Takes a quantum in. Returns true where a new phase has begun.
     pub(super) fn note(&mut self, crowd: &Crowd<'_>) -> bool {
         let speeds: Vec<f64> = crowd.groups.iter().map(speed).collect();
         if self.quanta < QUANTA {

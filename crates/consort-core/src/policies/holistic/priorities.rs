@@ -1,4 +1,4 @@
-//! Which resource comes first where no prediction exists.
+//! Priorities of resources, for programs of which no prediction exists.
 //!
 //! The order is the source's: with extremely high bandwidth the memory path, else the use of the
 //! cores; with a high hit rate of the L1 and few misses the L1; with many mispredictions the
@@ -33,7 +33,8 @@ impl Resource {
         }
     }
 
-    /// How badly a mapping serves it; less is better, and of no meaning beside other resources.
+    /// Strain of a mapping on the resource; less is better, and values of different resources do
+    /// not compare.
     fn strain(self, shape: &Shape) -> f64 {
         match self {
             Self::MemoryPath => -distinct_domains(shape),
@@ -43,15 +44,16 @@ impl Resource {
     }
 }
 
-/// Paths are spared most where siblings are spread over the machine's parts and only one program
-/// runs at a time.
+/// Number of nodes that each program has threads on, summed over programs; one more where they take
+/// turns. Paths are spared most where siblings are spread over the machine's parts and only one
+/// program runs at a time.
 fn distinct_domains(shape: &Shape) -> f64 {
     let turns = if shape.in_turns { 1.0 } else { 0.0 };
     let nodes = shape.nodes.iter().map(|n| n.shares.len());
     turns + nodes.sum::<usize>() as f64
 }
 
-/// By how much the least lucky sibling is behind, summed over programs.
+/// Distance of the least lucky sibling behind the mean, summed over programs.
 fn unevenness(shape: &Shape) -> f64 {
     let behind = |m: &super::shape::Manner| m.running / m.threads.max(1.0) - m.least;
     shape.groups.iter().map(behind).sum()
@@ -81,7 +83,7 @@ pub(super) fn order(known: &[Characteristics]) -> Vec<Resource> {
     order
 }
 
-/// The mapping that serves the first resource best on which they differ, by its place, with that
+/// The mapping that serves best the first resource on which they differ, by its place, with that
 /// resource; none where they serve all alike.
 pub(super) fn best(order: &[Resource], shapes: &[&Shape]) -> Option<(usize, Resource)> {
     order.iter().find_map(|&resource| {

@@ -1,4 +1,5 @@
-//! The plan's report: per level what was considered, what it costs by which rule, and why.
+//! The plan's report: per level the mappings that were considered, their costs by rule, and the
+//! reason of the choice.
 
 use super::assignment::Assignment;
 use super::candidate::Candidate;
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 /// Cycles in a million.
 const MILLION: f64 = 1e6;
 
-/// A thread that does not take part.
+/// Leaves a thread that does not take part unrestricted, with the reason.
 pub(super) fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: "threads that want to run, program by program".to_owned(),
@@ -26,7 +27,7 @@ pub(super) fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decisi
     decision.place(thread.id, Placement::Unrestricted, reason);
 }
 
-/// All levels, conflicts, and the rules that are blind.
+/// Notes on all levels, conflicts, and the rules that are blind.
 pub(super) fn levels(levels: &[Level], known: &[Characteristics]) -> Vec<String> {
     let mut said: Vec<String> = levels.iter().map(level).collect();
     said.extend(levels.iter().filter_map(conflict));
@@ -41,7 +42,7 @@ pub(super) fn levels(levels: &[Level], known: &[Characteristics]) -> Vec<String>
     said
 }
 
-/// What the prices stand on, of the rules that say anything.
+/// Bases of the prices, of the rules whose price is above 0.
 fn prices(levels: &[Level]) -> Option<String> {
     let weighed = levels.iter().flat_map(|level| &level.weighed);
     let said = weighed.flat_map(|w| w.bill.items());
@@ -81,7 +82,8 @@ fn level(level: &Level) -> String {
     )
 }
 
-/// The rules that would have chosen otherwise at a level, and what overruled them.
+/// The rules that would have chosen otherwise at a level, and the ground on which they were
+/// overruled.
 fn conflict(level: &Level) -> Option<String> {
     let chosen = level.best();
     let mut overruled = Vec::new();
@@ -111,7 +113,7 @@ fn conflict(level: &Level) -> Option<String> {
     })
 }
 
-/// What is being done for the load.
+/// Stage of the work on the load, in words.
 pub(super) fn stage(stage: &Stage) -> String {
     match stage {
         Stage::Looking(_) => "os: the programs are watched before anything is chosen".to_owned(),
@@ -159,7 +161,7 @@ fn measured(outcome: &Outcome) -> String {
     )
 }
 
-/// Every thread that takes part, with its placement.
+/// Places every thread that takes part.
 pub(super) fn place(
     crowd: &Crowd<'_>,
     candidate: Candidate,

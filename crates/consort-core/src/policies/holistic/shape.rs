@@ -1,4 +1,5 @@
-//! What of a mapping the rules look at: who runs beside whom, for how much of the time.
+//! Shape of a mapping, by which the rules price it: the programs beside each other, and the share
+//! of time of each.
 
 use crate::ids::PuId;
 use crate::topology::{Domain, Topology};
@@ -31,7 +32,7 @@ impl Part {
     }
 }
 
-/// How a program's threads run.
+/// Way in which a program's threads run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Manner {
     /// Threads on a PU at a time.
@@ -40,12 +41,11 @@ pub(super) struct Manner {
     pub(super) threads: f64,
     /// The least share of a PU that one of them has.
     pub(super) least: f64,
-    /// Share of the threads that they take turns with, or share a core with, that are not of
-    /// their program.
+    /// Share of strangers among the threads that they take turns with or share a core with, 0 to 1.
     pub(super) strangers: f64,
-    /// How much of its PU the others on it want, at most 1.
+    /// Share of its PU that the others on it want, at most 1.
     pub(super) others: f64,
-    /// Whether its threads stay on their PUs.
+    /// True where its threads stay on their PUs.
     pub(super) pinned: bool,
 }
 
@@ -56,18 +56,18 @@ pub(super) struct Shape {
     pub(super) domains: Vec<Part>,
     /// NUMA nodes, each with a memory path.
     pub(super) nodes: Vec<Part>,
-    /// By group.
+    /// Way in which each program's threads run, by group.
     pub(super) groups: Vec<Manner>,
-    /// Whether the programs take turns, each on all PUs.
+    /// True where the programs take turns, each on all PUs.
     pub(super) in_turns: bool,
     /// PUs in all.
     pub(super) pus: usize,
-    /// PUs that no thread may use, while it leaves them.
+    /// PUs that no thread may use as long as the mapping holds.
     pub(super) idle: usize,
 }
 
 impl Shape {
-    /// Of threads on PUs, program by program.
+    /// Shape of threads on PUs, program by program.
     pub(super) fn of(topology: &Topology, places: &[Vec<PuId>], in_turns: bool) -> Self {
         let seats = Seats::new(topology, places);
         Self {
@@ -80,7 +80,7 @@ impl Shape {
         }
     }
 
-    /// What to expect of an operating system that spreads threads evenly and blindly.
+    /// Shape to expect of an operating system that spreads threads evenly and blindly.
     pub(super) fn expected(topology: &Topology, counts: &[usize]) -> Self {
         let pus = topology.pus().len();
         let all: usize = counts.iter().sum();
@@ -112,7 +112,7 @@ impl Shape {
         }
     }
 
-    /// The same with parts in an order that does not depend on their names.
+    /// Sorts the parts into an order that does not depend on their names.
     pub(super) fn canonical(mut self) -> Self {
         let key = |part: &Part| -> Vec<(usize, u64, u64)> {
             let of = |s: &Share| (s.group, s.running.to_bits(), s.threads.to_bits());
@@ -134,7 +134,7 @@ impl Shape {
     }
 }
 
-/// A part of the machine with its part `here` of everybody, each running for `share` of the time.
+/// A part of the machine with its part `here` of all threads, each running for `share` of the time.
 fn evenly(domain: &Domain, counts: &[usize], share: f64, here: f64) -> Part {
     let of = |(group, &n): (usize, &usize)| Share {
         group,
@@ -242,7 +242,7 @@ fn empty(domain: &Domain) -> Part {
     }
 }
 
-/// Groups come in ascending order.
+/// Adds a thread to a part; groups come in ascending order.
 fn add(part: &mut Part, group: usize, share: f64) {
     match part.shares.last_mut().filter(|s| s.group == group) {
         Some(last) => {

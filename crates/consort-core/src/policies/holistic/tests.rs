@@ -32,7 +32,7 @@ pub(super) fn decide(
     policy.decide(view, &mut PolicyRng::seed_from_u64(0))
 }
 
-/// Who decides, as the plan's report has it.
+/// Note of the plan's report that says which policy decides.
 fn decider(decision: &Decision) -> &str {
     let said = decision.report.notes.iter();
     let mut said = said.filter(|note| note.contains(" decide"));

@@ -1,4 +1,4 @@
-//! Trying mappings on the programs themselves.
+//! Trials of mappings on the programs themselves.
 //!
 //! Rounds, in each of which every mapping that is still in question has a few quanta; progress is
 //! compared with the operating system's mapping within the same round, so that what changes
@@ -32,7 +32,7 @@ struct Tried {
     gains: Vec<f64>,
     /// Instructions per s by program in this round.
     rates: Option<Vec<f64>>,
-    /// What was seen of misses, by program.
+    /// Counts of misses, by program.
     seen: Vec<Seen>,
     is_out: bool,
 }
@@ -42,9 +42,9 @@ struct Tried {
 pub(super) struct Trials {
     /// The first one is the operating system's.
     tried: Vec<Tried>,
-    /// Which of them is on.
+    /// Place of the mapping that is on.
     at: usize,
-    /// Quanta that it has been on.
+    /// Quanta that this mapping has been on.
     quanta: u32,
     rounds: usize,
     sum: Sum,
@@ -56,18 +56,18 @@ struct Sum {
     time_ns: f64,
 }
 
-/// What came of trials.
+/// Outcome of the trials of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) chosen: Candidate,
     /// Gain over the operating system of each, as a share; none where it was not measured.
     pub(super) results: Vec<(Candidate, Option<Interval>)>,
-    /// Rounds that it took.
+    /// Rounds that the trials took.
     pub(super) rounds: usize,
 }
 
 impl Trials {
-    /// Of these and the operating system's.
+    /// Trials of these mappings and the operating system's.
     pub(super) fn new(candidates: &[Candidate], groups: usize) -> Self {
         let others = candidates.iter().filter(|&&c| c != Candidate::Os);
         let tried = |candidate| Tried {
@@ -94,17 +94,17 @@ impl Trials {
         self.tried[self.at].candidate
     }
 
-    /// The round that is on, from 1, and how many there are at most.
+    /// The round that is on, from 1, and the greatest number of rounds.
     pub(super) fn round(&self) -> (usize, usize) {
         (self.rounds + 1, MOST_ROUNDS)
     }
 
-    /// What was seen of misses under each mapping, by program.
+    /// Counts of misses under each mapping, by program.
     pub(super) fn seen(&self) -> impl Iterator<Item = (Candidate, &[Seen])> {
         self.tried.iter().map(|t| (t.candidate, t.seen.as_slice()))
     }
 
-    /// Takes the quantum in that has just ended; the outcome when all is known.
+    /// Takes in the quantum that has just ended; returns the outcome once all is known.
     pub(super) fn note(&mut self, crowd: &Crowd<'_>, interval_ns: u64) -> Option<Outcome> {
         self.quanta += 1;
         if self.quanta <= SETTLING {
@@ -123,7 +123,7 @@ impl Trials {
         self.next()
     }
 
-    /// Interrupted: what was summed is not of one mapping.
+    /// Forgets the sums of an interrupted quantum, which are not of one mapping.
     pub(super) fn interrupt(&mut self) {
         self.quanta = 0;
         self.sum = Sum::default();
@@ -166,8 +166,8 @@ impl Trials {
         }
     }
 
-    /// Going on costs more than a wrong order among those that gain, so that it ends when the
-    /// leader surely gains.
+    /// Returns true where the trials are over: going on costs more than a wrong order among those
+    /// that gain, so they end when the leader surely gains.
     fn is_over(&self) -> bool {
         let left: Vec<Interval> = { self.tried[1..].iter() }
             .filter(|t| !t.is_out)
@@ -178,7 +178,8 @@ impl Trials {
         leader.is_none_or(|leader| judged && leader.low() > 0.0) || self.rounds >= MOST_ROUNDS
     }
 
-    /// The one with the highest gain of those that surely gain; else the operating system's.
+    /// Chooses the mapping with the highest gain of those that surely gain; else the operating
+    /// system's.
     fn outcome(&self) -> Outcome {
         let gains = self.tried.iter().filter(|t| !t.is_out);
         let gains = gains.filter_map(|t| Some((t.candidate, t.gain()?)));

@@ -1,4 +1,4 @@
-//! Which single-purpose policy knows the ground best, by what it promises and what it needs.
+//! Order of single-purpose policies for a kind of ground, by what they promise and what they need.
 //!
 //! Nothing here stands on how policies came out in studies. For each kind of ground the
 //! policies are listed with what they promise there, those that know more of what decides
@@ -7,8 +7,8 @@
 use super::ground::{Ground, Load};
 use super::options::Objective;
 
-/// Programs from which on it is a question who shares a quantum with whom: of two there is only
-/// one pair, and what matters is how it shares the chip.
+/// Programs from which on the choice of partners in a quantum matters: of two there is only one
+/// pair, and what matters is how it shares the chip.
 const PROGRAMS_TO_CHOOSE_FROM: usize = 3;
 
 /// The kind of ground of co-schedules.
@@ -19,7 +19,7 @@ const TOO_MANY: &str = "more multithreaded programs than cores for all of them";
 pub(super) struct Promise {
     /// The policy's name.
     pub(super) policy: &'static str,
-    /// What it promises on this ground.
+    /// Its promise on this ground.
     pub(super) promise: &'static str,
 }
 
@@ -27,7 +27,8 @@ const fn promise(policy: &'static str, promise: &'static str) -> Promise {
     Promise { policy, promise }
 }
 
-/// Several threads per program on large and small cores: what makes siblings wait decides.
+/// Policies for several threads per program on large and small cores: what makes siblings wait
+/// decides.
 const WAITING_SIBLINGS: &[Promise] = &[
     promise(
         "utility",
@@ -40,7 +41,7 @@ const WAITING_SIBLINGS: &[Promise] = &[
     promise("hrrs", "the large core goes to every thread in turn"),
 ];
 
-/// A thread per program on large and small cores: nobody waits for anybody.
+/// Policies for one thread per program on large and small cores: no thread waits for another.
 const SINGLE_THREADS: &[Promise] = &[
     promise(
         "pie",
@@ -49,7 +50,7 @@ const SINGLE_THREADS: &[Promise] = &[
     promise("hrrs", "the large core goes to every thread in turn"),
 ];
 
-/// The same, where speeds are to be alike.
+/// Policies for one thread per program on large and small cores, where speeds are to be alike.
 const SINGLE_THREADS_ALIKE: &[Promise] = &[
     promise(
         "fair-progress",
@@ -58,7 +59,8 @@ const SINGLE_THREADS_ALIKE: &[Promise] = &[
     promise("hrrs", "the large core goes to every thread in turn"),
 ];
 
-/// More multithreaded programs than cores for all of them: who runs with whom decides.
+/// Policies for more multithreaded programs than cores for all of them: the choice of programs that
+/// run together decides.
 const TOO_MANY_PROGRAMS: &[Promise] = &[
     promise(
         "fair-com",
@@ -70,7 +72,7 @@ const TOO_MANY_PROGRAMS: &[Promise] = &[
     ),
 ];
 
-/// PUs that share a core: who shares it with whom decides.
+/// Policies for PUs that share a core: the choice of threads that share it decides.
 const SHARED_CORES: &[Promise] = &[
     promise(
         "symbiotic",
@@ -82,7 +84,8 @@ const SHARED_CORES: &[Promise] = &[
     ),
 ];
 
-/// The policies to ask on a ground under a load, the one that knows most first, and why these.
+/// The policies to ask on a ground under a load, the one that knows most first, and the kind of
+/// ground that they are for.
 pub(super) fn preferences(
     ground: &Ground,
     load: &Load,
@@ -108,8 +111,8 @@ pub(super) fn preferences(
     }
 }
 
-/// Whether a kind of ground lasts though it does not show: co-schedules pause programs and take
-/// threads from them, so that what wants to run seems to fit.
+/// Returns true where a kind of ground lasts though it does not show: co-schedules pause programs
+/// and take threads from them, so that what wants to run seems to fit.
 pub(super) fn lasts(kind: &str, load: &Load) -> bool {
     kind == TOO_MANY && load.present >= PROGRAMS_TO_CHOOSE_FROM
 }

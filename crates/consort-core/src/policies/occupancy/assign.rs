@@ -1,4 +1,4 @@
-//! Inside one group: which member gets which PU.
+//! Assignment of a group's members to its PUs.
 
 use super::Group;
 use super::history::History;
@@ -31,7 +31,7 @@ pub(super) fn take_members<'a>(
 /// only in part never shut a thread out that could be served.
 #[derive(Default)]
 struct Matching {
-    /// Which PUs each member may have.
+    /// PUs that each member may have.
     usable: Vec<Vec<PuId>>,
     member_on: BTreeMap<PuId, usize>,
 }
@@ -128,7 +128,8 @@ impl<'a> Assigner<'a> {
         pus
     }
 
-    /// The same order, but where the thread runs now comes first among cores of equal load.
+    /// Returns the PUs in the same order, but with the member's present one first among cores of
+    /// equal load.
     fn prefer_here(&self, order: &[(f64, PuId)], member: &Candidate<'_>) -> Vec<PuId> {
         let mut pus: Vec<PuId> = order.iter().map(|(_, pu)| *pu).collect();
         let here = member
@@ -192,7 +193,8 @@ impl<'m, 'a> Table<'m, 'a> {
         may && self.free.contains(pu) && self.others_served(index, pu)
     }
 
-    /// Whether the members with partial masks that still wait can all be served without this PU.
+    /// Returns true where the members with partial masks that still wait can all be served without
+    /// this PU.
     fn others_served(&self, index: usize, pu: PuId) -> bool {
         if self.partial.is_empty() {
             return true;
@@ -206,8 +208,8 @@ impl<'m, 'a> Table<'m, 'a> {
         waiting.all(|&i| matching.add(&self.members[i], &without))
     }
 
-    /// Every member was matched to a PU when it was taken, and no gift leaves another without, so
-    /// each has one.
+    /// Returns the PU of each member: every one was matched to a PU when it was taken, and no gift
+    /// leaves another without, so each has one.
     fn finish(self) -> Vec<(PuId, &'static str)> {
         self.given.into_iter().flatten().collect()
     }

@@ -1,11 +1,11 @@
-//! Who ran where: what makes the policy stick.
+//! Places that threads had: what makes the policy stick.
 
 use super::Group;
 use crate::ids::{PuId, ThreadId};
 use crate::sample::Observation;
 use std::collections::BTreeMap;
 
-/// Each thread's last group and PU, and how often it has had each PU.
+/// Each thread's last group and PU, and the number of quanta that it has had each PU for.
 #[derive(Debug, Default)]
 pub(super) struct History(BTreeMap<ThreadId, Entry>);
 
@@ -28,7 +28,7 @@ impl History {
         *entry.used.entry(pu).or_default() += 1;
     }
 
-    /// The thread is in no group now; where it ran stays known for its return.
+    /// Notes that the thread is in no group now; its PUs stay known for its return.
     pub(super) fn leave_group(&mut self, thread: ThreadId) {
         if let Some(entry) = self.0.get_mut(&thread) {
             entry.last = None;

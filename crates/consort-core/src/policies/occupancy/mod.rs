@@ -1,9 +1,9 @@
 //! Ranking threads by FPU usage and giving them PUs, group by group.
 //!
-//! [`super::workover`] and [`super::aggregate`] differ only in which PUs make a
-//! group ([`Arrangement`]); everything else is here: `ranking` says who takes
-//! part and in which order, `nodes` deals threads to NUMA nodes, `assign` gives
-//! each group's members their PUs, `history` remembers who ran where.
+//! [`super::workover`] and [`super::aggregate`] differ only in which PUs make a group
+//! ([`Arrangement`]); everything else is here: `ranking` orders the threads that take part, `nodes`
+//! deals threads to NUMA nodes, `assign` gives each group's members their PUs, `history` remembers
+//! their places.
 
 mod assign;
 mod history;
@@ -42,7 +42,7 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
 ];
 
-/// Which PUs make a group.
+/// Arrangement of PUs into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrangement {
     /// Group g: the g-th PU of every core, so that a group's members never share a core.
@@ -183,8 +183,9 @@ impl Policy for Occupancy {
 }
 
 impl Occupancy {
-    /// Whether like stays with like because threads have only left since places were given: who
-    /// remains is not dealt out again, or one class would spread when the other has ended.
+    /// Returns true where like stays with like because threads have only left since places were
+    /// given: those that remain are not dealt out again, or one class would spread when the other
+    /// has ended.
     fn keeps_places(&self, ranking: &Ranking<'_>) -> bool {
         let has_place = |c: &Candidate<'_>| {
             let place = self.history.place(c.id());

@@ -1,4 +1,4 @@
-//! The upper of two levels: threads to NUMA nodes, before units inside a node.
+//! The upper of two levels: threads are dealt to NUMA nodes before PUs inside a node.
 //!
 //! A thread's memory is where it has run, so it stays on its node as long as
 //! that node does not get more than its share. Shares are proportional to the
@@ -37,7 +37,7 @@ pub(super) fn deal<'a>(
     queues
 }
 
-/// How many of `threads` each domain may take: its share of the PUs, rounded up.
+/// Number of `threads` that each domain may take: its share of the PUs, rounded up.
 fn shares(domains: &[PuSet], threads: usize, total_pus: usize) -> Vec<isize> {
     let share = |domain: &PuSet| (threads * domain.len()).div_ceil(total_pus.max(1)) as isize;
     domains.iter().map(share).collect()
@@ -51,7 +51,8 @@ fn home(candidate: &Candidate<'_>, domains: &[PuSet], history: &History) -> Opti
     domains.iter().position(|domain| domain.contains(pu))
 }
 
-/// Home if it has room, else the domain with the most room among those that the thread may use.
+/// Returns the thread's home if it has room, else the domain with the most room among those that
+/// the thread may use.
 fn choose(
     candidate: &Candidate<'_>,
     domains: &[PuSet],

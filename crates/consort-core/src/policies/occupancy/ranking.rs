@@ -1,4 +1,4 @@
-//! Who takes part, and in which order.
+//! Ranking of the threads that take part.
 
 use super::history::History;
 use crate::ids::ThreadId;
@@ -7,8 +7,8 @@ use crate::policy::View;
 use crate::sample::ThreadObservation;
 use crate::signal::Signal;
 
-/// By how much a thread that already has a place leads one of equal activity
-/// that has none; keeps equal threads from taking turns when PUs are short.
+/// Factor by which a thread that already has a place leads one of equal activity that has none;
+/// keeps equal threads from taking turns when PUs are short.
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
 /// An active thread with what the ranking needs to know of it.

@@ -1,4 +1,4 @@
-//! How well predictions are met: performance alone, and correction factors.
+//! Actual performance against the prediction: performance alone, and correction factors.
 
 use super::partners::Partners;
 use crate::ids::ThreadId;
@@ -9,10 +9,10 @@ use crate::signal::Signal;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
-/// What threads did alone, and by how much predictions must be corrected.
+/// Performance of threads alone, and the corrections of predictions.
 #[derive(Debug, Default)]
 pub(super) struct Actual {
-    /// Instructions per cycle alone on a core, and which core it was where that is known.
+    /// Instructions per cycle alone on a core, and the core where that is known.
     alone_ipc: BTreeMap<ThreadId, (f64, Option<usize>)>,
     corrections: Corrections,
 }
@@ -35,7 +35,7 @@ impl Actual {
         }
     }
 
-    /// Takes what every thread did alone in the quantum that has just ended.
+    /// Takes the performance of every thread alone in the quantum that has just ended.
     #[doc(alias = "isolated IPC")]
     pub(super) fn note_alone(&mut self, topology: &Topology, crew: &Crew<'_>) {
         for thread in &crew.members {
@@ -46,8 +46,8 @@ impl Actual {
         }
     }
 
-    /// Compares what each thread did beside its partners with the prediction; `factor` tells how
-    /// much faster a thread is alone on its present core than on another.
+    /// Compares the performance of each thread beside its partners with the prediction; `factor` is
+    /// the speed of a thread alone on its present core over that on another.
     pub(super) fn correct(
         &mut self,
         crew: &Crew<'_>,

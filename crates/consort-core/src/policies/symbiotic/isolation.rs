@@ -1,4 +1,4 @@
-//! Measuring threads alone: now and then those of a core take turns on one of its PUs.
+//! Measurement of threads alone: now and then those of a core take turns on one of its PUs.
 
 use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
@@ -10,21 +10,21 @@ use crate::sample::ThreadObservation;
 /// than there are counters is read over two (section 4.1 of the paper).
 const STALE_QUANTA: u64 = 1;
 
-/// When threads are measured alone, and for how long.
+/// Schedule of measurements of threads alone.
 #[doc(alias = "sampling phase")]
 #[derive(Debug)]
 pub(super) struct Isolation {
     period: u64,
-    /// Quanta from the last one to the next, at most the period.
+    /// Quanta from the last measurement to the next, at most the period.
     wait: u64,
     alone_ns: u64,
-    /// Quanta since the last one.
+    /// Quanta since the last measurement.
     since: Option<u64>,
     is_on: bool,
 }
 
 impl Isolation {
-    /// Every `period` quanta, `alone_ns` per thread of a core.
+    /// Measures every `period` quanta, for `alone_ns` per thread of a core.
     pub(super) fn new(period: u64, alone_ns: u64) -> Self {
         Self {
             period,
@@ -35,29 +35,29 @@ impl Isolation {
         }
     }
 
-    /// The first ones sooner: `first` quanta apart, then twice as long each time up to the period,
-    /// for what must be seen several times before it is of use.
+    /// Measures sooner at first: `first` quanta apart, then twice as long each time up to the
+    /// period, for what must be seen several times before it is of use.
     pub(super) fn often_at_first(mut self, first: u64) -> Self {
         self.wait = first.min(self.period);
         self
     }
 
-    /// Whether the quantum that has just ended was one.
+    /// Returns true where the quantum that has just ended was a measurement.
     pub(super) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Whether it is time for one.
+    /// Returns true where a measurement is due.
     pub(super) fn is_due(&self) -> bool {
         !self.is_on && self.since.is_none_or(|since| since >= self.wait)
     }
 
-    /// Whether the last one still shows in what is measured.
+    /// Returns true where the last measurement still shows in the stacks.
     pub(super) fn is_fresh(&self) -> bool {
         self.since.is_some_and(|since| since <= STALE_QUANTA)
     }
 
-    /// A quantum in which threads run together.
+    /// Counts a quantum in which threads run together.
     pub(super) fn count_quantum(&mut self) {
         self.is_on = false;
         self.since = self.since.map(|since| since + 1);

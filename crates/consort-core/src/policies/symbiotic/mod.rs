@@ -5,10 +5,10 @@
 //!
 //! Observes a cycle stack per thread, and cycles and instructions where it corrects itself; by
 //! default every 100 ms. The inverse model turns the stacks seen together into stacks alone
-//! (`stacks`); the forward model predicts what every pair would do to each other; what came out
-//! differently before corrects it (`actual`); a minimum-weight perfect matching makes the pairs,
-//! or a hierarchical one the groups where more than two share a core (`partners`); groups go to
-//! the cores that take the fewest moves.
+//! (`stacks`); the forward model predicts what every pair would do to each other; earlier
+//! differences from the prediction correct it (`actual`); a minimum-weight perfect matching makes
+//! the pairs, or a hierarchical one the groups where more than two share a core (`partners`);
+//! groups go to the cores that take the fewest moves.
 //!
 //! Promises: of all pairings the one with the least predicted cost, exactly; nothing is known of
 //! a thread but what its counters told.
@@ -170,7 +170,7 @@ impl Policy for Symbiotic {
 }
 
 impl Symbiotic {
-    /// What the last quantum tells: stacks alone, and how well the prediction was met.
+    /// Learns from the last quantum: stacks alone, and corrections of the prediction.
     fn learn(&mut self, topology: &Topology, crew: &Crew<'_>) {
         if self.isolation.is_fresh() {
             return;
@@ -187,7 +187,8 @@ impl Symbiotic {
         }
     }
 
-    /// On the cores where threads are, or on random ones where cores are to be told apart.
+    /// Measures threads alone, on the cores where they are, or on random ones where cores are to be
+    /// told apart.
     fn measure_alone(
         &mut self,
         view: View<'_>,

@@ -1,4 +1,4 @@
-//! What pairs are chosen for.
+//! Objective that pairs are chosen for.
 
 use crate::policy::{Options, PolicyError};
 
@@ -7,7 +7,7 @@ use crate::policy::{Options, PolicyError};
 pub enum Objective {
     /// The slowdown itself, as in the paper (section 5.3): the least ANTT.
     Slowdown,
-    /// What it takes away from throughput: the most STP.
+    /// Loss of throughput by it: the most STP.
     Throughput,
     /// Its square: one large slowdown is dearer than two small ones of the same sum.
     Fairness,

@@ -51,10 +51,10 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
 ];
 
-/// What is made of cores that are alike by name and are not.
+/// Treatment of cores that are alike by name and are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CoreAsymmetry {
-    /// Nothing.
+    /// Nothing is done.
     Ignored,
     /// The first half is faster for memory-bound threads, as on the paper's machine.
     FirstHalf,
@@ -73,8 +73,8 @@ impl CoreAsymmetry {
     }
 }
 
-/// Whether threads stay on their nodes: then cores of other nodes are never used, and nothing can
-/// be learnt of them.
+/// Reads the option `numa`. Returns true where threads stay on their nodes: then cores of other
+/// nodes are never used, and nothing can be learnt of them.
 pub(super) fn keeps_home(
     options: &Options<'_>,
     asymmetry: CoreAsymmetry,

@@ -1,4 +1,4 @@
-//! Who shares a core with whom.
+//! Choice of the threads that share a core.
 
 use super::objective::Objective;
 use super::trained::Trained;
@@ -9,22 +9,22 @@ use crate::plan::{Fact, Reason};
 use crate::policies::grouping::{Crew, Domain};
 use std::collections::BTreeMap;
 
-/// How long the search for groups of more than two may go on improving, in swaps tried.
+/// Most swaps, per thread, that the search for groups of more than two tries.
 const SWAPS_PER_THREAD: usize = 200;
 
-/// What was predicted for a thread, before correction.
+/// Prediction for a thread, before correction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Prediction {
     pub(super) co_runners: Vec<ThreadId>,
     pub(super) slowdown: f64,
-    /// By what the prediction of its performance was multiplied.
+    /// Factor by which the prediction of its performance was multiplied.
     pub(super) factor: f64,
 }
 
-/// The groups of the last decision, and what was predicted for them.
+/// The groups of the last decision, and the predictions for them.
 #[derive(Debug, Default)]
 pub(super) struct Partners {
-    /// As indices into the crew.
+    /// Threads of each group, as indices into the crew.
     groups: Vec<Vec<usize>>,
     predictions: BTreeMap<ThreadId, Prediction>,
     pairs: PairSlowdowns,
@@ -55,8 +55,8 @@ impl Partners {
         self.predictions.retain(|&id, _| is_here(id));
     }
 
-    /// Whether the groups of the last decision are of just these threads, so that its indices are
-    /// those of this crew.
+    /// Returns true where the groups of the last decision are of just these threads, so that its
+    /// indices are those of this crew.
     pub(super) fn still_hold(&self, crew: &Crew<'_>) -> bool {
         let grouped: usize = self.groups.iter().map(Vec::len).sum();
         let same = crew.members.iter().all(|thread| self.has(thread.id));
@@ -103,7 +103,7 @@ impl Partners {
         self.groups.extend(groups.into_iter().map(in_crew));
     }
 
-    /// Why a member is in its group.
+    /// Returns the reason why a member is in its group.
     pub(super) fn reason(&self, crew: &Crew<'_>, group: &[usize], member: usize) -> Reason {
         let prediction = self.predictions.get(&crew.members[member].id);
         let others = group.iter().filter(|&&i| i != member);
@@ -139,7 +139,7 @@ fn facts(prediction: &Prediction) -> Vec<Fact> {
     ]
 }
 
-/// What one choice is made of.
+/// Inputs of one choice.
 struct Chooser<'a> {
     ids: &'a [ThreadId],
     stacks: &'a [f64],
@@ -149,7 +149,8 @@ struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// At most two per core, exactly the best; threads as they come where there is no such model.
+    /// Pairs threads, at most two per core, at the least cost; threads as they come where there is
+    /// no such model.
     fn pairs(&self, cores: usize, pairs: &mut PairSlowdowns, costs: &mut Costs) -> Vec<Vec<usize>> {
         let alone = vec![self.objective.cost(1.0); self.ids.len()];
         let predicted = self
@@ -170,7 +171,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// More than two per core.
+    /// Groups threads, more than two per core.
     fn groups(&self, cores: usize) -> Vec<Vec<usize>> {
         let shape = Shape {
             cores,

@@ -70,7 +70,7 @@ pub(super) struct World {
     /// Memory share of each thread's stack alone.
     memory: Vec<f64>,
     at: Vec<PuId>,
-    /// By core, how much longer memory takes there than elsewhere, as the logarithm of a ratio.
+    /// Logarithm, by core, of the ratio of the time that memory takes there to that elsewhere.
     pub(super) farther: Vec<f64>,
     rng: PolicyRng,
 }

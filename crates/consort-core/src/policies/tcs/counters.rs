@@ -1,4 +1,4 @@
-//! What tcs counts, in real numbers or as the hardware does.
+//! Counters of tcs, in real numbers or as the hardware has them.
 
 use std::cmp::Ordering;
 
@@ -7,14 +7,14 @@ const MOST: f64 = u32::MAX as f64;
 /// Bits behind the point of the hardware's long-term sums.
 const FRACTION_BITS: u32 = 16;
 
-/// How counters count.
+/// Arithmetic of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Arithmetic {
-    /// In real numbers.
+    /// Real numbers.
     #[default]
     Real,
-    /// In the hardware's integers, which saturate: 32 bits for instructions and ns, 64 bits with 16
-    /// of them behind the point for sums.
+    /// The hardware's integers, which saturate: 32 bits for instructions and ns, 64 bits with 16 of
+    /// them behind the point for sums.
     Integer,
 }
 
@@ -37,7 +37,7 @@ impl Weight {
         }
     }
 
-    /// The same for those who want the least critical.
+    /// Reverses the order, for those who want the least critical.
     pub(super) fn reversed(self) -> Self {
         match self {
             Self::Real(weight) => Self::Real(-weight),
@@ -55,7 +55,7 @@ impl Arithmetic {
         }
     }
 
-    /// A counter after so much more; both are exact in 53 bits.
+    /// Value of a counter after so much more; both are exact in 53 bits.
     pub(super) fn count(self, counter: f64, more: f64) -> f64 {
         match self {
             Self::Real => counter + more,

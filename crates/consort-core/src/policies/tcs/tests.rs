@@ -33,8 +33,8 @@ fn with(rule: Tcs) -> Bench<Tcs> {
     bench
 }
 
-/// Four threads after 0.4 ms of a quantum, at the end of which the first stalls, and where
-/// they are then.
+/// Four threads after 0.4 ms of a quantum, at the end of which the first stalls, and their PUs
+/// then.
 fn after_a_stall(rule: Tcs) -> (Bench<Tcs>, Vec<u32>) {
     let mut bench = with(rule);
     let did = [stalled(1, 1e6), ran(2, 2e6), ran(3, 4e6), ran(4, 8e6)];
@@ -42,7 +42,7 @@ fn after_a_stall(rule: Tcs) -> (Bench<Tcs>, Vec<u32>) {
     (bench, pus)
 }
 
-/// What they do for the rest of that quantum.
+/// Activity of the four for the rest of that quantum.
 fn rest() -> [Did; 4] {
     [stalled(1, 0.0), ran(2, 1e6), ran(3, 4e6), ran(4, 2e6)]
 }

@@ -1,11 +1,11 @@
-//! Which threads of a program are behind the others.
+//! Threads of a program that are behind the others.
 
 use super::super::asymmetric::{Group, Seat};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far a thread is.
+/// Progress of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// Instructions since the program's last barrier, or ever.
@@ -16,18 +16,18 @@ struct Progress {
     ran_ns: f64,
 }
 
-/// The progress of all threads, and who lags.
+/// The progress of all threads, and those that lag.
 #[derive(Debug, Default)]
 pub(super) struct Lagging {
     progress: BTreeMap<ThreadId, Progress>,
-    /// Who waits at each barrier.
+    /// Threads that wait at each barrier.
     waiters: BTreeMap<u64, BTreeSet<ThreadId>>,
-    /// Share x effect of each thread that lagged when the last quantum ended.
+    /// Share times effect of each thread that lagged when the last quantum ended.
     effects: BTreeMap<ThreadId, f64>,
 }
 
 impl Lagging {
-    /// Notes who waits at barriers. When somebody leaves one, its program begins anew.
+    /// Notes the threads that wait at barriers. When one leaves, its program begins anew.
     pub(super) fn follow_barriers(&mut self, bottlenecks: &[Bottleneck]) {
         let barriers = bottlenecks.iter();
         let barriers = barriers.filter(|one| one.kind == BottleneckKind::Barrier);
@@ -62,7 +62,7 @@ impl Lagging {
         }
     }
 
-    /// A quantum is over: finds those that lag now.
+    /// Ends a quantum: finds the threads that lag now.
     pub(super) fn turn_over(&mut self, groups: &[Group<'_>], quantum_ns: f64) {
         let mut programs: BTreeMap<u32, Vec<(ThreadId, Progress)>> = BTreeMap::new();
         for thread in active(groups) {
@@ -78,12 +78,12 @@ impl Lagging {
         }
     }
 
-    /// Share x effect of a thread as one that lags; 0 if it does not.
+    /// Share times effect of a thread as one that lags; 0 if it does not.
     pub(super) fn effect(&self, thread: ThreadId) -> f64 {
         self.effects.get(&thread).copied().unwrap_or(0.0)
     }
 
-    /// How many other threads its program has, as far as they have been seen to run.
+    /// Number of other threads of its program, as far as they have been seen to run.
     pub(super) fn siblings(&self, thread: ThreadId) -> usize {
         let of = |other: &&ThreadId| other.pid == thread.pid && **other != thread;
         self.progress.keys().filter(of).count()
@@ -95,7 +95,7 @@ fn active(groups: &[Group<'_>]) -> impl Iterator<Item = ThreadId> {
     seats.flat_map(|seat: &Seat<'_>| seat.active.iter().copied())
 }
 
-/// Those of a program's active threads that lag.
+/// Effects of those of a program's active threads that lag.
 fn effects(active: &[(ThreadId, Progress)], quantum_ns: f64) -> Vec<(ThreadId, f64)> {
     let least = active.iter().min_by(|a, b| a.1.all.total_cmp(&b.1.all));
     let Some((_, last)) = least else {

@@ -1,4 +1,4 @@
-//! How much faster a thread is on a large core than on a small one.
+//! Speed of a thread on a large core over that on a small one.
 
 use super::super::asymmetric::{Group, Seat};
 use crate::ids::ThreadId;
@@ -26,7 +26,7 @@ impl Stay {
     }
 }
 
-/// What each thread did on large and on small cores.
+/// Work of each thread on large and on small cores.
 #[derive(Debug, Default)]
 pub(super) struct Speeds {
     stays: BTreeMap<ThreadId, [Stay; 2]>,
@@ -53,8 +53,8 @@ impl Speeds {
         }
     }
 
-    /// A quantum is over: finds the ratios for the next, in which all that has been weighs half
-    /// as much.
+    /// Ends a quantum: finds the ratios for the next, in which all earlier work weighs half as
+    /// much.
     pub(super) fn turn_over(&mut self) {
         let ratio = |[large, small]: [Stay; 2]| Some(large.rate()? / small.rate()?);
         let stays = self.stays.iter();

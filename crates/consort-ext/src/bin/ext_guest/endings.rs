@@ -1,4 +1,4 @@
-//! However the scheduler ends, everything runs on as without it.
+//! Ends of the scheduler: however it ends, everything runs on as without it.
 
 use crate::load::Load;
 use crate::placing::{cores_of, manage};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// No thread is governed, every one runs, every mask is whole.
+/// Asserts that no thread is governed, every one runs, and every mask is whole.
 pub(crate) fn as_without(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
     let all = topology.pus().to_string();
     for &thread in threads {
@@ -47,7 +47,7 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> 
     Ok(())
 }
 
-/// The owner is killed while its plan holds every thread on one core.
+/// Kills the owner while its plan holds every thread on one core.
 pub(crate) fn killed(topology: &Topology) -> Outcome<()> {
     let load = Load::spinning(4)?;
     let size = [topology.cores().len(), topology.smt()].map(|number| number.to_string());
@@ -104,7 +104,7 @@ fn hold(scheduler: &mut Scheduler, topology: &Topology, threads: &[ThreadId]) ->
     Ok(())
 }
 
-/// Threads are taken back one by one, then the scheduler is dropped; a new one can follow.
+/// Takes threads back one by one, then drops the scheduler; a new one can follow.
 pub(crate) fn dropped(topology: &Topology) -> Outcome<()> {
     let load = Load::spinning(4)?;
     for _ in 0..2 {
@@ -121,7 +121,8 @@ pub(crate) fn dropped(topology: &Topology) -> Outcome<()> {
     Ok(())
 }
 
-/// What stands in the way is named: somebody else's policy, a machine too large, no privilege.
+/// Asserts that refusals name the obstacle: a policy that somebody chose, a machine too large, no
+/// privilege.
 pub(crate) fn refused(topology: &Topology) -> Outcome<()> {
     let load = Load::spinning(1)?;
     let thread = load.threads[0];

@@ -42,7 +42,7 @@ impl Load {
         Ok(Self { child, threads })
     }
 
-    /// Lets one that waits go on; what it wrote until it ended by itself.
+    /// Lets a load that waits go on; returns its output once it has ended by itself.
     pub(crate) fn output(mut self) -> Outcome<String> {
         if let Some(mut stdin) = self.child.stdin.take() {
             // One that does not wait may have ended already.

@@ -17,14 +17,14 @@ use std::time::Duration;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// How often scenarios look and beat.
+/// Time between looks and between heartbeats of scenarios.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-/// The quantum that plans tell: this program, too, waits for its emulated PU, and is not to fall
-/// silent meanwhile.
+/// Quantum that plans tell: this program, too, waits for its emulated PU, and is not to fall silent
+/// meanwhile.
 pub(crate) const QUANTUM: Duration = Duration::from_secs(20);
 
-/// One host thread emulates all PUs in turn, a tenth of a second each: with 32 busy ones a PU is away
-/// for three seconds, and longer on a busy host.
+/// Settings with patience: one host thread emulates all PUs in turn, a tenth of a second each; with
+/// 32 busy ones a PU is away for three seconds, and longer on a busy host.
 pub(crate) fn patient() -> Config {
     Config {
         relief: Duration::from_secs(10),
@@ -59,7 +59,7 @@ fn topology(cores: u32, ways: u32) -> Outcome<Topology> {
     Ok(Topology::new(facts.collect(), vec![CoreType::uniform()])?)
 }
 
-/// Scenarios that can follow each other under one scheduler.
+/// Runs one of the scenarios that can follow each other under one scheduler.
 fn shared(scheduler: &mut Scheduler, topology: &Topology, name: &str) -> Outcome<()> {
     match name {
         "full" => placing::cores(scheduler, topology, 1),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const WATCHED: Duration = Duration::from_secs(4);
 
-/// As many threads per PU, dealt to the cores in turn; all are where they belong.
+/// Places as many threads per PU, dealt to the cores in turn; asserts that all are in their places.
 pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usize) -> Outcome<()> {
     let load = Load::spinning(topology.pus().len() * per_pu)?;
     manage(scheduler, &load.threads)?;

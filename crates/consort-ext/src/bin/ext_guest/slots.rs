@@ -12,7 +12,7 @@ const GANG: u32 = 4;
 const SECONDS: u64 = 8;
 const SLOT: Duration = Duration::from_millis(100);
 
-/// Two gangs of four on PUs of their own, which without slots would run all the time.
+/// Runs two gangs of four on PUs of their own, which without slots would run all the time.
 pub(crate) fn gangs(scheduler: &mut Scheduler) -> Outcome<()> {
     let before = scheduler.stats();
     let gangs = [
@@ -58,7 +58,7 @@ fn slot(load: &Load, length: Duration) -> TimeSlot {
 
 type Stretch = (Duration, Duration);
 
-/// When the gang's threads ran, as they saw it, within these times.
+/// Times at which the gang's threads ran, as they saw it, within `from` and `to`.
 fn stretches(gang: Load, from: Duration, to: Duration) -> Outcome<Vec<Stretch>> {
     let text = gang.output()?;
     let mut all = Vec::new();
@@ -119,7 +119,7 @@ fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> 
     })
 }
 
-/// A slot that outlasts the watchdog's patience ends the scheduler and nothing else.
+/// Asserts that a slot that outlasts the watchdog's patience ends the scheduler and nothing else.
 pub(crate) fn stall(topology: &Topology) -> Outcome<()> {
     let config = Config {
         watchdog: Duration::from_secs(2),

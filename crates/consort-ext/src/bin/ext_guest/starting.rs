@@ -1,4 +1,4 @@
-//! What governed programs start and see, and what being governed costs.
+//! Children of governed programs, the masks that programs see, and the cost of being governed.
 
 use crate::load::Load;
 use crate::placing::{cores_of, manage};
@@ -15,11 +15,12 @@ const LOOKS: usize = 10_000;
 const ROUNDS: usize = 1000;
 const TURNS: usize = 5;
 
-/// Waits for a line, then starts children that say whether they are governed and what they see.
+/// Shell script that waits for a line, then starts children that say whether they are governed and
+/// which PUs they see.
 const FORKS: &str = "read go; i=0; while [ $i -lt $0 ]; do \
     echo $(nproc) $(grep ext.enabled /proc/self/sched); i=$((i+1)); done";
 
-/// Every one of hundreds of children is governed from its start and sees all PUs.
+/// Asserts that every one of hundreds of children is governed from its start and sees all PUs.
 pub(crate) fn forks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let mut shell = Command::new("/bin/sh")
         .args(["-c", FORKS, &CHILDREN.to_string()])
@@ -78,7 +79,8 @@ fn while_beating<T: Send>(
     })
 }
 
-/// A program that looks at its own mask ten thousand times while plans move it never sees less.
+/// Asserts that a program that looks at its own mask ten thousand times while plans move it never
+/// sees less.
 pub(crate) fn looks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let load = Load::start(&["looks", &LOOKS.to_string()], 1)?;
     let thread = load.threads[0];
@@ -113,8 +115,8 @@ fn output_under(load: Load, mut apply: impl FnMut() -> bool) -> Outcome<(String,
     Ok((said, plans))
 }
 
-/// Rounds of a ping-pong through pipes on one core, where the plan or else the mask has it, by turns;
-/// prints the ratio.
+/// Measures rounds of a ping-pong through pipes on one core, where the plan or else the mask holds
+/// it, by turns; prints the ratio.
 pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
     let (mut governed, mut free) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
@@ -148,7 +150,7 @@ fn confine(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
     Ok(())
 }
 
-/// Nanoseconds per round trip of two threads that were prepared so.
+/// Time of a round trip of two threads that were prepared so, ns.
 fn ping(prepare: impl FnOnce(&[ThreadId]) -> Outcome<()>) -> Outcome<f64> {
     let load = Load::start(&["ping", &ROUNDS.to_string()], 2)?;
     prepare(&load.threads)?;

@@ -36,7 +36,7 @@ pub(crate) fn processor(thread: ThreadId) -> Outcome<u32> {
     Ok(u32::try_from(stat_field(thread, 39)?)?)
 }
 
-/// Running time, in clock ticks.
+/// Running time of the thread, clock ticks.
 pub(crate) fn run_ticks(thread: ThreadId) -> Outcome<u64> {
     Ok(stat_field(thread, 14)? + stat_field(thread, 15)?)
 }
@@ -46,13 +46,13 @@ pub(crate) fn mask(thread: ThreadId) -> Outcome<String> {
     line_value(thread, "status", "Cpus_allowed_list:")
 }
 
-/// Whether a sched_ext scheduler governs the thread.
+/// Returns true where a sched_ext scheduler governs the thread.
 pub(crate) fn governed(thread: ThreadId) -> Outcome<bool> {
     let value = line_value(thread, "sched", "ext.enabled")?;
     Ok(value.trim_start_matches([':', ' ']) == "1")
 }
 
-/// What the kernel says of its sched_ext scheduler.
+/// State of the kernel's sched_ext scheduler, in the kernel's word.
 pub(crate) fn kernel_state() -> Outcome<String> {
     Ok(fs::read_to_string("/sys/kernel/sched_ext/state")?
         .trim()

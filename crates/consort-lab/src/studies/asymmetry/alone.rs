@@ -64,8 +64,8 @@ pub(super) fn named(policies: &[&str]) -> Vec<String> {
     policies.iter().map(ToString::to_string).collect()
 }
 
-/// Measures how much faster one thread of each program is on the large core, and what the closed
-/// form says of it. The policy is `closed`.
+/// Measures the speed of one thread of each program on the large core over that on the small one,
+/// beside the closed form of it. The policy is `closed`.
 pub(in crate::studies) fn closed_form(
     context: &Context<'_>,
     spec: &ExperimentSpec,

@@ -18,7 +18,7 @@ const MOVES: [u32; 2] = [20, 400];
 const PLACES: usize = 4;
 /// The made-up program is this one but for its misses.
 const LOADS: &str = "random-loads";
-/// Its misses per 1000 instructions while its data does not fit.
+/// Misses of the made-up program per 1000 instructions while its data does not fit.
 const MPKI: f64 = 20.0;
 
 /// Costs from every place with a shared LLC, then with private ones.
@@ -34,7 +34,7 @@ pub(in crate::studies) fn with_small(
     ranked(context, &chip(&of.machine)?, Kind::Small, &programs)
 }
 
-/// The same between two large cores, the second of each group's.
+/// Exchanges between two large cores, the second of each group's.
 pub(in crate::studies) fn with_large(
     context: &Context<'_>,
     of: &ExperimentSpec,
@@ -43,7 +43,7 @@ pub(in crate::studies) fn with_large(
     ranked(context, &two_large(&of.machine)?, Kind::Large, &programs)
 }
 
-/// The same between a large and a small core of made-up programs, by the size of their data.
+/// Exchanges between a large and a small core of made-up programs, by the size of their data.
 pub(in crate::studies) fn of_working_sets(
     context: &Context<'_>,
     of: &ExperimentSpec,

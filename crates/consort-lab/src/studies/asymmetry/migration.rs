@@ -1,8 +1,8 @@
-//! What it costs a thread to change places with another one again and again.
+//! Cost to a thread of changing places with another one again and again.
 //!
-//! Measured by what the thread gets done: what it lacks at the end, against the same exchanges at
-//! no cost, is time that the exchanges took. The other thread is a copy of the same program. Alone
-//! a thread would find the caches of either core as it left them.
+//! Measured by the instructions of the thread: those that it lacks at the end, against the same
+//! exchanges at no cost, tell the time that the exchanges took. The other thread is a copy of the
+//! same program. Alone a thread would find the caches of either core as it left them.
 
 use crate::simulate::chips::Kind;
 use crate::simulate::failed;
@@ -29,7 +29,7 @@ pub struct ExchangePath {
     pus: [usize; 2],
 }
 
-/// What an exchange costs a thread.
+/// Cost of an exchange to a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cost {
     /// Cycles to fetch again what it held in caches that the cores do not share.
@@ -39,8 +39,8 @@ pub(crate) struct Cost {
 }
 
 impl ExchangePath {
-    /// From the first large core to the first other one of a kind in the same LLC domain, or in
-    /// another.
+    /// Path from the first large core to the first other one of a kind in the same LLC domain, or
+    /// in another.
     pub(crate) fn of(chip: &Chip, to: Kind, shared: bool) -> Option<Self> {
         let pus = 0..chip.places().len();
         let llc = |pu: usize| chip.places()[pu].llc;
@@ -52,7 +52,7 @@ impl ExchangePath {
         Some(Self { pus: [large, end] })
     }
 
-    /// From the first large core to the first small one in the same LLC domain, or in another.
+    /// Path from the first large core to the first small one in the same LLC domain, or in another.
     pub fn to_small(chip: &Chip, shared: bool) -> Option<Self> {
         Self::of(chip, Kind::Small, shared)
     }

@@ -9,15 +9,15 @@ use consort_sim::engine::{Instance, RunMode, Settings};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
-/// How long the machine runs between two looks at it, ns; nothing depends on it.
+/// Time that the machine runs between two looks at it, ns; nothing depends on it.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// What a thread did.
+/// Time and counters of a thread's run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Single {
     /// Time that it took, s.
     pub time_s: f64,
-    /// What it did.
+    /// Counters of its run.
     pub counters: Counters,
 }
 

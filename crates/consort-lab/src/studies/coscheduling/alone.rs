@@ -19,7 +19,7 @@ pub(in crate::studies) struct Alone {
 }
 
 impl Alone {
-    /// The runs of this context, made once.
+    /// Returns the runs of this context, made once.
     pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
         context.made("programs alone, co-scheduling", || Self::make(context))
     }
@@ -41,8 +41,8 @@ impl Alone {
         Ok(Self { suite, runs })
     }
 
-    /// In every run the number of cores of each program's lowest energy-delay, where of what the
-    /// machine draws whoever runs it is charged the share of its cores.
+    /// Number of cores, in every run, of a program's lowest energy-delay, where it is charged, of
+    /// the energy that the machine draws whichever programs run, the share of its cores.
     pub fn best_charged(&self, id: ProgramId) -> Vec<f64> {
         let (cores, ids): (u32, Vec<ProgramId>) = (self.suite.cores(), self.suite.ids().collect());
         let best = |table: &Table| {
@@ -52,20 +52,20 @@ impl Alone {
         self.runs.iter().map(best).collect()
     }
 
-    /// A value of every run of a program with so many cores.
+    /// Returns a value of every run of a program with so many cores.
     pub fn values(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> Vec<f64> {
         let run = |table: &Table| table.get(&(id, cores)).map(of);
         self.runs.iter().filter_map(run).collect()
     }
 
-    /// The mean of that over runs.
+    /// Mean over runs of a value of a program with so many cores.
     pub fn mean(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> f64 {
         let values = self.values(id, cores, of);
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 }
 
-/// What a run tells of programs alone, as `greedy` is told it.
+/// Profile of programs alone in a run, as `greedy` is told it.
 pub(in crate::studies) fn profile(cores: u32, table: &Table) -> Profile {
     let mut profile = Profile::new(cores, &[]);
     for (&(program, with), &measure) in table {

@@ -15,7 +15,7 @@ pub(super) struct Known<'a> {
     shared: BTreeMap<Vec<(ProgramId, u32)>, Trial>,
 }
 
-/// What a scheduler ended with.
+/// Round that a scheduler ended with.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::studies) struct Chosen {
     pub slots: Vec<Slot>,
@@ -98,12 +98,12 @@ pub(in crate::studies) fn choose<E>(
     }))
 }
 
-/// Whether a slot is one of a program alone on a number of cores on which all are sampled.
+/// Returns true for a slot of a program alone on a number of cores on which all are sampled.
 fn is_sample(slot: &Slot, sizes: &[u32]) -> bool {
     matches!(slot.teams[..], [team] if sizes.contains(&team.cores))
 }
 
-/// Whether a program is within α of linear scaling on all cores.
+/// Returns true where a program is within α of linear scaling on all cores.
 fn is_linear(alone: &Table, id: ProgramId, cores: u32) -> bool {
     let throughput = |cores| alone.get(&(id, cores)).map_or(0.0, Measure::throughput);
     throughput(cores) >= (1.0 - ALPHA) * f64::from(cores) * throughput(1)

@@ -5,8 +5,8 @@ use consort_core::coscheduling::{
 };
 use consort_experiment::slots::{Members, NEAR_LINEAR, Quest};
 
-/// How near to linear scaling a program runs alone under the fair schedulers and `pdpa`, and the α
-/// of the secondary condition: the source's 10 percent.
+/// Distance from linear scaling within which a program runs alone under the fair schedulers and
+/// `pdpa`, and the α of the secondary condition: the source's 10 percent.
 pub(in crate::studies) const ALPHA: f64 = NEAR_LINEAR;
 /// Efficiencies between which `pdpa` is content; the policy's own.
 const PDPA: (f64, f64) = (0.5, 0.9);
@@ -19,18 +19,18 @@ pub(in crate::studies) struct Entrant {
     pub how: How,
 }
 
-/// How it finds its round.
+/// Way in which a scheduler finds its round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::studies) enum How {
     Gang,
     Fair(Use, Standard, Secondary),
     Greedy,
     Pdpa,
-    /// By trying all.
+    /// Search of all rounds.
     Exhaustive(Quest),
 }
 
-/// All, the gang first; those after [`MAIN`] are other readings of the fair ones.
+/// All schedulers, the gang first; those after [`MAIN`] are other readings of the fair ones.
 pub(in crate::studies) const ENTRANTS: [Entrant; 14] = [
     of("gang", How::Gang),
     of("fair-mis", fair(Use::Misses, Secondary::Printed)),
@@ -71,19 +71,20 @@ pub(in crate::studies) const ENTRANTS: [Entrant; 14] = [
 
 /// The baseline.
 pub(in crate::studies) const GANG: usize = 0;
-/// Those that figures show.
+/// Schedulers that figures show.
 pub(in crate::studies) const MAIN: std::ops::Range<usize> = 1..8;
-/// Those that the source compares.
+/// Schedulers that the source compares.
 pub(in crate::studies) const SOURCES: std::ops::Range<usize> = 1..6;
 /// The fair schedulers as the source has them.
 pub(in crate::studies) const FAIR: [usize; 2] = [1, 2];
 /// The source's oracle.
 pub(in crate::studies) const ORACLE: usize = 5;
-/// The best round by energy-delay of all that there are.
+/// The best round by energy-delay of all rounds.
 pub(in crate::studies) const BOUND: usize = 6;
 /// Every reading of the fair schedulers, in the order of [`READING_NAMES`].
 pub(in crate::studies) const READINGS: [[usize; 4]; 2] = [[1, 8, 9, 10], [2, 11, 12, 13]];
-/// Names of the readings: of the secondary condition, and of what a newcomer's slot must beat.
+/// Names of the readings: of the secondary condition, and of the standard that a newcomer's slot
+/// must beat.
 pub(in crate::studies) const READING_NAMES: [&str; 4] = ["printed", "reversed", "off", "slot"];
 
 const fn fair(order: Use, secondary: Secondary) -> How {
@@ -111,7 +112,7 @@ impl Entrant {
         }
     }
 
-    /// Its chooser; none where all are tried.
+    /// Its chooser; none where all rounds are tried.
     pub fn chooser(&self) -> Option<Box<dyn Chooser>> {
         Some(match self.how {
             How::Gang => Box::new(Gang::default()),
@@ -124,12 +125,13 @@ impl Entrant {
         })
     }
 
-    /// Whether rounds that prove worse than the gang are given up.
+    /// Returns true where rounds that prove worse than the gang are given up.
     pub fn is_fair(&self) -> bool {
         matches!(self.how, How::Fair(..))
     }
 
-    /// Whether programs that scale nearly linearly are sampled on one core, and left alone.
+    /// Returns true where programs that scale nearly linearly are sampled on one core, and left
+    /// alone.
     pub fn leaves_linear(&self) -> bool {
         self.is_fair() || self.how == How::Pdpa
     }

@@ -7,7 +7,7 @@ use crate::study::bar;
 use consort_core::ProgramId;
 use consort_report::{Axis, BarSeries, Bars, Cell, Figure, Plot};
 
-/// What a chart is called and what its values are.
+/// Names of a chart and of its values.
 #[derive(Clone, Copy)]
 pub(in crate::studies) struct Chart<'a> {
     pub key: &'a str,

@@ -1,4 +1,4 @@
-//! The rounds that every scheduler finds, and what comes of them, on which H2 to H6 stand.
+//! The rounds that every scheduler finds, and their measures, on which H2 to H6 stand.
 
 use super::alone::{Alone, seeds};
 use super::choose::{Chosen, Known};
@@ -13,23 +13,23 @@ use consort_experiment::slots::{BestRound, Quest, Suite, Trials, best_rounds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Seeds of what is measured at last are so far from those of trials.
+/// Distance of the seeds of the last measurements from those of trials.
 const MEASURED: u64 = 1 << 32;
 
-/// What came of a scheduler's round in one run.
+/// Outcome of a scheduler's round in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::studies) struct Outcome {
     /// Every slot, measured.
     pub trials: Vec<Trial>,
-    /// Quanta until it was found.
+    /// Quanta until the round was found.
     pub quanta: usize,
     /// Overall energy-delay of the round that was found, over the gang's.
     pub overall: f64,
-    /// Whether that was given up for the gang.
+    /// True where that round was given up for the gang.
     pub reverted: bool,
 }
 
-/// A slot and how a program fares in it.
+/// A slot and the measures of a program in it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::studies) struct Place<'a> {
     pub slot: &'a Slot,
@@ -41,16 +41,16 @@ pub(in crate::studies) struct Place<'a> {
 /// All runs.
 pub(in crate::studies) struct Grid {
     pub alone: Arc<Alone>,
-    /// What the exhaustive searches found, in the order of the schedulers.
+    /// Rounds that the exhaustive searches found, in the order of the schedulers.
     pub searches: Vec<BestRound>,
-    /// By run, then scheduler.
+    /// Outcomes by run, then scheduler.
     outcomes: Vec<Vec<Outcome>>,
-    /// By run, every program alone on all cores.
+    /// Every program alone on all cores, by run.
     gang: Vec<BTreeMap<ProgramId, Measure>>,
 }
 
 impl Grid {
-    /// The runs of this context, made once.
+    /// Returns the runs of this context, made once.
     pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
         context.made("rounds of co-schedules", || Self::make(context))
     }
@@ -80,12 +80,12 @@ impl Grid {
         self.outcomes.len()
     }
 
-    /// What came of a scheduler in a run.
+    /// Outcome of a scheduler in a run.
     pub fn outcome(&self, run: usize, entrant: usize) -> &Outcome {
         &self.outcomes[run][entrant]
     }
 
-    /// How a program fares under a scheduler in a run.
+    /// Slot and measures of a program under a scheduler in a run.
     pub fn place(&self, run: usize, entrant: usize, id: ProgramId) -> Option<Place<'_>> {
         let gang = self.gang[run].get(&id)?;
         let mut trials = self.outcome(run, entrant).trials.iter();
@@ -110,7 +110,7 @@ fn searches(suite: &Suite, context: &Context<'_>) -> Result<Vec<BestRound>, Stud
     best_rounds(suite, &quests, quantum(context), context).map_err(failed("exhaustive search"))
 }
 
-/// By run and scheduler; searches have none.
+/// Lets every scheduler choose, by run and scheduler; searches have no choice.
 fn chosen(
     alone: &Alone,
     context: &Context<'_>,
@@ -138,7 +138,7 @@ fn chosen(
     Ok(chosen)
 }
 
-/// A run's rounds with those of the searches in the places of what has none.
+/// A run's rounds, with those of the searches in the places of schedulers that have none.
 fn with_searches(run: Vec<Option<Chosen>>, searches: &[BestRound]) -> Vec<Chosen> {
     let mut searches = searches.iter();
     let found = |chosen: Option<Chosen>| {
@@ -177,7 +177,7 @@ fn measured(
     Ok(of_run.unzip())
 }
 
-/// What came of a run's rounds, whose trials are the next.
+/// Outcomes of a run's rounds, whose trials are the next.
 fn of_run(
     chosen: &[Chosen],
     told: &mut impl Iterator<Item = Trial>,
@@ -212,7 +212,7 @@ mod tests {
     use crate::testing::{made, workers};
     use consort_experiment::Scale;
 
-    /// What was found by trying all was found with other seeds than it is measured with, so that
+    /// A search of all rounds is made with other seeds than its round is measured with, so that
     /// others may come near it; they do not pass it by more than that.
     #[test]
     fn no_scheduler_beats_the_search_by_its_own_objective_but_by_chance() {
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// But for what seeds differ by.
+    /// The oracle's programs lose nothing but by the difference of seeds.
     #[test]
     fn nobody_loses_by_the_oracle() {
         let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());

@@ -1,10 +1,10 @@
-//! What the studies of co-scheduling share: the machine and its programs, the schedulers, the rounds
-//! that each finds and what comes of them.
+//! Ground of the studies of co-scheduling: the machine and its programs, the schedulers, the rounds
+//! that each finds and their measures.
 //!
 //! H1 stands on every program alone with every number of cores ([`alone`]), H2 to H6 on one
-//! [`grid`] of rounds; both are made once for all studies that share them. A scheduler is run as it is live: it asks
-//! for trials of a quantum and is told what came of them ([`choose`]); the round that it ends with
-//! is then measured with another seed ([`grid`]).
+//! [`grid`] of rounds; both are made once for all studies that share them. A scheduler is run as it
+//! is live: it asks for trials of a quantum and is told their outcome ([`choose`]); the round that
+//! it ends with is then measured with another seed ([`grid`]).
 //!
 //! Pitfall: everything is relative to the gang of the same run, measured with the same seed.
 
@@ -37,7 +37,7 @@ const MACHINE: &str = "xeon-e5320";
 /// Runs, at the quick and the full scale.
 const RUNS: [usize; 2] = [2, 3];
 
-/// How long slots are tried and measured.
+/// Time for which slots are tried and measured.
 pub(super) fn quantum(context: &Context<'_>) -> Quantum {
     Quantum {
         warm_s: context.by_scale(0.1, 0.3),

@@ -4,7 +4,8 @@ use super::entrants::{ENTRANTS, FAIR};
 use super::grid::Grid;
 use super::views::{local_speedup, shares};
 
-/// Who in a fair co-schedule is worse off than in the gang, in which runs and by how much.
+/// Notes on the programs of fair co-schedules that are worse off than in the gang: in which runs,
+/// and by how much.
 pub(in crate::studies) fn below_one(grid: &Grid) -> Vec<String> {
     FAIR.map(|entrant| of(grid, entrant)).into()
 }

@@ -1,16 +1,16 @@
-//! What the source's tables say of each program.
+//! Figures of each program in the source's tables.
 
 /// A program of the suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::studies) struct Published {
     pub name: &'static str,
-    /// 1 is the least contention for the bus.
+    /// Rank by contention for the bus; 1 is the least.
     pub bus_rank: u32,
     /// Misses over accesses of the last-level cache with eight threads.
     pub miss_rate: f64,
-    /// Threads of the lowest energy-delay alone.
+    /// Number of threads with the lowest energy-delay alone.
     pub best_threads: u32,
-    /// Within 10 percent of linear scaling at eight threads.
+    /// True where it is within 10 percent of linear scaling at eight threads.
     pub near_linear: bool,
 }
 

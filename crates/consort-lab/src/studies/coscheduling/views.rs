@@ -10,10 +10,10 @@ use consort_report::Cell;
 /// A value of a program in its slot.
 pub(in crate::studies) type Value = fn(&Place<'_>) -> f64;
 
-/// Which programs a mean is over.
+/// Programs that a mean is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::studies) enum Over {
-    /// Those that share their slot.
+    /// Programs that share their slot.
     Sharing,
     /// The whole suite.
     All,
@@ -39,12 +39,12 @@ pub(in crate::studies) fn energy_delay(place: &Place<'_>) -> f64 {
     place.measure.energy_delay(quanta) / place.gang.energy_delay(1)
 }
 
-/// Watts per core that the program has.
+/// Power per core that the program has, W.
 pub(in crate::studies) fn power_per_thread(place: &Place<'_>) -> f64 {
     place.measure.power_w() / f64::from(place.measure.cores)
 }
 
-/// Whether the program shares its slot.
+/// Returns true where the program shares its slot.
 pub(in crate::studies) fn shares(place: &Place<'_>) -> bool {
     place.slot.teams.len() > 1
 }
@@ -56,7 +56,7 @@ impl Grid {
         (0..self.runs()).filter_map(of).collect()
     }
 
-    /// Its mean over runs.
+    /// Mean of a program's value over runs.
     pub fn mean(&self, entrant: usize, id: ProgramId, value: Value) -> Cell {
         interval(&self.values(entrant, id, value))
     }
@@ -74,7 +74,7 @@ impl Grid {
         places.filter(counts).map(|place| value(&place)).collect()
     }
 
-    /// Geometric mean over programs, then over runs.
+    /// Geometric mean of a ratio over programs, then over runs.
     pub fn ratio_over(&self, entrant: usize, over: Over, value: Value) -> Cell {
         let mean = |run| {
             let values = self.of_run(run, entrant, over, value);
@@ -88,7 +88,8 @@ impl Grid {
         ratios(&means)
     }
 
-    /// 1 less the mean over programs of what is relative to the gang, then over runs.
+    /// Reduction against the gang, over runs: 1 less the mean over programs of what is relative to
+    /// the gang.
     pub fn reduction(&self, entrant: usize, over: Over, value: Value) -> Cell {
         self.of_means(entrant, over, value, |mean| 1.0 - mean)
     }
@@ -111,7 +112,7 @@ impl Grid {
         interval(&means)
     }
 
-    /// Something of a scheduler's outcomes over runs.
+    /// Mean over runs of a value of a scheduler's outcomes.
     pub fn outcomes(&self, entrant: usize, of: impl Fn(&super::grid::Outcome) -> f64) -> Cell {
         let values = (0..self.runs()).map(|run| of(self.outcome(run, entrant)));
         interval(&values.collect::<Vec<_>>())

@@ -1,7 +1,7 @@
 //! Whole runs: every scheduler from its first sample on, until all programs have done their work.
 //!
-//! What [`super::grid`] measures is the round that a scheduler ends with; here what finding it takes
-//! is in it, and the policies decide by what the machine's counters tell.
+//! The round that a scheduler ends with is measured by [`super::grid`]; here the time to find it is
+//! included, and the policies decide by what the machine's counters tell.
 
 use super::alone::Alone;
 use super::entrants::{ENTRANTS, GANG, MAIN};
@@ -25,7 +25,7 @@ const QUANTUM_MS: [u64; 2] = [400, 2000];
 /// The operating system beneath.
 const OS: &str = "linux";
 
-/// What of a run is kept.
+/// Metrics that are kept of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::studies) struct Ended {
     pub stp: f64,
@@ -37,12 +37,12 @@ pub(in crate::studies) struct Ended {
 pub(in crate::studies) struct Whole {
     pub alone_s: f64,
     pub runs: usize,
-    /// By scheduler, the gang first, then run.
+    /// Metrics by scheduler, the gang first, then run.
     ended: Vec<Vec<Ended>>,
 }
 
 impl Whole {
-    /// Runs all.
+    /// Runs all schedulers.
     pub fn make(grid: &Grid, context: &Context<'_>) -> Result<Self, StudyError> {
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
         let runs = context.by_scale(RUNS[0], RUNS[1]);
@@ -104,7 +104,7 @@ fn experiment(alone: &Alone, alone_s: f64) -> Experiment {
     }
 }
 
-/// What each program does in that time alone on all cores.
+/// Work that each program does in that time alone on all cores.
 fn work(alone: &Alone, alone_s: f64) -> Vec<Work> {
     let of = |id: ProgramId| Work {
         instructions: alone_s * alone.mean(id, alone.suite.cores(), Measure::throughput),

@@ -1,4 +1,4 @@
-//! What a change of mapping changes a program's time by, divided by resource: M2, M5, M10 and M12.
+//! Change of a program's time by a change of mapping, divided by resource: M2, M5, M10 and M12.
 //!
 //! Keys. Table `attribution`: rows programs; columns `time`, `cycles`, `utilisation`, one for each
 //! resource with stall cycles, and `other`. All are summands of the natural logarithm of the ratio
@@ -13,7 +13,7 @@ use crate::study::StudyError;
 use consort_core::mapping::analysis::{Attribution, Resource, attribute};
 use consort_report::{Axis, Cell, Column, Figure, Table};
 
-/// From one mapping of a pair to another.
+/// Change of a pair from one mapping to another.
 #[derive(Clone, Copy)]
 pub(in crate::studies) struct Change<'a> {
     pub runs: &'a Runs,
@@ -36,7 +36,7 @@ const RESOURCES: [Resource; 6] = [
 const PARTS: usize = RESOURCES.len() + 2;
 
 impl Change<'_> {
-    /// Seed by seed.
+    /// Attributions of a program of the pair, seed by seed.
     fn attributions(&self, place: usize) -> Vec<Attribution> {
         let from = self.runs.both(self.pair, self.from);
         let both = from.iter().zip(self.runs.both(self.pair, self.to));
@@ -101,7 +101,7 @@ fn over_seeds(found: &[Attribution], value: impl Fn(&Attribution) -> f64) -> Cel
     interval(&found.iter().map(|a| 100.0 * value(a)).collect::<Vec<_>>())
 }
 
-/// In the order of [`names`].
+/// Parts in the order of [`names`].
 fn parts(found: &[Attribution]) -> [Cell; PARTS] {
     let of = |value: fn(&Attribution) -> f64| over_seeds(found, value);
     let resource = |r: Resource| over_seeds(found, |a| a.resources.get(&r).copied().unwrap_or(0.0));

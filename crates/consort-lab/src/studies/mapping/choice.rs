@@ -1,4 +1,4 @@
-//! Which mapping would be chosen by what, and what that gains over `os`: M14 and M15.
+//! Choice of a mapping by different predictions, and its gain over `os`: M14 and M15.
 //!
 //! A pair's gain is the geometric mean over its programs of their speeds over `os`. A mapping is
 //! chosen on the other seeds than the one that it is judged on, where there are others, so that
@@ -11,10 +11,10 @@ use consort_experiment::Repeated;
 use consort_experiment::mapping::OS;
 use libm::{exp, log};
 
-/// What mappings are chosen by: the predicted cost of a program under one, in any unit.
+/// Predicted cost of a program under a mapping, in any unit, by which mappings are chosen.
 type Cost = fn(&Usage) -> Option<f64>;
 
-/// Who chooses.
+/// Chooser of mappings by a cost.
 #[derive(Clone, Copy)]
 pub(in crate::studies) struct Chooser {
     /// Key of its columns.
@@ -24,21 +24,21 @@ pub(in crate::studies) struct Chooser {
     cost: Cost,
 }
 
-/// The lowest time: the best static mapping.
+/// Chooser by the lowest time: the best static mapping.
 pub(in crate::studies) const BEST: Chooser = Chooser {
     key: "best",
     title: "Best static mapping",
     cost: |usage| Some(usage.time_s),
 };
 
-/// The lowest L2MP: the L2, its prefetchers and the memory path, and nothing else.
+/// Chooser by the lowest L2MP: the L2, its prefetchers and the memory path, and nothing else.
 pub(in crate::studies) const MEMORY: Chooser = Chooser {
     key: "memory",
     title: "Memory resources alone (lowest L2MP)",
     cost: |usage| usage.memory?.l2mp_cycles(),
 };
 
-/// The lowest executed cycles: every resource inside the cores and beyond, but not their
+/// Chooser by the lowest executed cycles: every resource inside the cores and beyond, but not their
 /// utilisation.
 pub(in crate::studies) const CYCLES: Chooser = Chooser {
     key: "cycles",
@@ -46,7 +46,7 @@ pub(in crate::studies) const CYCLES: Chooser = Chooser {
     cost: |usage| usage.cycles,
 };
 
-/// The lowest cycles by utilisation: every resource.
+/// Chooser by the lowest cycles by utilisation: every resource.
 pub(in crate::studies) const ALL: Chooser = Chooser {
     key: "all",
     title: "All resources (cycles by utilisation)",
@@ -68,7 +68,7 @@ impl Runs {
         runs.map(|(run, over)| exp(log_speed(run, over))).collect()
     }
 
-    /// What a chooser takes for each seed.
+    /// Mapping that a chooser takes for each seed.
     pub fn chosen(&self, pair: Pair, by: Chooser) -> Vec<&'static str> {
         let costs = self.costs(pair, by.cost);
         let of = |seed: usize| {
@@ -86,7 +86,7 @@ impl Runs {
         (0..self.seeds).map(of).collect()
     }
 
-    /// Gains of what a chooser takes, seed by seed.
+    /// Gains of the mappings that a chooser takes, seed by seed.
     pub fn chosen_gains(&self, pair: Pair, by: Chooser) -> Vec<f64> {
         let chosen = self.chosen(pair, by).into_iter().enumerate();
         chosen
@@ -94,7 +94,7 @@ impl Runs {
             .collect()
     }
 
-    /// The mapping that a chooser takes on most seeds, and on how many.
+    /// The mapping that a chooser takes on most seeds, and their number.
     pub fn mostly(&self, pair: Pair, by: Chooser) -> (&'static str, usize) {
         let chosen = self.chosen(pair, by);
         let count = |m: &str| chosen.iter().filter(|c| **c == m).count();
@@ -102,8 +102,8 @@ impl Runs {
         most.map_or((OS, 0), |m| (*m, count(m)))
     }
 
-    /// By mapping and seed, the sum over programs of the logarithms of the costs. A program without
-    /// a cost under a mapping has none under any: one without misses has no L2MP.
+    /// Sum over programs of the logarithms of the costs, by mapping and seed. A program without a
+    /// cost under a mapping has none under any: one without misses has no L2MP.
     fn costs(&self, pair: Pair, cost: Cost) -> [Vec<f64>; MAPPINGS.len()] {
         let of = |mapping: &str, seed: usize, place: usize| {
             cost(&self.usage(&self.both(pair, mapping)[seed][place])).filter(|c| *c > 0.0)

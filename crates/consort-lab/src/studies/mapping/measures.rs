@@ -1,5 +1,5 @@
-//! What is read off the runs of a program: rates per instruction, so that programs and scales
-//! compare, and shares of time.
+//! Measures of the runs of a program: rates per instruction, so that programs and scales compare,
+//! and shares of time.
 
 use consort_experiment::Repeated;
 
@@ -123,7 +123,7 @@ pub(in crate::studies) const BRANCHES: Measure = rate("branch_mpki", "Branch mis
     per_kilo(p, p.counters.branch_misses)
 });
 
-/// What they cost.
+/// Cost of mispredicted branches.
 pub(in crate::studies) const BRANCH_CYCLES: Measure = Measure {
     key: "branch_percent",
     title: "Cycles for branch misses",
@@ -142,7 +142,7 @@ pub(in crate::studies) const UTILISATION: Measure = Measure {
 /// Cores of the machine.
 const CORES: f64 = 4.0;
 
-/// Where the threads' time goes; together all of it.
+/// Division of the threads' time by cause; together all of it.
 pub(in crate::studies) const TIMES: [Measure; 6] = [
     share("progress_percent", "progress", |p| {
         let time = &p.counters.time;

@@ -1,10 +1,11 @@
-//! What the studies of thread mappings share: one sweep of pairs of programs over mappings, and
-//! its tables and figures.
+//! Ground of the studies of thread mappings: one sweep of pairs of programs over mappings, and its
+//! tables and figures.
 //!
-//! [`sweep`] has the runs, made once for all studies that share them; [`measures`] what is read off them; [`views`]
-//! tables and figures by program and mapping; [`pair`] one pair, and [`of_pair`] the studies of one, [`pairs`] which these are; [`choice`] what
-//! mapping would be chosen by what. Pitfall: all pairs are measured for every study, so the first
-//! study of a set takes the time of all.
+//! [`sweep`] has the runs, made once for all studies that share them; [`measures`] the measures of
+//! them; [`views`] tables and figures by program and mapping; [`pair`] one pair, and [`of_pair`]
+//! the studies of one, which [`pairs`] lists; [`choice`] the mapping that would be chosen by each
+//! prediction. Pitfall: all pairs are measured for every study, so the first study of a set takes
+//! the time of all.
 
 pub(super) mod breakdown;
 pub(super) mod choice;

@@ -1,16 +1,16 @@
-//! What the notes of these studies have in common.
+//! Notes that several of these studies have.
 
 use super::sweep::Runs;
 use consort_experiment::NOT_MODELLED;
 
-/// What the simulation has no mechanism for.
+/// Note on resources that the simulation does not model.
 pub(in crate::studies) fn not_modelled() -> String {
     let what = NOT_MODELLED.iter();
     let what: Vec<String> = what.map(|(what, why)| format!("{what} ({why})")).collect();
     format!("Not modelled, and so without numbers: {}.", what.join("; "))
 }
 
-/// Which runs were stopped.
+/// Note on runs that were stopped, if any were.
 pub(in crate::studies) fn stopped(runs: &Runs) -> Option<String> {
     let stopped = runs.stopped();
     let mut names: Vec<String> = Vec::new();

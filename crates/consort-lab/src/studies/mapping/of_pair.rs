@@ -1,5 +1,5 @@
-//! Studies of one pair of programs: M2, M3, M5, M10 and M12. One differs from another by what it
-//! looks at, and by nothing else.
+//! Studies of one pair of programs: M2, M3, M5, M10 and M12. They differ in the pair, its mappings
+//! and measures, and in nothing else.
 
 use super::breakdown::Change;
 use super::measures::Measure;
@@ -10,7 +10,7 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 
-/// What a study of a pair looks at.
+/// A study of a pair: its mappings, measures and figures.
 pub(in crate::studies) struct PairStudy {
     pub pair: Pair,
     pub mappings: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What the studies of one pair of programs look at; see [`super::of_pair`].
+//! The studies of one pair of programs; see [`super::of_pair`].
 //!
 //! Keys: see [`super::pair`] and, where a change of mapping is shown, [`super::breakdown`].
 

@@ -1,10 +1,10 @@
 //! One measure of every program under every mapping, over all of its co-runners: M1 and M4.
 //!
-//! Keys. Table `headline`: rows `PROGRAM, MAPPING`. Table `programs`: rows `PROGRAM/MAPPING`, and `PROGRAM/alone`; columns the measure's key
-//! (mean over co-runners, interval over seeds), `least` and `most` (means over seeds, the co-runner
-//! with the least and the most), `co_runners`. Table `variation`: rows programs; column `percent`,
-//! by how much the largest mean over co-runners exceeds the smallest, and `lowest` and `highest`,
-//! the mappings of these. Figure `programs`.
+//! Keys. Table `headline`: rows `PROGRAM, MAPPING`. Table `programs`: rows `PROGRAM/MAPPING`, and
+//! `PROGRAM/alone`; columns the measure's key (mean over co-runners, interval over seeds), `least`
+//! and `most` (means over seeds, the co-runner with the least and the most), `co_runners`. Table
+//! `variation`: rows programs; column `percent`, the excess of the largest mean over co-runners
+//! over the smallest, and `lowest` and `highest`, the mappings of these. Figure `programs`.
 
 use super::measures::{L1D, Measure, UTILISATION};
 use super::notes;
@@ -18,10 +18,10 @@ use consort_core::stats::mean;
 use consort_experiment::Context;
 use consort_report::{Cell, Column, Figure, Headline, Table};
 
-/// A study of one measure. One differs from another by what it looks at, and by nothing else.
+/// A study of one measure. One differs from another by its measure, and by nothing else.
 pub(in crate::studies) struct PerProgramStudy {
     pub measure: Measure,
-    /// What the measure is called in titles.
+    /// Name of the measure in titles.
     pub title: &'static str,
 }
 
@@ -31,7 +31,7 @@ pub(in crate::studies) const M1: PerProgramStudy = PerProgramStudy {
     title: "L1D misses per 1000 instructions",
 };
 
-/// M4: how much of the cores each program has under each mapping.
+/// M4: share of the cores that each program has under each mapping.
 pub(in crate::studies) const M4: PerProgramStudy = PerProgramStudy {
     measure: UTILISATION,
     title: "Utilisation of the cores",
@@ -135,7 +135,7 @@ impl PerProgram<'_> {
         ]
     }
 
-    /// How far apart mappings are, for each program.
+    /// Range of the means under different mappings, for each program.
     pub fn ranges(&self) -> Vec<Range> {
         let of = |program: &'static str| {
             let value = |m: &&'static str| Some((*m, mean(&self.over_seeds(program, m))?));
@@ -156,7 +156,7 @@ impl PerProgram<'_> {
         PROGRAMS.into_iter().filter_map(of).collect()
     }
 
-    /// Where mappings differ most and least.
+    /// Sentence on the programs for which mappings differ most and least.
     pub fn sentence(&self) -> String {
         let mut ranges = self.ranges();
         ranges.sort_by(|a, b| b.more.total_cmp(&a.more));

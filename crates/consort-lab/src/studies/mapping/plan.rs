@@ -27,7 +27,7 @@ pub(in crate::studies) const PROGRAMS: [&str; 9] = [
     "vips",
 ];
 
-/// Of [`PROGRAMS`], how many share little data; these come first.
+/// Number of [`PROGRAMS`] that share little data; these come first.
 pub(in crate::studies) const LITTLE_SHARING: usize = 5;
 
 /// The mappings, in the order of columns.
@@ -99,7 +99,7 @@ pub(in crate::studies) fn workload(names: &[&str], instances: &[Instance]) -> Wo
     }
 }
 
-/// What holds each of [`MAPPINGS`] on top of Linux.
+/// Policies that hold each of [`MAPPINGS`] on top of Linux.
 pub(super) fn held() -> Result<Vec<Held>, StudyError> {
     let schemes = Scheme::ALL
         .iter()

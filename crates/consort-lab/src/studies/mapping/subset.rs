@@ -1,4 +1,4 @@
-//! Which pairs are memory- or synchronisation-intensive, by what was measured of programs alone.
+//! Pairs that are memory- or synchronisation-intensive, by measurements of programs alone.
 
 use super::plan::{PROGRAMS, Pair};
 use super::sweep::Runs;
@@ -11,7 +11,7 @@ pub(in crate::studies) const BANDWIDTH_MB_S: f64 = 500.0;
 /// on it is synchronisation-intensive: once per thread and millisecond.
 pub(in crate::studies) const SWITCHES_PER_S: f64 = 4000.0;
 
-/// Why a program is in the subset.
+/// Reason for which a program is in the subset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::studies) struct Intensive {
     pub memory: bool,
@@ -19,7 +19,7 @@ pub(in crate::studies) struct Intensive {
 }
 
 impl Intensive {
-    /// Judged by these rates.
+    /// Judges by these rates.
     pub fn of(bandwidth_mb_s: f64, switches_per_s: f64) -> Self {
         Self {
             memory: bandwidth_mb_s >= BANDWIDTH_MB_S,
@@ -27,12 +27,12 @@ impl Intensive {
         }
     }
 
-    /// Either.
+    /// Returns true where the program is intensive in either.
     pub fn any(self) -> bool {
         self.memory || self.synchronisation
     }
 
-    /// In words.
+    /// Kinds in words.
     pub fn name(self) -> &'static str {
         match (self.memory, self.synchronisation) {
             (true, true) => "memory and synchronisation",
@@ -44,7 +44,7 @@ impl Intensive {
 }
 
 impl Runs {
-    /// Whether a program is intensive.
+    /// Kinds in which a program is intensive.
     pub fn intensive(&self, program: &str) -> Intensive {
         let alone = self.alone(program).map(|alone| alone.characteristics);
         let rate = |rate: Option<f64>| rate.unwrap_or(0.0);
@@ -54,13 +54,13 @@ impl Runs {
         )
     }
 
-    /// The pairs of which both programs are.
+    /// The pairs of which both programs are intensive.
     pub fn intensive_pairs(&self) -> Vec<Pair> {
         let both = |pair: &&Pair| pair.iter().all(|program| self.intensive(program).any());
         self.pairs.iter().filter(both).copied().collect()
     }
 
-    /// The programs by what they are intensive in.
+    /// The programs, each with the kinds in which it is intensive.
     pub fn intensities(&self) -> String {
         let of = |program: &&str| format!("{program} {}", self.intensive(program).name());
         PROGRAMS.iter().map(of).collect::<Vec<_>>().join(", ")

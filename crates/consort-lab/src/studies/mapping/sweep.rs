@@ -12,27 +12,27 @@ use consort_sim::workload::{Instance, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A run is stopped after this many times what its programs take alone one after the other, and
-/// as often as they are to do their work.
+/// Factor of the time after which a run is stopped: this many times the time that its programs take
+/// alone one after the other, as often as they are to do their work.
 const PATIENCE: f64 = 5.0;
 
 /// All runs.
 pub(in crate::studies) struct Runs {
     /// The pairs.
     pub pairs: Vec<Pair>,
-    /// What each program is like alone, in the order of [`plan::PROGRAMS`].
+    /// Characteristics and runs of each program alone, in the order of [`plan::PROGRAMS`].
     pub alone: Vec<Characterised>,
-    /// How many seeds there are.
+    /// Number of seeds.
     pub seeds: usize,
-    /// By pair, then mapping, then seed: both programs.
+    /// Runs of both programs, by pair, then mapping, then seed.
     cells: Vec<Both>,
     pus: usize,
 }
 
-/// What the two programs of a pair did in a run.
+/// Runs of the two programs of a pair at once.
 type Both = Vec<Repeated>;
 
-/// What is run: pairs under mappings.
+/// Machine, programs and work of the runs of pairs under mappings.
 pub(in crate::studies) struct Field {
     chip: Arc<Chip>,
     instances: Vec<Instance>,
@@ -61,8 +61,8 @@ impl Field {
         })
     }
 
-    /// Pairs under what holds them, with the seeds that follow the context's: case by case, then
-    /// seed by seed.
+    /// Runs pairs under policies that hold mappings, with the seeds that follow the context's: case
+    /// by case, then seed by seed.
     pub fn run(
         &self,
         context: &Context<'_>,
@@ -94,7 +94,7 @@ impl Field {
     }
 }
 
-/// The runs, made once.
+/// Returns the runs, made once.
 pub(in crate::studies) fn runs(context: &Context<'_>) -> Result<Arc<Runs>, StudyError> {
     context.made("mapping sweep", || Runs::new(context))
 }
@@ -121,8 +121,8 @@ impl Runs {
         })
     }
 
-    /// What both programs of a pair did under a mapping, seed by seed; nothing for pairs that
-    /// were not run.
+    /// Runs of both programs of a pair under a mapping, seed by seed; empty for pairs that were not
+    /// run.
     pub fn both(&self, pair: Pair, mapping: &str) -> &[Both] {
         let pair = self.pairs.iter().position(|p| *p == pair);
         let mapping = MAPPINGS.iter().position(|m| *m == mapping);
@@ -143,18 +143,18 @@ impl Runs {
         found.flatten()
     }
 
-    /// What a program is like alone.
+    /// Characteristics of a program alone.
     pub fn alone(&self, program: &str) -> Option<&Characterised> {
         let place = plan::PROGRAMS.iter().position(|name| *name == program)?;
         self.alone.get(place)
     }
 
-    /// What a program of a run used of the hardware.
+    /// Use that a program of a run made of the hardware.
     pub fn usage(&self, program: &Repeated) -> Usage {
         usage(program, self.pus)
     }
 
-    /// What analyses work on: all seeds added up.
+    /// Table for analyses: all seeds added up.
     pub fn table(&self) -> Table {
         self.rows(|runs| {
             let (first, others) = runs.split_first()?;
@@ -166,7 +166,7 @@ impl Runs {
         })
     }
 
-    /// The same of each seed.
+    /// Tables of each seed.
     pub fn by_seed(&self) -> Vec<Table> {
         let one = |seed: usize| self.rows(|runs| runs.get(seed).cloned());
         (0..self.seeds).map(one).collect()

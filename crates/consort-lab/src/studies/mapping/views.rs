@@ -16,7 +16,7 @@ impl Runs {
         runs.map(|both| value(&both[place])).collect()
     }
 
-    /// Its mean over seeds.
+    /// Mean over seeds of a program's value.
     pub fn cell(&self, pair: Pair, place: usize, mapping: &str, value: Value) -> Cell {
         interval(&finite(self.values(pair, place, mapping, value)))
     }
@@ -41,7 +41,7 @@ impl Runs {
     }
 }
 
-/// Those that are numbers.
+/// The values that are finite.
 pub(super) fn finite(values: Vec<f64>) -> Vec<f64> {
     values
         .into_iter()
@@ -50,7 +50,7 @@ pub(super) fn finite(values: Vec<f64>) -> Vec<f64> {
 }
 
 impl Measure {
-    /// Its column.
+    /// Column of the measure.
     pub fn column(&self) -> Column {
         match self.unit {
             Some(unit) => Column::with_unit(self.key, self.title, unit),
@@ -58,13 +58,13 @@ impl Measure {
         }
     }
 
-    /// Its axis.
+    /// Axis of the measure.
     pub fn axis(&self) -> Axis {
         Axis::linear(self.title, self.unit)
     }
 }
 
-/// What a figure says around its bars.
+/// Texts of a figure around its bars.
 #[derive(Clone, Copy)]
 pub(in crate::studies) struct Draft<'a> {
     pub key: &'a str,

@@ -53,8 +53,8 @@ impl Load {
 /// Method by which programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// As in the source: all start together and each runs once. How long the programs of a pair are
-    /// says [`LENGTHS`] at this position.
+    /// The source's method: all programs start together and each runs once. The lengths of the
+    /// programs of a pair are those of [`LENGTHS`] at this position.
     Once(usize),
     /// Equal work for all, again and again until the last has done its own.
     Equal,
@@ -71,14 +71,14 @@ pub(super) struct Prepared {
 }
 
 enum Ready {
-    /// With equal work, and whole by [`LENGTHS`].
+    /// A pair with equal work, and at each of [`LENGTHS`].
     Pair { equal: Setup, whole: Vec<Setup> },
     /// The kernels, and what the runtime runs beside them.
     Kernels(Sequence, Arc<ProgramSpec>),
 }
 
 impl Case {
-    /// Finds machine and programs, and measures how much they do alone.
+    /// Finds machine and programs, and measures their work alone.
     pub(super) fn prepare(
         &self,
         context: &Context<'_>,

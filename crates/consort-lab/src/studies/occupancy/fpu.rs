@@ -1,4 +1,4 @@
-//! How evenly the cores' floating-point units are used: a measure of placement.
+//! Evenness of the use of the cores' floating-point units: a measure of placement.
 
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Doing, Observer, Segment};
@@ -8,11 +8,11 @@ use std::rc::Rc;
 /// Share of the FPUs' pipes in use, 0 to 1, averaged over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct FpuUse {
-    /// Over all cores.
+    /// Mean over all cores.
     pub(super) mean: f64,
-    /// On the core where it was highest at each moment.
+    /// Share on the core where it was highest at each moment.
     pub(super) busiest: f64,
-    /// On the core where it was lowest at each moment.
+    /// Share on the core where it was lowest at each moment.
     pub(super) idlest: f64,
 }
 
@@ -25,7 +25,7 @@ impl FpuWatch {
         Self(Rc::new(RefCell::new(Meter::new(chip))))
     }
 
-    /// What was seen so far.
+    /// Use of the FPUs so far.
     pub(super) fn finish(&self) -> FpuUse {
         let mut meter = self.0.borrow_mut();
         meter.flush();
@@ -56,9 +56,9 @@ struct Meter {
     used: Vec<f64>,
     from_ps: u64,
     to_ps: u64,
-    /// Sums over time.
+    /// Sums of shares times time, ps.
     sum: FpuUse,
-    /// Time of the sums, ps.
+    /// Time that the sums are over, ps.
     time_ps: f64,
 }
 
@@ -83,7 +83,7 @@ impl Meter {
         }
     }
 
-    /// A PU's thread has so many operations in execution on average.
+    /// Counts a thread on a PU that has so many operations in execution on average.
     fn busy(&mut self, pu: usize, operations: f64) {
         let core = self.core_of[pu];
         self.used[core] += operations * self.pipes_per_operation[core];

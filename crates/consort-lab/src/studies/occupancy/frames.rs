@@ -14,7 +14,7 @@ use consort_experiment::Counters;
 use consort_sim::contention::Stack;
 use std::ops::Range;
 
-/// Each program once, all started together.
+/// Runs each program once, all started together.
 pub(in crate::studies) fn once(
     context: &Context<'_>,
     spec: &ExperimentSpec,
@@ -22,7 +22,7 @@ pub(in crate::studies) fn once(
     frame(context, spec, &[Method::Once(0)])
 }
 
-/// The same at the other lengths.
+/// Runs each program once at the other lengths.
 pub(in crate::studies) fn lengths(
     context: &Context<'_>,
     spec: &ExperimentSpec,

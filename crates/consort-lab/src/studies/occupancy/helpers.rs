@@ -1,7 +1,7 @@
 //! The threads that a Java machine runs beside those of its program: compilers, collectors, timers.
 //!
-//! They sleep nearly always. That they wake every 50 ms, as HotSpot's periodic tasks do, and what
-//! they do then is estimated; compiling at the beginning is left out.
+//! They sleep nearly always. That they wake every 50 ms, as HotSpot's periodic tasks do, and the
+//! work that they do then are estimated; compiling at the beginning is left out.
 
 use consort_experiment::Work;
 use consort_sim::describe::DescribeError;
@@ -9,16 +9,16 @@ use consort_sim::engine;
 use consort_sim::program::{self, ProgramSpec};
 use std::sync::Arc;
 
-/// How many of them wake at all; estimated.
+/// Number of them that wake at all; estimated.
 pub(super) const COUNT: usize = 3;
 
-/// They serve the others and end with them.
+/// Work of a helper: without end, since helpers serve the others and end with them.
 pub(super) const WORK: Work = Work {
     instructions: engine::Instance::ENDLESS,
     alone_s: 0.0,
 };
 
-/// One of them.
+/// Program of one helper.
 ///
 /// # Errors
 /// None: a test reads the description.

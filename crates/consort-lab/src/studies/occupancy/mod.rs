@@ -1,10 +1,9 @@
 //! Experiments of the studies of execution-unit occupancy: cases, runs, notes.
 //!
 //! Every case is run in two ways. As in the source, all programs start together and each runs once
-//! ([`once`]); what counts is the time until all have finished. Beside it, all have equal work and
-//! start again until the last has done its own ([`equal`]), so that both classes are there all of
-//! the time; what counts is system throughput. Pairs are run once at other lengths, too
-//! ([`lengths`]).
+//! ([`once`]), for the time until all have finished. Beside it, all have equal work and start again
+//! until the last has done its own ([`equal`]), so that both classes are there all of the time, for
+//! system throughput. Pairs are run once at other lengths, too ([`lengths`]).
 //!
 //! All intervals are over runs that differ in their seed; ratios are taken run by run.
 
@@ -29,14 +28,14 @@ use std::sync::Arc;
 struct Length {
     /// The end of its rows' keys.
     name: &'static str,
-    /// Of all programs, at the full scale.
+    /// Length of all programs, at the full scale.
     share: f64,
-    /// Of the floating-point programs, on top of it.
+    /// Length of the floating-point programs, on top of that.
     fp: f64,
 }
 
 impl Length {
-    /// Of all programs, at the context's scale.
+    /// Length of all programs, at the context's scale.
     fn share(self, context: &Context<'_>) -> f64 {
         const QUICK: f64 = 0.01;
         context.by_scale(QUICK, self.share)

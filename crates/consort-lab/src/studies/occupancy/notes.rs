@@ -70,7 +70,8 @@ impl<'a> Told<'a> {
         self.frame.cases[self.case].programs.iter().enumerate()
     }
 
-    /// Each program once: who is done first, and what follows from it.
+    /// Sentence on each program run once: the class that is done first, and the time until all are
+    /// done.
     fn time(self) -> String {
         let longer = |policy| {
             let [theirs, ours] = [policy, WORKOVER].map(|p| self.over(p, "makespan_s"));

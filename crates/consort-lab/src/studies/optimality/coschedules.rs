@@ -1,4 +1,4 @@
-//! What co-schedulers leave to exhaustive search.
+//! Gap between co-schedulers and exhaustive search.
 //!
 //! Small suites of PARSEC on the machine of the co-schedulers' source. Of four programs all slots
 //! can be simulated ([`Slots`]), so the best round is known, not estimated. The schedulers ask for
@@ -7,8 +7,8 @@
 //! studies of co-scheduling, where there are too many slots to simulate all.
 //!
 //! Pitfall: the best round is the best by trials of one seed that are shorter than those of the
-//! studies of co-scheduling; [`Found::again`] says what of that longer ones with another seed take
-//! away.
+//! studies of co-scheduling; [`Found::again`] tells the part of it that longer ones with another
+//! seed take away.
 
 use super::chosen::chosen;
 use super::gaps::{Row, missing_percent};
@@ -27,14 +27,14 @@ use consort_experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
 const PROGRAMS: [usize; 2] = [3, 4];
 /// Suites that are drawn.
 const SUITES: [usize; 2] = [1, 12];
-/// For how long slots are measured, s.
+/// Time for which slots are measured, s.
 const LENGTH_S: [f64; 2] = [0.2, 0.4];
-/// For how long they run before that, s.
+/// Time for which they run before that, s.
 const WARM_S: f64 = 0.1;
-/// The seed of what is measured again is so far from that of the trials.
+/// Distance of the seed of repeated measurements from that of the trials.
 const AGAIN: u64 = 1 << 32;
 
-/// By what rounds are compared, with the keys of rows.
+/// Objectives by which rounds are compared, with the keys of rows.
 pub(super) const OBJECTIVES: [(&str, Objective); 2] = [
     ("energy-delay", Objective::EnergyDelay),
     ("throughput", Objective::Throughput),
@@ -45,23 +45,23 @@ pub(super) struct Coschedules {
     suites: Vec<Searched>,
 }
 
-/// What of one suite is kept.
+/// Results of one suite.
 struct Searched {
-    /// How many slots there are.
+    /// Number of slots of the suite.
     slots: usize,
-    /// Slots of the round of each scheduler.
+    /// Number of slots of the round of each scheduler.
     rounds: Vec<usize>,
-    /// By objective.
+    /// Best round by objective.
     found: Vec<Found>,
 }
 
-/// The best round by an objective and what others lack of it.
+/// The best round by an objective, and the gaps of others to it.
 struct Found {
-    /// By scheduler, percent.
+    /// Gaps by scheduler, percent.
     gaps: Vec<f64>,
     /// Slots of the best round.
     slots: usize,
-    /// What the best round lacks, percent, when it is measured for longer with another seed.
+    /// Gap of the best round when it is measured for longer with another seed, percent.
     again: f64,
 }
 
@@ -92,7 +92,7 @@ fn drawn(context: &Context<'_>) -> Result<Vec<Suite>, StudyError> {
     all.into_iter().map(suite).collect()
 }
 
-/// One suite and how it is simulated.
+/// One suite and the context of its simulation.
 struct Ground<'a> {
     suite: Suite,
     context: &'a Context<'a>,
@@ -166,7 +166,7 @@ impl Ground<'_> {
         schedulers().iter().map(round).collect()
     }
 
-    /// What a round is worth with another seed for as long as in the studies of co-scheduling.
+    /// Value of a round with another seed, for as long as in the studies of co-scheduling.
     fn again(
         &self,
         slots: &Slots,
@@ -182,7 +182,7 @@ impl Ground<'_> {
     }
 }
 
-/// How much worse a value is than the best.
+/// Gap of a value to the best, percent.
 fn gap_percent(objective: Objective, value: f64, best: f64) -> f64 {
     match objective {
         Objective::EnergyDelay => 100.0 * (value / best - 1.0),
@@ -206,7 +206,7 @@ impl Coschedules {
             .collect()
     }
 
-    /// How many suites there are, and slots of each on average.
+    /// Number of suites, and mean number of slots of each.
     pub fn size(&self) -> (usize, f64) {
         (self.suites.len(), self.mean(|suite| suite.slots as f64))
     }
@@ -227,7 +227,7 @@ impl Coschedules {
             .collect()
     }
 
-    /// What longer trials with another seed take from the best rounds on average, by objective,
+    /// Mean gaps that longer trials with another seed show of the best rounds, by objective,
     /// percent.
     pub fn again_percent(&self) -> [f64; 2] {
         [0, 1].map(|at| self.mean(|suite| suite.found[at].again))

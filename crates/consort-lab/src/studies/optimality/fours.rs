@@ -1,4 +1,4 @@
-//! What the search for groups of more than two leaves to exhaustive search.
+//! Gap between the search for groups of more than two and exhaustive search.
 //!
 //! The costs are the simulation's own: slowdowns of the contender `oracle`, of each program in its
 //! first phase, on one core of a POWER8 in SMT4.
@@ -86,7 +86,7 @@ fn gaps(chip: &Arc<Chip>, workload: &Workload, cores: usize) -> Result<[f64; 2],
     Ok([over(found), over(mean(&all).unwrap_or(f64::NAN))])
 }
 
-/// What each program asks for in its first phase.
+/// Demand of each program in its first phase.
 fn demands(workload: &Workload) -> Vec<Demand> {
     let demand = |(entry, number): (&consort_sim::workload::Instance, u32)| {
         let phase = entry.program.phases.first()?;

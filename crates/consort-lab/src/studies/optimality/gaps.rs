@@ -1,10 +1,10 @@
-//! How far policies are from the best, workload by workload.
+//! Gaps of policies to the best, workload by workload.
 
 use crate::frame::interval;
 use crate::study::StudyError;
 use consort_report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
 
-/// Gaps within this count as none, percent.
+/// Gap up to which a policy counts as the best, percent.
 const NEAR_PERCENT: f64 = 1.0;
 /// Column of the mean over workloads.
 const MEAN: &str = "gap_mean_percent";
@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub group: String,
     /// The policy.
     pub policy: String,
-    /// Per workload: what is missing to the best, percent of the best; below 0 where it is better.
+    /// Gap to the best by workload, percent of the best; below 0 where it is better.
     pub gaps_percent: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Row {
     }
 }
 
-/// What is missing to the best, where more is better, percent of the best.
+/// Gap to the best of a value of which more is better, percent of the best.
 pub(super) fn missing_percent(value: f64, best: f64) -> f64 {
     100.0 * (1.0 - value / best)
 }

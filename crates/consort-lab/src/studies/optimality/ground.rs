@@ -1,4 +1,4 @@
-//! Where exact search is possible: small machines with a thread for every PU.
+//! Grounds on which exact search is possible: small machines with a thread for every PU.
 
 use super::placements::Meeting;
 
@@ -6,13 +6,13 @@ use super::placements::Meeting;
 pub(super) struct Ground {
     /// Key of its rows.
     pub key: &'static str,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub title: &'static str,
     /// The machine, for example `power7:smt=2`.
     pub machine: &'static str,
     /// Cores in use by number; all when empty.
     pub cores: &'static [usize],
-    /// Which threads meet.
+    /// Kind of parts in which threads meet.
     pub meeting: Meeting,
     /// The policies.
     pub policies: &'static [&'static str],
@@ -22,7 +22,7 @@ pub(super) struct Ground {
     pub alone_s: [f64; 2],
 }
 
-/// All of them, in the order of rows.
+/// All grounds, in the order of rows.
 pub(super) const GROUNDS: &[Ground] = &[
     Ground {
         key: "bulldozer",

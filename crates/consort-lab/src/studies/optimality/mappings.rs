@@ -1,4 +1,4 @@
-//! What policies for pairs of programs leave to the best of all static mappings.
+//! Gap between policies for pairs of programs and the best of all static mappings.
 //!
 //! Usage: [`search`], then the rows. Every mapping that the topology can tell from the others is
 //! run; the named ones are among them, so none of these can be better than the best. Pitfall: a
@@ -17,13 +17,13 @@ use consort_experiment::Context;
 
 /// Group of the rows.
 const GROUP: &str = "core2-pairs";
-/// The row of what all mappings give on average.
+/// The row of the mean over all mappings.
 const ANY: &str = "any mapping";
 /// The row of the worst mapping.
 const WORST: &str = "worst mapping";
 /// The policy that tries things out.
 pub(super) const UMBRELLA: &str = "holistic";
-/// One of so many pairs is run, at the quick and the full scale.
+/// Stride through the pairs, at the quick and the full scale: one of so many is run.
 const EVERY: [usize; 2] = [12, 3];
 /// Time of a program's work alone, s: the umbrella policy takes about four to try things out.
 const ALONE_S: [f64; 2] = [1.0, 4.0];
@@ -37,7 +37,7 @@ pub(super) struct Mapped {
     /// Policies, the mappings first.
     policies: Vec<String>,
     mappings: usize,
-    /// Runs of each.
+    /// Number of runs of each mapping and policy.
     pub runs: usize,
     /// System throughput by pair, then policy, mean over runs.
     stp: Vec<Vec<f64>>,
@@ -111,7 +111,7 @@ fn mappings(case: &Case) -> Result<Vec<String>, StudyError> {
     Ok(texts(&all, topology, &threads))
 }
 
-/// By its scheme where a mapping is one's, but for symmetry.
+/// Names the mappings: by its scheme where one is that of a scheme, but for symmetry.
 fn texts(all: &Exhaustive, topology: &Topology, threads: &[usize]) -> Vec<String> {
     let of = |scheme: &Scheme| all.position(&Mapping::of(*scheme, topology, threads));
     let text = |(number, mapping): (usize, Mapping)| {
@@ -134,7 +134,7 @@ impl Mapped {
         self.mappings
     }
 
-    /// Of how many pairs each mapping is the best.
+    /// Number of pairs of which each mapping is the best.
     pub fn best(&self) -> Vec<(&str, usize)> {
         let best = |pair: &Vec<f64>| {
             let mappings = pair[..self.mappings].iter().enumerate();

@@ -1,12 +1,12 @@
-//! How far policies are from what exact search finds.
+//! Gaps between policies and exact search.
 //!
-//! Five ways to look. [`pairing`]: the matching of `symbiotic` against all pairings, by its own
-//! model and by the measured slowdowns; [`fours`]: its search for groups of four, where no exact
-//! method is fast. [`searched`]: policies run on small machines ([`ground`])
-//! against every placement ([`placements`], up to symmetry), each run for itself ([`statics`]).
-//! [`share`]: for one large core also the best schedule that shares it by time. [`mappings`]: pairs
-//! of multithreaded programs under policies and under every static mapping. [`coschedules`]: rounds
-//! of co-schedulers against the best of all rounds, every slot of which is simulated ([`slots`]).
+//! Five searches. [`pairing`]: the matching of `symbiotic` against all pairings, by its own model
+//! and by the measured slowdowns; [`fours`]: its search for groups of four, where no exact method
+//! is fast. [`searched`]: policies run on small machines ([`ground`]) against every placement
+//! ([`placements`], up to symmetry), each run for itself ([`statics`]). [`share`]: for one large
+//! core also the best schedule that shares it by time. [`mappings`]: pairs of multithreaded
+//! programs under policies and under every static mapping. [`coschedules`]: rounds of co-schedulers
+//! against the best of all rounds, every slot of which is simulated ([`slots`]).
 //!
 //! Usage: [`run`]; tables and figures are made in [`views`] from rows of [`gaps`]. Pitfall:
 //! placements and mappings are static; a policy that moves threads may be better than all of them.
@@ -34,7 +34,7 @@ use searched::{Searches, search};
 /// Runs of each placement and policy, at the quick and the full scale.
 const RUNS: [usize; 2] = [1, 3];
 
-/// All of them.
+/// Runs all searches.
 pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput {
         runs: context.by_scale(RUNS[0], RUNS[1]),

@@ -1,11 +1,11 @@
-//! What the gaps say.
+//! Notes on the gaps.
 
 use super::coschedules::{Coschedules, OBJECTIVES};
 use super::gaps::Row;
 use super::mappings::Mapped;
 use super::searched::Searches;
 
-/// Notes of the runs: one per ground, and what a gap is.
+/// Notes on the runs: one per ground, and the definition of a gap.
 pub(super) fn of_runs(all: &[Searches<'_>]) -> Vec<String> {
     let mut notes: Vec<String> = all.iter().map(ground).collect();
     notes.push(

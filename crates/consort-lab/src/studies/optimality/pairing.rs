@@ -1,4 +1,4 @@
-//! What matching loses to exhaustive search, and what the model costs it.
+//! Gap between matching and exhaustive search, and the part of the model in it.
 
 use super::super::symbiosis::failed;
 use super::super::symbiosis::training::{Lesson, lesson};
@@ -16,23 +16,23 @@ use std::collections::BTreeMap;
 const THREADS: [usize; 4] = [4, 6, 8, 10];
 /// Drawn sets of programs per number of threads.
 const DRAWS: usize = 100;
-/// Parts of seeds are this far apart.
+/// Distance between the seeds of parts.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Slowdowns of pairs of programs, by number.
 struct Pairs {
     programs: usize,
-    /// Of the first beside the second: as measured in training, as predicted.
+    /// Slowdown of the first beside the second: as measured in training, as predicted.
     slowdowns: BTreeMap<(usize, usize), [f64; 2]>,
 }
 
-/// Which of the slowdowns.
+/// Place of the measured slowdown, and below that of the predicted one.
 const TRUTH: usize = 0;
 const MODEL: usize = 1;
 
-/// Rows `THREADS/WAY`: the matching by the model, at the model's slowdowns (`own model`) and at
-/// the measured ones (`truth`), and what all pairings have on average (`any pairing`). A gap is of
-/// the sum of slowdowns over the least that there is.
+/// Rows `THREADS/WAY`: the matching by the model, at the model's slowdowns (`own model`) and at the
+/// measured ones (`truth`), and the mean over all pairings (`any pairing`). A gap is that of the
+/// sum of slowdowns to the least.
 ///
 /// # Errors
 /// Those of the training.
@@ -107,7 +107,7 @@ impl Pairs {
 /// Programs that were drawn.
 struct Drawn<'a> {
     pairs: &'a Pairs,
-    /// Their numbers.
+    /// Numbers of the programs.
     members: Vec<usize>,
 }
 
@@ -123,7 +123,7 @@ impl Drawn<'_> {
         ])
     }
 
-    /// Pairs fill the cores.
+    /// Shape of the machine: pairs fill the cores.
     fn shape(&self) -> Shape {
         Shape {
             cores: self.members.len() / 2,

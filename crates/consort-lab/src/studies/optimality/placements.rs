@@ -4,7 +4,7 @@ use consort_core::matching::{MatchingError, Shape, partitions};
 use consort_sim::chip::Chip;
 use std::collections::BTreeSet;
 
-/// What of a placement matters: which PUs are alike, and which threads meet.
+/// Symmetry of a machine's placements: the parts in which threads meet, and those that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meeting {
     /// Threads meet on cores; all cores are alike.
@@ -15,8 +15,9 @@ pub(super) enum Meeting {
     Large,
 }
 
-/// Which thread each PU has, for every placement that differs from all others in more than the
-/// names of like parts and of like threads. `kinds` says which threads are alike: as many as PUs.
+/// Thread of each PU, for every placement that differs from all others in more than the names of
+/// like parts and of like threads. Threads of one name in `kinds` are alike; there are as many as
+/// PUs.
 ///
 /// # Errors
 /// More than 16 threads.
@@ -66,7 +67,7 @@ fn groups(chip: &Chip, meeting: Meeting) -> Vec<Vec<usize>> {
     }
 }
 
-/// One thread on the first core, one on each other.
+/// Group of one thread on the first core, and of one on each other.
 fn with_first(first: usize, threads: usize) -> Vec<Vec<usize>> {
     let others = (0..threads).filter(|&thread| thread != first);
     [first]
@@ -76,7 +77,7 @@ fn with_first(first: usize, threads: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// What a placement is when like threads have one name, and like groups no order.
+/// Form of a placement in which like threads have one name, and like groups no order.
 fn kind(threads: &[Vec<usize>], kinds: &[&str], meeting: Meeting) -> Vec<Vec<String>> {
     let names = |group: &Vec<usize>| {
         let mut names: Vec<String> = group.iter().map(|&t| kinds[t].to_owned()).collect();

@@ -9,7 +9,7 @@ use crate::simulate::case::Case;
 use crate::study::StudyError;
 use consort_experiment::Context;
 
-/// The row of what all placements give on average: choosing one blindly.
+/// The row of the mean over all placements: of choosing one blindly.
 const ANY: &str = "any placement";
 /// The row of the worst placement.
 const WORST: &str = "worst placement";
@@ -19,7 +19,7 @@ const BEST: &str = "best placement";
 /// One workload.
 struct Searched {
     placed: Vec<Placed>,
-    /// By policy, then run.
+    /// Outcomes by policy, then run.
     policies: Vec<Vec<Outcome>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Searches<'a> {
     searched: Vec<Searched>,
 }
 
-/// Who runs.
+/// Contender of a run.
 enum Who<'a> {
     Placement(&'a [usize]),
     Policy(&'static str),
@@ -103,17 +103,17 @@ impl Searches<'_> {
         consort_core::stats::mean(&counts).unwrap_or(0.0)
     }
 
-    /// What policies have less of throughput than the best placement.
+    /// Gaps of policies in throughput to the best placement.
     pub fn throughput(&self) -> Vec<Row> {
         self.against_static(|outcome| outcome.stp)
     }
 
-    /// What policies are slower than the placement under which all are done soonest.
+    /// Gaps of policies in speed to the placement under which all are done soonest.
     pub fn speed(&self) -> Vec<Row> {
         self.against_static(speed)
     }
 
-    /// What policies are slower than the best schedule that shares the first core by time, at the
+    /// Gaps of policies in speed to the best schedule that shares the first core by time, at the
     /// speeds that each thread has in the placements.
     pub fn shared(&self) -> Vec<Row> {
         let bounds: Vec<f64> = self.searched.iter().map(Searched::shared_speed).collect();

@@ -12,7 +12,7 @@ use consort_core::coscheduling::{
 use consort_experiment::slots::Suite;
 use std::collections::BTreeMap;
 
-/// What trials do not tell.
+/// Reason why trials do not give a round or its value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SlotsError {
     /// A slot that is none of the suite's.
@@ -54,7 +54,7 @@ impl Slots {
         }
     }
 
-    /// What came of a slot, its programs in the order in which they are asked for.
+    /// Trial of a slot, its programs in the order in which they are asked for.
     ///
     /// # Errors
     /// A slot that was not simulated.
@@ -84,7 +84,7 @@ impl Slots {
         with_all.map(|((id, _), measure)| (id, measure)).collect()
     }
 
-    /// What a round is worth.
+    /// Value of a round by an objective.
     ///
     /// # Errors
     /// A slot that was not simulated.
@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// Two programs on two cores. Side by side for both their quanta the first does 1.5 times, the
-    /// second 1.2 times what it does alone in its own.
+    /// second 1.2 times the work that it does alone in its own.
     fn two() -> Slots {
         let trials = [
             trial(&[(0, 2)], &[4.0]),

@@ -1,4 +1,5 @@
-//! Each placement, run: what exact search finds, and what policies are set against.
+//! Runs of each placement, among which exact search finds the best, and against which policies are
+//! set.
 
 use super::ground::Ground;
 use super::placements;
@@ -78,7 +79,7 @@ pub(super) fn run(case: &Case, placement: &[usize], seed: u64) -> Result<Outcome
 pub(super) struct Placed {
     /// The thread of each PU.
     pub placement: Vec<usize>,
-    /// By run.
+    /// Outcomes by run.
     pub outcomes: Vec<Outcome>,
 }
 

@@ -1,4 +1,4 @@
-//! Tables and figures of what was found.
+//! Tables and figures of the gaps.
 
 use super::coschedules::OBJECTIVES;
 use super::gaps::{Row, figure, table};
@@ -64,7 +64,7 @@ pub(super) fn pairing_figure(rows: &[Row]) -> Result<Figure, StudyError> {
     )
 }
 
-/// What more there is to say where one core is larger than the others.
+/// Adds the tables and the figure for a ground where one core is larger than the others.
 pub(super) fn large(
     searches: &Searches<'_>,
     runs: usize,

@@ -1,4 +1,4 @@
-//! What was learnt of each core, beside what the machine is.
+//! Disadvantage that was learnt of each core, beside its latency of memory.
 
 use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, Trials};
 use super::super::symbiosis::chip_with_memory;
@@ -18,9 +18,9 @@ pub(super) struct Core {
     pub node: usize,
     /// Idle latency of memory, mean over the nodes that have any, ns.
     pub memory_latency_ns: f64,
-    /// Of that over the mean of all cores, the logarithm.
+    /// Logarithm of its latency over the mean of all cores.
     pub expected: f64,
-    /// By workload: the mean over runs of what was learnt in the end.
+    /// Mean over runs of the disadvantage that was learnt in the end, by workload.
     pub learnt: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What came out, and by what.
+//! Notes on the gains and their causes.
 
 use super::super::symbiosis::asymmetry::{
     FIRST_HALF, IN_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
@@ -50,7 +50,7 @@ fn overall(trials: &Trials, machine: usize, name: &str) -> String {
     )
 }
 
-/// In how many workloads learning is better or worse beyond the interval.
+/// Number of workloads in which learning is better or worse beyond the interval.
 fn counts(trials: &Trials, machine: usize, name: &str) -> String {
     let against = |base: usize| {
         let beyond = |sign: f64| {

@@ -1,13 +1,15 @@
 //! The conclusions that are put to the test. Workloads are those that the sources or studies have
-//! on such ground, chosen before their outcome was known or in spite of it; what does not hold to
-//! begin with stays, and is said. To add one takes an entry in `studies/grounds/sensitivity.toml`.
+//! on such ground, chosen before their outcome was known or in spite of it; a conclusion that does
+//! not hold to begin with stays, and a note says so. To add one takes an entry in
+//! `studies/grounds/sensitivity.toml`.
 
 use super::super::load::Programs;
 use crate::simulate::{Outcome, failed};
 use crate::study::StudyError;
 use serde::Deserialize;
 
-/// What of two policies' runs is compared, as a ratio that is above 1 where ours is better.
+/// Metric by which two policies' runs are compared, as a ratio that is above 1 where ours is
+/// better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Metric {
@@ -31,13 +33,13 @@ pub(super) struct Headline {
     pub machine: String,
     /// Cores in use by number; all when empty.
     pub cores: Vec<usize>,
-    /// What runs.
+    /// Programs that run.
     pub load: Vec<Programs>,
     /// The policy that is said to be better.
     pub policy: String,
-    /// The one that it is better than.
+    /// The policy that it is better than.
     pub over: String,
-    /// At what.
+    /// Metric by which it is better.
     pub metric: Metric,
     /// Time of a program's work alone, s, at the quick and the full scale.
     pub alone_s: [f64; 2],
@@ -68,7 +70,7 @@ impl Metric {
 }
 
 impl Headline {
-    /// Whether both stand on the same runs.
+    /// Returns true where both stand on the same runs.
     pub fn has_runs_of(&self, other: &Self) -> bool {
         self.machine == other.machine
             && self.cores == other.cores
@@ -77,7 +79,7 @@ impl Headline {
             && self.over == other.over
     }
 
-    /// What the axis of its ratio says.
+    /// Text of the axis of its ratio.
     pub fn axis(&self) -> String {
         format!(
             "{} of {} over {}",

@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// So many samples of so many variables, each in 0 to 1; by sample, then variable.
+/// Draws so many samples of so many variables, each in 0 to 1; by sample, then variable.
 pub fn hypercube(seed: u64, samples: usize, variables: usize) -> Vec<Vec<f64>> {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut all = vec![Vec::with_capacity(variables); samples];

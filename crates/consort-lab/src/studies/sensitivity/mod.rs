@@ -1,12 +1,12 @@
-//! Which conclusions depend on what the descriptions say.
+//! Dependence of conclusions on the numbers of the descriptions.
 //!
 //! A conclusion ([`mod@headlines`]) is a ratio of two policies' runs that is above 1. Every number of
 //! the machine's and the programs' descriptions ([`parameters`]) and the policies' quantum are
 //! varied by 30 percent to both sides, one at a time and all at once by a Latin hypercube
 //! ([`variation`]), and both policies run again ([`trial`]) with the seeds that they had before.
 //!
-//! Pitfalls: a program's work is measured anew on every varied machine, so that it is what takes
-//! the same time alone; a parameter that cannot go so far goes as far as it can; constants of the
+//! Pitfalls: a program's work is measured anew on every varied machine, so that it takes the same
+//! time alone on each; a parameter that cannot go so far goes as far as it can; constants of the
 //! models that are in no description, and options of the policies, are not varied. `symbiotic`
 //! keeps the model that was trained on the machine as it is described.
 

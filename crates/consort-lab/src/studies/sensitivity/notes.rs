@@ -1,4 +1,4 @@
-//! What survives and what does not.
+//! Notes on the conclusions that survive and those that do not.
 
 use super::tested::{Joint, Swing, Tested, Verdict};
 use super::variation::ENDS;
@@ -42,7 +42,7 @@ fn alone(tested: &Tested<'_>) -> String {
     )
 }
 
-/// Where a parameter alone makes the conclusion fail.
+/// Names a parameter and the ends of its range at which it alone makes the conclusion fail.
 fn failure(swing: &Swing<'_>) -> Option<String> {
     let fails = |end: &usize| swing.ends[*end].verdict() == Verdict::Fails;
     let at: Vec<String> = [0, 1]

@@ -1,4 +1,4 @@
-//! Which numbers of a description are parameters, by rule.
+//! Parameters: the numbers of a description that are varied, by rule.
 //!
 //! Every number in a machine's or a program's description is one, found by walking the
 //! description itself, so that a key that is added to the format is varied without a line here.

@@ -24,7 +24,7 @@ pub(super) enum Parameter {
     Quantum,
 }
 
-/// Descriptions of a machine and of what runs on it.
+/// Descriptions of a machine and of its programs, with the quantum.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     machine: Value,
@@ -77,7 +77,7 @@ impl Subject {
         })
     }
 
-    /// Everything that can be varied: the machine's, the programs', the quantum.
+    /// Every parameter: the machine's, the programs', the quantum.
     pub fn parameters(&self) -> Vec<Parameter> {
         let machine = parameters::of(&self.machine)
             .into_iter()

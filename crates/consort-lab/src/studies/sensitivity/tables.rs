@@ -1,10 +1,10 @@
-//! Tables of what became of the conclusions.
+//! Tables of the conclusions that were tested.
 
 use super::tested::{Joint, Tested, Trial, Verdict};
 use crate::study::StudyError;
 use consort_report::{Cell, Column, Headline, Table};
 
-/// How often each conclusion holds with everything varied.
+/// Share of the samples in which each conclusion holds with everything varied.
 pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {
     let mut table = Headline::new()?;
     for tested in all {

@@ -1,25 +1,25 @@
-//! A conclusion that was put to the test: what became of it in every trial.
+//! A conclusion that was put to the test: its ratios in every trial.
 
 use super::headlines::{Headline, THRESHOLD};
 use super::subject::Parameter;
 use super::wilson;
 use consort_core::stats::{RatioInterval, quantile};
 
-/// What a trial says of a conclusion.
+/// Verdict of a trial on a conclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The whole interval of the ratio lies above the threshold.
     Holds,
-    /// The threshold lies in it, or there is none.
+    /// The threshold lies in the interval, or there is none.
     Unclear,
-    /// The whole interval lies below.
+    /// The whole interval lies below the threshold.
     Fails,
 }
 
-/// The ratio of a trial over its runs, and how far the parameter went.
+/// The ratios of a trial, and the distance that the parameter went.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Trial {
-    /// Of every run.
+    /// Ratio of every run.
     pub ratios: Vec<f64>,
     /// Factor of the one parameter that was varied; 1 where none or all were.
     pub reached: f64,
@@ -28,7 +28,7 @@ pub(super) struct Trial {
 /// One parameter at both ends.
 pub(super) struct Swing<'a> {
     pub parameter: &'a Parameter,
-    /// At the low and at the high end.
+    /// Trials at the low and at the high end.
     pub ends: [&'a Trial; 2],
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Swing<'a> {
 pub(super) struct Tested<'a> {
     pub headline: &'a Headline,
     pub parameters: Vec<Parameter>,
-    /// In the order of [`super::variation::list`].
+    /// Trials in the order of [`super::variation::list`].
     pub trials: Vec<Trial>,
 }
 
@@ -65,19 +65,19 @@ impl Swing<'_> {
         (self.ends[1].ratio() - self.ends[0].ratio()).abs()
     }
 
-    /// Whether the conclusion holds beyond noise at both ends.
+    /// Returns true where the conclusion holds beyond noise at both ends.
     pub fn holds(&self) -> bool {
         self.ends.iter().all(|end| end.verdict() == Verdict::Holds)
     }
 
-    /// Whether its opposite does at one of them.
+    /// Returns true where its opposite holds beyond noise at one of them.
     pub fn fails(&self) -> bool {
         self.ends.iter().any(|end| end.verdict() == Verdict::Fails)
     }
 }
 
 impl Tested<'_> {
-    /// Nothing varied.
+    /// The trial with nothing varied.
     pub fn plain(&self) -> &Trial {
         &self.trials[0]
     }
@@ -93,16 +93,16 @@ impl Tested<'_> {
         all
     }
 
-    /// All parameters at once.
+    /// The trials with all parameters varied at once.
     pub fn samples(&self) -> &[Trial] {
         &self.trials[1 + 2 * self.parameters.len()..]
     }
 }
 
-/// What came of all samples.
+/// Result of all samples.
 pub(super) struct Joint {
     pub samples: usize,
-    /// Those with a ratio above the threshold.
+    /// Samples with a ratio above the threshold.
     pub hold: usize,
     /// Share of these with its 95 percent interval, percent.
     pub percent: f64,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The operating system beneath every policy.
 const OS: &str = "linux";
 
-/// How often, and with which seeds.
+/// Repetitions of a trial, and their seeds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeats {
     /// Seed of the first run; the others follow.

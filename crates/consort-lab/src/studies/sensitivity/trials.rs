@@ -8,16 +8,16 @@ use super::variation::{Variation, list};
 use crate::study::StudyError;
 use consort_experiment::Context;
 
-/// How much is run.
+/// Extent of the tests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     /// Samples with everything varied.
     pub samples: usize,
-    /// Which of a headline's times alone and runs.
+    /// Index of the scale among a headline's times alone and runs.
     pub scale: usize,
 }
 
-/// Conclusions that stand on the same runs, and what is varied beneath them.
+/// Conclusions that stand on the same runs, and the descriptions that are varied beneath them.
 struct Ground<'a> {
     headlines: &'a [Headline],
     subject: Subject,

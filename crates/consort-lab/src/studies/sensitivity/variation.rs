@@ -6,10 +6,10 @@ use super::subject::{Parameter, Subject};
 /// The ends of every parameter's range, as factors.
 pub(super) const ENDS: [f64; 2] = [0.7, 1.3];
 
-/// What is varied in a trial.
+/// Variation of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Variation {
-    /// Nothing.
+    /// Nothing is varied.
     None,
     /// One parameter, to one end: its number and that of the end.
     One(usize, usize),
@@ -35,7 +35,7 @@ pub(super) fn list(seed: u64, parameters: usize, samples: usize) -> Vec<Variatio
 }
 
 impl Variation {
-    /// The descriptions as this varies them, and how far the one parameter went, if it is one.
+    /// The varied descriptions, and the factor that the one parameter reached, if it is one.
     pub fn of(&self, subject: &Subject, parameters: &[Parameter]) -> (Subject, f64) {
         let mut varied = subject.clone();
         let reached = match self {

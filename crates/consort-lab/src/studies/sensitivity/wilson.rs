@@ -1,6 +1,6 @@
 //! Interval of a share.
 
-/// Of the standard normal distribution, 2.5 percent lie above this.
+/// Value above which 2.5 percent of the standard normal distribution lie.
 const Z_975: f64 = 1.959_963_984_540_054;
 
 /// The 95 percent score interval of a share of which `hits` of `of` were seen, 0 to 1 (Wilson,

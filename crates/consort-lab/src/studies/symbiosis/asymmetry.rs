@@ -1,4 +1,5 @@
-//! The runs of S8: each workload under each policy on two machines that differ in where memory is.
+//! The runs of S8: each workload under each policy on two machines that differ in the place of
+//! memory.
 
 use super::away::Away;
 use super::chips::{NEAR_FIRST_HALF, chip_with_memory};
@@ -39,7 +40,7 @@ pub(in crate::studies) const IN_NODE: usize = 3;
 /// Position of the policy that learns.
 pub(in crate::studies) const LEARNING: usize = 4;
 
-/// How much of it.
+/// Extent of the study at a scale.
 pub(in crate::studies) struct Extent {
     /// Cores in use.
     pub cores: &'static [usize],
@@ -61,11 +62,11 @@ pub(in crate::studies) struct Trial {
 pub(in crate::studies) struct Trials {
     pub mixes: Vec<Mix>,
     pub runs: usize,
-    /// By machine, then workload, then policy, then run.
+    /// Trials by machine, then workload, then policy, then run.
     trials: Vec<Trial>,
 }
 
-/// What one trial is of.
+/// Workload, policy and seed of one trial.
 struct Job<'a> {
     prepared: &'a Prepared,
     policy: &'static str,
@@ -158,7 +159,7 @@ impl Trials {
         ratios(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
     }
 
-    /// The same of throughput.
+    /// Geometric mean of throughput, as [`Trials::over`] has it.
     pub fn stp_over(&self, machine: usize, group: &[usize], policy: usize, over: usize) -> Cell {
         self.over(machine, group, [policy, over], |o| o.stp)
     }

@@ -1,4 +1,4 @@
-//! How much of their time threads spend away from the node that holds their memory.
+//! Share of their time that threads spend away from the node that holds their memory.
 
 use consort_core::ThreadId;
 use consort_sim::chip::{Chip, Place};
@@ -13,10 +13,11 @@ pub(super) struct Away(Rc<RefCell<Meter>>);
 struct Meter {
     /// Node of each PU, and the node of the memory that is first touched there.
     node_of: Vec<(usize, usize)>,
-    /// Where each thread's memory is: where it was first, or the nearest node with memory; by
-    /// thread.
+    /// Node of each thread's memory, by thread: the first that the thread was on, or the nearest to
+    /// it with memory.
     home: Vec<(ThreadId, usize)>,
-    /// Whom the next segment is likely to be of: they come in the order of the threads.
+    /// Place of the thread that the next segment is likely to be of: they come in the order of the
+    /// threads.
     next: usize,
     away_ps: u64,
     all_ps: u64,
@@ -42,7 +43,8 @@ impl Away {
 }
 
 impl Meter {
-    /// The node of a thread's memory; `node`, that of what it touches now, if it was nowhere before.
+    /// The node of a thread's memory; `node`, that of the memory that it touches now, if it was
+    /// nowhere before.
     fn home_of(&mut self, thread: ThreadId, node: usize) -> usize {
         let is_next = { self.home.get(self.next) }.is_some_and(|(id, _)| *id == thread);
         if !is_next {

@@ -1,4 +1,4 @@
-//! Who shares a core with whom, and for how long.
+//! Time that threads share a core, by pairs of threads.
 
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
@@ -16,8 +16,8 @@ impl Beside {
         Self(Rc::new(RefCell::new(Meter::new(chip))))
     }
 
-    /// For every thread, in the order of the workload, the share of the time that it had company
-    /// in which it was beside each thread; rows add up to 1 with two threads on a core.
+    /// Share, for every thread in the order of the workload, of the time that it had company in
+    /// which it was beside each thread; rows add up to 1 with two threads on a core.
     pub fn shares(&self) -> Vec<Vec<f64>> {
         let mut meter = self.0.borrow_mut();
         meter.flush();
@@ -42,7 +42,7 @@ struct Meter {
     /// Core of each PU.
     core_of: Vec<usize>,
     threads: BTreeSet<ThreadId>,
-    /// Who is on which core in the interval.
+    /// Threads that are on a core in the interval, with the core.
     on: Vec<(usize, ThreadId)>,
     from_ps: u64,
     to_ps: u64,

@@ -5,10 +5,10 @@ use crate::study::StudyError;
 use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
 use consort_train::{Errors, Spread};
 
-/// What the programs of a row of errors were to the model.
+/// Relation of the programs of a row of errors to the model.
 pub(super) const KINDS: [&str; 2] = ["trained", "held-out"];
 
-/// Which errors.
+/// Selection of one kind of errors.
 pub(super) type Kind = fn(&Errors) -> &Spread;
 
 /// Bins that can hold something: all, or where errors have no sign those from 0.

@@ -9,7 +9,7 @@ use consort_sim::contention::Stack;
 const NAMED: usize = 3;
 /// The cause of cycles in which a thread was on a PU without progress.
 const MOVES: &str = "moves";
-/// From which policy to which.
+/// Changes of policy, from the first to the second.
 const CHANGES: [[&str; 2]; 4] = [
     ["random", "linux"],
     ["random", "symbiotic"],

@@ -23,7 +23,7 @@ pub(super) fn chip(cores: usize) -> Result<Arc<Chip>, StudyError> {
     chip_with_memory(cores, None)
 }
 
-/// The same with memory on some nodes alone.
+/// The machine of [`chip`] with memory on some nodes alone.
 pub(in crate::studies) fn chip_with_memory(
     cores: usize,
     nodes: Option<&[u32]>,

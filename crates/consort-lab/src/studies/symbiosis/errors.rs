@@ -1,4 +1,4 @@
-//! What S2 and S3 have in common: sizes and histograms of one kind of error.
+//! Sizes and histograms of one kind of error, for S2 and S3.
 
 use super::bins::{self, KINDS, Kind};
 use super::training::Lesson;
@@ -6,10 +6,10 @@ use crate::study::StudyError;
 use consort_report::{Column, Figure, Headline, Table};
 use consort_train::{Errors, Spread};
 
-/// Which errors, and what is said of them.
+/// Kind of error, with its title.
 pub(in crate::studies) struct About {
     pub kind: Kind,
-    /// Whether an error can be below 0.
+    /// True where an error can be below 0.
     pub is_signed: bool,
     pub title: &'static str,
 }
@@ -28,7 +28,7 @@ pub(in crate::studies) const INVERSE: About = About {
     title: "Cycles that the inverse model puts under a wrong cause",
 };
 
-/// The sizes of errors, of this model.
+/// The sizes of errors of this model.
 pub(in crate::studies) fn headline(
     lesson: &Lesson,
     about: &About,

@@ -45,7 +45,7 @@ pub(in crate::studies) fn near(
     frame(context, spec, NEAR_FIRST_HALF)
 }
 
-/// The same with memory evenly placed.
+/// Drawn workloads, as [`near`] has them, with memory evenly placed.
 pub(in crate::studies) fn even(
     context: &Context<'_>,
     spec: &ExperimentSpec,

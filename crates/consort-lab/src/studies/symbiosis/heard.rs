@@ -1,4 +1,5 @@
-//! What decisions tell: what was learnt of each core, and how long threads were measured alone.
+//! Facts of decisions: disadvantages that were learnt of each core, and the time that threads were
+//! measured alone.
 
 use consort_core::plan::{Decision, Placement};
 use consort_core::policies::CORE_DISADVANTAGE;
@@ -8,7 +9,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What was heard.
+/// Facts heard in a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::studies) struct Heard {
     /// The last disadvantage that was told of each core; none where none was.
@@ -31,7 +32,8 @@ impl Heard {
         (heard, Box::new(listener))
     }
 
-    /// Quanta of another length are those in which `symbiotic` measures alone.
+    /// Takes a decision's facts. Quanta of another length are those in which `symbiotic` measures
+    /// alone.
     fn hear(&mut self, decision: &Decision, chip: &Chip) {
         self.alone += decision.quantum_ns.unwrap_or(0) as f64 * 1e-9;
         for (thread, reason) in &decision.report.threads {
@@ -48,7 +50,7 @@ impl Heard {
         }
     }
 
-    /// At the end of a run of so many seconds.
+    /// Ends the account of a run of so many seconds.
     pub(super) fn over(mut self, run_s: f64) -> Self {
         self.alone /= run_s;
         self

@@ -1,5 +1,5 @@
-//! The same workloads with as much work as in the paper (experiment `long`), beside the shorter
-//! work of the other experiments (`short`).
+//! Workloads with as much work as in the paper (experiment `long`), beside the shorter work of the
+//! other experiments (`short`).
 
 use crate::frame::{Frame, Over, What};
 use crate::study::file::TableSpec;

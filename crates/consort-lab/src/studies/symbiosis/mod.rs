@@ -1,12 +1,12 @@
-//! What the studies of symbiotic scheduling share: the model's training, the drawn workloads, their
+//! Ground of the studies of symbiotic scheduling: the model's training, the drawn workloads, their
 //! runs under each policy, tables and figures.
 //!
 //! S1 to S3 stand on one [`training`], S4 to S6 on one experiment; each is made once for a set of
 //! studies. S7 runs workloads of the same
 //! drawing with a watch on the cores, S8 on two machines ([`asymmetry`]).
 //!
-//! Pitfalls: the policy predicts with the model that comes with the program, not with what S1 to S3
-//! train. In rows `symbiotic` is the paper's scheduler, which pairs over the whole chip
+//! Pitfalls: the policy predicts with the model that comes with the program, not with that of S1 to
+//! S3. In rows `symbiotic` is the paper's scheduler, which pairs over the whole chip
 //! (`symbiotic:numa=false`); `symbiotic-in-node`, ours, leaves threads on the node where they were
 //! first and pairs inside nodes.
 

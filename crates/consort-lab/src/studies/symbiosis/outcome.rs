@@ -9,7 +9,7 @@ pub(in crate::studies) struct Outcome {
     pub antt: f64,
     pub unfairness: f64,
     pub makespan_s: f64,
-    /// Of each program, in the order of the workload.
+    /// Slowdown of each program, in the order of the workload.
     pub slowdowns: Vec<f64>,
     /// Threads that came onto another PU, per thread and second.
     pub migration_hz: f64,

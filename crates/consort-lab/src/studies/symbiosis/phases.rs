@@ -1,4 +1,4 @@
-//! How much programs change while they run alone: by this alone the workloads of S7 are chosen.
+//! Variation of programs while they run alone: by this alone the workloads of S7 are chosen.
 
 use super::mixes::Mix;
 use super::{QUANTUM, chip, failed, programs};

@@ -21,7 +21,7 @@ pub(in crate::studies) struct Prepared {
     work: Vec<Work>,
 }
 
-/// What runs under the name that rows have.
+/// Policy that runs under the name that rows have.
 fn contender(policy: &str) -> &str {
     match policy {
         "symbiotic" => "symbiotic:numa=false",
@@ -33,7 +33,7 @@ fn contender(policy: &str) -> &str {
 }
 
 impl Prepared {
-    /// Measures alone what each program does in `alone_s`, near its memory.
+    /// Measures the work of each program that takes it `alone_s` alone, near its memory.
     pub fn new(mix: &Mix, alone_s: f64, context: &Context<'_>) -> Result<Self, StudyError> {
         let all = programs::of_workloads()?;
         let instance = |(name, &program): (String, &usize)| Instance {
@@ -63,14 +63,14 @@ impl Prepared {
         })
     }
 
-    /// The same work on another machine.
+    /// Returns the same work on another machine.
     pub fn on(&self, chip: &Arc<Chip>) -> Self {
         let mut other = self.clone();
         other.experiment.chip = Arc::clone(chip);
         other
     }
 
-    /// One run; the observer is told of everything.
+    /// Runs it once; the observer is told of everything.
     pub fn run(
         &self,
         policy: &str,
@@ -80,7 +80,7 @@ impl Prepared {
         self.run_heard(policy, seed, observer, None)
     }
 
-    /// The same with a listener to all decisions.
+    /// Runs it once with a listener to all decisions.
     pub fn run_heard(
         &self,
         policy: &str,

@@ -19,7 +19,7 @@ const FOLDS: usize = 5;
 /// Cores of the machine; all but the first are idle.
 const CORES: usize = 10;
 
-/// What the training gave.
+/// Result of the training.
 pub(in crate::studies) struct Lesson {
     pub set: TrainingSet,
     pub fit: Fit,
@@ -38,7 +38,7 @@ pub(in crate::studies) fn lesson(context: &Context<'_>) -> Result<Arc<Lesson>, S
     })
 }
 
-/// The same on the stack by causes.
+/// Returns the training on the stack by causes, made once.
 pub(in crate::studies) fn lesson_by_cause(
     context: &Context<'_>,
 ) -> Result<Arc<Lesson>, StudyError> {

@@ -12,17 +12,17 @@ use serde::Deserialize;
 pub(super) struct Ground {
     /// Key of its rows.
     pub key: String,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub title: String,
     /// The machine, for example `power7:smt=2`.
     pub machine: String,
-    /// What runs.
+    /// Programs that run.
     pub load: Vec<Programs>,
-    /// Whether serial sections come in frames: see [`consort_experiment::slots::framed`].
+    /// True where serial sections come in frames: see [`consort_experiment::slots::framed`].
     pub framed: bool,
     /// The system's own scheduler first, then the policies.
     pub policies: Vec<String>,
-    /// What the source is after.
+    /// Aim of the source.
     pub aim: Aim,
     /// Time of a program's work alone, s, at the quick and the full scale.
     pub alone_s: [f64; 2],
@@ -30,7 +30,7 @@ pub(super) struct Ground {
     pub runs: [usize; 2],
 }
 
-/// What a ground's source is after.
+/// Aim of a ground's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Aim {
@@ -57,7 +57,7 @@ impl Aim {
         }
     }
 
-    /// What it is called.
+    /// Name of the aim.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",

@@ -67,7 +67,7 @@ impl Judged {
         }
     }
 
-    /// The same in a word.
+    /// The sign in a word.
     pub fn verdict(&self) -> &'static str {
         match self.sign() {
             1 => "better",

@@ -70,7 +70,7 @@ fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
     )
 }
 
-/// What `holistic` gains on each ground.
+/// Gains of `holistic` on each ground.
 fn headline(judged: &[Judged]) -> Result<Table, StudyError> {
     let mut headline = Headline::new()?;
     for one in judged {

@@ -1,4 +1,4 @@
-//! Sharing on a kernel that is made up.
+//! Giving cookies to groups, on a made-up kernel.
 
 use super::*;
 use nix::errno::Errno;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Cookies of threads by tid, and how often any was written.
+/// Cookies of threads by tid, and the number of writes.
 #[derive(Debug, Default)]
 struct World {
     cookies: BTreeMap<u32, u64>,
@@ -58,7 +58,7 @@ impl Keep for FakeKeeper {
     }
 }
 
-/// An owner with a journal.
+/// An owner with a journal, on the made-up kernel.
 struct Books {
     noted: Vec<u64>,
     guarded: bool,

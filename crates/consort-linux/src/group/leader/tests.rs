@@ -98,7 +98,7 @@ fn joining(pid: u32) -> Joining {
     }
 }
 
-/// What a caller reads until the leader hangs up or has nothing more to say.
+/// Text that a caller reads until the leader hangs up or has nothing more to say.
 fn told(leader: &mut Leader, caller: &mut UnixStream) -> String {
     caller
         .set_read_timeout(Some(Duration::from_secs(20)))

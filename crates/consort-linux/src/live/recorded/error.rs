@@ -1,26 +1,26 @@
-//! Why a recording cannot be used.
+//! Errors of recordings.
 
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a recording cannot be used.
+/// Reason for which a recording cannot be used.
 #[derive(Debug, Error)]
 pub enum RecordedError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read profile {origin}: {source}", origin = origin.display())]
     Read {
         /// The file.
         origin: PathBuf,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
-    /// It is not of the form.
+    /// The file is not of the form.
     #[error("profile {origin}: {source}", origin = origin.display())]
     Malformed {
         /// The file.
         origin: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its place.
         source: serde_json::Error,
     },
     /// A value is impossible.
@@ -35,12 +35,12 @@ pub enum RecordedError {
         name: String,
         /// The key.
         key: &'static str,
-        /// What it is.
+        /// The value in the file.
         value: f64,
-        /// What would be right.
+        /// A description of right values.
         expected: &'static str,
     },
-    /// Nothing in it was measured.
+    /// No program in the file has measures.
     #[error(
         "profile {origin}: no program has measures; reports of runs where `consort machine` shows \
          the tier counters have them",
@@ -50,7 +50,7 @@ pub enum RecordedError {
         /// The file.
         origin: PathBuf,
     },
-    /// A program is in it twice.
+    /// A program is in the file twice.
     #[error("profile {origin}: program '{name}' is there twice", origin = origin.display())]
     Twice {
         /// The file.
@@ -58,14 +58,14 @@ pub enum RecordedError {
         /// The program.
         name: String,
     },
-    /// A program is not in it.
+    /// A program is not in the file.
     #[error("profile {origin} has no program '{name}'; it has {known}", origin = origin.display())]
     Missing {
         /// The file.
         origin: PathBuf,
         /// The program.
         name: String,
-        /// Those that are.
+        /// The programs that are, separated by commas.
         known: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Both freezers on a made-up host: what is written where, and in which order.
+//! Both freezers on a made-up host: the files that they write, and the order.
 
 use super::super::tree::tree;
 use super::*;

@@ -6,15 +6,16 @@ use crate::proc::process;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What the mechanisms have done to the processes.
+/// State of the made-up processes, and the failures that mechanisms and journal are to show.
 #[derive(Debug, Default)]
 struct World {
     stopped: BTreeSet<u32>,
-    /// How many more processes each mechanism takes before it fails; no limit where none is given.
+    /// Number of processes that each mechanism still takes before it fails; no limit for one not
+    /// listed.
     takes: BTreeMap<PauseKind, usize>,
     journalled: BTreeSet<u32>,
     journal_fails: bool,
-    /// Whether some thread waits in the kernel.
+    /// True if some thread is to wait in the kernel, so that nothing stands still.
     restless: bool,
 }
 
@@ -110,7 +111,7 @@ struct Bench {
     root: tempfile::TempDir,
     world: Shared,
     pauser: Pauser,
-    /// Each process' program.
+    /// Program of each process.
     processes: BTreeMap<u32, u32>,
 }
 
@@ -159,7 +160,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Processes of a program that are stopped, and that are not.
+    /// Numbers of a program's processes that are stopped, and that are not.
     fn counts(&self, program: u32) -> (usize, usize) {
         let own = self.processes.iter().filter(|(_, of)| **of == program);
         let stopped = own.clone().filter(|(pid, _)| self.is_stopped(**pid));
@@ -235,7 +236,7 @@ fn consort_does_not_pause_itself() {
     assert!(matches!(bench.pause(100), Err(PauseError::Own(_))));
 }
 
-/// One step: what, and with which program.
+/// One step: an action or an event, which the property test pairs with a program.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Pause,

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 
 const MAGIC: &[u8] = b"\x7fELF";
-/// Offset of `EI_DATA`; 1 is little-endian.
+/// Offset of `EI_DATA`, in which 1 means little-endian.
 const DATA_AT: usize = 5;
 const LITTLE_ENDIAN: u8 = 1;
 /// Offset of `e_machine` in both classes.

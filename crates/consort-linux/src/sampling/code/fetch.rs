@@ -1,4 +1,4 @@
-//! Reading one page of code, from memory or from the file behind it.
+//! Reading of one page of code, from memory or from the file behind it.
 
 use super::Miss;
 use super::images::Image;
@@ -11,21 +11,21 @@ use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What is to be read.
+/// A page to read, with the thread and the mapping that lead to it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) pid: u32,
     pub(super) tid: u32,
     /// Address of the page.
     pub(super) start: u64,
-    /// What is mapped there, as far as is known.
+    /// The mapping that the page lies in, as far as is known.
     pub(super) image: Option<Image>,
-    /// Whether the process has become another program, so that its memory would mislead.
+    /// True if the process has become another program, so that its memory would mislead.
     pub(super) replaced: bool,
 }
 
 impl Place {
-    /// The page with these bytes. What is mapped by nobody knows what may change.
+    /// The page with these bytes. Without a known mapping the code may change at any time.
     pub(super) fn to_page(&self, bytes: Vec<u8>) -> Page {
         let image = self.image.as_ref();
         Page {
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-/// Where a page came from.
+/// Origin of a page's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Memory,
@@ -55,7 +55,7 @@ pub(super) fn page(root: &Path, place: &Place, len: usize) -> Result<(Vec<u8>, S
     Ok((bytes, Source::File))
 }
 
-/// The thread is asked before the process: a leader that has ended has no
+/// Reads from the memory of the thread before that of the process: a leader that has ended has no
 /// memory any more though its threads live on.
 fn from_memory(root: &Path, place: &Place, len: usize) -> Option<Vec<u8>> {
     let ask = |id| vm_read(id, place.start, len);

@@ -1,14 +1,13 @@
 //! A bounded cache in two generations.
 //!
-//! New and used entries are in the young generation. When that is half the
-//! bound, it becomes the old one and what was old is dropped, so an entry goes
-//! when it was not used for a whole generation. Cheaper than keeping an order,
-//! and the bound holds always.
+//! New and used entries are in the young generation. When that is half the bound, it becomes the
+//! old one and the old one is dropped, so an entry goes when it was not used for a whole
+//! generation. This is cheaper than keeping an order, and the bound always holds.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A map that forgets what is not used.
+/// A map that forgets entries that are not used.
 #[derive(Debug)]
 pub(crate) struct Generations<K, V> {
     young: HashMap<K, V>,
@@ -44,6 +43,12 @@ impl<K: Eq + Hash + Clone, V: Clone> Generations<K, V> {
         self.young.insert(key, value);
     }
 
+    /// Drops the entries whose keys are not wanted any more.
+    pub(crate) fn retain(&mut self, is_wanted: impl Fn(&K) -> bool) {
+        self.young.retain(|key, _| is_wanted(key));
+        self.old.retain(|key, _| is_wanted(key));
+    }
+
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.young.len() + self.old.len()
@@ -70,6 +75,15 @@ mod tests {
                 prop_assert!(cache.len() <= max);
             }
         }
+    }
+
+    #[test]
+    fn what_is_not_wanted_goes_from_both_generations() {
+        let mut cache = Generations::new(8);
+        (0..7).for_each(|key| cache.put(key, ()));
+        cache.retain(|key| key % 2 == 0);
+        assert_eq!(cache.len(), 4);
+        assert!((0..7).all(|key| cache.get(&key).is_some() == (key % 2 == 0)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Most mappings kept of one process. A browser has some hundreds; a program that maps and unmaps
-/// code at ever new addresses would have as many as it likes, since unmapping leaves no record.
+/// code at ever new addresses would have any number, since unmapping leaves no record.
 pub(crate) const MAX_IMAGES: usize = 8_192;
 
 /// `PROT_WRITE` of `mmap(2)`.
@@ -22,14 +22,14 @@ pub(crate) struct Image {
     /// Major and minor number of the file's device.
     pub(crate) device: (u32, u32),
     pub(crate) inode: u64,
-    /// Of the inode; 0 where it is not known.
+    /// Generation of the inode; 0 where it is not known.
     pub(crate) generation: u64,
     /// `PROT_*` bits.
     pub(crate) prot: u32,
     pub(crate) path: Arc<str>,
 }
 
-/// A file whose code does not change, wherever it is mapped.
+/// Identity of a file whose code does not change, wherever it is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileId {
     device: (u32, u32),
@@ -51,13 +51,13 @@ impl Image {
         }
     }
 
-    /// Whether a file stands behind it that can be opened by its path.
+    /// Returns true if the mapping is of a file that can be opened by its path.
     pub(crate) fn is_file(&self) -> bool {
         self.inode != 0 && self.path.starts_with('/') && !self.path.ends_with(" (deleted)")
     }
 
-    /// The file behind it, if its code is the same for all who map it. Without a generation a
-    /// later file of the same inode could not be told from it.
+    /// The file of the mapping, if its code is the same for all processes that map it. Without a
+    /// generation, a later file of the same inode could not be told from it.
     pub(super) fn fixed_file(&self) -> Option<FileId> {
         let is_fixed = !self.is_changeable() && self.is_file() && self.generation != 0;
         is_fixed.then_some(FileId {
@@ -67,8 +67,8 @@ impl Image {
         })
     }
 
-    /// Whether its code may change without a record: no file or vDSO stands
-    /// behind it, or it may be written.
+    /// Returns true if the code may change without a record: the mapping is of no file and not the
+    /// vDSO, or may be written.
     pub(crate) fn is_changeable(&self) -> bool {
         let fixed = self.is_file() || self.path.starts_with("[vdso");
         !fixed || self.prot & PROT_WRITE != 0
@@ -94,14 +94,14 @@ impl Images {
         (address < image.end).then_some(image)
     }
 
-    /// Whether any code in a range of addresses cannot change without a record.
+    /// Returns true if any code in a range of addresses cannot change without a record.
     pub(crate) fn has_fixed_in(&self, range: Range<u64>) -> bool {
         let below = self.0.range(..range.end).map(|(_, image)| image);
         let overlapping = below.rev().take_while(|image| image.end > range.start);
         overlapping.into_iter().any(|image| !image.is_changeable())
     }
 
-    /// Whether there are more than are to be kept.
+    /// Returns true if there are more than [`MAX_IMAGES`].
     pub(crate) fn are_too_many(&self) -> bool {
         self.0.len() > MAX_IMAGES
     }
@@ -111,7 +111,7 @@ impl Images {
         self.0.values().find(|image| image.is_file())
     }
 
-    /// Cuts a hole, leaving what sticks out on either side.
+    /// Cuts a hole, leaving the parts of mappings on either side.
     fn cut(&mut self, start: u64, end: u64) {
         let overlapping = self.0.range(..end).filter(|(_, old)| old.end > start);
         let overlapping: Vec<u64> = overlapping.map(|(&at, _)| at).collect();

@@ -1,4 +1,4 @@
-//! `/proc/<pid>/maps` (`proc_pid_maps(5)`).
+//! The file `/proc/<pid>/maps` (`proc_pid_maps(5)`).
 
 use super::images::{Image, MAX_IMAGES};
 use std::fs::File;
@@ -9,12 +9,12 @@ const READ: u32 = 1;
 const WRITE: u32 = 2;
 const EXECUTE: u32 = 4;
 
-/// Bytes that are read of one process's list. 65,530 mappings, the kernel's default limit
+/// Most bytes that are read of one process's list. 65,530 mappings, the kernel's default limit
 /// (`vm.max_map_count`), take about 7 MB with paths of ordinary length; with paths of 4,096 bytes
 /// they would take 270.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The executable mappings of a process; none when it cannot be read.
+/// The executable mappings of a process; empty when its list cannot be read.
 pub(crate) fn executable_images(root: &Path, pid: u32) -> Vec<Image> {
     match File::open(root.join(format!("proc/{pid}/maps"))) {
         Ok(list) => parse(BufReader::new(list.take(MAX_BYTES))),
@@ -22,7 +22,7 @@ pub(crate) fn executable_images(root: &Path, pid: u32) -> Vec<Image> {
     }
 }
 
-/// Lines of another form are left out.
+/// Parses the list, leaving out lines of another form.
 fn parse(list: impl BufRead) -> Vec<Image> {
     let lines = list.split(b'\n').map_while(Result::ok);
     let images = lines.filter_map(|line| image(&String::from_utf8_lossy(&line)));
@@ -30,7 +30,7 @@ fn parse(list: impl BufRead) -> Vec<Image> {
     code.take(MAX_IMAGES).collect()
 }
 
-/// `start-end perms offset dev inode   path`; the path may hold spaces.
+/// Parses `start-end perms offset dev inode   path`; the path may hold spaces.
 fn image(line: &str) -> Option<Image> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;

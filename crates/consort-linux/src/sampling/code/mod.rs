@@ -1,21 +1,19 @@
-//! From an address in a process to the code bytes around it.
+//! Code of the sampled processes: from an address to the bytes around it.
 //!
-//! Memory is asked first, since it is right for everything: static and
-//! stripped programs, the vDSO, code made at run time. For a process that has
-//! ended or has executed another program meanwhile, the file that was mapped
-//! there must do, found by its path and held to be the same when device and
-//! inode are (see `opening`: the path is the program's word, and may lead
+//! Memory is read first, since it is right for everything: static and stripped programs, the vDSO,
+//! code made at run time. For a process that has ended or has executed another program meanwhile,
+//! the bytes come from the file that was mapped there, found by its path and held to be the same
+//! when device and inode are (see `opening`: the program has told the path, and it may lead
 //! anywhere by now).
 //!
-//! Pages are kept (see `pages`) under the name of their address space, which
-//! changes with an `exec`, with a mapping over fixed code and after lost
-//! records; pages that may be written, or that no file stands behind, are read
-//! again once per round.
+//! Pages are kept (see `pages`) under the name of their address space, which changes with an
+//! `exec`, with a mapping over fixed code and after lost records; pages that may be written, or
+//! that belong to no file, are read again once per round.
 //!
-//! Known limits: the vDSO and run-time code of a process that is gone are lost;
-//! a file that was overwritten in place keeps its inode; code that is rewritten
-//! within a round is decoded as it is at the round's end; code on a file system
-//! of the user's own making (FUSE) is read at the speed of its server.
+//! Known limits: the vDSO and run-time code of a process that is gone are lost; a file that was
+//! overwritten in place keeps its inode; code that is rewritten within a round is decoded as it is
+//! at the round's end; code on a file system that a user provides (FUSE) is read at the speed of
+//! its server.
 
 mod elf;
 mod fetch;
@@ -32,6 +30,7 @@ use consort_isa::Arch;
 use fetch::{Place, Source};
 use pages::{Page, Pages};
 use space::Spaces;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,23 +38,23 @@ pub(crate) use generations::Generations;
 pub(crate) use images::Image;
 #[cfg(test)]
 pub(crate) use maps::executable_images;
-pub use space::CodePlace;
+pub use space::{CodePlace, SpaceId};
 
-/// Bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
+/// Number of bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
 const BEFORE_BYTES: u64 = 1024;
-/// Bytes of code asked for from an address on.
+/// Number of bytes of code asked for from an address on.
 const FROM_BYTES: u64 = 1280;
 
-/// Where a sample fell.
+/// Address that a sample fell on, with the thread and the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeAddress {
     /// Process id.
     pub pid: u32,
     /// Kernel thread id.
     pub tid: u32,
-    /// The address.
+    /// Address of the instruction.
     pub ip: u64,
-    /// When, `CLOCK_MONOTONIC` ns.
+    /// Time of the sample, `CLOCK_MONOTONIC`, ns.
     pub time_ns: u64,
 }
 
@@ -68,33 +67,33 @@ pub struct Window {
     pub base: u64,
     /// The bytes, without gaps.
     pub bytes: Vec<u8>,
-    /// Whether the code may change without notice.
+    /// True if the code may change without notice.
     pub changeable: bool,
 }
 
-/// Why there is no code for an address.
+/// Reason for which there is no code for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
     /// Nothing is known to be mapped there.
     Unmapped,
-    /// Something is, but it cannot be read (any more).
+    /// Something is mapped there, but it cannot be read, or no longer.
     Unreadable,
     /// The program is of an instruction set that cannot be decoded.
     ForeignArch,
 }
 
-/// How code was found, and how often it was not.
+/// Numbers of pages and windows of code that were found, by origin, and that were not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeCounts {
-    /// Pages read from a process's memory.
+    /// Number of pages read from a process's memory.
     pub from_memory: u64,
-    /// Pages read from a mapped file.
+    /// Number of pages read from a mapped file.
     pub from_file: u64,
-    /// Windows asked for at addresses where nothing is known to be mapped.
+    /// Number of windows asked for at addresses where nothing is known to be mapped.
     pub unmapped: u64,
-    /// Windows asked for that could not be read.
+    /// Number of windows asked for that could not be read.
     pub unreadable: u64,
-    /// Windows asked for in programs of other instruction sets.
+    /// Number of windows asked for in programs of other instruction sets.
     pub foreign_arch: u64,
 }
 
@@ -108,7 +107,7 @@ pub struct CodeMap {
 }
 
 impl CodeMap {
-    /// Reads below `root` and keeps at most `max_bytes` of pages.
+    /// A map that reads processes below `root` and keeps at most `max_bytes` of pages.
     pub fn new(root: &Path, max_bytes: usize) -> Self {
         Self {
             root: root.to_owned(),
@@ -123,6 +122,13 @@ impl CodeMap {
     pub fn begin_round(&mut self, batch: &Batch) {
         self.pages.next_round();
         self.spaces.begin_round(batch);
+    }
+
+    /// Forgets the pages of spaces that are gone; returns those that are still there.
+    pub fn sweep(&mut self) -> HashSet<SpaceId> {
+        let living = self.spaces.living();
+        self.pages.keep(&living);
+        living
     }
 
     /// Takes a record in; to be called in order of time.
@@ -149,7 +155,7 @@ impl CodeMap {
     /// The code around an address.
     ///
     /// # Errors
-    /// Why there is none.
+    /// When nothing is mapped there, it cannot be read, or its instruction set cannot be decoded.
     pub fn window(&mut self, at: CodeAddress) -> Result<Window, Miss> {
         let window = self.read_window(at);
         match window {
@@ -161,7 +167,7 @@ impl CodeMap {
         window
     }
 
-    /// How code was found so far.
+    /// Numbers of pages and windows found so far, and of those that were not.
     pub fn counts(&self) -> CodeCounts {
         self.counts
     }
@@ -181,7 +187,8 @@ impl CodeMap {
         Ok(window)
     }
 
-    /// Puts the page before the window's in front, if the window needs it and it is there.
+    /// Puts the page before the window's in front of it, if the window needs that and it can be
+    /// read.
     fn extend_back(&mut self, at: CodeAddress, window: &mut Window) {
         let wanted = at.ip.saturating_sub(BEFORE_BYTES);
         if wanted < window.base
@@ -229,7 +236,7 @@ impl CodeMap {
 }
 
 impl Window {
-    /// Cuts to the bytes that are wanted around `ip`.
+    /// Cuts the window to the bytes that are wanted around `ip`.
     fn trim(&mut self, ip: u64) {
         let skip = ip.saturating_sub(BEFORE_BYTES).saturating_sub(self.base);
         let skip = usize::try_from(skip).unwrap_or(0).min(self.bytes.len());

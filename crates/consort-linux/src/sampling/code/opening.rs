@@ -1,11 +1,11 @@
-//! Opening the file behind a mapping, whose path a managed program told and may have put anything
-//! at since.
+//! Safe opening of the file behind a mapping: a managed program has told its path, and may have put
+//! anything there since.
 //!
 //! Opening a FIFO waits for its other end, opening a device may do anything, and a link leads
-//! wherever its owner likes. So the path is resolved without opening what it names (`O_PATH`,
-//! `open(2)`), and only what is proven to be the regular file that was mapped is opened, through
-//! the descriptor that the proof is about. Directories on the way may be links: it is the file that
-//! counts.
+//! wherever its owner likes. So the path is resolved without opening the file that it names
+//! (`O_PATH`, `open(2)`), and only a file that is proven to be the regular one that was mapped is
+//! opened, through the descriptor that the proof is about. Directories on the way may be links:
+//! only the file counts.
 
 use super::images::Image;
 use nix::libc::{O_CLOEXEC, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH};
@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The file of a mapping; none when there is none, or something else in its place.
+/// Opens the file of a mapping; none when there is none, or something else in its place.
 pub(super) fn open(root: &Path, image: &Image) -> Option<File> {
     if !image.is_file() {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn open(root: &Path, image: &Image) -> Option<File> {
         return None;
     }
     let found = format!("/proc/self/fd/{}", found.as_raw_fd());
-    // Non-blocking: whoever holds a lease on the file would be waited for.
+    // Non-blocking, so as not to wait for a process that holds a lease on the file.
     open_with(Path::new(&found), O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 }
 
@@ -35,14 +35,14 @@ fn open_with(path: &Path, flags: i32) -> Option<File> {
     options.read(true).custom_flags(flags).open(path).ok()
 }
 
-/// Whether it is the regular file that was mapped.
+/// Returns true if this is the regular file that was mapped.
 fn is_of(found: &Metadata, image: &Image) -> bool {
     found.is_file() && found.ino() == image.inode && is_on(found.dev(), image.device)
 }
 
-/// Whether a file of device `found` may be one of `mapped`. Major number 0 is for file systems
-/// without a device; some of them (btrfs, overlayfs) tell another number of a file than of its
-/// mapping, so there the inode must do.
+/// Returns true if a file of device `found` may be one of `mapped`. Major number 0 is for file
+/// systems without a device; some of them (btrfs, overlayfs) give a file another number than its
+/// mapping, so there only the inode is compared.
 fn is_on(found: u64, mapped: (u32, u32)) -> bool {
     let found = (major(found), minor(found));
     found.0 == 0 || mapped.0 == 0 || found == (u64::from(mapped.0), u64::from(mapped.1))

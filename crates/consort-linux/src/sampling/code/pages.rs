@@ -1,8 +1,9 @@
-//! Pages of code that were read.
+//! Pages of code, kept after they were read.
 
 use super::generations::Generations;
 use super::space::SpaceId;
 use crate::perf::page_bytes;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// One page of code.
@@ -10,7 +11,7 @@ use std::sync::Arc;
 pub(super) struct Page {
     pub(super) start: u64,
     pub(super) bytes: Box<[u8]>,
-    /// Whether it is to be read again in the next round.
+    /// True if the page is to be read again in the next round.
     pub(super) changeable: bool,
 }
 
@@ -55,6 +56,11 @@ impl Pages {
         let key = (space, self.start_of(address));
         let (page, round) = self.pages.get(&key)?;
         (!page.changeable || round == self.round).then_some(page)
+    }
+
+    /// Drops the pages of all spaces but these.
+    pub(super) fn keep(&mut self, spaces: &HashSet<SpaceId>) {
+        self.pages.retain(|(space, _)| spaces.contains(space));
     }
 
     pub(super) fn put(&mut self, space: SpaceId, page: Page) -> Arc<Page> {

@@ -1,4 +1,4 @@
-//! Address spaces: what a process id stands for between one `exec` and the next.
+//! Address spaces: a process id stands for a new one after each `exec`.
 
 use super::elf::{arch_of_file, host_arch};
 use super::images::{FileId, Image, Images};
@@ -7,7 +7,7 @@ use super::opening::open;
 use crate::perf::record::Record;
 use crate::sampling::Batch;
 use consort_isa::Arch;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -15,18 +15,19 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpaceId(pub(super) u64);
 
-/// Where an instruction lies: in an address space, or in a file that several have mapped.
+/// Place of an instruction: in an address space, or in a file that several have mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodePlace {
-    /// The address space, or the file's own.
+    /// The address space of the process, or that of the file.
     pub(crate) space: SpaceId,
-    /// Address in it, which for a file is no address of any process.
+    /// Address in the space, which for a file is no address of any process.
     pub(crate) address: u64,
 }
 
-/// Most files whose places are remembered.
+/// Most files whose spaces are remembered.
 const MAX_FILES: usize = 4_096;
-/// Files lie above every address that a process can have, this many bits apart.
+/// Bits of an offset in a file: files lie above every address that a process can have, this far
+/// apart.
 const FILE_BITS: u32 = 40;
 const ABOVE_ALL: u64 = 1 << 63;
 
@@ -41,8 +42,8 @@ pub(super) struct Space {
     ended: Option<u64>,
 }
 
-/// Rounds for which an ended process is remembered: records of one PU may be
-/// read a round later than those of another.
+/// Number of rounds for which an ended process is remembered: records of one PU may be read a round
+/// later than those of another.
 const ROUNDS_AFTER_END: u64 = 3;
 
 /// The address space of each process.
@@ -50,9 +51,9 @@ const ROUNDS_AFTER_END: u64 = 3;
 pub(super) struct Spaces {
     root: PathBuf,
     by_pid: HashMap<u32, Space>,
-    /// Spaces of files, and their numbers.
+    /// Space of each file, and its number, which gives its addresses.
     files: HashMap<FileId, (SpaceId, u64)>,
-    /// When a process became another program in this round, ns.
+    /// Time, ns, at which processes became other programs in this round.
     replaced_ns: HashMap<u32, u64>,
     next_id: u64,
     round: u64,
@@ -70,8 +71,8 @@ impl Spaces {
         }
     }
 
-    /// Notes which processes become another program within the batch, and
-    /// forgets those that have ended. After lost records nothing known is sure.
+    /// Notes the processes that become other programs within the batch, and forgets those that have
+    /// ended. After lost records nothing known is sure.
     pub(super) fn begin_round(&mut self, batch: &Batch) {
         self.round += 1;
         let round = self.round;
@@ -84,13 +85,14 @@ impl Spaces {
         self.replaced_ns = batch.records.iter().filter_map(replaced).collect();
     }
 
-    /// Whether the process's memory is another program's than it was at `time_ns`.
+    /// Returns true if the process became another program after `time_ns`, so that its memory is
+    /// not that of the sample.
     pub(super) fn is_replaced_since(&self, pid: u32, time_ns: u64) -> bool {
         let replaced = self.replaced_ns.get(&pid);
         replaced.is_some_and(|&at| time_ns < at)
     }
 
-    /// The space of a process; its mappings are read when it is new to us.
+    /// The space of a process; the mappings of one that was not known are read.
     pub(super) fn of(&mut self, pid: u32) -> &mut Space {
         if !self.by_pid.contains_key(&pid) {
             let images = executable_images(&self.root, pid).into_iter().collect();
@@ -99,7 +101,8 @@ impl Spaces {
         self.by_pid.get_mut(&pid).expect("it was put in just now")
     }
 
-    /// The place of an address of a process, which is the same for all who have mapped a file.
+    /// The place of an address of a process, which is the same for all processes that have mapped a
+    /// file.
     pub(super) fn place_of(&mut self, pid: u32, address: u64) -> CodePlace {
         let space = self.of(pid);
         let own = CodePlace {
@@ -131,6 +134,13 @@ impl Spaces {
         }
     }
 
+    /// The spaces that processes or files still have.
+    pub(super) fn living(&self) -> HashSet<SpaceId> {
+        let of_processes = self.by_pid.values().map(|space| space.id);
+        let of_files = self.files.values().map(|&(space, _)| space);
+        of_processes.chain(of_files).collect()
+    }
+
     pub(super) fn fork(&mut self, parent: u32, pid: u32) {
         // A parent that was never seen: its child's own mappings tell as much.
         if let Some(space) = self.by_pid.get(&parent) {
@@ -151,9 +161,9 @@ impl Spaces {
         }
     }
 
-    /// Maps an image. Where it covers code that was held to be fixed, nothing
-    /// read so far is sure any more, and the space gets another name. Where there are too many,
-    /// what is mapped no longer is forgotten.
+    /// Maps an image. Where it covers code that was held to be fixed, no code read so far is sure
+    /// any more, and the space gets another name. Where there are too many mappings, those that no
+    /// longer exist are forgotten.
     pub(super) fn map(&mut self, pid: u32, image: Image) {
         let covers_fixed = self.of(pid).images.has_fixed_in(image.start..image.end);
         if covers_fixed {
@@ -195,7 +205,7 @@ impl Spaces {
     }
 }
 
-/// The process that becomes another program by this record, and when.
+/// The process that becomes another program by this record, and the time, ns.
 fn replaced(record: &Record) -> Option<(u32, u64)> {
     match record {
         Record::Comm {

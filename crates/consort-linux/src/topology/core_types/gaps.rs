@@ -1,6 +1,6 @@
-//! Telling kinds of cores apart by a number that each core has.
+//! Kinds of cores, told apart by a number that each core has.
 
-/// Neighbouring values this close, in percent of the larger, are of one kind.
+/// Ratio of a value to the next larger one, in percent, from which on the two are of one kind.
 ///
 /// Preferred cores of one type (Intel Turbo Boost Max 3.0, AMD preferred cores)
 /// are ranked in steps of a few percent, a ladder that may span a quarter of the

@@ -20,12 +20,12 @@ use std::path::Path;
 
 pub use sources::CoreTypeSource;
 
-/// Core types and which core has which.
+/// Core types, and the type of each core.
 #[derive(Debug)]
 pub(crate) struct CoreTypes {
     /// The types, largest capacity first.
     pub(crate) types: Vec<CoreType>,
-    /// For each core its index into `types`.
+    /// Index into `types` of each core.
     pub(crate) of_core: Vec<usize>,
     /// The sources that told types apart; empty where all cores are alike.
     pub(crate) sources: Vec<CoreTypeSource>,
@@ -100,7 +100,7 @@ fn chosen(views: &[View], cores: usize) -> Vec<CoreTypeSource> {
     chosen
 }
 
-/// For each core what all the views say of it.
+/// For each core, the kinds that all the views give it.
 fn classes(views: &[View], cores: usize) -> Vec<Vec<usize>> {
     let class = |core: usize| views.iter().map(|v| v.kinds[core]).collect();
     (0..cores).map(class).collect()
@@ -110,7 +110,7 @@ fn distinct<T: Ord>(values: &[T]) -> usize {
     values.iter().collect::<BTreeSet<_>>().len()
 }
 
-/// Types out of classes: their capacities, their order, their names.
+/// Makes types of classes: their capacities, their order, their names.
 fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreTypes {
     let values = capacity_values(views, classes.len(), notes);
     let order = strongest_first(classes, &values);
@@ -143,7 +143,7 @@ fn strongest_first<'a>(classes: &'a [Vec<usize>], values: &[u64]) -> Vec<(&'a Ve
     order
 }
 
-/// By PMU device where those tell types apart, else by size.
+/// Names of the types, strongest first: by PMU device where those tell types apart, else by size.
 fn names(views: &[View], order: &[(&Vec<usize>, u64)]) -> Vec<String> {
     let first_view = views.first().map(|view| view.source);
     let devices: Vec<usize> = order.iter().map(|(class, _)| class[0]).collect();
@@ -160,7 +160,8 @@ fn relative(value: u64, largest: u64) -> u32 {
     u32::try_from(rounded).unwrap_or(1024).clamp(1, 1024)
 }
 
-/// For each core the number that tells most kinds apart, the most trusted of equals.
+/// For each core, its number from the source that tells most kinds apart, the most trusted of
+/// equals.
 fn capacity_values(views: &[View], cores: usize, notes: &mut Notes) -> Vec<u64> {
     let with_numbers = views.iter().rev().filter(|v| distinct(&v.kinds) > 1);
     let best = with_numbers

@@ -1,4 +1,4 @@
-//! What core types are called.
+//! Names of core types.
 
 use super::sources::PMU_DEVICES;
 use std::collections::BTreeSet;
@@ -20,7 +20,8 @@ pub(super) fn by_size(n: usize) -> Vec<String> {
 
 /// Names of types by the index of each one's device in [`PMU_DEVICES`], strongest first.
 ///
-/// A second type of one device is named as the next weaker device's if no type has that, else it is numbered.
+/// A second type of one device is named as the next weaker device's if no type has that, else it is
+/// numbered.
 pub(super) fn by_pmu(devices: &[usize]) -> Vec<String> {
     let told: BTreeSet<usize> = devices.iter().copied().collect();
     let mut seen = [0; PMU_DEVICES.len()];

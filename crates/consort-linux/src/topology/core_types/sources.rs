@@ -1,4 +1,4 @@
-//! Where core types can be read.
+//! Sources of core types: PMU devices, and files with a number per PU.
 
 use crate::read;
 use consort_core::{PuId, PuSet};
@@ -10,11 +10,11 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CoreTypeSource {
-    /// The PMUs of Intel hybrid chips: the kernel's own partition, without numbers.
+    /// PMUs of Intel hybrid chips: the kernel's own partition, without numbers.
     PmuDevices,
-    /// `cpu_capacity`: what the kernel's scheduler uses.
+    /// `cpu_capacity`: the number that the kernel's scheduler uses.
     CpuCapacity,
-    /// `acpi_cppc/highest_perf`, else `nominal_perf`: what firmware tells of performance.
+    /// `acpi_cppc/highest_perf`, else `nominal_perf`: the firmware's numbers for performance.
     AcpiCppc,
     /// `cpufreq/cpuinfo_max_freq`: the last hint, used where no other source tells types apart.
     MaxFrequency,
@@ -31,7 +31,7 @@ impl fmt::Display for CoreTypeSource {
     }
 }
 
-/// PMU devices of hybrid x86 chips and how their cores are usually called, strongest first.
+/// PMU devices of hybrid x86 chips with the usual names of their cores, strongest first.
 pub(super) const PMU_DEVICES: [(&str, &str); 3] = [
     ("cpu_core", "P"),
     ("cpu_atom", "E"),
@@ -49,7 +49,7 @@ pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
     cores.iter().map(device).collect()
 }
 
-/// What a source of numbers tells of each core; none unless it tells of every core.
+/// For each core its number from a source; none unless the source tells one of every core.
 pub(super) fn measure(source: CoreTypeSource, root: &Path, cores: &[PuSet]) -> Option<Vec<u64>> {
     let files: &[&str] = match source {
         CoreTypeSource::PmuDevices => &[],
@@ -61,7 +61,7 @@ pub(super) fn measure(source: CoreTypeSource, root: &Path, cores: &[PuSet]) -> O
     files.iter().find_map(of_file)
 }
 
-/// The best of a core's PUs; 0 counts as not told.
+/// Largest value among a core's PUs; 0 counts as not told.
 fn of_core(root: &Path, core: &PuSet, file: &str) -> Option<u64> {
     let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
     core.iter()

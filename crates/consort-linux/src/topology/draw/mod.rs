@@ -7,12 +7,11 @@
 //!   LLC 1: 4 x core {2 PUs}: 4-7 + 20-23
 //! ```
 //!
-//! The coarser kind of group stands outside: nodes hold packages where a
-//! hypervisor makes every PU a socket. A kind with one member is joined to its
-//! parent by `>`, equal cores are one entry, and so are neighbouring groups of
-//! one core each. `0-3 + 16-19` means that 0 and 16 share a core, 1 and 17, and
-//! so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group of which only a
-//! part is in the group around it is marked `(part)`.
+//! The coarser kind of group stands outside: nodes hold packages where a hypervisor makes every PU
+//! a socket. A kind with one member is joined to its parent by `>`, equal cores are one entry, and
+//! so are neighbouring groups of one core each. `0-3 + 16-19` means that 0 and 16 share a core, 1
+//! and 17, and so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group of which only a part lies
+//! in the group around it is marked `(part)`.
 
 mod siblings;
 
@@ -58,7 +57,7 @@ fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A kind of group and how to find a core's.
+/// A kind of group, and the index of each core's group.
 struct Level<'a> {
     name: &'static str,
     domains: &'a [Domain],
@@ -84,13 +83,13 @@ impl Drawing<'_> {
         &self.topology.cores()[index]
     }
 
-    /// What equal cores have in common.
+    /// Type of a core and its number of PUs; cores with the same are drawn together.
     fn shape(&self, index: usize) -> (usize, usize) {
         let core = self.core(index);
         (core.core_type, core.pus.len())
     }
 
-    /// Draws the outermost of the levels and, within it, the rest. `path` are the groups around
+    /// Draws the outermost of the levels and, within it, the rest. `path` names the groups around
     /// that have no line yet.
     fn groups(
         &self,
@@ -150,7 +149,8 @@ impl Drawing<'_> {
         entries
     }
 
-    /// Whether a group can be drawn together with those before it: one core each, all equal.
+    /// Returns true if a group can be drawn together with those before it: one core each, all
+    /// equal.
     fn folds(&self, before: &Entry, cores: &[usize]) -> bool {
         before.domains.len() == before.cores.len()
             && cores.len() == 1
@@ -175,7 +175,7 @@ impl Drawing<'_> {
         out.extend(lines);
     }
 
-    /// `8 x P core {2 PUs}: 0-7 + 8-15`, with `n` as the number.
+    /// Describes equal cores, as in `8 x P core {2 PUs}: 0-7 + 8-15`, with `n` as the number.
     fn equal_cores(&self, cores: &[usize], n: usize) -> String {
         let members: Vec<&Core> = cores.iter().map(|&c| self.core(c)).collect();
         let (core_type, ways) = self.shape(cores[0]);
@@ -192,7 +192,7 @@ impl Drawing<'_> {
     }
 }
 
-/// Gives the groups around a line of their own; what follows is indented below it.
+/// Gives the groups around a line of their own; the lines that follow are indented below it.
 fn heading(path: &str, indent: &str, out: &mut Vec<String>) -> (String, String) {
     if path.is_empty() {
         return (String::new(), indent.to_owned());

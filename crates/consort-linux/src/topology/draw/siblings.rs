@@ -1,9 +1,9 @@
-//! Writing the PUs of several cores so that siblings can be found.
+//! The PUs of several cores as text that shows siblings.
 
 use consort_core::topology::Core;
 use consort_core::{PuId, PuSet};
 
-/// The PUs of equal cores, so that siblings can be found.
+/// The PUs of equal cores as text that shows siblings.
 pub(super) fn pu_text(cores: &[&Core]) -> String {
     let all: PuSet = cores.iter().flat_map(|c| c.pus.iter().copied()).collect();
     let one_way = cores.iter().all(|c| c.pus.len() == 1);
@@ -20,7 +20,8 @@ fn consecutive(pus: &[PuId]) -> bool {
     pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0)
 }
 
-/// A list per way, if cores can be told from their positions in it and the lists are short.
+/// A list of each core's first PUs, one of the second, and so on, where positions in the lists show
+/// the cores and the lists are short.
 fn by_way(cores: &[&Core]) -> Option<String> {
     let ways = cores.first()?.pus.len();
     let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };

@@ -12,11 +12,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const BEAT: Duration = Duration::from_millis(3);
-/// How long a grandchild lives whose parent is dead.
+/// Lifetime of a grandchild whose parent is dead.
 const ORPHAN_LIFE: Duration = Duration::from_millis(1500);
 
-/// Creates threads and processes without end; every process leaves an orphan. What its threads get
-/// done is counted in files of a folder, if one is given; one of them then never rests.
+/// Creates threads and processes without end; every process leaves an orphan. The threads count
+/// their work in files of a folder, if one is given; one of them then never rests.
 pub fn busy(args: &[OsString]) -> ExitCode {
     if let Some(dir) = args.first() {
         let count = counter(dir, "spin");
@@ -60,7 +60,7 @@ fn leave_orphan() {
     unsafe { nix::libc::_exit(0) }
 }
 
-/// Never rests.
+/// Keeps one thread busy for ever.
 pub fn spin() -> ExitCode {
     loop {
         std::hint::spin_loop();
@@ -77,7 +77,7 @@ pub fn pin_and_sleep(args: &[OsString]) -> ExitCode {
     ever()
 }
 
-/// On a line of input, executes `sleep` from a thread that is not the leader.
+/// Executes `sleep` from a thread that is not the leader, on a line of input.
 pub fn exec_from_thread() -> ExitCode {
     std::thread::spawn(|| {
         let mut line = String::new();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const QUANTUM: Duration = Duration::from_millis(2);
 
-/// Pauses every program in all quanta but one of so many.
+/// A policy that pauses every program in all quanta but one of `every`.
 struct Gang {
     quanta: u64,
     every: u64,
@@ -32,7 +32,8 @@ impl Policy for Gang {
     }
 }
 
-/// Runs a command, given the journal's folder, the mechanism and in how many quanta it runs once.
+/// Runs a command, given the journal's folder, the mechanism and the number of quanta of which it
+/// runs in one.
 pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
     let kind = kind_named(args[1].to_str().unwrap());
     let every: u64 = args[2].to_str().unwrap().parse().unwrap();

@@ -56,7 +56,8 @@ pub fn quiet(args: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What is done, and the reads that were made meanwhile, with those that counting them takes.
+/// Does something; returns its result and the reads that were made meanwhile, with those that
+/// counting them takes.
 fn of<T>(act: impl FnOnce() -> T) -> (T, u64) {
     let before = reads().unwrap();
     let done = act();

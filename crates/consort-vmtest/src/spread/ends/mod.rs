@@ -1,4 +1,4 @@
-//! What the kernel makes of the threads that remain when half of them end.
+//! Placements that the kernel makes of the threads that remain when half of them end.
 
 mod document;
 mod inside;

@@ -18,7 +18,7 @@ pub(super) struct Resident;
 #[derive(Clone, Copy)]
 struct Scene {
     threads: u32,
-    /// Whether each works all the time, not a part of it.
+    /// True where each works all the time, not a part of it.
     busy: bool,
     watcher: Watcher,
 }
@@ -171,7 +171,7 @@ impl Watcher {
     }
 }
 
-/// Whether this host offers what the policy needs.
+/// Returns true where this host offers the signals that the policy needs.
 fn can_feed(policy: &str) -> bool {
     let info = policies::REGISTRY.iter().find(|info| info.name == policy);
     let host = crate::host::look(None);

@@ -144,7 +144,7 @@ pub(crate) struct ThreadLine {
     pub(crate) stack: BTreeMap<String, f64>,
     /// PU on which it was seen last; none where that is not known.
     pub(crate) last_pu: Option<u32>,
-    /// Whether it is managed.
+    /// True for a thread that is managed.
     pub(crate) managed: bool,
     /// PUs that the plan lets it use, as a CPU list.
     pub(crate) cpus: String,
@@ -348,7 +348,8 @@ impl Snapshot {
     }
 }
 
-/// Whether a peer may see a thread: root and the daemon's user all, others their own.
+/// Returns true where a peer may see a thread: root and the daemon's user see all, others their
+/// own.
 fn may_see(peer: Peer, id: ThreadId) -> bool {
     let owner = || std::fs::metadata(format!("/proc/{}", id.pid)).map(|of| of.uid());
     peer.is_master() || owner().is_ok_and(|uid| uid == peer.uid)

@@ -29,7 +29,7 @@ pub(super) fn cycles(n: f64) -> String {
     format!("{n} cycle{}", if n == 1.0 { "" } else { "s" })
 }
 
-/// Whose something is.
+/// Owner of a cache, in words.
 pub(super) fn owner(scope: Scope) -> &'static str {
     match scope {
         Scope::Pu => "per PU",

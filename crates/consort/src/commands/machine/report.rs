@@ -28,13 +28,13 @@ pub(super) struct MachineReport {
     pub(super) hidden_topology: bool,
     pub(super) allowed_pus: PuSet,
     pub(super) notes: Vec<String>,
-    /// Whether it tells what energy it spends.
+    /// State of the energy counters.
     pub(super) energy: EnergyStatus,
-    /// Enactors, which keep threads in their places, and whether each can be used.
+    /// Enactors, which keep threads in their places, each with its state.
     pub(super) enactors: Vec<EnactorStatus>,
-    /// Whether cores can be kept to those whom plans seat on them.
+    /// State of core scheduling, which keeps cores to the threads that plans seat on them.
     pub(super) cookies: CookieStatus,
-    /// Mechanisms that pause programs, best first, and whether each can be used.
+    /// Mechanisms that pause programs, best first, each with its state.
     pub(super) pausing: Vec<Availability>,
     /// Others that place threads, and what Consort does about each.
     pub(super) owners: Vec<Owner>,

@@ -48,7 +48,8 @@ pub(crate) fn enactors(args: &ManageArgs, config: &RunConfig, host: &Host) -> Re
     }
 }
 
-/// Whether cores are kept to those whom plans seat on them; refused where that cannot be.
+/// Returns true where cores are to be kept to the threads that plans seat on them; refused where
+/// that cannot be.
 pub(crate) fn cookies(
     args: &ManageArgs,
     config: &RunConfig,

@@ -20,9 +20,9 @@ pub(crate) struct Session<'a> {
     pub(crate) args: &'a ManageArgs,
     /// Defaults from the configuration.
     pub(crate) config: &'a RunConfig,
-    /// Whether the line of progress is shown.
+    /// Condition under which the line of progress is shown.
     pub(crate) line: Line,
-    /// Whether the managed command writes to stderr instead of stdout.
+    /// True where the managed command writes to stderr instead of stdout.
     pub(crate) stdout_taken: bool,
     /// Recorder of what is seen and done; none where nothing is recorded.
     pub(crate) recorder: RefCell<Option<Recorder>>,

@@ -26,7 +26,7 @@ pub(super) struct View {
     status: Status,
     table: TableState,
     pub(super) panel: Panel,
-    /// Whether it stands still: later turns are not shown.
+    /// True while the view stands still: later turns are not shown.
     pub(super) frozen: bool,
     /// The policy that is being typed.
     pub(super) typing: Option<String>,

@@ -32,7 +32,7 @@ pub(super) struct Stand {
     pub(super) program: String,
     /// Basis of that choice: measured, or how it was guessed.
     pub(super) basis: String,
-    /// Whether the program is a guess.
+    /// True where the program is a guess.
     pub(super) guessed: bool,
     /// Mix of instructions by time, where it was recorded.
     pub(super) mix: Option<Mix>,

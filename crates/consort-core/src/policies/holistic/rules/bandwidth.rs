@@ -13,7 +13,8 @@ pub(super) const RULE: Rule = Rule {
     cost,
 };
 
-/// Of a program's cycles on a path that is asked for L times what it has, 1 - 1/L are lost.
+/// Cost of a path that is asked for L times what it has: 1 - 1/L of a program's cycles on it are
+/// lost.
 fn cost(case: &Case<'_>, group: usize) -> f64 {
     let nodes = case.shape.nodes.iter().zip(&case.totals.paths);
     let lost = |(node, &all): (&Part, &f64)| {

@@ -22,8 +22,8 @@ fn cost(case: &Case<'_>, group: usize) -> f64 {
     case.shape.groups[group].running * added * known.miss_cycles()
 }
 
-/// By how much of them misses grow, mean over a program's running threads; it has as much of a
-/// domain as it has of its accesses.
+/// Growth of a program's misses by sharing domains, relative to its misses alone, mean over its
+/// running threads; it has as much of a domain as it has of its accesses.
 fn growth(case: &Case<'_>, domains: &[Part], accesses: &[f64], group: usize) -> f64 {
     let own = case.known[group].or_zero(Characteristic::LlcAccesses);
     let (mut sum, mut all) = (0.0, 0.0);

@@ -3,8 +3,8 @@
 use super::{Case, Rule};
 use crate::policies::holistic::characteristics::Characteristic;
 
-/// How long a thread that comes back waits for a PU that is taken, s: what Linux lets a thread run
-/// at least (3 ms on 8 PUs).
+/// Time that a thread that comes back waits for a PU that is taken, s: the least that Linux lets a
+/// thread run (3 ms on 8 PUs).
 const WAIT_S: f64 = 0.003;
 
 pub(super) const RULE: Rule = Rule {

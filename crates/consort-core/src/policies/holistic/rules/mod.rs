@@ -1,8 +1,8 @@
 //! The guidelines of the source, each a rule with a price.
 //!
-//! A rule tells how many cycles per second a mapping costs a program by the resource that the
-//! guideline is about. It is priced for the programs of which all that it needs is known; what
-//! is not known costs nothing, and the plan's report says which rules are blind.
+//! A rule tells the cycles per second that a mapping costs a program by the resource that the
+//! guideline is about. It is priced for the programs of which all that it needs is known; what is
+//! not known costs nothing, and the plan's report says which rules are blind.
 
 mod bandwidth;
 mod cache_demand;
@@ -25,15 +25,15 @@ pub(super) struct Rule {
     pub(super) name: &'static str,
     /// The guideline as a sentence.
     pub(super) sentence: &'static str,
-    /// Where the price is from.
+    /// Basis of the price, in words.
     pub(super) basis: &'static str,
-    /// What must be known of a program.
+    /// Characteristics of a program without which the rule is blind.
     pub(super) needs: &'static [Characteristic],
-    /// Cycles per s that a program, by group, loses.
+    /// Cycles per s that a program, given by its group, loses.
     pub(super) cost: fn(&Case<'_>, usize) -> f64,
 }
 
-/// All of them.
+/// All rules.
 pub(super) const RULES: [&Rule; 9] = [
     &data_sharing::RULE,
     &cache_demand::RULE,
@@ -46,9 +46,9 @@ pub(super) const RULES: [&Rule; 9] = [
     &utilisation::RULE,
 ];
 
-/// What a rule is asked about.
+/// A mapping to be priced, with the programs.
 pub(super) struct Case<'a> {
-    /// By group.
+    /// Characteristics by group.
     known: &'a [Characteristics],
     /// The mapping in question.
     shape: &'a Shape,
@@ -62,11 +62,11 @@ struct Totals {
     /// LLC accesses per s by LLC domain, under the mapping in question and under that of now.
     accesses: Vec<f64>,
     accesses_now: Vec<f64>,
-    /// What is asked of each node's memory path, as a share of it.
+    /// Demand on each node's memory path, as a share of it.
     paths: Vec<f64>,
     /// Threads that wait for a PU.
     waiting: f64,
-    /// The chance that no PU is free, each taken or not by itself.
+    /// Probability that no PU is free, each being taken or not by itself, 0 to 1.
     all_taken: f64,
 }
 
@@ -101,7 +101,7 @@ fn all_taken(shape: &Shape) -> f64 {
 }
 
 impl Rule {
-    /// Whether it can be priced for a program.
+    /// Returns true where the rule can be priced for a program.
     pub(super) fn can_price(&self, known: &Characteristics) -> bool {
         self.needs.iter().all(|&what| known.get(what).is_some())
     }
@@ -114,7 +114,7 @@ impl Rule {
     }
 }
 
-/// What a mapping costs, by rule.
+/// Cost of a mapping, by rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bill {
     /// Cycles per s, in the order of [`RULES`]; none where a rule is blind.
@@ -128,7 +128,7 @@ impl Bill {
         }
     }
 
-    /// Cycles per s.
+    /// Sum of the prices, cycles per s.
     pub(super) fn total(&self) -> f64 {
         self.prices.iter().flatten().sum()
     }
@@ -140,19 +140,19 @@ impl Bill {
     }
 }
 
-/// What holding a program to its PUs costs it rather than leaving it free, cycles per s, is told by
-/// these.
+/// Rules that tell the cost of holding a program to its PUs rather than leaving it free, cycles per
+/// s.
 const OF_HOLDING: [&Rule; 2] = [&synchronisation::RULE, &input_output::RULE];
 
-/// Cycles per s that a program loses by being pinned, or by not being.
+/// Cycles per s that a program loses by the mapping's hold on it, be it pinned or free.
 pub(super) fn holding(case: &Case<'_>, group: usize) -> f64 {
     let rules = OF_HOLDING.iter();
     let rules = rules.filter(|rule| rule.can_price(&case.known[group]));
     rules.map(|rule| (rule.cost)(case, group)).sum()
 }
 
-/// Whether the resources that programs on different cores share can be priced for all of them, so
-/// that the sum of prices is a prediction.
+/// Returns true where the resources that programs on different cores share can be priced for all of
+/// them, so that the sum of prices is a prediction.
 pub(super) fn can_predict(known: &[Characteristics]) -> bool {
     let shared = [&bandwidth::RULE, &cache_demand::RULE, &data_sharing::RULE];
     let priced = |rule: &&Rule| known.iter().all(|k| rule.can_price(k));

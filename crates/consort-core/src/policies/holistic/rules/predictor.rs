@@ -3,8 +3,8 @@
 use super::{Case, Rule};
 use crate::policies::holistic::characteristics::Characteristic;
 
-/// By how much of them mispredictions grow when half of the predictor is a stranger's: 2^0.2 - 1,
-/// with the exponent that the described programs are given.
+/// Growth of mispredictions, relative to them, when half of the predictor is a stranger's: 2^0.2 -
+/// 1, with the exponent that the described programs are given.
 const GROWTH: f64 = 0.148_698;
 
 pub(super) const RULE: Rule = Rule {

@@ -31,7 +31,7 @@ fn cost(case: &Case<'_>, group: usize) -> f64 {
     manner.running * known.hz() * often * late
 }
 
-/// By how much of the mean the sibling with the least of a PU is behind.
+/// Distance of the sibling with the least of a PU behind the mean, relative to the mean.
 fn behind(manner: &Manner) -> f64 {
     let mean = manner.running / manner.threads.max(1.0);
     if mean > 0.0 {

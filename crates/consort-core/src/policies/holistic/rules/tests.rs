@@ -66,7 +66,8 @@ fn deciding(level: &Level) -> Vec<&'static str> {
     rules.map(|at| RULES[at].name).collect()
 }
 
-/// Two programs of four threads on two LLC domains of two cores: what the LLC level says.
+/// Choice at the LLC level for two programs of four threads on two LLC domains of two cores, and
+/// the rules that decided it.
 fn two_domains(both: &[(Characteristic, f64)]) -> (Inside, Vec<&'static str>) {
     let known = [known(both), known(both)];
     let levels = levels(&machine(1, 2), &[4, 4], &known);
@@ -180,7 +181,7 @@ fn threads_that_find_all_in_the_l1_do_not_take_turns_with_strangers() {
     assert_eq!(deciding(last(&levels)), ["level 1"]);
 }
 
-/// How two programs of four threads are held in domains of their own.
+/// Holds on two programs of four threads in domains of their own.
 fn held(first: &[(Characteristic, f64)]) -> Vec<Hold> {
     let topology = machine(1, 2);
     let known = [known(first), known(&[])];

@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     cost,
 };
 
-/// A program's part of what idles is that of its waiting threads among all.
+/// Cost of idle PUs; a program's part of it is that of its waiting threads among all.
 fn cost(case: &Case<'_>, group: usize) -> f64 {
     let all = case.totals.waiting;
     if all <= 0.0 {

@@ -1,4 +1,5 @@
-//! The disadvantage of each core for memory-bound threads, from what threads did alone on several.
+//! The disadvantage of each core for memory-bound threads, from measurements of threads alone on
+//! several.
 //!
 //! The model: `ln IPC(t, c) = a(t) − m(t)·d(c)`, where `a(t)` is of the thread, `m(t)` the share of
 //! its cycles that waits for memory (0 to 1), `d(c)` the disadvantage of a core, and all `d` together
@@ -7,13 +8,13 @@
 //!
 //! Least squares over all measurements, each of a weight; `m` of a thread is its mean. The best
 //! `a(t)` is the thread's mean of `ln IPC + m·d`, so it goes away when means over the thread's
-//! measurements are taken off both sides, and what is left are equations in `d` alone. A
-//! small ridge pulls towards 0 what was measured little, so they always have one solution. Its sum
-//! is 0 of itself: without the ridge every row of the matrix adds up to 0, as do the right sides.
+//! measurements are taken off both sides, and equations in `d` alone are left. A small ridge pulls
+//! towards 0 what was measured little, so they always have one solution. Its sum is 0 of itself:
+//! without the ridge every row of the matrix adds up to 0, as do the right sides.
 
-/// What pulls every `d` towards 0: as much as this many measurements of a thread that only waits.
-/// An estimate: noise of a measurement of a tenth against disadvantages of a third would have it
-/// at 0.1.
+/// Weight of the ridge that pulls every `d` towards 0: as much as this many measurements of a
+/// thread that only waits. An estimate: noise of a measurement of a tenth against disadvantages of
+/// a third would have it at 0.1.
 const RIDGE: f64 = 0.1;
 
 /// One thread alone on one core.
@@ -27,7 +28,7 @@ pub(crate) struct Measured {
     pub(crate) ln_ipc: f64,
     /// Share of the thread's cycles that waited for memory, 0 to 1.
     pub(crate) memory: f64,
-    /// How much it counts.
+    /// Weight of the measurement.
     pub(crate) weight: f64,
 }
 
@@ -138,7 +139,7 @@ mod tests {
         prop::collection::vec(visit, 0..200)
     }
 
-    /// As many visits as 25 measurements of eight threads make.
+    /// Visits, as many as 25 measurements of eight threads make.
     fn many(noise: f64) -> impl Strategy<Value = Vec<(usize, usize, f64)>> {
         let visit = (0..THREADS, 0..CORES, -noise..=noise);
         prop::collection::vec(visit, 200)

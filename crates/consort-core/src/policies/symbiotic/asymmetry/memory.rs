@@ -1,4 +1,4 @@
-//! Which share of its cycles alone each thread waits for memory.
+//! Share of each thread's cycles alone that waits for memory.
 //!
 //! The signal `memory-stall` where it is offered. Else the component of the cycle stack that
 //! carries data stalls: the first of [`COMPONENTS`] that the machine's stack has. Those further
@@ -23,7 +23,7 @@ const COMPONENTS: [&str; 6] = [
 /// Weight of the newest measurement in a thread's share; an estimate.
 const NEWEST: f64 = 0.5;
 
-/// The shares, and where they come from.
+/// The shares, and their source.
 #[derive(Debug, Default)]
 pub(super) struct MemoryShares {
     /// The component of the stack; none where the signal is offered.
@@ -35,7 +35,7 @@ pub(super) struct MemoryShares {
 #[derive(Clone, Copy, Debug)]
 struct Share {
     value: f64,
-    /// Whether it was counted in all of a quantum in which the thread was alone.
+    /// True where it was counted in all of a quantum in which the thread was alone.
     is_whole: bool,
 }
 
@@ -64,7 +64,7 @@ impl MemoryShares {
         })
     }
 
-    /// Takes what a thread did alone. A value that was counted in another quantum as well, in
+    /// Takes the share of a thread alone. A value that was counted in another quantum as well, in
     /// which the thread had company, does only where there is none better.
     pub(super) fn update(&mut self, thread: &ThreadObservation) {
         let Some(new) = self.now(thread) else {

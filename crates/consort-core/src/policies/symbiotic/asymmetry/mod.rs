@@ -1,14 +1,15 @@
-//! Cores that are alike by name and are not: which are bad for threads that wait for memory.
+//! Cores that are alike by name and are not: learning which are bad for threads that wait for
+//! memory.
 //!
 //! The paper saw memory-bound programs run faster on the first half of the cores of its POWER8 and
 //! put them there (Feliu et al., HPCA 2016): [`Halves`]. The rest learns which cores are faster,
-//! which is beyond the paper. Every measurement alone is on a core drawn at random, so that threads come onto several;
-//! `fit` tells the cores' part from the threads'; groups then go to the cores where they lose
-//! least.
+//! which is beyond the paper. Every measurement alone is on a core drawn at random, so that threads
+//! come onto several; `fit` tells the cores' part from the threads'; groups then go to the cores
+//! where they lose least.
 //!
 //! Pitfalls: a core has one disadvantage for all threads. Where each thread's memory is on another
-//! node, what is near for one is far for the other, and the mean over both is about nothing; that
-//! is what `numa` is for.
+//! node, what is near for one is far for the other, and the mean over both is about nothing; `numa`
+//! is for that case.
 
 mod fit;
 mod halves;
@@ -33,19 +34,20 @@ use std::collections::BTreeMap;
 /// period. Two are the least from which a thread's part can be told from its core's.
 pub(super) const FIRST_WAIT_QUANTA: u64 = 4;
 
-/// What a measurement counts for one round later, relative to now. An estimate: half of it is gone after seven rounds.
+/// Weight of a measurement one round later, relative to now. An estimate: half of it is gone after
+/// seven rounds.
 const KEPT: f64 = 0.9;
 
 /// Rounds after which a measurement, then of a weight of 0.015, is forgotten.
 const ROUNDS: u64 = 40;
 
-/// What is learnt of cores.
+/// Knowledge of the cores that was learnt so far.
 #[derive(Debug, Default)]
 pub(super) struct Asymmetry {
     shares: MemoryShares,
     round: u64,
     seen: Vec<Seen>,
-    /// By core.
+    /// Disadvantage by core, as [`Asymmetry::disadvantage`] tells it.
     disadvantages: Vec<f64>,
 }
 
@@ -68,7 +70,7 @@ impl Asymmetry {
         Ok(())
     }
 
-    /// Takes what every thread did alone in the quantum that has just ended.
+    /// Takes the performance of every thread alone in the quantum that has just ended.
     pub(super) fn note_alone(&mut self, topology: &Topology, crew: &Crew<'_>) {
         let cores = topology.cores().len();
         if self.disadvantages.len() != cores {
@@ -110,13 +112,13 @@ impl Asymmetry {
         self.disadvantages = disadvantages(&measured, self.disadvantages.len());
     }
 
-    /// By how much waiting for memory takes longer on a core than on the mean core, as the natural
-    /// logarithm of a ratio.
+    /// Logarithm of the ratio of the time that waiting for memory takes on a core to that on the
+    /// mean core.
     pub(super) fn disadvantage(&self, core: usize) -> f64 {
         self.disadvantages.get(core).copied().unwrap_or(0.0)
     }
 
-    /// How many times slower a thread is alone on `core` than on `other`, by the model.
+    /// Slowdown of a thread alone on `core` relative to `other`, by the model.
     pub(super) fn slowdown(&self, thread: ThreadId, core: usize, other: usize) -> f64 {
         let farther = self.disadvantage(core) - self.disadvantage(other);
         libm::exp(self.shares.of(thread) * farther)

@@ -1,4 +1,4 @@
-//! Groups to the cores where they lose least, and to others to learn.
+//! Seating of groups: on the cores where they lose least, and on others to learn.
 
 use super::super::objective::Objective;
 use super::super::partners::Partners;
@@ -12,8 +12,8 @@ use rand::RngExt;
 /// Parts of a slowdown of 1 that prices are counted in.
 const PARTS: f64 = 1e6;
 
-/// What a thread must gain by a move, as a part of its slowdown: to fetch anew what an LLC domain of
-/// 8 MB holds takes some 2 ms, which is this share of a quantum of 100 ms. An estimate.
+/// Gain that a move must bring a thread, as a part of its slowdown: to fetch anew what an LLC
+/// domain of 8 MB holds takes some 2 ms, which is this share of a quantum of 100 ms. An estimate.
 const MOVE: f64 = 0.02;
 
 /// A core for every group, all arrangements equally likely where masks allow all: the cheapest of
@@ -77,8 +77,8 @@ pub(in super::super) fn seat(
     );
 }
 
-/// Name of the fact that tells how much longer waiting for memory takes on a thread's core than on
-/// the mean core, as the natural logarithm of a ratio.
+/// Name of the fact of a thread's core: logarithm of the ratio of the time that waiting for memory
+/// takes there to that on the mean core.
 pub const CORE_DISADVANTAGE: &str = "disadvantage of the core";
 
 fn facts(asymmetry: &Asymmetry, crew: &Crew<'_>, member: usize, core: usize) -> [Fact; 2] {

@@ -114,7 +114,7 @@ fn runs_of(kernel: usize, workers: &[Worker; 2], runs: usize, slice: Duration) -
     Ok(all)
 }
 
-/// Whether threads had their PUs for most of a slice, and so at the same time.
+/// Returns true where threads had their PUs for most of a slice, and so at the same time.
 fn met(both: &[Deed]) -> bool {
     let had_pu = |deed: &Deed| deed.cpu_ns as f64 >= MOST * deed.wall_ns as f64;
     both.iter().all(had_pu)

@@ -9,7 +9,7 @@ pub(super) struct Plan {
     pub(super) commands: Vec<Vec<String>>,
     /// Number of times that each program is to end, at least.
     pub(super) times: u32,
-    /// Whether what they print goes to stderr.
+    /// True where the programs' output goes to stderr.
     pub(super) show_output: bool,
 }
 
