@@ -15,6 +15,7 @@
 mod about;
 mod columns;
 mod error;
+mod held;
 mod reader;
 mod row;
 mod writer;

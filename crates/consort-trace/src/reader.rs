@@ -2,6 +2,7 @@
 
 use crate::about::About;
 use crate::error::TraceError;
+use crate::held::held;
 use crate::row::Whole;
 use consort_core::{Observation, Placement, Plan, PuSet, ThreadObservation};
 use parquet::file::reader::FileReader;
@@ -9,7 +10,6 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use std::fs::{self, File};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Bytes that a row group may take uncompressed; ours take a few megabytes.
@@ -103,9 +103,8 @@ fn reader(path: &Path) -> Result<SerializedFileReader<File>, TraceError> {
 
 /// Result of the reader of Parquet. It asserts what damaged pages break: that is no end of Consort,
 /// and nothing is read from it behind.
-fn held<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T, TraceError> {
-    catch_unwind(AssertUnwindSafe(read))
-        .map_err(|_| TraceError::foreign(path, "its pages are damaged"))
+fn undamaged<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T, TraceError> {
+    held(read).ok_or_else(|| TraceError::foreign(path, "its pages are damaged"))
 }
 
 /// The quanta of a recording.
@@ -213,7 +212,7 @@ impl Quanta {
     fn row(&mut self) -> Result<Option<Cells>, TraceError> {
         loop {
             if let Some((path, rows)) = &mut self.rows {
-                match held(path, || rows.next())? {
+                match undamaged(path, || rows.next())? {
                     Some(Ok(row)) => return Ok(Some(Cells::of(&row))),
                     Some(Err(error)) => return Err(TraceError::parquet("read", path, error)),
                     None => {}
@@ -223,7 +222,7 @@ impl Quanta {
                 return Ok(None);
             };
             let file = Box::new(reader(&path)?);
-            let rows = held(&path, || RowIter::from_file_into(file))?;
+            let rows = undamaged(&path, || RowIter::from_file_into(file))?;
             self.rows = Some((path, rows));
         }
     }

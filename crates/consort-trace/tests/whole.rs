@@ -203,3 +203,28 @@ proptest! {
         }
     }
 }
+
+/// Error of reading a recording to its end; none where it can be read.
+fn error_of(bytes: &[u8]) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let recording = match Recording::open(&path) {
+        Ok(recording) => recording,
+        Err(error) => return Some(error.to_string()),
+    };
+    let mut quanta = recording.quanta();
+    quanta.find_map(|quantum| quantum.err().map(|error| error.to_string()))
+}
+
+#[test]
+fn damaged_pages_that_the_reader_of_parquet_asserts_against_are_an_error() {
+    let whole = bytes();
+    let flipped = (0..1_000).filter_map(|at| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        error_of(&bytes)
+    });
+    let held = flipped.filter(|error| error.ends_with("its pages are damaged"));
+    assert!(held.count() > 0, "none of them would have been a panic");
+}

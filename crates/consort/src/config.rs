@@ -313,6 +313,16 @@ mod tests {
     }
 
     #[test]
+    fn files_for_the_first_version_of_consort_are_read_as_they_were() {
+        let text = "[run]\npolicy = \"workover:margin=0.1\"\ninterval = \"500ms\"\nseed = 1\n\
+                    back-off = true\n";
+        let run = parse(text).unwrap().run;
+        assert_eq!(run.policy.as_deref(), Some("workover:margin=0.1"));
+        assert_eq!(run.interval, Some(Duration::from_millis(500)));
+        assert_eq!((run.seed, run.back_off), (Some(1), Some(true)));
+    }
+
+    #[test]
     fn later_layers_win_key_by_key_and_add_their_entries() {
         let layer = |text: &str| parse(text).unwrap();
         let vendor = layer("[run]\npolicy = \"none\"\nseed = 1\n[[manage]]\ncgroup = \"a\"\n");

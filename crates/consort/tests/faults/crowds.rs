@@ -49,6 +49,20 @@ fn two_thousand_threads_alive_at_once_are_all_counted() {
 }
 
 #[test]
+fn ten_thousand_threads_stretch_the_quanta_and_that_is_said_once() {
+    let Some(report) = crowd("threads", "", "10000") else {
+        return;
+    };
+    assert_seen(&report, 10_000);
+    let all = report["warnings"].as_array().unwrap();
+    let stretched = all
+        .iter()
+        .filter(|w| w.as_str().unwrap().contains("stretched"));
+    assert!(stretched.count() <= 1, "{all:?}");
+    assert!(report["quantum"]["mean_ms"].as_f64().unwrap() > 20.0);
+}
+
+#[test]
 fn two_thousand_threads_with_256_descriptors_cost_one_warning() {
     let Some(report) = crowd("threads", "ulimit -n 256;", "2000") else {
         return;

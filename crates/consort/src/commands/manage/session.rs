@@ -95,7 +95,7 @@ impl Session<'_> {
     fn end_recording(&self, ledger: &mut Ledger) {
         match self.recorder.take().map(Recorder::finish) {
             None | Some(Ok(Some(_))) => {}
-            Some(Ok(None)) => ledger.warn("nothing was recorded: no quantum was over".to_owned()),
+            Some(Ok(None)) => ledger.warn("nothing was recorded".to_owned()),
             Some(Err(error)) => ledger.warn(error.to_string()),
         }
     }
