@@ -26,8 +26,8 @@ fn damage_pages(path: &Path) {
         bytes[at] ^= 1;
         std::fs::write(path, bytes).unwrap();
         let recording = consort_trace::Recording::open(path).ok();
-        let quanta = recording.iter().flat_map(|recording| recording.quanta());
-        let mut errors = quanta.filter_map(|quantum| quantum.err());
+        let quanta = recording.iter().flat_map(consort_trace::Recording::quanta);
+        let mut errors = quanta.filter_map(Result::err);
         errors.any(|error| error.to_string().contains("its pages are damaged"))
     });
     assert!(asserts, "no bit of it makes the reader assert");
