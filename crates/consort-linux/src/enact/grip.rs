@@ -1,10 +1,11 @@
 //! Threads that are nudged time and again, each held by a descriptor.
 //!
 //! A nudge asks before and after whether a tid is still the thread that was meant. A pidfd of the
-//! thread (`PIDFD_THREAD`, since Linux 6.9) answers that for a twentieth of the price of opening and
-//! reading its line of `stat`: it is readable from the moment when the thread is dead, and another
-//! thread that is given the tid does not appear in it. Leaders, which may become another program
-//! under the same tid, and all threads on older kernels, are held by their open `stat`.
+//! thread (`PIDFD_THREAD`, since Linux 6.9) answers that by one system call, where opening and reading
+//! its line of `stat` takes several and a parse: it is readable from the moment when the thread is
+//! dead, and another thread that is given the tid does not appear in it. Leaders, which may become
+//! another program under the same tid, and all threads on older kernels, are held by their open
+//! `stat`.
 
 use super::host::Host;
 use crate::proc::{Stat, read_open, thread_dir};

@@ -137,14 +137,14 @@ impl Stat {
     }
 }
 
-/// A field by its number in `proc_pid_stat(5)`; the state, first after the name, is number 3.
-/// A thread's line, from its open file; none when it is gone.
+/// A thread's line, from its open file; nothing when the thread is gone.
 pub(crate) fn read_open(file: &File) -> Option<Stat> {
     let mut buffer = [0; STAT_BYTES];
     let len = file.read_at(&mut buffer, 0).ok()?;
     Stat::parse(&buffer[..len]).ok()
 }
 
+/// A field by its number in `proc_pid_stat(5)`; the state, first after the name, is number 3.
 fn number(fields: &[&str], field: usize) -> Result<u64, StatError> {
     let text = fields.get(field - 3).ok_or(StatError::Field(field))?;
     text.parse().map_err(|_| StatError::Field(field))

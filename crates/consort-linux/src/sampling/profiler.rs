@@ -196,3 +196,73 @@ impl Thread {
         self.latest.is_none() || self.unjudged * JUDGED_PER_WINDOW >= self.window.len() as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_isa::{Arch, BlockFacts, Code};
+    use std::sync::Arc;
+
+    const ADDRESS: u64 = 0x1000;
+
+    fn block() -> Arc<BlockFacts> {
+        let code = Code {
+            arch: Arch::X86_64,
+            base: ADDRESS,
+            // add eax, eax; ret
+            bytes: &[0x01, 0xc0, 0xc3],
+        };
+        Arc::new(BlockFacts::build(code, ADDRESS, &[]).unwrap())
+    }
+
+    fn sampled(thread: &mut Thread, block: Option<Arc<BlockFacts>>) {
+        thread.interval.add(Counts {
+            samples: 1,
+            decoded: u64::from(block.is_some()),
+            sampled_ns: 1,
+        });
+        let at = SamplePoint {
+            address: ADDRESS,
+            accessed: None,
+            pu: 0,
+            weight: 1.0,
+        };
+        thread.window.add(block, at);
+    }
+
+    /// Samples left unjudged after an interval of so many more.
+    fn unjudged_after(thread: &mut Thread, samples: u32) -> u64 {
+        (0..samples).for_each(|_| sampled(thread, Some(block())));
+        thread.end_interval(1, false, Host::default());
+        thread.unjudged
+    }
+
+    #[test]
+    fn a_window_is_judged_again_when_a_sixteenth_of_it_is_new() {
+        let mut thread = Thread::default();
+        assert_eq!(unjudged_after(&mut thread, 160), 0);
+        for samples in 1..=10 {
+            assert_eq!(unjudged_after(&mut thread, 1), samples);
+        }
+        assert_eq!(unjudged_after(&mut thread, 1), 0);
+        // An interval that fills the window is judged at once.
+        assert_eq!(unjudged_after(&mut thread, 200), 0);
+    }
+
+    #[test]
+    fn where_nothing_could_be_judged_the_next_sample_is() {
+        let mut thread = Thread::default();
+        for _ in 0..100 {
+            sampled(&mut thread, None);
+        }
+        assert_eq!(
+            thread
+                .end_interval(1, false, Host::default())
+                .interval
+                .estimate,
+            None
+        );
+        assert_eq!(unjudged_after(&mut thread, 1), 0);
+        assert!(thread.latest.is_some());
+    }
+}
