@@ -23,7 +23,7 @@ fn zen4() -> CpuIdentity {
 }
 
 fn probed(root: &Path) -> Vec<TierStatus> {
-    probe(root, &zen4())
+    probe(root, &zen4()).status
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_unknown_cpu_says_so() {
     let pmu = root.path().join("sys/bus/event_source/devices/cpu");
     std::fs::create_dir_all(&pmu).unwrap();
     std::fs::write(pmu.join("type"), "4\n").unwrap();
-    let tiers = probe(root.path(), &CpuIdentity::Unknown);
+    let tiers = probe(root.path(), &CpuIdentity::Unknown).status;
     assert_eq!(tiers[0].reason, "there is no event file for this CPU");
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{
     children_of, comm_of, consort, demo, folder, json, masks_of, own_mask, pus, run, skipped,
-    stderr, wait_for,
+    stderr, wait_for, warnings,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -328,11 +328,7 @@ fn several_commands_run_side_by_side() {
         assert!(child.wait().unwrap().success());
         let report: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         assert_eq!(report["restored"], true);
-        assert_eq!(
-            report["warnings"].as_array().unwrap().len(),
-            0,
-            "{report:#}"
-        );
+        assert_eq!(warnings(&report), [""; 0], "{report:#}");
     }
 }
 

@@ -35,7 +35,7 @@ pub use derive::{Rates, fill};
 pub use judge::Verdict;
 pub use plan::{CounterPlan, PlanInput, PlannedGroup, Sharing, Unplanned, plan};
 pub use pmu::{Pmu, core_pmus};
-pub use probe::{TierStatus, probe};
+pub use probe::{TierStatus, Tiers, probe};
 pub use program::PmuProgram;
 pub(crate) use sleeps::Sleeps;
 pub use software::SoftwareEvents;

@@ -41,15 +41,28 @@ impl TierStatus {
     }
 }
 
-/// Tries every tier on the caller; richest first. Files are read below `root`, which is `/` except
-/// in tests.
-pub fn probe(root: &Path, identity: &CpuIdentity) -> Vec<TierStatus> {
-    vec![
+/// The tiers of a host, and what was found out on the way.
+#[derive(Clone, Debug)]
+pub struct Tiers {
+    /// Availability of each tier; richest first.
+    pub status: Vec<TierStatus>,
+    /// Events of the software tier, where it is available.
+    pub software: Option<SoftwareEvents>,
+}
+
+/// Tries every tier on the caller. Files are read below `root`, which is `/` except in tests.
+pub fn probe(root: &Path, identity: &CpuIdentity) -> Tiers {
+    let software = SoftwareEvents::probe(root);
+    let status = vec![
         counters(root, identity),
         sampling(root),
-        software(root),
+        status_of(&software),
         proc(root),
-    ]
+    ];
+    Tiers {
+        status,
+        software: software.ok(),
+    }
 }
 
 fn counters(root: &Path, identity: &CpuIdentity) -> TierStatus {
@@ -184,8 +197,8 @@ fn read_own_memory() -> Result<(), String> {
     }
 }
 
-fn software(root: &Path) -> TierStatus {
-    match SoftwareEvents::probe(root) {
+fn status_of(software: &Result<SoftwareEvents, PerfError>) -> TierStatus {
+    match software {
         Ok(events) => {
             let mut reason = vec!["perf software events".to_owned()];
             reason.extend(events.notes.iter().cloned());

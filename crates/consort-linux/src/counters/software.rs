@@ -16,6 +16,7 @@ use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target, tracep
 use consort_core::{Reading, Sample, Signal, Tier};
 use perf_event_open_sys::bindings;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The software events that can be counted here, and the obstacles to the others.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,10 @@ pub struct SoftwareEvents {
     specs: Vec<EventSpec>,
     /// One sentence for each signal that is missing.
     pub notes: Vec<String>,
+    /// The group on the thread that probed. With the last event of a tracepoint the kernel takes
+    /// the tracepoint down, and whoever closes it waits for all CPUs: some 40 ms. Kept open, no
+    /// group that is closed is the last.
+    _held: Option<Arc<CounterGroup>>,
 }
 
 /// Meaning of an event of the group.
@@ -69,7 +74,7 @@ impl SoftwareEvents {
     pub fn probe(root: &Path) -> Result<Self, PerfError> {
         let all = Self::of(&[&USER[..], &KERNEL[..]].concat(), false);
         match all.open(Target::Thread { tid: 0 }) {
-            Ok(_) => Ok(all.with_tracepoints(root)),
+            Ok(group) => Ok(all.holding(group).with_tracepoints(root)),
             Err(PerfError::NotPermitted) => Self::user_only(),
             Err(error) => Err(error),
         }
@@ -83,7 +88,13 @@ impl SoftwareEvents {
                 .map(|&(_, config)| EventSpec::software(config, user_only))
                 .collect(),
             notes: Vec::new(),
+            _held: None,
         }
+    }
+
+    fn holding(mut self, group: CounterGroup) -> Self {
+        self._held = Some(Arc::new(group));
+        self
     }
 
     fn user_only() -> Result<Self, PerfError> {
@@ -96,29 +107,33 @@ impl SoftwareEvents {
     }
 
     /// Adds the tracepoints that tracefs allows.
-    fn with_tracepoints(mut self, root: &Path) -> Self {
-        for (counted, system, name, what) in TRACEPOINTS {
-            match tracepoint(root, system, name) {
-                Ok(spec) => self.try_adding(counted, spec, what),
-                Err(reason) => self.notes.push(format!("no {what}: {reason}")),
-            }
-        }
-        self
+    fn with_tracepoints(self, root: &Path) -> Self {
+        TRACEPOINTS
+            .iter()
+            .fold(self, |mut events, &(counted, system, name, what)| {
+                match tracepoint(root, system, name) {
+                    Ok(spec) => return events.try_adding(counted, spec, what),
+                    Err(reason) => events.notes.push(format!("no {what}: {reason}")),
+                }
+                events
+            })
     }
 
-    fn try_adding(&mut self, counted: Counted, spec: EventSpec, what: &str) {
+    fn try_adding(mut self, counted: Counted, spec: EventSpec, what: &str) -> Self {
         let spec = match counted {
             Counted::Signal(_) => spec,
             Counted::Sleeps => blocked_switches(spec),
         };
         self.specs.push(spec);
         self.counted.push(counted);
-        if self.open(Target::Thread { tid: 0 }).is_err() {
-            self.specs.pop();
-            self.counted.pop();
-            self.notes
-                .push(format!("no {what}: the tracepoint may not be counted"));
+        if let Ok(group) = self.open(Target::Thread { tid: 0 }) {
+            return self.holding(group);
         }
+        self.specs.pop();
+        self.counted.pop();
+        self.notes
+            .push(format!("no {what}: the tracepoint may not be counted"));
+        self
     }
 
     /// Signals that follow from the counts.

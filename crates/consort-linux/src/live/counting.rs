@@ -42,10 +42,10 @@ impl Counting {
         let has = |tier: Tier| host.tiers.iter().any(|t| t.tier == tier && t.available);
         let both = has(Tier::Counters) && has(Tier::Software);
         let share = fd_budget / if both { 2 } else { 1 };
-        let software = || Software::new(host, share);
+        let software = host.software.clone();
         Self {
             hardware: has(Tier::Counters).then(|| Hardware::new(host, share)),
-            software: has(Tier::Software).then(software).flatten(),
+            software: software.map(|events| Software::new(events, share)),
         }
     }
 
@@ -121,12 +121,11 @@ impl Hardware {
 }
 
 impl Software {
-    fn new(host: &Host, fd_budget: usize) -> Option<Self> {
-        let events = SoftwareEvents::probe(&host.root).ok()?;
-        Some(Self {
+    fn new(events: SoftwareEvents, fd_budget: usize) -> Self {
+        Self {
             groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM).within(fd_budget),
             events,
-        })
+        }
     }
 
     fn fill(&mut self, id: ThreadId, sample: &mut Sample) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use super::energy::TIER;
 use crate::cookies::{self, CookieStatus};
-use crate::counters::{TierStatus, probe};
+use crate::counters::{SoftwareEvents, TierStatus, Tiers, probe};
 use crate::energy::{self, EnergyStatus};
 use crate::enforce::{EnactorStatus, enactors};
 use crate::events::{EventFile, event_file_for};
@@ -25,6 +25,8 @@ pub struct Host {
     pub discovery: Discovery,
     /// Availability of the tiers, each with the obstacle when it is missing.
     pub tiers: Vec<TierStatus>,
+    /// Events of the software tier; none where it is missing.
+    pub(crate) software: Option<SoftwareEvents>,
     /// Availability of the energy signal.
     pub energy: EnergyStatus,
     /// Availability of the enactors.
@@ -59,11 +61,12 @@ impl Host {
     /// When no PU can be used.
     pub fn look(root: &Path) -> Result<Self, TopologyError> {
         let discovery = discover(root)?;
-        let tiers = probe(root, &identity(&discovery));
+        let Tiers { status, software } = probe(root, &identity(&discovery));
         Ok(Self {
             root: root.to_owned(),
             discovery,
-            tiers,
+            tiers: status,
+            software,
             energy: energy::probe(root),
             enactors: enactors(root),
             cookies: cookies::probe(root),

@@ -53,6 +53,14 @@ pub fn json(output: &Output) -> Value {
         .unwrap_or_else(|e| panic!("{e} in: {}", String::from_utf8_lossy(&output.stdout)))
 }
 
+/// The warnings of a report, but for those that tell how busy the host is.
+pub fn warnings(report: &Value) -> Vec<&str> {
+    let warnings = report["warnings"].as_array().unwrap().iter();
+    let warnings = warnings.filter_map(Value::as_str);
+    let of_pace = |text: &&str| text.starts_with("a turn ") || text.starts_with("quanta took ");
+    warnings.filter(|text| !of_pace(text)).collect()
+}
+
 /// A fresh folder.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()

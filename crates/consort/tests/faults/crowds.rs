@@ -1,7 +1,8 @@
 //! Very many threads and processes at once.
 
+use super::common::warnings;
 use super::compiled::compiled;
-use super::under::{RUN, report, scene, warnings};
+use super::under::{RUN, report, scene};
 
 /// Memory of Consort and its guardian with 2,000 threads in a debug build, KiB.
 const ENOUGH_KIB: u64 = 64 << 10;

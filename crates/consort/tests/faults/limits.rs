@@ -1,9 +1,9 @@
 //! Limits that are reached or permissions that are missing: descriptors, perf events, space on
 //! disk.
 
-use super::common::{pus, stderr};
+use super::common::{pus, stderr, warnings};
 use super::compiled::compiled;
-use super::under::{RUN, complaints, moves, report, scene, warnings};
+use super::under::{RUN, complaints, moves, report, scene};
 
 #[test]
 fn without_descriptors_for_sampling_threads_are_still_placed() {

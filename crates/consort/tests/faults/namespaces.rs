@@ -1,8 +1,8 @@
 //! PID namespaces, in which numbers of threads mean something else.
 
-use super::common::{pus, skipped, stderr};
+use super::common::{pus, skipped, stderr, warnings};
 use super::compiled::{compiled, have};
-use super::under::{RUN, complaints, moves, report, scene, warnings};
+use super::under::{RUN, complaints, moves, report, scene};
 
 /// Returns true where this test may make a PID namespace; says so if not.
 fn may_unshare() -> bool {

@@ -1,6 +1,6 @@
 //! Threads in unusual states: stopped, and without a first thread.
 
-use super::common::{children_of, comm_of, consort, pus, wait_for};
+use super::common::{children_of, comm_of, consort, pus, wait_for, warnings};
 use super::compiled::compiled;
 use super::under::{RUN, moves, report, scene};
 use nix::sys::signal::{Signal, kill};
@@ -17,7 +17,7 @@ fn a_program_whose_first_thread_has_ended_is_managed_on() {
     let output = scene(&script, program.path().to_str().unwrap());
     let report = report(&output, 4);
     assert!(moves(&report) > 0 || pus() < 2, "{report:#}");
-    assert_eq!(report["warnings"].to_string(), "[]");
+    assert_eq!(warnings(&report), [""; 0]);
     assert!(super::common::stderr(&output).contains("without a leader"));
 }
 

@@ -33,14 +33,6 @@ pub fn report(output: &Output, exit_code: i32) -> Value {
     report
 }
 
-/// The warnings of a report, but for those that tell how busy the host is.
-pub fn warnings(report: &Value) -> Vec<&str> {
-    let warnings = report["warnings"].as_array().unwrap().iter();
-    let warnings = warnings.filter_map(Value::as_str);
-    let of_pace = |text: &&str| text.starts_with("a turn ") || text.starts_with("quanta took ");
-    warnings.filter(|text| !of_pace(text)).collect()
-}
-
 /// Number of times that masks were written.
 pub fn moves(report: &Value) -> u64 {
     report["moves"].as_u64().unwrap()

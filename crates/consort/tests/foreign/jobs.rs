@@ -1,6 +1,6 @@
 //! Jobs of shells and other tools: pipelines, niced, timed and nested commands.
 
-use super::common::consort;
+use super::common::{consort, warnings};
 use super::compiled::have;
 use super::programs::command;
 use super::side_by_side::{compare, compare_but_warnings, threads};
@@ -65,8 +65,7 @@ fn a_run_inside_a_run_works() {
     let report = compare_but_warnings(command(&words));
     assert_eq!(report["exit_code"], 3);
     // Whichever run comes first manages a thread; the other one says that it does not.
-    let warnings = report["warnings"].as_array().unwrap();
     let known = |text: &str| text.contains("another consort") || text.contains("somebody else");
-    let unknown = warnings.iter().find(|w| !known(w.as_str().unwrap()));
+    let unknown = warnings(&report).into_iter().find(|text| !known(text));
     assert_eq!(unknown, None);
 }

@@ -1,6 +1,6 @@
 //! A database server with its clients: many processes, one of which daemonises.
 
-use super::common::skipped;
+use super::common::{skipped, warnings};
 use super::compiled::have;
 use super::side_by_side::{managed, threads};
 use std::os::unix::fs::chown;
@@ -44,5 +44,5 @@ fn a_database_server_and_its_benchmark_run() {
         .iter()
         .filter(|t| t["name"] == "postgres");
     assert!(servers.count() > 4, "{:#}", run.report);
-    assert_eq!(run.report["warnings"].to_string(), "[]");
+    assert_eq!(warnings(&run.report), [""; 0]);
 }
