@@ -65,7 +65,7 @@ impl Figures {
             ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
-            self.ilp_text(),
+            rising(&self.ilp, LEAST_ILP),
             shares(&self.near_uses[0]),
             shares(&self.near_uses[1]),
             self.waiting.min(1.0),
@@ -98,9 +98,10 @@ impl Figures {
         )?;
         writeln!(
             out,
-            "mlp = {{ value = {:.4}, window_exponent = {:.4} }} # profile: independent misses of 1 MiB",
+            "mlp = {{ value = {:.4}, window_exponent = {:.4}, measured = [{}] }} # profile: independent misses of 1 MiB in windows of 16 to 1024",
             overlap.factor.clamp(1.0, 1000.0),
-            overlap.exponent.clamp(0.0, 2.0)
+            overlap.exponent.clamp(0.0, 2.0),
+            rising(&self.mlp, 1.0)
         )?;
         writeln!(
             out,
@@ -210,16 +211,6 @@ impl Figures {
         )
     }
 
-    /// ILP in each window, none below that of a smaller one.
-    fn ilp_text(&self) -> String {
-        let mut most = LEAST_ILP;
-        let texts = self.ilp.map(|ilp| {
-            most = most.max(ilp);
-            format!("{most:.4}")
-        });
-        texts.join(", ")
-    }
-
     /// Share of the long misses that prefetching removes; where there are too few of these to tell,
     /// of those of 256 KiB.
     fn prefetch_effectiveness(&self) -> f64 {
@@ -245,6 +236,15 @@ impl Figures {
             .collect();
         texts.join(", ")
     }
+}
+
+/// What windows of growing size find: at least `least`, and no less than a smaller one.
+fn rising(found: &[f64], least: f64) -> String {
+    let each = found.iter().scan(least, |most, &found| {
+        *most = most.max(found);
+        Some(format!("{most:.4}"))
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn shares(shares: &[f64]) -> String {

@@ -14,12 +14,18 @@ pub(crate) struct Misses {
     pub(crate) data: [f64; 4],
     /// Of code: L1I, L2, LLC, all LLC domains.
     pub(crate) code: [f64; 4],
+    /// Share of misses that prefetching removes if all prefetches find room, 0 to 1.
+    pub(crate) covered: f64,
+    /// Share of misses that it leaves, 0 to 1.
+    pub(crate) exposed: f64,
     /// Data misses of the L2 that are waited for.
     pub(crate) demand_l2: f64,
     /// Memory misses that are waited for.
     pub(crate) demand: f64,
     /// Lines prefetched.
     pub(crate) prefetched: f64,
+    /// Lines that would be prefetched if all prefetches found room.
+    pub(crate) wanted: f64,
     /// Lines written back.
     pub(crate) written: f64,
     /// Lines to and from memory.
@@ -69,17 +75,22 @@ impl Setting<'_> {
         let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
         let spec = &phase.spec;
         let coverage = self.coverage();
-        let effect = self.prefetched();
+        let whole = self.prefetched();
+        let effect = whole.min(whole * held.prefetching);
         let beyond = data[3];
         let waited = (1.0 - effect).max(0.0);
         let demand = beyond * waited;
         let excess = beyond * spec.prefetch.excess * coverage * self.prefetching.excess;
-        let prefetched = beyond * effect.max(0.0) * self.prefetching.useful + excess;
+        let wanted = beyond * whole.max(0.0) * self.prefetching.useful + excess;
+        let excess = excess * held.prefetching;
+        let prefetched = wanted * held.prefetching;
         let fetched = demand + prefetched + code[3];
         let written = spec.writeback_share * (demand + prefetched - excess);
         Misses {
             data,
             code,
+            covered: whole.clamp(0.0, 1.0),
+            exposed: 1.0 - effect.clamp(0.0, 1.0),
             demand_l2: if self.prefetches_to_l2() {
                 data[1] * waited
             } else {
@@ -87,6 +98,7 @@ impl Setting<'_> {
             },
             demand,
             prefetched,
+            wanted,
             written,
             lines: fetched + written,
             branch: if held.predictor_kib == self.core.branch_predictor.size_kib {

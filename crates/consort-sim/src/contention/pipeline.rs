@@ -21,8 +21,8 @@ use super::units::{CLASSES, FP, UnitUse};
 
 use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Pipeline, PrefetchScope};
-use crate::math::{exp, pow};
-use crate::program::{ChainSpec, Lines, MissCurve, MixSpec, REFERENCE_WINDOW};
+use crate::math::exp;
+use crate::program::{ChainSpec, Lines, MissCurve, MixSpec};
 
 /// Cycles that a mispredicted branch takes from dispatch to result on the model pipeline of
 /// `branch.resolution_cycles`: the traced programs' mean.
@@ -139,6 +139,10 @@ pub(crate) struct Held {
     pub(crate) unit_wait: [f64; CLASSES],
     /// Share of its dividers that co-runners use, by kind, 0 to 1.
     pub(crate) divided: [f64; KINDS],
+    /// Most demand misses that it can have on their way at once, lines.
+    pub(crate) misses: f64,
+    /// Share of its prefetches that find room in a miss queue, 0 to 1.
+    pub(crate) prefetching: f64,
 }
 
 /// Cycles per instruction and what causes them.
@@ -262,8 +266,8 @@ impl Setting<'_> {
         } else {
             self.parallel_misses(held.window)
         };
-        terms.mlp = self.overlap(parallel * self.data_lines.long);
-        terms.walks = self.overlap(parallel);
+        terms.mlp = (parallel * self.data_lines.long).min(held.misses).max(1.0);
+        terms.walks = parallel.min(held.misses).max(1.0);
         match self.core.pipeline {
             Pipeline::OutOfOrder => self.out_of_order(held, &mut terms),
             Pipeline::InOrder => self.in_order(held, &mut terms),
@@ -347,7 +351,7 @@ impl Setting<'_> {
             Some(_) => misses.data[0] - misses.data[1],
             None => 0.0,
         };
-        let exposed = 1.0 - self.prefetched_share();
+        let exposed = misses.exposed;
         let here = (misses.data[1] - misses.data[2]) * cost(self.llc_cycles);
         let remote = self.remote_cycles.map_or(0.0, |cycles| {
             (misses.data[2] - misses.data[3]) * cost(cycles)
@@ -367,7 +371,7 @@ impl Setting<'_> {
     /// Data beyond the L2 counts as if it were in the LLC, wherever it is: waiting for memory has
     /// a term of its own.
     fn resolution(&self, misses: &Misses, latency_l2: f64) -> f64 {
-        let beyond = (1.0 - self.prefetched_share()) * misses.data[1] * self.on_chain();
+        let beyond = misses.exposed * misses.data[1] * self.on_chain();
         let latency = latency_l2 + beyond * (self.llc_cycles - self.core.l1d.latency_cycles);
         let branch = &self.demand.phase.spec.branch;
         let gshare = branch.gshare_resolution_cycles;
@@ -440,22 +444,9 @@ impl Setting<'_> {
         }
     }
 
-    /// Share of misses that prefetching removes, 0 to 1.
-    fn prefetched_share(&self) -> f64 {
-        self.prefetched().clamp(0.0, 1.0)
-    }
-
     /// Long misses that are in a window at once, with lines of 64 bytes.
     fn parallel_misses(&self, window: f64) -> f64 {
-        let mlp = &self.demand.phase.spec.mlp;
-        mlp.value * pow(window / REFERENCE_WINDOW, mlp.window_exponent)
-    }
-
-    /// Returns the number of long misses that overlap, of `parallel` in a window: at most as many
-    /// as the core can have outstanding for this thread, and at least 1.
-    fn overlap(&self, parallel: f64) -> f64 {
-        let outstanding = f64::from(self.core.outstanding_misses) / self.on_core;
-        parallel.min(outstanding).max(1.0)
+        self.demand.phase.spec.mlp.at(window)
     }
 
     /// Cycles per instruction that floating-point operations are in execution, over all of them.

@@ -2,6 +2,7 @@
 
 mod cores;
 mod locks;
+mod miss_queues;
 mod predictors;
 mod units;
 
@@ -15,6 +16,7 @@ use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
 use super::window::Pressure;
 use crate::chip::{Chip, KIB};
 use crate::program::CURVE_KIB;
+use miss_queues::Flight;
 use std::sync::Arc;
 
 /// Relative change of every rate below which the iteration has converged.
@@ -133,6 +135,8 @@ struct State<'a> {
     visitors: Vec<Visitor>,
     /// Memory for the pressures on a window.
     pressures: Vec<Pressure>,
+    /// Memory for the lines that the threads of a core have on their way.
+    flights: Vec<Flight>,
 }
 
 impl<'a> State<'a> {
@@ -152,6 +156,7 @@ impl<'a> State<'a> {
             bytes: Vec::new(),
             visitors: Vec::new(),
             pressures: Vec::new(),
+            flights: Vec::new(),
         };
         state.first_guess(sharing);
         state
@@ -202,6 +207,7 @@ impl<'a> State<'a> {
         self.divide_windows(sharing);
         self.queue_for_units(sharing);
         self.share_dividers(sharing);
+        self.divide_miss_queues(sharing);
         for (i, setting) in sharing.settings.iter().enumerate() {
             self.terms[i] = setting.terms(&self.held[i]);
         }
@@ -426,6 +432,8 @@ fn first_held(setting: &Setting<'_>) -> Held {
         code: [0.0, small, small, small],
         window: setting.alone.window,
         predictor_kib: setting.core.branch_predictor.size_kib,
+        misses: f64::from(setting.core.outstanding_misses),
+        prefetching: 1.0,
         ..Held::default()
     }
 }

@@ -3,7 +3,8 @@
 //! A profile describes a program, not a chip: nothing in it may depend on a
 //! machine or a co-runner. Every key has its unit in its name.
 
-use super::ilp::{ChainSpec, FP_SCHEDULER, FpSchedulerSpec, IlpSpec, WAITING};
+use super::ilp::{ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, WAITING};
+use crate::math::{interpolated, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -238,6 +239,21 @@ pub struct MlpSpec {
     pub value: f64,
     /// Exponent of its growth: MLP(w) = max(1, value·(w/reference)^exponent).
     pub window_exponent: f64,
+    /// Long misses that overlap in windows of each of [`ILP_WINDOWS`], where they were measured;
+    /// they come before the law.
+    #[serde(default)]
+    pub measured: Option<[f64; ILP_WINDOWS.len()]>,
+}
+
+impl MlpSpec {
+    /// Returns the long misses that overlap in a window of so many instructions; below 1 where the
+    /// law says so.
+    pub fn at(&self, window: f64) -> f64 {
+        match &self.measured {
+            Some(points) => interpolated(&ILP_WINDOWS, points, window),
+            None => self.value * pow(window / REFERENCE_WINDOW, self.window_exponent),
+        }
+    }
 }
 
 /// Effect of prefetchers of full coverage.

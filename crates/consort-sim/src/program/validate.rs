@@ -71,6 +71,9 @@ fn phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
     }
     problems.range(key("mlp.value"), p.mlp.value, 1.0, 1000.0);
     problems.range(key("mlp.window_exponent"), p.mlp.window_exponent, 0.0, 2.0);
+    for (at, &misses) in p.mlp.measured.iter().flatten().enumerate() {
+        problems.range(key(&format!("mlp.measured[{at}]")), misses, 1.0, 1000.0);
+    }
     let prefetch = &p.prefetch;
     problems.range(
         key("prefetch.effectiveness"),

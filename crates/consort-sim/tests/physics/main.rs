@@ -10,6 +10,7 @@ mod dividers;
 mod forms;
 mod laws;
 mod lines;
+mod miss_queues;
 #[path = "../small/possible.rs"]
 mod possible;
 mod prefetch;
