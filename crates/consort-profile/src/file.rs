@@ -5,7 +5,7 @@ use std::fmt::Write;
 use consort_ops::trace::Sampling;
 
 use crate::figures::{REFERENCE_PREDICTOR, Shares, law};
-use crate::measure::{CAPACITIES, DIVIDERS, PREDICTOR_KIB, WINDOWS};
+use crate::measure::{CAPACITIES, DIVIDERS, PREDICTOR_KIB, Resolution, WINDOWS};
 use crate::profile::{Figures, Profile};
 use crate::threads::Threads;
 
@@ -61,10 +61,11 @@ impl Figures {
         self.write_code(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, unevenness = {:.4}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
+            self.unevenness,
             rising(&self.ilp, LEAST_ILP),
             shares(&self.near_uses[0]),
             shares(&self.near_uses[1]),
@@ -182,19 +183,32 @@ impl Figures {
         )
     }
 
+    /// Cycles until mispredicted branches are resolved, with what changes them.
+    fn resolution_text(&self) -> String {
+        let names = ["resolution", "gshare_resolution"];
+        let each = names.iter().zip(self.resolution);
+        let each = each.filter_map(|(name, resolution)| {
+            let Resolution {
+                cycles,
+                absorbed,
+                misses,
+            } = resolution?;
+            let cycles = cycles.clamp(1.0, 1000.0);
+            let misses = misses.min(100.0);
+            Some(format!(
+                ", {name} = {{ cycles = {cycles:.2}, absorbed = {absorbed:.4}, misses = {misses:.4} }}"
+            ))
+        });
+        each.collect()
+    }
+
     /// Mispredictions of each scheme; no more than there are branches.
     fn write_branches(&self, out: &mut String, branches: f64) -> std::fmt::Result {
         let sizes = PREDICTOR_KIB.map(|kib| kib as f64);
         let most = 1000.0 * branches;
         let [tagged, gshare] = self.branch_mpki();
         let growth = -law(&sizes, &tagged).exponent;
-        let named = ["resolution_cycles", "gshare_resolution_cycles"];
-        let resolution = named.iter().zip(self.resolution_cycles);
-        let resolution: String = resolution
-            .filter_map(|(name, cycles)| {
-                Some(format!(", {name} = {:.2}", cycles?.clamp(1.0, 1000.0)))
-            })
-            .collect();
+        let resolution = self.resolution_text();
         let list = |points: &[f64]| {
             let texts: Vec<_> = { points.iter() }
                 .map(|mpki| format!("{:.4}", mpki.min(most)))
@@ -203,11 +217,12 @@ impl Figures {
         };
         writeln!(
             out,
-            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}{resolution}, tagged_mpki = [{}], gshare_mpki = [{}] }} # profile: predictors of 4 to 64 KiB",
+            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}{resolution}, tagged_mpki = [{}], gshare_mpki = [{}], target_mpki = [{}] }} # profile: predictors of 4 to 64 KiB, tables of 64 to 4096 targets",
             tagged[REFERENCE_PREDICTOR].min(most),
             growth.clamp(0.0, 2.0),
             list(&tagged),
-            list(&gshare)
+            list(&gshare),
+            list(&self.lost_targets.map(|lost| self.per_kilo(lost)))
         )
     }
 

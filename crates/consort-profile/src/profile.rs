@@ -5,7 +5,8 @@ use consort_ops::{Kind, Op};
 
 use crate::interval::{Interval, Intervals};
 use crate::measure::{
-    Counts, DIVIDERS, LATENCIES, MemoryFigures, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
+    Counts, DIVIDERS, LATENCIES, LostTargets, MemoryFigures, Mispredictions, Mix, NEAR, Resolution,
+    SCHEMES, WINDOWS,
 };
 use crate::metered::Metered;
 use crate::phases::phases;
@@ -75,6 +76,8 @@ pub struct Figures {
     pub near_uses: [[f64; NEAR]; 2],
     /// Mispredictions with each of [`PREDICTOR_KIB`](crate::measure::PREDICTOR_KIB), by scheme.
     pub mispredictions: Mispredictions,
+    /// Mispredicted targets of indirect branches with each of [`TARGET_ENTRIES`].
+    pub lost_targets: LostTargets,
     /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
     /// of the chain of most instructions, both in a window of 128.
     pub chain: [f64; LATENCIES.len()],
@@ -87,8 +90,10 @@ pub struct Figures {
     /// Divisions per instruction of integers and of floating point, and by what share the longest
     /// chain gets longer with one divider that each takes for as many cycles as [`DIVIDERS`] has.
     pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
-    /// Cycles from dispatch to result of mispredicted branches, by scheme, if there were any.
-    pub resolution_cycles: [Option<f64>; SCHEMES.len()],
+    /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
+    pub unevenness: f64,
+    /// Behaviour of mispredicted branches, by scheme, if there were any.
+    pub resolution: [Option<Resolution>; SCHEMES.len()],
     /// Caches, prefetching and pages.
     pub memory: MemoryFigures,
 }
@@ -103,13 +108,15 @@ impl Figures {
             load_use_distance: counts.distances.mean_of_loads(),
             near_uses: counts.distances.near(),
             mispredictions: counts.mispredictions,
+            lost_targets: counts.lost_targets,
             memory: counts.memory.figures(),
             chain: chain(counts),
             waiting: counts.timing.waiting_share(),
             waiting_fp: counts.timing.fp.waiting_share(),
             fp_spread: counts.timing.fp_spread(),
             divisions: divisions(counts),
-            resolution_cycles: counts.timing.resolution_cycles(),
+            unevenness: counts.timing.unevenness(),
+            resolution: counts.timing.branches.resolution(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! table of 4096 targets and a stack of 16 return addresses.
 
 use consort_ops::predictor::{Bank, Predictor, Scheme};
-use consort_ops::{Branch, Op};
+use consort_ops::{Branch, Op, Turn};
 
 /// Sizes of predictors, KiB.
 pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
@@ -16,16 +16,24 @@ const REFERENCE: usize = 3;
 const TARGETS: u32 = 4096;
 const RETURNS: u32 = 16;
 
+/// Sizes of tables of targets by address.
+pub const TARGET_ENTRIES: [u32; 6] = [64, 128, 256, 512, 1024, 4096];
+
 /// Mispredictions with each of [`PREDICTOR_KIB`], by [`SCHEMES`].
 pub type Mispredictions = [[u64; PREDICTOR_KIB.len()]; SCHEMES.len()];
+/// Mispredictions of indirect branches with each of [`TARGET_ENTRIES`].
+pub type LostTargets = [u64; TARGET_ENTRIES.len()];
 
 /// Predictors of every scheme and size, and what they missed.
 #[derive(Debug, Clone)]
 pub struct Branches {
     /// By scheme, then by size.
     predictors: Bank,
+    /// By size of their table; indirect branches alone are theirs.
+    targets: Bank,
     counts: bool,
     missed: Mispredictions,
+    lost_targets: LostTargets,
 }
 
 impl Default for Branches {
@@ -33,14 +41,27 @@ impl Default for Branches {
         let of = |scheme| PREDICTOR_KIB.map(|kib| model(scheme, kib));
         Self {
             predictors: Bank::new(SCHEMES.into_iter().flat_map(of).collect()),
+            targets: Bank::new(TARGET_ENTRIES.map(table).into()),
             counts: true,
             missed: Mispredictions::default(),
+            lost_targets: LostTargets::default(),
         }
     }
 }
 
 fn model(scheme: Scheme, kib: u64) -> Predictor {
     Predictor::new(scheme, kib as f64, TARGETS, RETURNS)
+}
+
+/// A predictor that only its table of targets tells from others.
+fn table(entries: u32) -> Predictor {
+    Predictor::new(Scheme::Gshare, 1.0, entries, RETURNS)
+}
+
+/// Adds one to the counts of all whose bits are set.
+fn add(counts: &mut [u64], bits: u32) {
+    let each = counts.iter_mut().enumerate();
+    each.for_each(|(at, count)| *count += u64::from(bits >> at & 1));
 }
 
 impl Branches {
@@ -60,11 +81,15 @@ impl Branches {
 
     fn branch(&mut self, at: u64, length: u64, branch: Branch) -> [bool; SCHEMES.len()] {
         let wrong = self.predictors.predict(at, at.wrapping_add(length), branch);
-        if wrong != 0 && self.counts {
-            let missed = self.missed.as_flattened_mut().iter_mut();
-            missed
-                .enumerate()
-                .for_each(|(at, missed)| *missed += u64::from(wrong >> at & 1));
+        let is_indirect = matches!(branch.turn, Turn::IndirectJump | Turn::IndirectCall);
+        let lost = if is_indirect {
+            self.targets.predict(at, at.wrapping_add(length), branch)
+        } else {
+            0
+        };
+        if self.counts {
+            add(self.missed.as_flattened_mut(), wrong);
+            add(&mut self.lost_targets, lost);
         }
         std::array::from_fn(|scheme| wrong >> (scheme * PREDICTOR_KIB.len() + REFERENCE) & 1 == 1)
     }
@@ -74,12 +99,18 @@ impl Branches {
     pub const fn missed(&self) -> Mispredictions {
         self.missed
     }
+
+    /// Counts of mispredicted targets of indirect branches.
+    #[must_use]
+    pub const fn lost_targets(&self) -> LostTargets {
+        self.lost_targets
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::{Kind, Turn};
+    use consort_ops::Kind;
 
     fn branch(address: u64, turn: Turn, taken: bool, target: u64) -> Op {
         let mut op = Op::new(Kind::Branch, address);
@@ -133,6 +164,17 @@ mod tests {
         let [tagged, gshare] = branches.missed();
         assert!(tagged.iter().all(|&missed| missed < 100), "{tagged:?}");
         assert!(gshare.iter().all(|&missed| missed > 3_900), "{gshare:?}");
+    }
+
+    #[test]
+    fn a_table_keeps_as_many_targets_as_it_has_entries() {
+        let mut branches = Branches::default();
+        for i in 0..20_000_u64 {
+            let at = 0x1000 + 4 * (i % 200);
+            branches.op(&branch(at, Turn::IndirectCall, true, at << 8));
+        }
+        let [few, .., most] = branches.lost_targets();
+        assert!(few > 15_000 && most == 200, "{few} {most}");
     }
 
     #[test]

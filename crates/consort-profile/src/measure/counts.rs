@@ -3,8 +3,8 @@
 use consort_ops::Op;
 
 use super::{
-    Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, Memory, MemoryCounts,
-    Mispredictions, Mix, Tally, Timing, TimingCounts,
+    Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, LostTargets, Memory,
+    MemoryCounts, Mispredictions, Mix, Tally, Timing, TimingCounts,
 };
 
 /// Counts of all meters in a stretch of execution.
@@ -18,6 +18,8 @@ pub struct Counts {
     pub memory: MemoryCounts,
     /// Mispredictions.
     pub mispredictions: Mispredictions,
+    /// Mispredicted targets of indirect branches.
+    pub lost_targets: LostTargets,
     /// Data flow.
     pub dataflow: DataflowCounts,
     /// Data flow with latencies.
@@ -30,6 +32,7 @@ impl Tally for Counts {
         self.distances.merge(&other.distances, with);
         self.memory.merge(&other.memory, with);
         self.mispredictions.merge(&other.mispredictions, with);
+        self.lost_targets.merge(&other.lost_targets, with);
         self.dataflow.merge(&other.dataflow, with);
         self.timing.merge(&other.timing, with);
     }
@@ -81,6 +84,7 @@ impl Meters {
             distances: self.distances.counts().clone(),
             memory: self.memory.counts(),
             mispredictions: self.branches.missed(),
+            lost_targets: self.branches.lost_targets(),
             dataflow: self.dataflow.counts().clone(),
             timing: self.timing.counts(),
         }

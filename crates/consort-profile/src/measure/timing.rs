@@ -7,10 +7,7 @@
 //!   in the window, the part in which they wait for operands, which is what issue queues hold of
 //!   it (Little's law);
 //! - the same with one divider, see [`super::dividers`];
-//! - for each scheme of predictors, a pipeline that dispatches four operations per cycle and stands still from the dispatch of a
-//!   mispredicted branch until it is resolved and for twelve cycles more: cycles from dispatch to
-//!   resolution are what such a branch costs beside refilling the front end (Eyerman, Eeckhout,
-//!   Karkhanis and Smith, TOCS 2009, section 4.2).
+//! - pipelines that stand still behind mispredicted branches, see [`super::pipelines`].
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -20,6 +17,7 @@ use consort_ops::{Kind, Op, Register};
 use super::Tally;
 use super::branches::SCHEMES;
 use super::dividers::{DIVIDERS, Dividers, Schedules, wait};
+use super::pipelines::{Each, PipelineCounts, Pipelines, UNINTERRUPTED, UNINTERRUPTED_WIDTH};
 use super::stack::Multiplied;
 
 /// Classes of operations on a chain.
@@ -29,13 +27,9 @@ pub const CLASSES: usize = 7;
 pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
 
 const WINDOW: usize = 128;
-const WIDTH: u64 = 4;
-const REFILL: u64 = 12;
 /// Pieces of memory of eight bytes that are remembered; with more, all are forgotten.
 const MOST_PIECES: usize = 1 << 16;
 
-/// A cycle of each pipeline, or a count, by [`SCHEMES`].
-type Each = [u64; SCHEMES.len()];
 /// Operations on a chain, by class.
 type Path = [u64; CLASSES];
 
@@ -59,8 +53,7 @@ pub struct Timing {
     /// Cycles at which the last instructions had retired.
     retired: Vec<Value>,
     instructions: usize,
-    /// Next dispatch slot of each pipeline, of which a cycle has [`WIDTH`].
-    slot: Each,
+    pipelines: Pipelines,
     dividers: Dividers,
     /// The latest result of the instruction that is being taken, and whether one is.
     latest: Value,
@@ -79,10 +72,8 @@ pub struct Timing {
 pub struct TimingCounts {
     /// Operations on the longest chain, by class.
     pub path: Path,
-    /// Mispredicted branches, by scheme.
-    pub interruptions: [u64; SCHEMES.len()],
-    /// Cycles from their dispatch to their results, by scheme.
-    pub resolution: [u64; SCHEMES.len()],
+    /// Mispredicted branches.
+    pub branches: PipelineCounts,
     /// Cycles from entering the window to execution, over all operations.
     pub waiting: u64,
     /// Cycles from entering the window to leaving it, over all operations.
@@ -91,6 +82,10 @@ pub struct TimingCounts {
     pub fp: SchedulerCounts,
     /// Cycles in all.
     pub time: u64,
+    /// The same of the pipeline that is never interrupted.
+    pub paced: u64,
+    /// Operations in that time.
+    pub operations: u64,
     /// Cycles in all with one divider.
     pub divided: Schedules,
 }
@@ -119,14 +114,15 @@ impl SchedulerCounts {
 impl Tally for TimingCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.path.merge(&other.path, with);
-        self.interruptions.merge(&other.interruptions, with);
-        self.resolution.merge(&other.resolution, with);
+        self.branches.merge(&other.branches, with);
         self.waiting.merge(&other.waiting, with);
         self.staying.merge(&other.staying, with);
         self.fp.waiting.merge(&other.fp.waiting, with);
         self.fp.staying.merge(&other.fp.staying, with);
         self.fp.present.merge(&other.fp.present, with);
         self.time.merge(&other.time, with);
+        self.paced.merge(&other.paced, with);
+        self.operations.merge(&other.operations, with);
         self.divided.merge(&other.divided, with);
     }
 }
@@ -149,21 +145,24 @@ impl TimingCounts {
         (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
     }
 
+    /// Unevenness, 0 to 1: 0 where dispatch and the longest chain
+    /// limit all windows alike, so that a pipeline takes the longer of their times a and b; 1 where
+    /// each limits windows of its own, so that it takes both. With the time c that it takes it is
+    /// `(c − a)(c − b) / ab`, so that `c = (a + b + √((a − b)² + 4k·ab)) / 2`.
+    #[must_use]
+    pub fn unevenness(&self) -> f64 {
+        let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTH as f64;
+        let (chain, both) = (self.time as f64, self.paced as f64);
+        let product = (dispatch * chain).max(1.0);
+        ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+    }
+
     /// By how much the longest chain gets longer with one divider, over its length.
     #[must_use]
     pub fn lengthening(&self) -> [[f64; DIVIDERS.len()]; 2] {
         let time = self.time.max(1) as f64;
         let longer = |&cycles: &u64| (cycles as f64 / time - 1.0).max(0.0);
         self.divided.map(|each| each.map(|cycles| longer(&cycles)))
-    }
-
-    /// Mean cycles from a mispredicted branch's dispatch to its result, by scheme, if there was one.
-    #[must_use]
-    pub fn resolution_cycles(&self) -> [Option<f64>; SCHEMES.len()] {
-        std::array::from_fn(|scheme| {
-            let (cycles, count) = (self.resolution[scheme], self.interruptions[scheme]);
-            (count > 0).then(|| cycles as f64 / count as f64)
-        })
     }
 }
 
@@ -174,7 +173,7 @@ impl Default for Timing {
             memory: HashMap::default(),
             retired: vec![Value::default(); WINDOW],
             instructions: 0,
-            slot: [0; SCHEMES.len()],
+            pipelines: Pipelines::default(),
             dividers: Dividers::default(),
             latest: Value::default(),
             operations: 0,
@@ -253,9 +252,7 @@ impl Timing {
         }
         // What the window holds up starts when its oldest instruction has retired.
         let entered = self.retired[self.instructions % WINDOW];
-        for (slot, entered) in self.slot.iter_mut().zip(entered.time) {
-            *slot = (*slot).max(entered * WIDTH) + 1;
-        }
+        self.pipelines.enter(entered.time);
         let mut start = entered;
         for register in op.sources.into_iter().flatten() {
             start.wait(&self.registers[register.index()]);
@@ -263,7 +260,7 @@ impl Timing {
         if op.kind == Kind::Load {
             self.load(op, &mut start);
         }
-        let done = self.done(op.kind, start, is_mispredicted);
+        let done = self.done(op, start, is_mispredicted);
         self.counts.waiting += u64::from(self.counted) * (start.chain - entered.chain);
         if passes_fp_scheduler(op) {
             self.waits_for_fp(entered.chain, start.chain);
@@ -285,20 +282,18 @@ impl Timing {
     }
 
     /// Executes an operation; when its result is there.
-    fn done(&mut self, kind: Kind, start: Value, is_mispredicted: [bool; SCHEMES.len()]) -> Value {
-        let class = class(kind);
+    fn done(&mut self, op: &Op, start: Value, is_mispredicted: [bool; SCHEMES.len()]) -> Value {
+        let class = class(op.kind);
         let mut done = start;
         done.chain += LATENCIES[class];
         done.path[class] += 1;
-        done.divided = self.dividers.done(kind, start.divided, LATENCIES[class]);
-        for (scheme, time) in done.time.iter_mut().enumerate() {
-            let dispatched = self.slot[scheme] / WIDTH;
-            *time = dispatched.max(*time) + LATENCIES[class];
-            if is_mispredicted[scheme] {
-                self.slot[scheme] = (*time + REFILL) * WIDTH;
-                self.counts.interruptions[scheme] += u64::from(self.counted);
-                self.counts.resolution[scheme] += u64::from(self.counted) * (*time - dispatched);
-            }
+        done.divided = self.dividers.done(op.kind, start.divided, LATENCIES[class]);
+        let is_load = op.kind == Kind::Load;
+        self.pipelines
+            .execute(op, LATENCIES[class], is_load, &mut done.time);
+        if is_mispredicted.contains(&true) {
+            self.pipelines
+                .interrupt(is_mispredicted, &done.time, self.counted);
         }
         done
     }
@@ -341,7 +336,9 @@ impl Timing {
         if self.counted {
             self.counts.staying += operations * (now.chain - entered);
             self.counts.fp.staying += fp_operations * (now.chain - entered);
+            self.counts.operations += operations;
             self.counts.time += now.chain - before.chain;
+            self.counts.paced += now.time[UNINTERRUPTED] - before.time[UNINTERRUPTED];
             grow(&mut self.counts.divided, &now.divided, &before.divided);
             let grown = now.path.iter().zip(before.path);
             for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
@@ -357,6 +354,7 @@ impl Timing {
     #[must_use]
     pub fn counts(&self) -> TimingCounts {
         let mut counts = self.counts.clone();
+        counts.branches = self.pipelines.counts.clone();
         // Below nothing only as long as next to nothing was counted.
         counts.path = counts
             .path
@@ -484,11 +482,57 @@ mod tests {
                 19 => (branch(source), true),
                 _ => (on(Kind::Integer, 1, 1), false),
             };
-            let [tagged, gshare] = counts((0..2000).map(op)).resolution_cycles();
+            let [tagged, gshare] = counts((0..2000).map(op)).branches.resolution();
             assert_eq!(gshare, None);
             tagged.unwrap()
         };
-        assert!((program(9) - 1.0).abs() < 0.1, "{}", program(9));
-        assert!((program(1) - (20.0 - 5.0)).abs() < 1.5, "{}", program(1));
+        let (behind_nothing, behind_chain) = (program(9), program(1));
+        assert!((behind_nothing.cycles - 1.0).abs() < 0.1);
+        assert_eq!((behind_nothing.absorbed, behind_nothing.misses), (0.0, 0.0));
+        assert!((behind_chain.cycles - (20.0 - 5.0)).abs() < 1.5);
+        // Half as wide, dispatch takes five cycles more, in which the chain goes on.
+        let absorbed = behind_chain.absorbed * behind_chain.cycles;
+        assert!((absorbed - 5.0).abs() < 1.0, "{absorbed}");
+        assert_eq!(behind_chain.misses, 0.0);
+    }
+
+    #[test]
+    fn a_program_of_unlike_parts_takes_the_longer_time_of_each() {
+        let uneven = |length: u32| {
+            let ops = (0..40_000_u32).map(move |i| match i / length % 2 {
+                // A chain, and operations that wait for nothing.
+                0 => (on(Kind::FpAdd, 1, 1), false),
+                _ => (on(Kind::Integer, 9, 8), false),
+            });
+            counts(ops).unevenness()
+        };
+        // Turn by turn within a window the chain hides what is dispatched beside it.
+        assert!(uneven(4) < 0.02, "{}", uneven(4));
+        // Half of what is dispatched is beside no chain.
+        assert!((uneven(4000) - 0.44).abs() < 0.05, "{}", uneven(4000));
+    }
+
+    #[test]
+    fn a_branch_waits_for_loads_that_miss_and_not_for_those_beside_it() {
+        // A load from afar, a branch of what it loads or of nothing, and some additions.
+        let misses = |source: u8| {
+            let op = move |i: u32| match i % 50 {
+                0 => {
+                    let mut load = on(Kind::Load, 5, 6);
+                    load.data = Some(Access {
+                        address: u64::from(i) << 12,
+                        bytes: 8,
+                        is_vector: false,
+                    });
+                    (load, false)
+                }
+                1 => (branch(source), true),
+                _ => (on(Kind::Integer, 1, 1), false),
+            };
+            let [tagged, _] = counts((0..5000).map(op)).branches.resolution();
+            tagged.unwrap().misses
+        };
+        assert!((misses(6) - 1.0).abs() < 0.05, "{}", misses(6));
+        assert_eq!(misses(9), 0.0);
     }
 }

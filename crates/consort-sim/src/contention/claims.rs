@@ -37,6 +37,8 @@ pub(crate) struct Supply {
     pub(crate) resources: [f64; RESOURCES],
     /// Threads that can dispatch in one cycle; infinite where all can.
     pub(crate) turns: f64,
+    /// Whether operations are dispatched in groups, whole or not at all: a turn then brings a group.
+    pub(crate) in_groups: bool,
 }
 
 /// Terms by which a thread's front end limits its rate.
@@ -46,6 +48,8 @@ pub(crate) struct Front {
     pub(crate) shortest: f64,
     /// Cycles per instruction of fetch that pass without a turn.
     pub(crate) bubbles: f64,
+    /// Share of its turns of fetch behind which such cycles pass, 0 to 1.
+    pub(crate) pauses: f64,
     /// Cycles per instruction of a full window.
     pub(crate) window: f64,
     /// Share of the instructions that are dispatched into a full window, 0 to 1.
@@ -79,6 +83,7 @@ pub(crate) mod testing {
         Supply {
             resources,
             turns: f64::INFINITY,
+            in_groups: false,
         }
     }
 

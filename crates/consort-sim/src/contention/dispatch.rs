@@ -276,7 +276,7 @@ mod tests {
             resources in prop::array::uniform8(0.5f64..8.0),
             turns in turns(),
         ) {
-            let supply = Supply { resources, turns };
+            let supply = Supply { resources, turns, in_groups: false };
             let rates = share(&supply, &claims);
             prop_assume!(claims.len() > 1);
             for (at, there) in resources.iter().enumerate() {
@@ -294,7 +294,7 @@ mod tests {
             resources in prop::array::uniform8(0.5f64..8.0),
             turns in turns(),
         ) {
-            let supply = Supply { resources, turns };
+            let supply = Supply { resources, turns, in_groups: false };
             let rates = share(&supply, &claims);
             for (c, r) in claims.iter().zip(rates) {
                 let alone = share(&supply, &[*c])[0];

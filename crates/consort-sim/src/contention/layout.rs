@@ -197,6 +197,7 @@ fn setting<'a>(
         memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
         data_curve: running.demand.phase.data_for(line_bytes),
         code_curve: running.demand.phase.code_for(line_bytes),
+        line_bytes,
         data_lines: Lines::of_data(&running.demand.phase.spec, line_bytes),
         code_lines: Lines::of_code(&running.demand.phase.spec, line_bytes),
         prefetching,

@@ -5,7 +5,7 @@ use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Scope};
 use crate::math::{exp, interpolated, ln, pow};
-use crate::program::{MissCurve, PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB};
+use crate::program::{MissCurve, PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, TARGET_ENTRIES};
 
 /// Misses per instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,7 +57,26 @@ impl Setting<'_> {
             Some(points) => interpolated(&PREDICTOR_KIB, &points, kib),
             None => branch.mpki * pow(REFERENCE_PREDICTOR_KIB / kib, branch.capacity_exponent),
         };
+        let mpki = mpki + self.lost_targets_mpki(kib);
         (mpki * self.demand.intensity / 1000.0).min(self.mix().branch)
+    }
+
+    /// Mispredictions per kilo-instruction for want of room in a table of targets that keeps those of
+    /// indirect branches alone, by address. Of the table a thread has the same part as of the
+    /// predictor, and an equal share at least: what it uses often stays.
+    fn lost_targets_mpki(&self, kib: f64) -> f64 {
+        let predictor = &self.core.branch_predictor;
+        let points = self.demand.phase.spec.branch.target_mpki;
+        let (Some(points), Some(targets)) = (points, predictor.targets) else {
+            return 0.0;
+        };
+        let is_direct_computed = predictor.taken_bubble_cycles.is_some();
+        if predictor.kind == Some(PredictorKind::Tage) || !is_direct_computed {
+            return 0.0;
+        }
+        let part = (kib / predictor.size_kib).max(1.0 / self.on_core);
+        let lost = interpolated(&TARGET_ENTRIES, &points, f64::from(targets) * part);
+        (lost - points[TARGET_ENTRIES.len() - 1]).max(0.0)
     }
 
     pub(super) fn misses(&self, held: &Held) -> Misses {

@@ -17,6 +17,8 @@ pub(crate) struct Needs {
     pub(crate) fetch_turns: f64,
     /// Cycles without fetch behind taken branches, which co-runners can use.
     pub(crate) bubbles: f64,
+    /// Share of the turns of fetch behind which they pass, 0 to 1.
+    pub(crate) pauses: f64,
     /// Port cycles by work.
     pub(crate) works: PerWork,
 }
@@ -24,12 +26,20 @@ pub(crate) struct Needs {
 impl Needs {
     /// Works out a phase's needs on a core that dispatches `width` of its operations per cycle.
     pub(crate) fn new(model: &CoreModel, phase: &PhaseSpec, width: f64) -> Self {
+        let fetch_turns = fetch::turns(&model.tables.front, phase);
+        let bubbles = phase.taken_direct() * model.bubble;
+        let pauses = if bubbles > 0.0 {
+            (phase.taken_direct() / fetch_turns).min(1.0)
+        } else {
+            0.0
+        };
         Self {
             operations: phase.operations(),
             width: width as u32,
             dispatch_turns: dispatch_turns(model, phase, width),
-            fetch_turns: fetch::turns(&model.tables.front, phase),
-            bubbles: phase.taken_direct() * model.bubble,
+            fetch_turns,
+            bubbles,
+            pauses,
             works: works(model, phase),
         }
     }

@@ -19,14 +19,20 @@ use super::needs::Needs;
 use super::types::Demand;
 use super::units::{CLASSES, FP, UnitUse};
 
+use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Pipeline, PrefetchScope};
 use crate::math::exp;
-use crate::program::{ChainSpec, Lines, MissCurve, MixSpec};
+use crate::program::{ChainSpec, Lines, MissCurve, MixSpec, ResolutionSpec};
 
-/// Cycles that a mispredicted branch takes from dispatch to result on the model pipeline of
-/// `branch.resolution_cycles`: the traced programs' mean.
-const RESOLUTION_CYCLES: f64 = 11.7;
+/// Resolution of mispredicted branches of programs that do not say: the traced programs' mean.
+const RESOLUTION: ResolutionSpec = ResolutionSpec {
+    cycles: 11.7,
+    absorbed: 0.31,
+    misses: None,
+};
+/// Capacity for which [`ResolutionSpec::misses`] is told, bytes.
+const RESOLUTION_BYTES: f64 = 32.0 * KIB;
 /// Shares of prefetching that siblings on one prefetcher leave to a thread, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prefetching {
@@ -79,6 +85,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) code_curve: &'a MissCurve,
     /// Effect of the line length on data misses.
     pub(crate) data_lines: Lines,
+    /// Length of a line, bytes.
+    pub(crate) line_bytes: f64,
     /// Effect of the line length on instruction misses.
     pub(crate) code_lines: Lines,
     /// Shares of prefetching that siblings leave to it.
@@ -143,6 +151,8 @@ pub(crate) struct Held {
     pub(crate) misses: f64,
     /// Share of its prefetches that find room in a miss queue, 0 to 1.
     pub(crate) prefetching: f64,
+    /// Cycles per instruction while it dispatches; 0 where it is not known yet.
+    pub(crate) pace: f64,
 }
 
 /// Cycles per instruction and what causes them.
@@ -190,6 +200,13 @@ pub(crate) struct Terms {
     pub(crate) window_need: f64,
     /// Misses per instruction.
     pub(crate) misses: Misses,
+}
+
+/// Time that two limits take, of which each may hide the other: between the longer and their sum by
+/// how `uneven` a program is; see [`IlpSpec::unevenness`](crate::program::IlpSpec::unevenness).
+fn both(a: f64, b: f64, uneven: f64) -> f64 {
+    let apart = a - b;
+    0.5 * (a + b + (apart * apart + 4.0 * uneven * a * b).sqrt())
 }
 
 impl Setting<'_> {
@@ -272,7 +289,7 @@ impl Setting<'_> {
             Pipeline::OutOfOrder => self.out_of_order(held, &mut terms),
             Pipeline::InOrder => self.in_order(held, &mut terms),
         }
-        self.stalls(&mut terms);
+        self.stalls(held.pace, &mut terms);
         terms
     }
 
@@ -296,13 +313,14 @@ impl Setting<'_> {
         let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
         let latency_l2 = queued + l2 * on_chain;
         let latency = latency_l2 + llc * on_chain;
-        let resolution = self.resolution(&terms.misses, latency_l2);
+        let resolution = self.resolution(&terms.misses, queued);
         terms.resolving = terms.misses.branch * resolution;
         let into_window = self.filling(held.window, resolution, own / latency);
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.resolving;
         let full = self.full_window(held.window, latency / own, terms);
-        let beyond = |limit: f64, cycles: f64| limit + full * (cycles - limit).max(0.0);
+        let uneven = self.demand.phase.spec.unevenness();
+        let beyond = |limit: f64, cycles: f64| limit + full * (both(limit, cycles, uneven) - limit);
         let shortest = 1.0 / self.limits.all;
         let computing = beyond(shortest, queued / own);
         terms.base = beyond(1.0 / self.limits.dispatch, l1 / whole);
@@ -367,19 +385,42 @@ impl Setting<'_> {
     }
 
     /// Cycles from the dispatch of a mispredicted branch until it is resolved, which grow with the
-    /// latency of the chain that it waits for: as measured, else the traced programs' mean.
+    /// latency of the chain that it waits for, and with the misses on its way.
     /// Data beyond the L2 counts as if it were in the LLC, wherever it is: waiting for memory has
     /// a term of its own.
-    fn resolution(&self, misses: &Misses, latency_l2: f64) -> f64 {
-        let beyond = misses.exposed * misses.data[1] * self.on_chain();
-        let latency = latency_l2 + beyond * (self.llc_cycles - self.core.l1d.latency_cycles);
+    fn resolution(&self, misses: &Misses, latency: f64) -> f64 {
+        let resolution = self.resolution_spec();
+        let l1 = self.core.l1d.latency_cycles;
+        let in_l2 = misses.data[0] - misses.data[1];
+        let beyond = misses.exposed * misses.data[1];
+        let late = in_l2 * (self.l2_cycles() - l1) + beyond * (self.llc_cycles - l1);
+        let steps = resolution.cycles / self.chain.reference_latency();
+        steps * latency + self.resolution_misses(&resolution, steps) * late.max(0.0)
+    }
+
+    /// Loads that miss for whose data a mispredicted branch waits, per miss and instruction.
+    fn resolution_misses(&self, resolution: &ResolutionSpec, steps: f64) -> f64 {
+        let small = self.demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
+        match resolution.misses {
+            Some(misses) if small > 0.0 => misses / small,
+            _ => steps * self.on_chain(),
+        }
+    }
+
+    /// Resolution of branches that this core's predictor mispredicts.
+    fn resolution_spec(&self) -> ResolutionSpec {
         let branch = &self.demand.phase.spec.branch;
-        let gshare = branch.gshare_resolution_cycles;
         let measured = match self.core.branch_predictor.kind {
-            Some(PredictorKind::Tage) => branch.resolution_cycles,
-            _ => gshare.or(branch.resolution_cycles),
+            Some(PredictorKind::Tage) => branch.resolution,
+            _ => branch.gshare_resolution.or(branch.resolution),
         };
-        measured.unwrap_or(RESOLUTION_CYCLES) * latency / self.chain.reference_latency()
+        measured.unwrap_or(RESOLUTION)
+    }
+
+    /// Share of the cycles until mispredicted branches are resolved that is over before they are
+    /// dispatched where dispatch is slow, 0 to 1.
+    pub(crate) fn absorbed_share(&self) -> f64 {
+        self.resolution_spec().absorbed
     }
 
     /// Cycles in which the wrong path behind a mispredicted branch fills what is left of the
@@ -395,19 +436,26 @@ impl Setting<'_> {
         Front {
             shortest: 1.0 / self.limits.all,
             bubbles: self.needs.bubbles,
+            pauses: self.needs.pauses,
             window: terms.in_window,
             full: terms.full,
         }
     }
 
-    fn stalls(&self, terms: &mut Terms) {
+    fn stalls(&self, pace: f64, terms: &mut Terms) {
         let misses = &terms.misses;
         let code = &misses.code;
         let remote = self.remote_cycles.unwrap_or(0.0);
-        let fetch = (code[0] - code[1]) * self.l2_cycles()
-            + (code[1] - code[2]) * self.llc_cycles
-            + (code[2] - code[3]) * remote
-            + code[3] * (self.llc_cycles + self.memory_cycles);
+        let of_level = [
+            (code[0] - code[1], self.l2_cycles()),
+            (code[1] - code[2], self.llc_cycles),
+            (code[2] - code[3], remote),
+            (code[3], self.llc_cycles + self.memory_cycles),
+        ];
+        let (next, run) = self.next_lines(pace);
+        let cost =
+            |(misses, cycles): (f64, f64)| misses * (cycles + next * (cycles - run).max(0.0));
+        let fetch: f64 = of_level.into_iter().map(cost).sum();
         terms.fetch += fetch;
         let latency = self.llc_cycles + self.memory_cycles;
         terms.memory = misses.demand * latency / terms.mlp;
@@ -415,6 +463,17 @@ impl Setting<'_> {
         let depth = self.prefetch_depth().max(terms.mlp);
         terms.felt_lines = misses.demand / terms.mlp + misses.prefetched / depth + code[3];
         terms.stall += fetch + terms.branch + terms.memory + terms.tlb;
+    }
+
+    /// Lines of code that are fetched along with the line before, per line that is missed, and the
+    /// cycles from then until they are wanted: those that the line before takes to run, of which
+    /// a branch to it skips half.
+    fn next_lines(&self, pace: f64) -> (f64, f64) {
+        let lines = &self.code_lines;
+        let instructions = self.line_bytes / self.demand.phase.spec.code_bytes();
+        let followed = 1.0 - lines.not_next;
+        let run = instructions * (0.5 + 0.5 * followed) * pace.max(1.0 / self.limits.all);
+        (followed / lines.not_next.max(1e-3), run)
     }
 
     fn prefetch_depth(&self) -> f64 {

@@ -209,6 +209,7 @@ impl<'a> State<'a> {
         self.share_dividers(sharing);
         self.divide_miss_queues(sharing);
         for (i, setting) in sharing.settings.iter().enumerate() {
+            self.held[i].pace = 1.0 / self.rate[i];
             self.terms[i] = setting.terms(&self.held[i]);
         }
         self.dispatch(sharing);
@@ -297,7 +298,7 @@ impl<'a> State<'a> {
             let memory = terms.memory / setting.hz + queue;
             let cycles = setting.hz * time_s;
             let active = 1.0 / (self.rate[i] * cycles);
-            let resolving = terms.resolving - self.absorbed(i);
+            let resolving = terms.resolving - self.absorbed(sharing, i);
             let wrong_path = resolving.min(terms.wrong_path) / cycles;
             let wrong_path = wrong_path.min(1.0 - active).max(0.0);
             let refills = (terms.branch - terms.resolving) / cycles;
@@ -366,7 +367,7 @@ impl<'a> State<'a> {
             queue: self.queue_s(sharing, i) * setting.hz,
             tlb: terms.tlb,
             window: terms.window,
-            dispatch: 1.0 / self.rate[i] - terms.active - self.absorbed(i),
+            dispatch: 1.0 / self.rate[i] - terms.active - self.absorbed(sharing, i),
             lock: next.lock_s * setting.hz,
         };
         let cpi = stack.total();

@@ -10,6 +10,7 @@ pub(super) fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply 
     let first = &settings[members[0]];
     let front = &first.model.tables.front;
     let turns = front.dispatch_threads;
+    let in_groups = first.model.tables.group.is_some();
     let mut resources = [f64::INFINITY; RESOURCES];
     resources[SLOTS] = first.core.dispatch_width;
     resources[FETCH] = f64::from(front.fetch_threads);
@@ -35,6 +36,7 @@ pub(super) fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply 
         } else {
             f64::from(turns)
         },
+        in_groups,
     }
 }
 

@@ -39,23 +39,28 @@ pub(super) fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; M
 
 /// Slows down who would fetch in cycles in which others do: a thread whose window is not full
 /// fetches as soon as it can, and loses the turns that others take, however many are left over.
+///
+/// Turns go to who has had none for longest. A thread that would fetch again right behind its own
+/// turn therefore waits for everyone who wants one then; one that pauses first, as behind a taken
+/// branch, is served at once. Of the cycles that others leave, a thread wants as large a part as it
+/// has.
 fn delay_fetch(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
     const STEPS: u32 = 4;
-    let count = f64::from(set.count_ones());
     let there = supply.resources[FETCH];
-    if count < 2.0 || !there.is_finite() {
+    if set.count_ones() < 2 || !there.is_finite() {
         return;
     }
     let alone = claims.map(|claim| claim.rate);
     for _ in 0..STEPS {
-        let used = members(set).map(|i| claims[i].rate * claims[i].use_of[FETCH]);
-        let used: f64 = used.sum();
+        let used = claims.map(|claim| claim.rate * claim.use_of[FETCH] / there);
+        let all: f64 = members(set).map(|i| used[i]).sum();
+        let wants =
+            |j: usize| used[j] / (1.0 - (all - used[j])).max(used[j]).max(f64::MIN_POSITIVE);
         for i in members(set) {
-            let turns = claims[i].use_of[FETCH];
-            let others = (used - claims[i].rate * turns) / there;
-            let left = (1.0 - others).max(1.0 / count);
+            let others: f64 = members(set).filter(|&j| j != i).map(wants).sum();
             let front = &claims[i].front;
-            let cycles = front.cycles(turns / left + front.bubbles);
+            let turns = claims[i].use_of[FETCH] / there * (1.0 + (1.0 - front.pauses) * others);
+            let cycles = front.cycles(turns + front.bubbles);
             claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
         }
     }
@@ -67,8 +72,16 @@ pub(super) fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) ->
     if f64::from(set.count_ones()) <= supply.turns {
         return limited;
     }
-    // A thread wants a turn of dispatch per cycle, or per operation if it has fewer.
-    let wants = |i: usize| (claims[i].rate * claims[i].use_of[SLOTS]).min(1.0);
+    // A thread wants a turn of dispatch per group. Without groups, a turn per cycle, or per
+    // operation if it has fewer: whatever there is goes as soon as there is room.
+    let wants = |i: usize| {
+        let claim = &claims[i];
+        if supply.in_groups {
+            claim.rate / claim.per_turn
+        } else {
+            (claim.rate * claim.use_of[SLOTS]).min(1.0)
+        }
+    };
     let shares = fair_shares(supply.turns, set, wants);
     for i in members(set) {
         limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
@@ -119,6 +132,20 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_brings_a_whole_group_where_there_are_groups() {
+        let supply = Supply {
+            turns: 1.0,
+            in_groups: true,
+            ..four_wide()
+        };
+        // Two instructions per cycle are a group of four every other cycle.
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(2.0, 1.0)]);
+        assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
+        let rates = share(&supply, &[claim(4.0, 1.0), claim(1.0, 1.0)]);
+        assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
+    }
+
+    #[test]
     fn who_refills_takes_turns_of_fetch_and_no_slots() {
         let mut supply = four_wide();
         supply.resources[FETCH] = 1.0;
@@ -143,13 +170,17 @@ mod tests {
         bound.front = Front {
             shortest: 0.75,
             bubbles: 0.5,
+            pauses: 0.25,
             window: 0.1,
             full: 0.0,
         };
         let rate = |other: Claim| share(&supply, &[bound, other])[0];
         assert!((rate(fetching(1.0, 0.0)) - 4.0 / 3.0).abs() < 1e-9);
         let beside = rate(fetching(1.0, 0.4));
-        assert!((beside - 1.0 / (0.25 / 0.6 + 0.5)).abs() < 1e-9, "{beside}");
+        // The other wants a turn in four of the ten cycles, of those that this one leaves.
+        let wanted = 0.4 / (1.0 - 0.25 * beside);
+        let turns = 0.25 * (1.0 + 0.75 * wanted);
+        assert!((beside - 1.0 / (turns + 0.5)).abs() < 1e-3, "{beside}");
         // A full window hides it.
         bound.front.full = 1.0;
         bound.front.window = 2.0;

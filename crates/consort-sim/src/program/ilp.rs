@@ -12,6 +12,8 @@ pub const NEAR_USES: usize = 8;
 pub const ILP_WINDOWS: [f64; 7] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 /// Mean of the traced programs: share of the instructions in a window that wait for operands.
 pub(super) const WAITING: f64 = 0.41;
+/// Mean of the traced programs: unevenness.
+pub(super) const UNEVENNESS: f64 = 0.014;
 /// Means of those traced programs that use floating-point or vector registers.
 pub(super) const FP_SCHEDULER: FpSchedulerSpec = FpSchedulerSpec {
     waiting: 0.53,
@@ -38,6 +40,11 @@ pub struct IlpSpec {
     /// The same of values that are loaded.
     #[serde(default)]
     pub load_uses: Option<[f64; NEAR_USES]>,
+    /// Unevenness, 0 to 1: 0 where dispatch and the longest chain limit all windows alike, so that
+    /// the longer hides the shorter, 1 where each limits windows of its own, so that they add up.
+    /// Where it is missing, the traced programs' mean.
+    #[serde(default)]
+    pub unevenness: Option<f64>,
     /// ILP in windows of each of [`ILP_WINDOWS`], where it was measured; it comes before the law.
     #[serde(default)]
     pub measured: Option<[f64; ILP_WINDOWS.len()]>,

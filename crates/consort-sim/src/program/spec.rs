@@ -3,7 +3,9 @@
 //! A profile describes a program, not a chip: nothing in it may depend on a
 //! machine or a co-runner. Every key has its unit in its name.
 
-use super::ilp::{ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, WAITING};
+use super::ilp::{
+    ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
+};
 use crate::math::{interpolated, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,6 +150,9 @@ pub struct CodeSpec {
 /// Sizes of predictors for which mispredictions are measured, KiB.
 pub const PREDICTOR_KIB: [f64; 5] = [4.0, 8.0, 16.0, 32.0, 64.0];
 
+/// Sizes of tables of targets for which mispredictions are measured.
+pub const TARGET_ENTRIES: [f64; 6] = [64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
+
 /// Mean of the 28 traced programs (`traces/`): taken branches per branch.
 const TAKEN_SHARE: f64 = 0.58;
 /// Mean of the traced programs: share of taken branches that are direct.
@@ -188,6 +193,11 @@ impl PhaseSpec {
         self.code.vector_accesses.unwrap_or(share)
     }
 
+    /// Unevenness, 0 to 1: the traced mean by default.
+    pub fn unevenness(&self) -> f64 {
+        self.ilp.unevenness.unwrap_or(UNEVENNESS)
+    }
+
     /// Share of the instructions in a window that wait for operands, 0 to 1.
     pub fn waiting(&self) -> f64 {
         self.ilp.waiting.unwrap_or(WAITING)
@@ -220,15 +230,35 @@ pub struct BranchSpec {
     /// targets; used on cores that have such predictors.
     #[serde(default)]
     pub gshare_mpki: Option<[f64; PREDICTOR_KIB.len()]>,
-    /// Cycles from dispatch to result of a mispredicted branch on a core that dispatches four
-    /// operations per cycle, has a window of 128 instructions and finds all data in the L1; where
-    /// it is missing, what the instructions before it in a window take.
+    /// Mispredictions per kilo-instruction of indirect branches whose targets are kept by address
+    /// in tables of each of [`TARGET_ENTRIES`], where they were measured. The mispredictions above
+    /// are those with the largest.
     #[serde(default)]
-    pub resolution_cycles: Option<f64>,
-    /// The same where branches are predicted by global history without tags; `resolution_cycles`
-    /// where it is missing.
+    pub target_mpki: Option<[f64; TARGET_ENTRIES.len()]>,
+    /// Resolution of branches that tagged predictors mispredict; where it is missing, the traced
+    /// programs' mean.
     #[serde(default)]
-    pub gshare_resolution_cycles: Option<f64>,
+    pub resolution: Option<ResolutionSpec>,
+    /// The same where branches are predicted by global history without tags; `resolution` where it
+    /// is missing.
+    #[serde(default)]
+    pub gshare_resolution: Option<ResolutionSpec>,
+}
+
+/// Resolution of mispredicted branches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolutionSpec {
+    /// Cycles from dispatch to result on a core that dispatches four operations per cycle, has a
+    /// window of 128 instructions and finds all data in the L1.
+    pub cycles: f64,
+    /// Share of them that is over before the branch is dispatched where dispatch is half as wide,
+    /// 0 to 1.
+    pub absorbed: f64,
+    /// Loads that miss an L1D of 32 KiB for whose data a mispredicted branch waits after its
+    /// dispatch; where it is missing, as many as are on the longest chain in that time.
+    #[serde(default)]
+    pub misses: Option<f64>,
 }
 
 /// Memory-level parallelism: long misses that overlap.

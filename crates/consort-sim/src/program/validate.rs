@@ -6,7 +6,7 @@
 use super::ilp::{DivisionSpec, ILP_WINDOWS, IlpSpec};
 use super::spec::{
     BranchSpec, Burstiness, CURVE_KIB, CodeSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec,
-    StageSpec, ThreadsSpec,
+    ResolutionSpec, StageSpec, ThreadsSpec,
 };
 use crate::describe::Problems;
 
@@ -130,6 +130,12 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
             format!("sums to {sum}; expected at most 1"),
         );
     }
+    optional(
+        format!("{key}.unevenness"),
+        ilp.unevenness,
+        (0.0, 1.0),
+        problems,
+    );
     let measured = ilp.measured.unwrap_or([1.0; ILP_WINDOWS.len()]);
     for (i, point) in measured.iter().enumerate() {
         problems.range(format!("{key}.measured[{i}]"), *point, 0.01, 2000.0);
@@ -210,13 +216,20 @@ fn branch(key: &str, branch: &BranchSpec, mix: &MixSpec, problems: &mut Problems
             problems.range(format!("{key}.{name}[{i}]"), mpki, 0.0, branches_pki);
         }
     }
-    let resolution = format!("{key}.resolution_cycles");
-    optional(
-        resolution,
-        branch.resolution_cycles,
-        (1.0, 1000.0),
-        problems,
-    );
+    for (i, mpki) in branch.target_mpki.into_iter().flatten().enumerate() {
+        problems.range(format!("{key}.target_mpki[{i}]"), mpki, 0.0, branches_pki);
+    }
+    resolution(&format!("{key}.resolution"), branch.resolution, problems);
+    let gshare = format!("{key}.gshare_resolution");
+    resolution(&gshare, branch.gshare_resolution, problems);
+}
+
+fn resolution(key: &str, resolution: Option<ResolutionSpec>, problems: &mut Problems) {
+    let Some(resolution) = resolution else { return };
+    problems.range(format!("{key}.cycles"), resolution.cycles, 1.0, 1000.0);
+    problems.range(format!("{key}.absorbed"), resolution.absorbed, 0.0, 1.0);
+    let misses = format!("{key}.misses");
+    optional(misses, resolution.misses, (0.0, 100.0), problems);
 }
 
 fn curve(key: &str, points: &[f64], problems: &mut Problems) {

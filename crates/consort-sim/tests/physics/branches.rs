@@ -1,8 +1,17 @@
 //! Predictors and wrong paths: what a co-runner's branches cost.
 
-use super::build::{compute, machine_with, phase, slowdown, solve};
+use super::build::{alone, compute, machine, machine_with, phase, slowdown, solve};
 use consort_sim::machine::Scope;
-use consort_sim::program::PhaseSpec;
+use consort_sim::machine::detail::PredictorKind;
+use consort_sim::program::{PhaseSpec, ResolutionSpec};
+
+fn resolution(cycles: f64, absorbed: f64, misses: f64) -> ResolutionSpec {
+    ResolutionSpec {
+        cycles,
+        absorbed,
+        misses: Some(misses),
+    }
+}
 
 /// Branches that a predictor of so much storage predicts so well, per kilo-instruction.
 fn branches(mpki: f64, exponent: f64) -> PhaseSpec {
@@ -29,7 +38,7 @@ fn a_wrong_path_takes_slots_until_the_window_is_full() {
     let waits = |cycles: f64| {
         phase(|p| {
             p.branch.mpki = 15.0;
-            p.branch.resolution_cycles = Some(cycles);
+            p.branch.resolution = Some(resolution(cycles, 0.3, 0.0));
         })
     };
     let small = machine_with(|core| core.rob_entries = Some(32));
@@ -41,4 +50,61 @@ fn a_wrong_path_takes_slots_until_the_window_is_full() {
         lost(200.0),
         lost(50.0)
     );
+}
+
+#[test]
+fn a_branch_waits_for_the_loads_that_miss_on_its_way() {
+    let cpi = |misses: f64| {
+        let waits = phase(|p| {
+            p.branch.mpki = 10.0;
+            p.branch.resolution = Some(resolution(5.0, 0.3, misses));
+            // All that misses an L1 of 32 KiB is in the L2.
+            p.data_mpki[..3].fill(20.0);
+        });
+        1.0 / alone(&machine(), &waits)
+    };
+    // An L2 hit takes seven cycles more than one in the L1.
+    let more = (cpi(1.0) - cpi(0.0)) / 0.01;
+    assert!((more - 7.0).abs() < 1.0, "{more}");
+}
+
+#[test]
+fn what_is_dispatched_just_before_a_branch_delays_it_beside_others() {
+    let lost = |absorbed: f64| {
+        let waits = phase(|p| {
+            p.branch.mpki = 10.0;
+            p.branch.resolution = Some(resolution(20.0, absorbed, 0.0));
+        });
+        slowdown(&machine(), &waits, &compute())
+    };
+    assert!(lost(0.0) > lost(0.5) + 0.02 && lost(0.5) > lost(1.0) + 0.02);
+}
+
+#[test]
+fn a_small_table_of_targets_loses_those_of_many_indirect_branches() {
+    let with = |targets: u32, per_core: bool| {
+        machine_with(|core| {
+            let predictor = &mut core.branch_predictor;
+            predictor.kind = Some(PredictorKind::Gshare);
+            predictor.targets = Some(targets);
+            predictor.taken_bubble_cycles = Some(2);
+            predictor.per = if per_core { Scope::Core } else { Scope::Pu };
+        })
+    };
+    let indirect = phase(|p| {
+        p.branch.mpki = 5.0;
+        p.branch.capacity_exponent = 0.0;
+        p.branch.target_mpki = Some([9.0, 8.0, 6.0, 3.0, 1.0, 1.0]);
+    });
+    let misses = |targets: u32| solve(&with(targets, true), &[(0, &indirect)]).threads[0].flow;
+    let misses = |targets: u32| 1000.0 * misses(targets).branch_misses;
+    assert!((misses(4096) - 5.0).abs() < 1e-9, "{}", misses(4096));
+    assert!((misses(128) - 12.0).abs() < 1e-9, "{}", misses(128));
+    // Two that share it have half each at least.
+    let beside = |per_core| {
+        let pair = solve(&with(128, per_core), &[(0, &indirect), (1, &indirect)]);
+        1000.0 * pair.threads[0].flow.branch_misses
+    };
+    assert!((beside(true) - 13.0).abs() < 1e-6, "{}", beside(true));
+    assert!((beside(false) - 12.0).abs() < 1e-6, "{}", beside(false));
 }

@@ -173,3 +173,35 @@ fn a_chip_that_does_not_count_in_order_cycles_does_not_work_them_out() {
     let threads = solve(&machine(), &[(0, &compute())]).threads;
     assert_eq!(threads[0].flow.in_order_cycles, 0.0);
 }
+
+#[test]
+fn limits_that_take_turns_add_up_and_those_that_always_hold_hide_each_other() {
+    // A chain of 0.4 cycles per instruction and dispatch of 0.25.
+    let cpi = |unevenness: f64| {
+        let phase = phase(|p| {
+            p.mix.load = 0.0;
+            p.mix.int = 0.85;
+            p.ilp.a = 2.5;
+            p.ilp.b = 0.0;
+            p.ilp.unevenness = Some(unevenness);
+        });
+        1.0 / alone(&machine(), &phase)
+    };
+    assert!((cpi(0.0) - 0.4).abs() < 0.01, "{}", cpi(0.0));
+    assert!((cpi(1.0) - 0.65).abs() < 0.01, "{}", cpi(1.0));
+}
+
+#[test]
+fn a_line_of_code_that_is_fetched_along_is_late_all_the_same() {
+    // Every line follows another; an L2 hit takes ten cycles, less those of 16 instructions.
+    let cpi = |mpki: f64| {
+        let phase = phase(|p| {
+            p.instruction_mpki[..4].fill(mpki);
+            p.code.sequential = Some(0.999);
+            p.code.bytes = Some(4.0);
+        });
+        1.0 / alone(&machine(), &phase)
+    };
+    let late = (cpi(10.0) - cpi(0.0)) / 0.01;
+    assert!((late - (10.0 - 16.0 * cpi(0.0))).abs() < 0.1, "{late}");
+}

@@ -74,7 +74,7 @@ impl State<'_> {
             let rates = share(supply, &self.claims(sharing, members)[..members.len()]);
             for (&rate, &i) in rates.iter().zip(members) {
                 self.rate[i] = rate;
-                let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed(i);
+                let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed(sharing, i);
                 self.unqueued_s[i] = cycles / sharing.settings[i].hz;
             }
         }
@@ -114,14 +114,16 @@ impl State<'_> {
     ///
     /// A mispredicted branch is resolved when the chain that it waits for is at its end, however
     /// late the branch itself is dispatched. What dispatch loses on the way to it, x cycles, takes
-    /// as much from the time between its dispatch and its result, as far as there is any: of
-    /// exponentially distributed times of mean R that is `R(1 − e^(−x/R))`.
-    pub(super) fn absorbed(&self, i: usize) -> f64 {
+    /// as much from the time between its dispatch and its result, as far as that is the wait for
+    /// a chain that was begun long before: of exponentially distributed times of mean R that is
+    /// `R(1 − e^(−x/R))`. What is dispatched just before the branch is late with it.
+    pub(super) fn absorbed(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
         let terms = &self.terms[i];
         let lost = 1.0 / self.rate[i] - terms.active;
-        if lost <= 0.0 || terms.resolving <= 0.0 {
+        let most = terms.resolving * sharing.settings[i].absorbed_share();
+        if lost <= 0.0 || most <= 0.0 {
             return 0.0;
         }
-        terms.resolving * (1.0 - exp(-lost / terms.resolving))
+        most * (1.0 - exp(-lost / most))
     }
 }

@@ -1,0 +1,165 @@
+//! Model pipelines that stand still behind mispredicted branches.
+//!
+//! For each scheme of predictors a pipeline with a window of 128 instructions dispatches four
+//! operations per cycle and stands still from the dispatch of a mispredicted branch until it is
+//! resolved and for twelve cycles more: cycles from dispatch to resolution are what such a branch
+//! costs beside refilling the front end (Eyerman, Eeckhout, Karkhanis and Smith, TOCS 2009, section
+//! 4.2). Two variants tell what changes them: one dispatches two operations per cycle, so that
+//! branches come later and part of their wait is over by then; in the other, loads that miss a
+//! cache of 32 KiB take ten cycles more. A last pipeline, four wide, is never interrupted: where it
+//! is slower than both dispatch and the longest chain, each of them limits it in places.
+
+use super::Tally;
+use super::branches::SCHEMES;
+use consort_ops::Op;
+
+/// Number of pipelines: every variant of every scheme, and the one that is never interrupted.
+pub(super) const PIPELINES: usize = UNINTERRUPTED + 1;
+/// Position of the pipeline that is never interrupted.
+pub(super) const UNINTERRUPTED: usize = VARIANTS * SCHEMES.len();
+/// Operations per cycle of that pipeline.
+pub const UNINTERRUPTED_WIDTH: u64 = WIDTHS[UNINTERRUPTED];
+/// A cycle of each pipeline, variant by variant, each by [`SCHEMES`].
+pub(super) type Each = [u64; PIPELINES];
+
+const VARIANTS: usize = 3;
+/// Operations that each pipeline dispatches per cycle.
+const WIDTHS: Each = [4, 4, 2, 2, 4, 4, 4];
+/// Cycles that each adds to a load that misses the small cache.
+const MISS: Each = [0, 0, 0, 0, 10, 10, 0];
+const REFILL: u64 = 12;
+
+/// Cycles between dispatch and resolution of mispredicted branches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PipelineCounts {
+    /// Mispredicted branches, by scheme.
+    pub interruptions: [u64; SCHEMES.len()],
+    /// Cycles from their dispatch to their results, by variant and scheme.
+    pub resolution: [[u64; SCHEMES.len()]; VARIANTS],
+}
+
+impl Tally for PipelineCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.interruptions.merge(&other.interruptions, with);
+        self.resolution.merge(&other.resolution, with);
+    }
+}
+
+/// Behaviour of mispredicted branches of one scheme of predictors, means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Resolution {
+    /// Cycles from dispatch to result.
+    pub cycles: f64,
+    /// Share of them that is over before the branch is dispatched where dispatch is half as wide,
+    /// 0 to 1.
+    pub absorbed: f64,
+    /// Loads that miss a cache of 32 KiB for whose data it waits after its dispatch.
+    pub misses: f64,
+}
+
+impl PipelineCounts {
+    /// Behaviour of mispredicted branches by scheme, if there was one.
+    #[must_use]
+    pub fn resolution(&self) -> [Option<Resolution>; SCHEMES.len()] {
+        std::array::from_fn(|scheme| {
+            let count = self.interruptions[scheme] as f64;
+            let [plain, half, missing] = self.resolution.map(|cycles| cycles[scheme] as f64);
+            let miss = MISS[UNINTERRUPTED - 1] as f64;
+            (count > 0.0).then(|| Resolution {
+                cycles: plain / count,
+                absorbed: (1.0 - half / plain.max(1.0)).clamp(0.0, 1.0),
+                misses: (missing - plain).max(0.0) / miss / count,
+            })
+        })
+    }
+}
+
+/// The pipelines' state.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pipelines {
+    /// Next dispatch slot of each, of which a cycle has so many as it is wide.
+    slot: Each,
+    cache: Near,
+    pub(super) counts: PipelineCounts,
+}
+
+impl Pipelines {
+    /// Takes the next dispatch slots for an operation whose window is free at these cycles.
+    #[inline]
+    pub(super) fn enter(&mut self, free: Each) {
+        for ((slot, free), width) in self.slot.iter_mut().zip(free).zip(WIDTHS) {
+            *slot = (*slot).max(free * width) + 1;
+        }
+    }
+
+    /// Executes an operation of so much latency whose operands are there at these cycles; makes them
+    /// those at which its result is there.
+    #[inline]
+    pub(super) fn execute(&mut self, op: &Op, latency: u64, is_load: bool, time: &mut Each) {
+        let missed = op.data.is_some_and(|data| !self.cache.access(data.address));
+        let miss = u64::from(missed && is_load);
+        for (at, time) in time.iter_mut().enumerate() {
+            *time = (*time).max(self.slot[at] / WIDTHS[at]) + latency + miss * MISS[at];
+        }
+    }
+
+    /// Stands still behind branches that are mispredicted, by scheme, and resolved at these cycles.
+    pub(super) fn interrupt(&mut self, wrong: [bool; SCHEMES.len()], time: &Each, counts: bool) {
+        for (scheme, _) in wrong.into_iter().enumerate().filter(|(_, wrong)| *wrong) {
+            self.counts.interruptions[scheme] += u64::from(counts);
+            for variant in 0..VARIANTS {
+                let at = variant * SCHEMES.len() + scheme;
+                let dispatched = self.slot[at] / WIDTHS[at];
+                self.slot[at] = (time[at] + REFILL) * WIDTHS[at];
+                self.counts.resolution[variant][scheme] +=
+                    u64::from(counts) * (time[at] - dispatched);
+            }
+        }
+    }
+}
+
+const SETS: usize = 64;
+const WAYS: usize = 8;
+
+/// A cache of 32 KiB with lines of 64 bytes, those of a set by last use.
+#[derive(Debug, Clone)]
+struct Near(Box<[[u64; WAYS]; SETS]>);
+
+impl Default for Near {
+    fn default() -> Self {
+        Self(Box::new([[u64::MAX; WAYS]; SETS]))
+    }
+}
+
+impl Near {
+    /// Returns true if the line at an address was there; it is now.
+    #[inline]
+    fn access(&mut self, address: u64) -> bool {
+        let line = address >> 6;
+        let set = &mut self.0[line as usize % SETS];
+        let at = set.iter().position(|&known| known == line);
+        set[..=at.unwrap_or(WAYS - 1)].rotate_right(1);
+        set[0] = line;
+        at.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_used_longest_ago_makes_room() {
+        let mut near = Near::default();
+        let of_set = |i: u64| i * (SETS as u64) * 64;
+        assert!((0..8).all(|i| !near.access(of_set(i))));
+        assert!(near.access(of_set(0) + 63));
+        assert!(!near.access(of_set(8)));
+        assert!(near.access(of_set(0)) && !near.access(of_set(1)));
+    }
+
+    #[test]
+    fn without_branches_nothing_is_told() {
+        assert_eq!(PipelineCounts::default().resolution(), [None; 2]);
+    }
+}
