@@ -17,6 +17,7 @@ mod limits;
 mod misses;
 mod needs;
 mod pipeline;
+mod resolution;
 mod restrain;
 mod solve;
 mod stations;
