@@ -3,13 +3,14 @@
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
 use consort_ops::{Kind, Op};
 
+use crate::crew::Crew;
 use crate::interval::{Interval, Intervals};
 use crate::measure::{
     Counts, DIVIDERS, LATENCIES, MemoryFigures, Mispredictions, Mix, NEAR, SCHEMES, WINDOWS,
 };
 use crate::metered::Metered;
 use crate::phases::phases;
-use crate::recorder::{Atomic, Call, Event, Extent, Sink, Stage};
+use crate::recorder::{Atomic, Call, Event, Extent, Run, Sink, Stage};
 use crate::spread::half_width;
 use crate::threads::{Heard, Known, LockMeter, Sharing, Team, Threads};
 
@@ -29,6 +30,7 @@ pub struct Profiler {
     last_window: Option<u64>,
     system_calls: u64,
     threads: Vec<Metered>,
+    crew: Crew,
     intervals: Intervals,
     team: Team,
     sharing: Sharing,
@@ -148,6 +150,11 @@ impl Profiler {
     /// A profiler of what is recorded of a program, which also keeps a trace if asked.
     #[must_use]
     pub fn new(extent: Extent, keeps_trace: bool) -> Self {
+        Self::with(Crew::new(), extent, keeps_trace)
+    }
+
+    /// A profiler whose meters are those of `crew`.
+    pub(crate) fn with(mut crew: Crew, extent: Extent, keeps_trace: bool) -> Self {
         let warms = extent.sampling.is_some_and(|sampling| sampling.warm > 0);
         let counts_at_first = !warms && extent.skip == 0;
         Self {
@@ -157,7 +164,8 @@ impl Profiler {
             windows: u64::from(counts_at_first),
             last_window: counts_at_first.then_some(0),
             system_calls: 0,
-            threads: vec![Metered::new(counts_at_first, true)],
+            threads: vec![Metered::new(0, counts_at_first, &mut crew)],
+            crew,
             intervals: Intervals::default(),
             team: Team::default(),
             sharing: Sharing::default(),
@@ -210,11 +218,18 @@ impl Profiler {
     }
 
     /// Has there be a thread with this number.
+    #[inline]
     fn reach(&mut self, thread: usize) {
-        let counts = self.counts_at_first;
         while self.threads.len() <= thread {
-            self.threads.push(Metered::new(counts, false));
+            self.begin();
         }
+    }
+
+    #[cold]
+    fn begin(&mut self) {
+        let (number, counts) = (self.threads.len(), self.counts_at_first);
+        let thread = Metered::new(number, counts, &mut self.crew);
+        self.threads.push(thread);
     }
 
     /// Returns true where an interval ends here: where everything is recorded, intervals have a
@@ -235,7 +250,7 @@ impl Profiler {
             Some(_) => self.threads[thread].stage,
             None => self.heard >> INTERVAL_SHIFT,
         };
-        if let Some(done) = self.threads[thread].end_interval() {
+        if let Some(done) = self.threads[thread].end_interval(&mut self.crew) {
             self.intervals.take(number, &done);
         }
     }
@@ -267,10 +282,24 @@ impl Sink for Profiler {
         if let Some(trace) = self.trace.as_mut().filter(|_| metered.is_counting()) {
             trace.push(thread, op);
         }
-        metered.op(op, self.sampling.is_some());
+        metered.op(op, self.sampling.is_some(), &mut self.crew);
         if metered.has_siblings {
             self.together(thread, op);
         }
+    }
+
+    fn run(&mut self, thread: usize, run: &Run) -> bool {
+        self.reach(thread);
+        let heard = self.heard + run.mix.instructions;
+        let ends_interval = heard >> INTERVAL_SHIFT != self.heard >> INTERVAL_SHIFT;
+        let metered = &mut self.threads[thread];
+        let is_alone = self.trace.is_none() && !metered.has_siblings;
+        let takes = is_alone && self.sampling.is_none() && !ends_interval && metered.takes_runs();
+        if takes {
+            self.heard = heard;
+            metered.run(run, &mut self.crew);
+        }
+        takes
     }
 
     fn stage(&mut self, thread: usize, stage: Stage, number: u64) {
@@ -282,7 +311,7 @@ impl Sink for Profiler {
             self.windows += 1;
             self.last_window = Some(number);
         }
-        if self.threads[thread].enter(stage, number) {
+        if self.threads[thread].enter(stage, number, &mut self.crew) {
             self.locks.forget(thread);
         }
     }
@@ -293,7 +322,7 @@ impl Sink for Profiler {
         self.locks.call(thread, call);
         if call.number == EXIT {
             self.end_interval(thread);
-            self.threads[thread].finish();
+            self.threads[thread].finish(&mut self.crew);
         }
     }
 

@@ -58,7 +58,9 @@ impl Branches {
         }
     }
 
-    fn branch(&mut self, at: u64, length: u64, branch: Branch) -> [bool; SCHEMES.len()] {
+    /// Takes a branch of an instruction of `length` bytes; whether predictors of 32 KiB mispredict
+    /// it, by scheme.
+    pub fn branch(&mut self, at: u64, length: u64, branch: Branch) -> [bool; SCHEMES.len()] {
         let wrong = self.predictors.predict(at, at.wrapping_add(length), branch);
         if wrong != 0 && self.counts {
             let missed = self.missed.as_flattened_mut().iter_mut();

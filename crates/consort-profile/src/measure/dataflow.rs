@@ -19,6 +19,7 @@ use super::timing::pieces;
 pub const WINDOWS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 
 const COUNT: usize = WINDOWS.len();
+const LONGEST: usize = WINDOWS[COUNT - 1];
 /// Pieces of memory that are remembered; with more, all are forgotten.
 const MOST_PIECES: usize = 1 << 16;
 
@@ -76,7 +77,7 @@ impl Default for Dataflow {
             ready: vec![[0; COUNT]; Register::COUNT],
             tainted: vec![[0; COUNT]; Register::COUNT],
             memory: HashMap::default(),
-            retired: vec![[0; COUNT]; WINDOWS[COUNT - 1]],
+            retired: vec![[0; COUNT]; LONGEST],
             instructions: 0,
             entered: [0; COUNT],
             latest: [0; COUNT],
@@ -123,9 +124,8 @@ impl Dataflow {
         self.open = true;
         let at = self.instructions as usize;
         for (number, window) in WINDOWS.into_iter().enumerate() {
-            let places = self.retired.len();
             self.entered[number] = if at >= window {
-                self.retired[(at - window) % places][number]
+                self.retired[(at - window) % LONGEST][number]
             } else {
                 0
             };
@@ -194,12 +194,11 @@ impl Dataflow {
     }
 
     fn retire(&mut self, done: &Each) {
-        let places = self.retired.len();
         let at = self.instructions as usize;
         let before = if at == 0 {
             [0; COUNT]
         } else {
-            self.retired[(at - 1) % places]
+            self.retired[(at - 1) % LONGEST]
         };
         let mut now = *done;
         for number in 0..COUNT {
@@ -208,7 +207,7 @@ impl Dataflow {
                 self.counts.cycles[number] += now[number] - before[number];
             }
         }
-        self.retired[at % places] = now;
+        self.retired[at % LONGEST] = now;
         self.instructions += 1;
         self.counts.instructions += u64::from(self.counted);
     }
