@@ -31,13 +31,13 @@ pub(crate) struct Directions {
 #[derive(Clone, Debug)]
 struct Counters(Vec<u8>);
 
-/// An entry of a tagged table.
+/// An entry of a tagged table: in the lower half a tag; in the upper five bits a state, which is a
+/// saturating counter from 0 to 7, taken from 4 on, and below it how useful it was, 0 to 3.
 #[derive(Clone, Copy, Debug)]
-struct Tagged {
-    tag: u16,
-    /// A saturating counter from 0 to 7, taken from 4 on; above it how useful it was, 0 to 3.
-    state: u8,
-}
+struct Tagged(u32);
+
+/// Position of the state of an entry.
+const STATE_SHIFT: u32 = 27;
 
 impl Directions {
     /// Tables of a kind in so much storage: a tagged predictor gives a fifth of it to two-bit
@@ -109,11 +109,8 @@ impl Directions {
         let entries: [Tagged; TABLES] = std::array::from_fn(|t| self.tagged[places[t] as usize]);
         // The base is the lowest bit, and has an entry for every branch. What is found where, and
         // what it says, follows no pattern: nothing here waits for it but for numbers.
-        let holds = |t: usize| u32::from(u32::from(entries[t].tag) == tags[t]) << (t + 1);
-        let says = |t: usize| u32::from(entries[t].taken()) << (t + 1);
-        let holding = (0..TABLES).fold(1, |bits, t| bits | holds(t));
-        let saying = u32::from(self.base.taken(base));
-        let saying = (0..TABLES).fold(saying, |bits, t| bits | says(t));
+        let holding = bits(|t| entries[t].tag() == tags[t]) << 1 | 1;
+        let saying = bits(|t| entries[t].taken()) << 1 | u32::from(self.base.taken(base));
         let provider = holding.ilog2();
         let other = (holding ^ 1 << provider | 1).ilog2();
         let predicted = saying >> provider & 1 == 1;
@@ -133,6 +130,7 @@ impl Directions {
     }
 
     /// Position that a branch with its history would have in each table.
+    #[inline(always)]
     fn places(&self, at: u64, history: &History) -> Lanes {
         let bits = self.index_bits;
         let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u32;
@@ -142,11 +140,12 @@ impl Directions {
     }
 
     /// Gives a mispredicted branch an entry in a table from `longer` on, or makes that easier.
+    #[inline(never)]
     fn allocate(&mut self, longer: usize, places: &Lanes, tags: &Lanes, taken: bool) {
         let longer = longer..TABLES;
         let is_free = |t: &usize| self.tagged[places[*t] as usize].is_useless();
         if let Some(t) = longer.clone().find(is_free) {
-            self.tagged[places[t] as usize] = Tagged::new(tags[t] as u16, taken);
+            self.tagged[places[t] as usize] = Tagged::new(tags[t], taken);
             return;
         }
         for t in longer {
@@ -187,10 +186,8 @@ impl Counters {
 /// Bits of a counter from 0 to 3 that change when a branch is not taken, and when it is.
 const CHANGES: [[u8; 4]; 2] = [[0, 1, 2 ^ 1, 3 ^ 2], [1, 1 ^ 2, 2 ^ 3, 0]];
 
-/// Step between states of one counter that were useful once more.
-const USE: u8 = 8;
-/// The state that follows each, where a branch was not taken and where it was, for each of which
-/// the prediction without the entry was the same or another.
+/// The state that follows each, by whether a branch was taken, and by whether the prediction without
+/// the entry was that it is.
 const FOLLOWING: [[[u8; 32]; 2]; 2] = {
     let mut following = [[[0; 32]; 2]; 2];
     let mut case = 0;
@@ -203,7 +200,7 @@ const FOLLOWING: [[[u8; 32]; 2]; 2] = {
 };
 
 const fn following_of(state: u8, taken: bool, otherwise: bool) -> u8 {
-    let (counter, used) = (state % USE, state / USE);
+    let (counter, used) = (state >> 2, state & USEFUL);
     let predicted = counter >= 4;
     let used = match (predicted != otherwise, predicted == taken) {
         (false, _) => used,
@@ -216,7 +213,7 @@ const fn following_of(state: u8, taken: bool, otherwise: bool) -> u8 {
         true => 7,
         false => counter.saturating_sub(1),
     };
-    used * USE + counter
+    counter << 2 | used
 }
 
 impl Default for Tagged {
@@ -227,32 +224,44 @@ impl Default for Tagged {
 
 impl Tagged {
     /// An entry that hardly says that a branch is taken, or that it is not, and was of no use yet.
-    const fn new(tag: u16, taken: bool) -> Self {
-        let state = if taken { 4 } else { 3 };
-        Self { tag, state }
+    const fn new(tag: u32, taken: bool) -> Self {
+        let counter = if taken { 4 } else { 3 };
+        Self(counter << (STATE_SHIFT + 2) | tag)
+    }
+
+    const fn tag(self) -> u32 {
+        self.0 & 0xffff
     }
 
     const fn taken(self) -> bool {
-        self.state >> 2 & 1 == 1
+        self.0 >> 31 == 1
     }
 
-    /// Learns the truth, if it `learns`, where without it there would be another prediction or not.
+    /// Learns the truth, if it `learns`, where without it there would be this other prediction.
     fn learn_if(&mut self, learns: bool, taken: bool, otherwise: bool) {
         let following = &FOLLOWING[usize::from(taken)][usize::from(otherwise)];
-        let state = following[usize::from(self.state % 32)];
-        self.state = if learns { state } else { self.state };
+        let state = u32::from(following[(self.0 >> STATE_SHIFT) as usize]);
+        let learnt = state << STATE_SHIFT | self.tag();
+        self.0 = if learns { learnt } else { self.0 };
     }
 
     const fn is_useless(self) -> bool {
-        self.state < USE
+        self.0 >> STATE_SHIFT & USEFUL as u32 == 0
     }
 
     /// Becomes less useful.
     const fn age(&mut self) {
         if !self.is_useless() {
-            self.state -= USE;
+            self.0 -= 1 << STATE_SHIFT;
         }
     }
+}
+
+/// Bits of the tagged tables, the first the lowest.
+#[inline(always)]
+fn bits(is: impl Fn(usize) -> bool) -> u32 {
+    let tables = (0..TABLES).rev();
+    tables.fold(0, |bits, t| bits << 1 | u32::from(is(t)))
 }
 
 /// The largest power of two that is not larger, at least 2.

@@ -2,7 +2,7 @@
 
 use std::mem::take;
 use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use consort_ops::Op;
 
@@ -22,25 +22,34 @@ enum Work<G: Group> {
     End,
 }
 
-/// Meters by thread of the program; none any more where that has ended.
+/// Meters by thread of the program.
 #[derive(Debug)]
-struct Meters<G>(Vec<Option<Box<G>>>);
+struct Meters<G: Group> {
+    /// None any more where the thread has ended.
+    threads: Vec<Option<Box<G>>>,
+    /// Takes batches that are done, to be filled again.
+    empty: Sender<Vec<G::Part>>,
+}
 
 impl<G: Group> Meters<G> {
     fn work(&mut self, thread: usize, work: Work<G>) {
-        while self.0.len() <= thread {
-            self.0.push(Some(Box::default()));
+        while self.threads.len() <= thread {
+            self.threads.push(Some(Box::default()));
         }
-        let Some(meters) = &mut self.0[thread] else {
+        let Some(meters) = &mut self.threads[thread] else {
             return;
         };
         match work {
-            Work::Parts(parts) => parts.into_iter().for_each(|part| meters.part(part)),
+            Work::Parts(mut parts) => {
+                parts.drain(..).for_each(|part| meters.part(part));
+                // Nobody fills any more, perhaps.
+                let _ = self.empty.send(parts);
+            }
             Work::Ops(ops) => ops.iter().for_each(|op| meters.op(op)),
             Work::Count(counts) => meters.count(counts),
             // Who asked may have gone.
             Work::Tell(to) => drop(to.send(meters.counts())),
-            Work::End => self.0[thread] = None,
+            Work::End => self.threads[thread] = None,
         }
     }
 }
@@ -53,11 +62,15 @@ enum Place<G: Group> {
 }
 
 impl<G: Group> Place<G> {
-    fn new(is_apart: bool) -> Self {
-        let mut meters = Meters(Vec::new());
-        let work = move |(thread, work)| meters.work(thread, work);
-        let apart = is_apart.then(|| Worker::start(work)).flatten();
-        apart.map_or(Self::Here(Meters(Vec::new())), Self::Apart)
+    fn new(is_apart: bool, empty: Sender<Vec<G::Part>>) -> Self {
+        let meters = |empty| Meters {
+            threads: Vec::new(),
+            empty,
+        };
+        let mut apart = meters(empty.clone());
+        let work = move |(thread, work)| apart.work(thread, work);
+        let worker = is_apart.then(|| Worker::start(work)).flatten();
+        worker.map_or_else(|| Self::Here(meters(empty)), Self::Apart)
     }
 
     fn send(&mut self, thread: usize, work: Work<G>) {
@@ -91,16 +104,20 @@ pub(super) struct Station<G: Group> {
     thread: usize,
     parts: Vec<G::Part>,
     ops: Vec<Op>,
+    /// Gives batches of parts that can be filled again.
+    empty: Receiver<Vec<G::Part>>,
 }
 
 impl<G: Group> Station<G> {
     /// Meters of no thread yet, in a thread apart if that is wanted and there is one.
     pub(super) fn new(is_apart: bool) -> Self {
+        let (done, empty) = channel();
         Self {
-            place: Place::new(is_apart),
+            place: Place::new(is_apart, done),
             thread: 0,
             parts: Vec::new(),
             ops: Vec::new(),
+            empty,
         }
     }
 
@@ -109,7 +126,7 @@ impl<G: Group> Station<G> {
     pub(super) fn part(&mut self, thread: usize, part: G::Part) {
         if thread != self.thread || self.parts.len() == self.parts.capacity() {
             self.turn_to(thread);
-            self.parts = room();
+            self.parts = self.empty.try_recv().unwrap_or_else(|_| room());
         }
         self.parts.push(part);
     }

@@ -174,11 +174,14 @@ impl Memory {
     /// Takes an access to data; tells whether it is a load that misses for long.
     pub fn touch(&mut self, address: u64, bytes: u16, store: bool) -> bool {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
-        let lines = line_of(address)..=line_of(last);
-        let missed = lines.map(|line| self.line(line, store)).max();
-        !store && missed.is_some_and(|missed| missed > LONG)
+        let mut missed = self.line(line_of(address), store);
+        for line in line_of(address) + 1..=line_of(last) {
+            missed = missed.max(self.line(line, store));
+        }
+        !store && missed > LONG
     }
 
+    #[inline]
     fn line(&mut self, line: u64, store: bool) -> usize {
         let address = line << LINE_SHIFT;
         let in_page = self.pages.access(address >> PAGE_SHIFT);

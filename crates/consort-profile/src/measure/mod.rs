@@ -11,6 +11,7 @@ mod groups;
 mod memory;
 mod mix;
 mod pages;
+mod recent;
 mod stack;
 mod tally;
 mod timing;

@@ -12,15 +12,12 @@
 //!   resolution are what such a branch costs beside refilling the front end (Eyerman, Eeckhout,
 //!   Karkhanis and Smith, TOCS 2009, section 4.2).
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use consort_ops::{Kind, Op, Register};
 
 use super::Tally;
 use super::branches::SCHEMES;
 use super::dividers::{DIVIDERS, Dividers, Schedules, wait};
-use super::stack::Multiplied;
+use super::recent::{Recent, pieces};
 
 /// Classes of operations on a chain.
 pub const CLASSES: usize = 7;
@@ -31,8 +28,6 @@ pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
 const WINDOW: usize = 128;
 const WIDTH: u64 = 4;
 const REFILL: u64 = 12;
-/// Pieces of memory of eight bytes that are remembered; with more, all are forgotten.
-const MOST_PIECES: usize = 1 << 16;
 
 /// A cycle of each pipeline, or a count, by [`SCHEMES`].
 type Each = [u64; SCHEMES.len()];
@@ -55,7 +50,7 @@ struct Value {
 #[derive(Debug, Clone)]
 pub struct Timing {
     registers: Vec<Value>,
-    memory: HashMap<u64, Value, BuildHasherDefault<Multiplied>>,
+    memory: Recent<Value>,
     /// Cycles at which the last instructions had retired.
     retired: Vec<Value>,
     instructions: usize,
@@ -171,7 +166,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             registers: vec![Value::default(); Register::COUNT],
-            memory: HashMap::default(),
+            memory: Recent::new(WINDOW),
             retired: vec![Value::default(); WINDOW],
             instructions: 0,
             slot: [0; SCHEMES.len()],
@@ -198,16 +193,6 @@ impl Value {
             *time = other.max(*time);
         }
     }
-}
-
-/// Pieces of eight bytes that an access touches.
-pub(super) fn pieces(op: &Op) -> impl Iterator<Item = u64> + use<> {
-    let bounds = op.data.map(|data| {
-        let bytes = u64::from(data.bytes.max(1));
-        (data.address, data.address.saturating_add(bytes - 1))
-    });
-    let pieces = bounds.map(|(first, last)| first >> 3..=last >> 3);
-    pieces.into_iter().flatten()
 }
 
 const fn class(kind: Kind) -> usize {
@@ -306,7 +291,7 @@ impl Timing {
     /// Has a load wait for what is stored where it reads.
     fn load(&self, op: &Op, start: &mut Value) {
         for piece in pieces(op) {
-            if let Some(value) = self.memory.get(&piece) {
+            if let Some(value) = self.memory.get(piece) {
                 start.wait(value);
             }
         }
@@ -316,14 +301,8 @@ impl Timing {
         for register in op.targets.into_iter().flatten() {
             self.registers[register.index()] = done;
         }
-        if op.kind != Kind::Store {
-            return;
-        }
-        if self.memory.len() > MOST_PIECES {
-            self.memory.clear();
-        }
-        for piece in pieces(op) {
-            self.memory.insert(piece, done);
+        if op.kind == Kind::Store {
+            self.memory.store(op, self.instructions as u64, done);
         }
     }
 
