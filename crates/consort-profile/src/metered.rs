@@ -4,7 +4,7 @@ use consort_ops::Op;
 
 use crate::crew::Crew;
 use crate::interval::{Interval, Stretch};
-use crate::measure::{Counts, Mix, Touch, line_of};
+use crate::measure::{Counts, Mix, line_of};
 use crate::recorder::{Run, Stage};
 
 /// Instructions of each thread in each interval of which data flow and use distances are measured
@@ -84,16 +84,14 @@ impl Metered {
         self.within += run.mix.instructions;
         if self.counting {
             self.mix.run(run);
+            let lines = run.lines.iter();
+            lines.for_each(|&(address, count)| self.stretch.instructions(address, count));
         }
-        for &(address, instructions) in run.lines {
-            if self.counting {
-                self.stretch.instructions(address, instructions);
-            }
-            if std::mem::replace(&mut self.line, line_of(address)) != line_of(address) {
-                crew.touch(self.number, Touch::code(address));
-            }
-        }
-        crew.run(self.number, run);
+        let line = &mut self.line;
+        let is_new =
+            |address: &u64| std::mem::replace(line, line_of(*address)) != line_of(*address);
+        let addresses = run.lines.iter().map(|(address, _)| *address);
+        crew.run(self.number, run, addresses.filter(is_new));
     }
 
     /// Takes the address of an instruction. Returns true where that lies in another line of code

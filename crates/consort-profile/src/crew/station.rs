@@ -1,24 +1,26 @@
-//! Meters of one group, of all threads of a program, and what waits for them.
+//! Meters of one group, of all threads of a program.
 
-use std::mem::take;
 use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use consort_ops::Op;
 
 use super::worker::Worker;
 use crate::measure::Group;
 
-/// Bytes of operations, or of parts of them, that are sent at a time.
-const BATCH_BYTES: usize = 1 << 17;
-
 /// Work on the meters of one thread of the program.
 #[derive(Debug)]
-enum Work<G: Group> {
-    Parts(Vec<G::Part>),
-    Ops(Vec<Op>),
+pub(super) enum Work<G: Group> {
+    /// They take parts of operations.
+    Parts(Arc<Vec<G::Part>>),
+    /// They take operations whose values are followed.
+    Ops(Arc<Vec<Op>>),
+    /// What follows counts, or only warms caches and predictors.
     Count(bool),
+    /// They tell their counts.
     Tell(SyncSender<G::Counts>),
+    /// The thread has ended, and they go.
     End,
 }
 
@@ -27,8 +29,7 @@ enum Work<G: Group> {
 struct Meters<G: Group> {
     /// None any more where the thread has ended.
     threads: Vec<Option<Box<G>>>,
-    /// Takes batches that are done, to be filled again.
-    empty: Sender<Vec<G::Part>>,
+    link: G::Link,
 }
 
 impl<G: Group> Meters<G> {
@@ -40,12 +41,8 @@ impl<G: Group> Meters<G> {
             return;
         };
         match work {
-            Work::Parts(mut parts) => {
-                parts.drain(..).for_each(|part| meters.part(part));
-                // Nobody fills any more, perhaps.
-                let _ = self.empty.send(parts);
-            }
-            Work::Ops(ops) => ops.iter().for_each(|op| meters.op(op)),
+            Work::Parts(parts) => parts.iter().for_each(|part| meters.part(*part)),
+            Work::Ops(ops) => meters.ops(&ops, &mut self.link),
             Work::Count(counts) => meters.count(counts),
             // Who asked may have gone.
             Work::Tell(to) => drop(to.send(meters.counts())),
@@ -54,110 +51,46 @@ impl<G: Group> Meters<G> {
     }
 }
 
-/// Place where the meters are.
+/// Place where the meters of a group are: here, or in a thread apart.
+#[derive(Debug)]
+pub(super) struct Station<G: Group>(Place<G>);
+
 #[derive(Debug)]
 enum Place<G: Group> {
     Here(Meters<G>),
     Apart(Worker<(usize, Work<G>)>),
 }
 
-impl<G: Group> Place<G> {
-    fn new(is_apart: bool, empty: Sender<Vec<G::Part>>) -> Self {
-        let meters = |empty| Meters {
-            threads: Vec::new(),
-            empty,
-        };
-        let mut apart = meters(empty.clone());
-        let work = move |(thread, work)| apart.work(thread, work);
-        let worker = is_apart.then(|| Worker::start(work)).flatten();
-        worker.map_or_else(|| Self::Here(meters(empty)), Self::Apart)
+impl<G: Group> Station<G> {
+    /// Meters of no thread yet with a link to others, in a thread apart if that is wanted.
+    pub(super) fn new(is_apart: bool, link: G::Link) -> Self {
+        let threads = Vec::new();
+        let mut meters = Meters { threads, link };
+        if !is_apart {
+            return Self(Place::Here(meters));
+        }
+        let work = move |(thread, work)| meters.work(thread, work);
+        Self(Place::Apart(Worker::start(work)))
     }
 
-    fn send(&mut self, thread: usize, work: Work<G>) {
-        let is_done = match self {
-            Self::Here(meters) => {
+    /// Has work done, now or behind what was sent before.
+    pub(super) fn send(&mut self, thread: usize, work: Work<G>) {
+        let is_done = match &mut self.0 {
+            Place::Here(meters) => {
                 meters.work(thread, work);
                 true
             }
-            Self::Apart(worker) => worker.send((thread, work)),
+            Place::Apart(worker) => worker.send((thread, work)),
         };
         if !is_done {
             self.fail();
         }
     }
 
-    /// Fails as the meters did.
-    fn fail(&mut self) -> ! {
-        let cause = match self {
-            Self::Here(_) => None,
-            Self::Apart(worker) => worker.end(),
-        };
-        resume_unwind(cause.unwrap_or_else(|| Box::new("meters are gone")))
-    }
-}
-
-/// Meters of one group with what waits for them, which is of one thread and one sort at a time: the
-/// other sort has no room.
-#[derive(Debug)]
-pub(super) struct Station<G: Group> {
-    place: Place<G>,
-    thread: usize,
-    parts: Vec<G::Part>,
-    ops: Vec<Op>,
-    /// Gives batches of parts that can be filled again.
-    empty: Receiver<Vec<G::Part>>,
-}
-
-impl<G: Group> Station<G> {
-    /// Meters of no thread yet, in a thread apart if that is wanted and there is one.
-    pub(super) fn new(is_apart: bool) -> Self {
-        let (done, empty) = channel();
-        Self {
-            place: Place::new(is_apart, done),
-            thread: 0,
-            parts: Vec::new(),
-            ops: Vec::new(),
-            empty,
-        }
-    }
-
-    /// Takes a part of an operation of `thread`.
-    #[inline]
-    pub(super) fn part(&mut self, thread: usize, part: G::Part) {
-        if thread != self.thread || self.parts.len() == self.parts.capacity() {
-            self.turn_to(thread);
-            self.parts = self.empty.try_recv().unwrap_or_else(|_| room());
-        }
-        self.parts.push(part);
-    }
-
-    /// Takes an operation of `thread`.
-    #[inline]
-    pub(super) fn op(&mut self, thread: usize, op: &Op) {
-        if thread != self.thread || self.ops.len() == self.ops.capacity() {
-            self.turn_to(thread);
-            self.ops = room();
-        }
-        self.ops.push(*op);
-    }
-
-    /// Has what follows of `thread` count, or only warm caches and predictors.
-    pub(super) fn count(&mut self, thread: usize, counts: bool) {
-        self.turn_to(thread);
-        self.place.send(thread, Work::Count(counts));
-    }
-
-    /// Takes the meters away from a thread that has ended.
-    pub(super) fn end(&mut self, thread: usize) {
-        self.turn_to(thread);
-        self.place.send(thread, Work::End);
-    }
-
-    /// Asks for the counts so far of `thread`, which has not ended.
+    /// Asks for the counts of `thread`, which has not ended.
     pub(super) fn ask(&mut self, thread: usize) -> Receiver<G::Counts> {
-        self.turn_to(thread);
         let (to, from) = sync_channel(1);
-        self.place.send(thread, Work::Tell(to));
+        self.send(thread, Work::Tell(to));
         from
     }
 
@@ -165,24 +98,81 @@ impl<G: Group> Station<G> {
     pub(super) fn hear(&mut self, from: &Receiver<G::Counts>) -> G::Counts {
         match from.recv() {
             Ok(counts) => counts,
-            Err(_) => self.place.fail(),
+            Err(_) => self.fail(),
         }
     }
 
-    /// Sends what waits, and takes what comes for another thread.
-    fn turn_to(&mut self, thread: usize) {
-        let (parts, ops) = (take(&mut self.parts), take(&mut self.ops));
-        if !parts.is_empty() {
-            self.place.send(self.thread, Work::Parts(parts));
-        }
-        if !ops.is_empty() {
-            self.place.send(self.thread, Work::Ops(ops));
-        }
-        self.thread = thread;
+    /// Fails as the meters did.
+    fn fail(&mut self) -> ! {
+        let cause = match &mut self.0 {
+            Place::Here(_) => None,
+            Place::Apart(worker) => worker.end(),
+        };
+        resume_unwind(cause.unwrap_or_else(|| Box::new("meters are gone")))
     }
 }
 
-/// Room for a batch.
-fn room<T>() -> Vec<T> {
-    Vec::with_capacity(BATCH_BYTES / size_of::<T>())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts operations, and fails at a part.
+    #[derive(Debug, Default)]
+    struct Fragile(usize);
+
+    impl Group for Fragile {
+        type Part = u8;
+        type Counts = usize;
+        type Link = ();
+
+        fn count(&mut self, _: bool) {}
+
+        fn part(&mut self, part: u8) {
+            assert_eq!(part, 0, "a part of {part}");
+        }
+
+        fn ops(&mut self, ops: &[Op], (): &mut ()) {
+            self.0 += ops.len();
+        }
+
+        fn counts(&self) -> usize {
+            self.0
+        }
+    }
+
+    fn counted(station: &mut Station<Fragile>, thread: usize) -> usize {
+        let from = station.ask(thread);
+        station.hear(&from)
+    }
+
+    #[test]
+    fn threads_of_a_program_have_meters_of_their_own() {
+        for is_apart in [false, true] {
+            let mut station = Station::<Fragile>::new(is_apart, ());
+            let ops = Arc::new(vec![Op::new(consort_ops::Kind::Load, 0); 3]);
+            for thread in [0, 1, 1] {
+                station.send(thread, Work::Ops(ops.clone()));
+            }
+            station.send(0, Work::End);
+            station.send(0, Work::Ops(ops.clone()));
+            assert_eq!(counted(&mut station, 1), 6);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a part of 7")]
+    fn an_error_apart_ends_who_asks() {
+        let mut station = Station::<Fragile>::new(true, ());
+        station.send(0, Work::Parts(Arc::new(vec![7])));
+        counted(&mut station, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "a part of 7")]
+    fn an_error_apart_ends_who_sends_more() {
+        let mut station = Station::<Fragile>::new(true, ());
+        loop {
+            station.send(0, Work::Parts(Arc::new(vec![7])));
+        }
+    }
 }

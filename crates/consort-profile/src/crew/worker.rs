@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{JoinHandle, spawn};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
 /// Messages that wait at most; who sends more waits until one is taken.
-const WAITING: usize = 4;
+const WAITING: usize = 16;
 
 /// A thread that ends with its worker, when it has done all that was sent.
 #[derive(Debug)]
@@ -18,14 +18,14 @@ pub(super) struct Worker<M> {
 }
 
 impl<M: Send + 'static> Worker<M> {
-    /// A worker that does something with each message; none where the system has no thread for it.
-    pub(super) fn start(does: impl FnMut(M) + Send + 'static) -> Option<Self> {
+    /// A worker that does something with each message.
+    pub(super) fn start(does: impl FnMut(M) + Send + 'static) -> Self {
         let (messages, inbox) = sync_channel(WAITING);
-        let thread = deaf(move || inbox.into_iter().for_each(does))?;
-        Some(Self {
+        let thread = deaf(move || inbox.into_iter().for_each(does));
+        Self {
             messages: Some(messages),
             thread: Some(thread),
-        })
+        }
     }
 
     /// Sends a message; gives false where the thread has failed.
@@ -50,12 +50,13 @@ impl<M> Drop for Worker<M> {
 }
 
 /// A thread that hears no signals: they are for those who asked for them.
-fn deaf(does: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+fn deaf(does: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     let heard = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
-    let heard = heard.ok()?;
-    let thread = Builder::new().name("meters".to_owned()).spawn(does);
-    let _ = heard.thread_set_mask();
-    thread.ok()
+    let thread = spawn(does);
+    if let Ok(heard) = heard {
+        let _ = heard.thread_set_mask();
+    }
+    thread
 }
 
 #[cfg(test)]
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn messages_are_done_in_their_order_and_all_of_them() {
         let (done, told) = channel();
-        let mut worker = Worker::start(move |n: u32| done.send(n).unwrap()).unwrap();
+        let mut worker = Worker::start(move |n: u32| done.send(n).unwrap());
         assert!((0..10_000).all(|n| worker.send(n)));
         assert!(worker.end().is_none());
         assert!(told.into_iter().eq(0..10_000));
@@ -83,7 +84,7 @@ mod tests {
             // One more is being sent.
             assert!(seen.load(Ordering::SeqCst) <= done + WAITING + 1);
         };
-        let mut worker = Worker::start(check).unwrap();
+        let mut worker = Worker::start(check);
         for _ in 0..1000 {
             sent.fetch_add(1, Ordering::SeqCst);
             assert!(worker.send(()));
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told() {
-        let mut worker = Worker::start(|n: u32| assert!(n < 3, "three")).unwrap();
+        let mut worker = Worker::start(|n: u32| assert!(n < 3, "three"));
         while worker.send(3) {}
         let cause = worker.end().unwrap();
         assert_eq!(cause.downcast_ref::<&str>(), Some(&"three"));

@@ -3,8 +3,8 @@
 //! The predictors are those of the reference engine ([`consort_ops::predictor`]), each with a
 //! table of 4096 targets and a stack of 16 return addresses.
 
+use consort_ops::Branch;
 use consort_ops::predictor::{Bank, Predictor, Scheme};
-use consort_ops::{Branch, Op};
 
 /// Sizes of predictors, KiB.
 pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
@@ -19,24 +19,13 @@ const RETURNS: u32 = 16;
 /// Mispredictions with each of [`PREDICTOR_KIB`], by [`SCHEMES`].
 pub type Mispredictions = [[u64; PREDICTOR_KIB.len()]; SCHEMES.len()];
 
-/// Predictors of every scheme and size, and what they missed.
+/// Predictors of one scheme and every size, and what they missed.
 #[derive(Debug, Clone)]
 pub struct Branches {
-    /// By scheme, then by size.
+    /// By size.
     predictors: Bank,
     counts: bool,
-    missed: Mispredictions,
-}
-
-impl Default for Branches {
-    fn default() -> Self {
-        let of = |scheme| PREDICTOR_KIB.map(|kib| model(scheme, kib));
-        Self {
-            predictors: Bank::new(SCHEMES.into_iter().flat_map(of).collect()),
-            counts: true,
-            missed: Mispredictions::default(),
-        }
-    }
+    missed: [u64; PREDICTOR_KIB.len()],
 }
 
 fn model(scheme: Scheme, kib: u64) -> Predictor {
@@ -44,36 +33,37 @@ fn model(scheme: Scheme, kib: u64) -> Predictor {
 }
 
 impl Branches {
+    /// Predictors of a scheme that have learnt nothing.
+    #[must_use]
+    pub fn new(scheme: Scheme) -> Self {
+        let predictors = PREDICTOR_KIB.map(|kib| model(scheme, kib));
+        Self {
+            predictors: Bank::new(predictors.into()),
+            counts: true,
+            missed: [0; PREDICTOR_KIB.len()],
+        }
+    }
+
     /// Has what follows count, or only train.
     pub const fn count(&mut self, counts: bool) {
         self.counts = counts;
     }
 
-    /// Takes an operation; whether predictors of 32 KiB mispredict it, by scheme.
-    #[inline]
-    pub fn op(&mut self, op: &Op) -> [bool; SCHEMES.len()] {
-        match op.branch {
-            Some(branch) => self.branch(op.address, u64::from(op.length), branch),
-            None => [false; SCHEMES.len()],
-        }
-    }
-
-    /// Takes a branch of an instruction of `length` bytes; whether predictors of 32 KiB mispredict
-    /// it, by scheme.
-    pub fn branch(&mut self, at: u64, length: u64, branch: Branch) -> [bool; SCHEMES.len()] {
-        let wrong = self.predictors.predict(at, at.wrapping_add(length), branch);
+    /// Takes a branch of an instruction of `length` bytes at an address. Returns true where the
+    /// predictor of 32 KiB mispredicts it.
+    pub fn take(&mut self, at: u64, length: u8, branch: Branch) -> bool {
+        let after = at.wrapping_add(u64::from(length));
+        let wrong = self.predictors.predict(at, after, branch);
         if wrong != 0 && self.counts {
-            let missed = self.missed.as_flattened_mut().iter_mut();
-            missed
-                .enumerate()
-                .for_each(|(at, missed)| *missed += u64::from(wrong >> at & 1));
+            let missed = self.missed.iter_mut().enumerate();
+            missed.for_each(|(at, missed)| *missed += u64::from(wrong >> at & 1));
         }
-        std::array::from_fn(|scheme| wrong >> (scheme * PREDICTOR_KIB.len() + REFERENCE) & 1 == 1)
+        wrong >> REFERENCE & 1 == 1
     }
 
-    /// Counts of mispredictions.
+    /// Counts of mispredictions, by size.
     #[must_use]
-    pub const fn missed(&self) -> Mispredictions {
+    pub const fn missed(&self) -> [u64; PREDICTOR_KIB.len()] {
         self.missed
     }
 }
@@ -81,24 +71,27 @@ impl Branches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::{Kind, Turn};
+    use consort_ops::Turn;
 
-    fn branch(address: u64, turn: Turn, taken: bool, target: u64) -> Op {
-        let mut op = Op::new(Kind::Branch, address);
-        op.branch = Some(Branch {
-            turn,
-            taken,
-            target,
-        });
-        op
+    /// Mispredictions of branches told by address, turn, outcome and target, by scheme.
+    fn missed(of: impl Iterator<Item = (u64, Turn, bool, u64)>) -> Mispredictions {
+        let all: Vec<_> = of.collect();
+        SCHEMES.map(|scheme| {
+            let mut branches = Branches::new(scheme);
+            for &(at, turn, taken, target) in &all {
+                let branch = Branch {
+                    turn,
+                    taken,
+                    target,
+                };
+                branches.take(at, 4, branch);
+            }
+            branches.missed()
+        })
     }
 
     fn missed_of(outcomes: impl Iterator<Item = bool>) -> Mispredictions {
-        let mut branches = Branches::default();
-        for taken in outcomes {
-            branches.op(&branch(0x1000, Turn::Conditional, taken, 0x2000));
-        }
-        branches.missed()
+        missed(outcomes.map(|taken| (0x1000, Turn::Conditional, taken, 0x2000)))
     }
 
     #[test]
@@ -110,13 +103,11 @@ mod tests {
 
     #[test]
     fn chance_is_missed_half_the_time() {
-        let mut state = 1_u64;
-        let random = std::iter::repeat_with(|| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state >> 63 == 1
-        });
+        let next = |state: &u64| {
+            let state = state.wrapping_mul(6_364_136_223_846_793_005);
+            Some(state.wrapping_add(1))
+        };
+        let random = std::iter::successors(Some(1_u64), next).map(|state| state >> 63 == 1);
         let missed = missed_of(random.take(20_000));
         let missed = missed.as_flattened();
         assert!(
@@ -127,23 +118,19 @@ mod tests {
 
     #[test]
     fn targets_of_an_interpreter_are_learnt_with_history_only() {
-        let mut branches = Branches::default();
-        for i in 0..4_000_u64 {
-            let target = 0x2000 + 0x100 * (i % 3);
-            branches.op(&branch(0x1000, Turn::IndirectJump, true, target));
-        }
-        let [tagged, gshare] = branches.missed();
+        let jump = |i: u64| (0x1000, Turn::IndirectJump, true, 0x2000 + 0x100 * (i % 3));
+        let [tagged, gshare] = missed((0..4_000).map(jump));
         assert!(tagged.iter().all(|&missed| missed < 100), "{tagged:?}");
         assert!(gshare.iter().all(|&missed| missed > 3_900), "{gshare:?}");
     }
 
     #[test]
     fn returns_go_where_their_call_was() {
-        let mut branches = Branches::default();
-        for site in 0..100 {
-            branches.op(&branch(site * 16, Turn::Call, true, 0x9000));
-            branches.op(&branch(0x9010, Turn::Return, true, site * 16 + 4));
-        }
-        assert_eq!(branches.missed(), Mispredictions::default());
+        let there_and_back = |site: u64| {
+            let there = (site * 16, Turn::Call, true, 0x9000);
+            [there, (0x9010, Turn::Return, true, site * 16 + 4)]
+        };
+        let missed = missed((0..100).flat_map(there_and_back));
+        assert_eq!(missed, Mispredictions::default());
     }
 }

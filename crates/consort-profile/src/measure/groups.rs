@@ -1,23 +1,26 @@
-//! Meters in two groups that hear nothing of each other: each can be a thread of its own.
+//! Meters in groups that hear little of each other: each can be a thread of its own.
 //!
 //! Values are followed in some operations only, which the meters then take whole. Of all others each
 //! group takes the part that its caches or predictors learn from.
 
 use std::fmt::Debug;
+use std::sync::mpsc::{Receiver, Sender};
 
 use consort_ops::{Access, Branch, Kind, Op};
 
 use super::{
     Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, Memory, MemoryCounts,
-    Mispredictions, Timing, TimingCounts,
+    PREDICTOR_KIB, SCHEMES, Timing, TimingCounts,
 };
 
 /// Meters of one thread that belong together.
 pub trait Group: Debug + Default + Send + 'static {
     /// Part of an operation that they take where values are not followed.
-    type Part: Debug + Copy + Send;
+    type Part: Debug + Copy + Send + Sync;
     /// Counts of all of them.
     type Counts: Debug + Send;
+    /// What groups tell each other of operations whose values are followed.
+    type Link: Debug + Send + 'static;
 
     /// Has what follows count, or only warm caches and predictors.
     fn count(&mut self, counts: bool);
@@ -25,8 +28,8 @@ pub trait Group: Debug + Default + Send + 'static {
     /// Takes a part of an operation.
     fn part(&mut self, part: Self::Part);
 
-    /// Takes an operation whose values are followed.
-    fn op(&mut self, op: &Op);
+    /// Takes operations whose values are followed.
+    fn ops(&mut self, ops: &[Op], link: &mut Self::Link);
 
     /// Counts so far.
     fn counts(&self) -> Self::Counts;
@@ -95,6 +98,7 @@ impl Touch {
 impl Group for AccessMeters {
     type Part = Touch;
     type Counts = AccessCounts;
+    type Link = ();
 
     fn count(&mut self, counts: bool) {
         self.counting = counts;
@@ -112,11 +116,13 @@ impl Group for AccessMeters {
         }
     }
 
-    fn op(&mut self, op: &Op) {
-        let is_long_miss = self.memory.op(op);
-        self.dataflow.op(op, is_long_miss);
-        if self.counting {
-            self.distances.op(op);
+    fn ops(&mut self, ops: &[Op], (): &mut ()) {
+        for op in ops {
+            let is_long_miss = self.memory.op(op);
+            self.dataflow.op(op, is_long_miss);
+            if self.counting {
+                self.distances.op(op);
+            }
         }
     }
 
@@ -126,14 +132,7 @@ impl Group for AccessMeters {
     }
 }
 
-/// Meters of branches, and of the time that they take to resolve.
-#[derive(Debug, Clone, Default)]
-pub struct BranchMeters {
-    branches: Branches,
-    timing: Timing,
-}
-
-/// Branch with the virtual address of its instruction, and that of what follows it.
+/// Branch with the virtual address and the length of its instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turning {
     /// Address of the instruction.
@@ -144,9 +143,90 @@ pub struct Turning {
     pub branch: Branch,
 }
 
+/// Predictors of the first of [`SCHEMES`], which take as long as all of [`TimingMeters`].
+#[derive(Debug, Clone)]
+pub struct BranchMeters(Branches);
+
+impl Default for BranchMeters {
+    fn default() -> Self {
+        Self(Branches::new(SCHEMES[0]))
+    }
+}
+
 impl Group for BranchMeters {
     type Part = Turning;
-    type Counts = (Mispredictions, TimingCounts);
+    type Counts = [u64; PREDICTOR_KIB.len()];
+    type Link = Sender<Vec<bool>>;
+
+    fn count(&mut self, counts: bool) {
+        self.0.count(counts);
+    }
+
+    fn part(&mut self, turning: Turning) {
+        let Turning { at, length, branch } = turning;
+        self.0.take(at, length, branch);
+    }
+
+    fn ops(&mut self, ops: &[Op], told: &mut Self::Link) {
+        let is_wrong = |op: &Op| Some(self.0.take(op.address, op.length, op.branch?));
+        // Who was told may have failed.
+        let _ = told.send(ops.iter().filter_map(is_wrong).collect());
+    }
+
+    fn counts(&self) -> Self::Counts {
+        self.0.missed()
+    }
+}
+
+/// Predictors of the second of [`SCHEMES`], and the time that branches take to resolve with both.
+#[derive(Debug, Clone)]
+pub struct TimingMeters {
+    branches: Branches,
+    timing: Timing,
+}
+
+/// Branches that the predictors of [`BranchMeters`] mispredict, as they are told.
+#[derive(Debug)]
+pub struct Wrong {
+    from: Receiver<Vec<bool>>,
+    told: std::vec::IntoIter<bool>,
+}
+
+impl Wrong {
+    /// What comes from there.
+    #[must_use]
+    pub fn new(from: Receiver<Vec<bool>>) -> Self {
+        let told = Vec::new().into_iter();
+        Self { from, told }
+    }
+
+    /// Returns true where the next branch is mispredicted. Where nobody tells any more all fails.
+    fn next(&mut self) -> bool {
+        loop {
+            if let Some(is_wrong) = self.told.next() {
+                return is_wrong;
+            }
+            match self.from.recv() {
+                Ok(told) => self.told = told.into_iter(),
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+impl Default for TimingMeters {
+    fn default() -> Self {
+        Self {
+            branches: Branches::new(SCHEMES[1]),
+            timing: Timing::default(),
+        }
+    }
+}
+
+impl Group for TimingMeters {
+    type Part = Turning;
+    type Counts = ([u64; PREDICTOR_KIB.len()], TimingCounts);
+    type Link = Wrong;
 
     fn count(&mut self, counts: bool) {
         self.branches.count(counts);
@@ -155,12 +235,18 @@ impl Group for BranchMeters {
 
     fn part(&mut self, turning: Turning) {
         let Turning { at, length, branch } = turning;
-        self.branches.branch(at, u64::from(length), branch);
+        self.branches.take(at, length, branch);
     }
 
-    fn op(&mut self, op: &Op) {
-        let is_mispredicted = self.branches.op(op);
-        self.timing.op(op, is_mispredicted);
+    fn ops(&mut self, ops: &[Op], wrong: &mut Wrong) {
+        for op in ops {
+            let is_wrong = |branch| {
+                let own = self.branches.take(op.address, op.length, branch);
+                [wrong.next(), own]
+            };
+            let is_wrong = op.branch.map_or([false; SCHEMES.len()], is_wrong);
+            self.timing.op(op, is_wrong);
+        }
     }
 
     fn counts(&self) -> Self::Counts {

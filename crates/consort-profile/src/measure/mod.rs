@@ -22,7 +22,9 @@ pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
 pub use distance::{DistanceCounts, Distances, NEAR};
 pub use dividers::DIVIDERS;
 pub use fit::{PowerLaw, power_law};
-pub use groups::{AccessCounts, AccessMeters, BranchMeters, Group, Sort, Touch, Turning};
+pub use groups::{
+    AccessCounts, AccessMeters, BranchMeters, Group, Sort, TimingMeters, Touch, Turning, Wrong,
+};
 pub(crate) use memory::line_of;
 pub use memory::{Memory, MemoryCounts, MemoryFigures};
 pub use mix::Mix;
