@@ -62,15 +62,17 @@ enum Place<G: Group> {
 }
 
 impl<G: Group> Station<G> {
-    /// Meters of no thread yet with a link to others, in a thread apart if that is wanted.
+    /// Meters of no thread yet with a link to others, in a thread apart if that is wanted and the
+    /// system has one.
     pub(super) fn new(is_apart: bool, link: G::Link) -> Self {
         let threads = Vec::new();
-        let mut meters = Meters { threads, link };
+        let meters = Meters { threads, link };
         if !is_apart {
             return Self(Place::Here(meters));
         }
-        let work = move |(thread, work)| meters.work(thread, work);
-        Self(Place::Apart(Worker::start(work)))
+        let take = |meters: &mut Meters<G>, (thread, work)| meters.work(thread, work);
+        let worker = Worker::start(meters, take);
+        Self(worker.map_or_else(Place::Here, Place::Apart))
     }
 
     /// Has work done, now or behind what was sent before.

@@ -1,13 +1,13 @@
 //! A thread that works through messages in their order.
 
 use std::any::Any;
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::{JoinHandle, spawn};
+use std::sync::mpsc::{SyncSender, channel, sync_channel};
+use std::thread::{Builder, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
 /// Messages that wait at most; who sends more waits until one is taken.
-const WAITING: usize = 16;
+const WAITING: usize = 8;
 
 /// A thread that ends with its worker, when it has done all that was sent.
 #[derive(Debug)]
@@ -18,14 +18,27 @@ pub(super) struct Worker<M> {
 }
 
 impl<M: Send + 'static> Worker<M> {
-    /// A worker that does something with each message.
-    pub(super) fn start(does: impl FnMut(M) + Send + 'static) -> Self {
+    /// A worker that takes each message into a state; gives the state back where the system has no
+    /// thread for it.
+    pub(super) fn start<S: Send + 'static>(
+        state: S,
+        take: impl Fn(&mut S, M) + Send + 'static,
+    ) -> Result<Self, S> {
+        let (give, given) = channel::<S>();
         let (messages, inbox) = sync_channel(WAITING);
-        let thread = deaf(move || inbox.into_iter().for_each(does));
-        Self {
-            messages: Some(messages),
-            thread: Some(thread),
+        let thread = deaf(move || {
+            if let Ok(mut state) = given.recv() {
+                inbox.into_iter().for_each(|new| take(&mut state, new));
+            }
+        });
+        if thread.is_none() {
+            return Err(state);
         }
+        give.send(state).map_err(|unsent| unsent.0)?;
+        Ok(Self {
+            messages: Some(messages),
+            thread,
+        })
     }
 
     /// Sends a message; gives false where the thread has failed.
@@ -50,13 +63,13 @@ impl<M> Drop for Worker<M> {
 }
 
 /// A thread that hears no signals: they are for those who asked for them.
-fn deaf(does: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+fn deaf(does: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
     let heard = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
-    let thread = spawn(does);
+    let thread = Builder::new().spawn(does);
     if let Ok(heard) = heard {
         let _ = heard.thread_set_mask();
     }
-    thread
+    thread.ok()
 }
 
 #[cfg(test)]
@@ -64,12 +77,11 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc::channel;
 
     #[test]
     fn messages_are_done_in_their_order_and_all_of_them() {
         let (done, told) = channel();
-        let mut worker = Worker::start(move |n: u32| done.send(n).unwrap());
+        let mut worker = Worker::start(done, |done, n: u32| done.send(n).unwrap()).unwrap();
         assert!((0..10_000).all(|n| worker.send(n)));
         assert!(worker.end().is_none());
         assert!(told.into_iter().eq(0..10_000));
@@ -78,13 +90,13 @@ mod tests {
     #[test]
     fn few_messages_wait() {
         let sent = Arc::new(AtomicUsize::new(0));
-        let (seen, mut done) = (sent.clone(), 0);
-        let check = move |()| {
-            done += 1;
+        let seen = sent.clone();
+        let check = move |done: &mut usize, ()| {
+            *done += 1;
             // One more is being sent.
-            assert!(seen.load(Ordering::SeqCst) <= done + WAITING + 1);
+            assert!(seen.load(Ordering::SeqCst) <= *done + WAITING + 1);
         };
-        let mut worker = Worker::start(check);
+        let mut worker = Worker::start(0, check).unwrap();
         for _ in 0..1000 {
             sent.fetch_add(1, Ordering::SeqCst);
             assert!(worker.send(()));
@@ -94,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told() {
-        let mut worker = Worker::start(|n: u32| assert!(n < 3, "three"));
+        let mut worker = Worker::start((), |(), n: u32| assert!(n < 3, "three")).unwrap();
         while worker.send(3) {}
         let cause = worker.end().unwrap();
         assert_eq!(cause.downcast_ref::<&str>(), Some(&"three"));

@@ -108,3 +108,115 @@ impl Plan {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::Blocks;
+    use super::super::lane::Lane;
+    use super::super::{Sink, Stage};
+    use super::*;
+
+    const BLOCK: u64 = 8 << 60;
+
+    /// Mix, and uses of memory and branches in their order.
+    #[derive(Debug, Default, PartialEq)]
+    struct Heard {
+        mix: Mix,
+        touches: Vec<Touch>,
+        turnings: Vec<Turning>,
+    }
+
+    /// Hears blocks as a whole, if `whole` says so.
+    #[derive(Default)]
+    struct Hears {
+        whole: bool,
+        runs: usize,
+        heard: Heard,
+    }
+
+    impl Sink for Hears {
+        fn op(&mut self, _: usize, op: &Op) {
+            self.heard.mix.op(op);
+            let touch = op.data.map(|data| Touch::data(op.kind, data));
+            self.heard.touches.extend(touch);
+            let (at, length) = (op.address, op.length);
+            let turning = op.branch.map(|branch| Turning { at, length, branch });
+            self.heard.turnings.extend(turning);
+        }
+
+        fn run(&mut self, _: usize, run: &Run) -> bool {
+            if self.whole {
+                self.runs += 1;
+                self.heard.mix.run(run);
+                self.heard.touches.extend(run.touches);
+                self.heard.turnings.extend(run.turning);
+            }
+            self.whole
+        }
+
+        fn stage(&mut self, _: usize, _: Stage, _: u64) {}
+    }
+
+    /// Blocks of one instruction each but for the first, which has three.
+    fn blocks(first: [&[u8]; 3], others: &[&[u8]]) -> Blocks {
+        let mut bytes = Vec::new();
+        let all = std::iter::once(&first[..]).chain(others.iter().map(std::slice::from_ref));
+        for (number, code) in (0_u32..).zip(all) {
+            bytes.extend(number.to_le_bytes());
+            bytes.extend((code.len() as u32).to_le_bytes());
+            bytes.extend((0x1000 + u64::from(number) * 0x40).to_le_bytes());
+            for code in code {
+                bytes.push(code.len() as u8);
+                bytes.extend(*code);
+            }
+        }
+        let mut blocks = Blocks::default();
+        blocks.describe(&bytes).unwrap();
+        blocks
+    }
+
+    fn hears(whole: bool, blocks: &Blocks, words: &[u64]) -> Hears {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut sink = Hears {
+            whole,
+            ..Hears::default()
+        };
+        let mut lane = Lane::new(0);
+        lane.hear(&bytes, blocks, &mut sink).unwrap();
+        lane.finish(blocks, &mut sink);
+        sink
+    }
+
+    #[test]
+    fn a_block_as_a_whole_is_its_operations() {
+        // add [rax], ecx; push rbx; jne to the beginning. Then one that is atomic, and one in pieces.
+        let first: [&[u8]; 3] = [&[0x01, 0x08], &[0x53], &[0x75, 0xfb]];
+        let blocks = blocks(first, &[&[0xf0, 0xff, 0x00], &[0x0f, 0x10, 0x00]]);
+        let (four, eight, store) = (2 << 59, 3 << 59, 1 << 62);
+        let add = [four | 0x8000, store | four | 0x8000];
+        let push = [1 << 50 | store | eight | 0x7ff8];
+        let round = [&[BLOCK][..], &add, &push].concat();
+        let update = [BLOCK | 1, store | four | 0x9000];
+        let pieces = [BLOCK | 2, eight | 0xa000, eight | 0xa008];
+        let words = [&round[..], &round, &update, &pieces, &round].concat();
+        let whole = hears(true, &blocks, &words);
+        assert_eq!(whole.runs, 3);
+        let single = hears(false, &blocks, &words);
+        assert_eq!(whole.heard, single.heard);
+        assert_eq!(
+            (single.heard.mix.instructions, single.heard.mix.taken),
+            (11, 2)
+        );
+    }
+
+    #[test]
+    fn accesses_that_are_not_as_expected_are_told_by_operations() {
+        let blocks = blocks([&[0x8b, 0x08], &[0x90], &[0x90]], &[]);
+        // A load that came to no access, and one of another size.
+        for words in [&[BLOCK][..], &[BLOCK, 3 << 59 | 0x8000]] {
+            let whole = hears(true, &blocks, words);
+            assert_eq!(whole.runs, 0);
+            assert_eq!(whole.heard, hears(false, &blocks, words).heard);
+        }
+    }
+}
