@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::measure::{Counts, Meters, Tally};
+use crate::measure::{Counts, Tally};
 
 /// Numbers that tell which code an interval executes.
 pub(crate) const DIMENSIONS: usize = 32;
@@ -73,12 +73,12 @@ impl Default for Stretch {
 }
 
 impl Stretch {
-    /// Takes the address of an instruction that counts.
-    pub(crate) fn instruction(&mut self, address: u64) {
+    /// Takes so many instructions that count, in the line of code of an address.
+    pub(crate) fn instructions(&mut self, address: u64, instructions: u64) {
         let line = address >> LINE_SHIFT;
         let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FINE.ilog2());
         if let Some(executed) = self.code.get_mut(mixed as usize) {
-            *executed += 1;
+            *executed += instructions;
         }
     }
 
@@ -87,24 +87,20 @@ impl Stretch {
         &self.before
     }
 
-    /// Counts since the end before; nothing where there are none.
-    pub(crate) fn end(&mut self, meters: &Meters) -> Option<Interval> {
-        let counts = meters.counts();
+    /// Ends the stretch, up to which there are these counts; gives what it adds to them.
+    pub(crate) fn end(&mut self, counts: Counts) -> Interval {
         let since = counts.since(&self.before);
-        if since.mix.instructions == 0 {
-            return None;
-        }
         self.before = counts;
         let mut executed = [0; DIMENSIONS];
         for (at, done) in self.code.iter_mut().enumerate() {
             executed[at * DIMENSIONS / FINE] += *done;
             self.all_code[at] += std::mem::take(done);
         }
-        Some(Interval {
+        Interval {
             longest: since.mix.instructions,
             counts: since,
             executed,
-        })
+        }
     }
 }
 
@@ -180,13 +176,11 @@ mod tests {
     fn many_intervals_are_put_together_and_none_is_lost() {
         let mut intervals = Intervals::default();
         let mut thread = Stretch::default();
-        let mut meters = Meters::default();
-        meters.count(true);
+        let mut counts = Counts::default();
         for number in 0..5 * MOST as u64 / 2 {
-            let op = Op::new(Kind::Integer, 0x1000);
-            meters.op(&op, false);
-            thread.instruction(op.address);
-            intervals.take(number, &thread.end(&meters).unwrap());
+            counts.mix.op(&Op::new(Kind::Integer, 0x1000));
+            thread.instructions(0x1000, 1);
+            intervals.take(number, &thread.end(counts.clone()));
         }
         intervals.close();
         let kept = intervals.all();

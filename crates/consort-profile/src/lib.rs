@@ -5,6 +5,7 @@
 //! ([`consort_ops::Op`]), which the meters of [`measure`] take; a [`Profiler`] has all of them, and
 //! its [`Profile`] becomes a program file that the simulator takes. docs/profiling.md is the tour.
 
+mod crew;
 mod figures;
 mod file;
 mod interval;

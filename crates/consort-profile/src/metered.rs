@@ -1,10 +1,11 @@
-//! One thread with meters of its own.
+//! One thread of a program, and what is kept of its measurements.
 
 use consort_ops::Op;
 
+use crate::crew::Crew;
 use crate::interval::{Interval, Stretch};
-use crate::measure::{Counts, Meters};
-use crate::recorder::Stage;
+use crate::measure::{Counts, Mix, line_of};
+use crate::recorder::{Run, Stage};
 
 /// Instructions of each thread in each interval of which data flow and use distances are measured
 /// where everything is recorded: they vary little and cost much.
@@ -13,8 +14,13 @@ const DATAFLOW: u64 = 1 << 16;
 /// A thread and what is measured of it.
 #[derive(Debug)]
 pub(crate) struct Metered {
-    /// None any more where it has ended.
-    meters: Option<Box<Meters>>,
+    /// Its number among the threads of the program.
+    number: usize,
+    /// True until it has ended: then it has no meters any more.
+    lives: bool,
+    mix: Mix,
+    /// Line of code of the last instruction.
+    line: u64,
     stretch: Stretch,
     counting: bool,
     /// Instructions heard of.
@@ -28,19 +34,21 @@ pub(crate) struct Metered {
 }
 
 impl Metered {
-    /// A thread of which counts what is heard before any stage, if `counting`. Only the one that
-    /// the program started with may be without siblings.
-    pub(crate) fn new(counting: bool, is_first: bool) -> Self {
-        let mut meters = Box::<Meters>::default();
-        meters.count(counting);
+    /// The thread with this number, of which counts what is heard before any stage, if `counting`.
+    /// Only the one that the program started with may be without siblings.
+    pub(crate) fn new(number: usize, counting: bool, crew: &mut Crew) -> Self {
+        crew.count(number, counting);
         Self {
-            meters: Some(meters),
+            number,
+            lives: true,
+            mix: Mix::default(),
+            line: u64::MAX,
             stretch: Stretch::default(),
             counting,
             heard: 0,
             within: 0,
             stage: 0,
-            has_siblings: !is_first,
+            has_siblings: number > 0,
         }
     }
 
@@ -49,44 +57,75 @@ impl Metered {
     }
 
     /// Takes an operation; all data flow is measured if so told.
-    pub(crate) fn op(&mut self, op: &Op, all_dataflow: bool) {
-        if op.first {
-            self.first(op.address);
+    #[inline]
+    pub(crate) fn op(&mut self, op: &Op, all_dataflow: bool, crew: &mut Crew) {
+        let is_new_line = op.first && self.first(op.address);
+        if !self.lives {
+            return;
         }
-        if let Some(meters) = &mut self.meters {
-            meters.op(op, all_dataflow || self.within <= DATAFLOW);
+        if self.counting {
+            self.mix.op(op);
+        }
+        match all_dataflow || self.within <= DATAFLOW {
+            true => crew.op(self.number, op),
+            false => crew.part(self.number, op, is_new_line),
         }
     }
 
-    /// Takes the address of an instruction.
-    fn first(&mut self, address: u64) {
+    /// Returns true where no data flow is measured of what comes, as long as not all is, so that
+    /// its blocks can be taken as a whole.
+    pub(crate) const fn takes_runs(&self) -> bool {
+        self.lives && self.within >= DATAFLOW
+    }
+
+    /// Takes a block as a whole.
+    pub(crate) fn run(&mut self, run: &Run, crew: &mut Crew) {
+        self.heard += run.mix.instructions;
+        self.within += run.mix.instructions;
+        if self.counting {
+            self.mix.run(run);
+            let lines = run.lines.iter();
+            lines.for_each(|&(address, count)| self.stretch.instructions(address, count));
+        }
+        let line = &mut self.line;
+        let is_new =
+            |address: &u64| std::mem::replace(line, line_of(*address)) != line_of(*address);
+        let addresses = run.lines.iter().map(|(address, _)| *address);
+        crew.run(self.number, run, addresses.filter(is_new));
+    }
+
+    /// Takes the address of an instruction. Returns true where that lies in another line of code
+    /// than the one before.
+    fn first(&mut self, address: u64) -> bool {
         self.heard += 1;
         self.within += 1;
         if self.counting {
-            self.stretch.instruction(address);
+            self.stretch.instructions(address, 1);
         }
+        std::mem::replace(&mut self.line, line_of(address)) != line_of(address)
     }
 
     /// Begins a stage; whether what is before it was not heard.
-    pub(crate) fn enter(&mut self, stage: Stage, number: u64) -> bool {
+    pub(crate) fn enter(&mut self, stage: Stage, number: u64, crew: &mut Crew) -> bool {
         let follows = self.stage + 1 == number && stage == Stage::Window;
         self.stage = number;
         self.counting = stage == Stage::Window;
-        if let Some(meters) = &mut self.meters {
-            meters.count(self.counting);
-        }
+        crew.count(self.number, self.counting);
         !follows
     }
 
     /// Counts since the end before; nothing where there are none.
-    pub(crate) fn end_interval(&mut self) -> Option<Interval> {
+    pub(crate) fn end_interval(&mut self, crew: &mut Crew) -> Option<Interval> {
         self.within = 0;
-        self.stretch.end(self.meters.as_ref()?)
+        let before = self.stretch.counts().mix.instructions;
+        let is_counted = self.lives && self.mix.instructions > before;
+        is_counted.then(|| self.stretch.end(crew.counts(self.number, &self.mix)))
     }
 
     /// Ends the thread behind an interval: what was measured is kept, what measured it is not.
-    pub(crate) fn finish(&mut self) {
-        self.meters = None;
+    pub(crate) fn finish(&mut self, crew: &mut Crew) {
+        self.lives = false;
+        crew.end(self.number);
     }
 
     /// Instructions by line of code.

@@ -3,6 +3,7 @@
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
 use consort_ops::{Kind, Op};
 
+use crate::crew::Crew;
 use crate::interval::{Interval, Intervals};
 use crate::measure::{
     Counts, DIVIDERS, LATENCIES, LostTargets, MemoryFigures, Mispredictions, Mix, NEAR, Resolution,
@@ -10,7 +11,7 @@ use crate::measure::{
 };
 use crate::metered::Metered;
 use crate::phases::phases;
-use crate::recorder::{Atomic, Call, Event, Extent, Sink, Stage};
+use crate::recorder::{Atomic, Call, Event, Extent, Run, Sink, Stage};
 use crate::spread::half_width;
 use crate::threads::{Heard, Known, LockMeter, Sharing, Team, Threads};
 
@@ -30,6 +31,7 @@ pub struct Profiler {
     last_window: Option<u64>,
     system_calls: u64,
     threads: Vec<Metered>,
+    crew: Crew,
     intervals: Intervals,
     team: Team,
     sharing: Sharing,
@@ -155,6 +157,11 @@ impl Profiler {
     /// A profiler of what is recorded of a program, which also keeps a trace if asked.
     #[must_use]
     pub fn new(extent: Extent, keeps_trace: bool) -> Self {
+        Self::with(Crew::new(), extent, keeps_trace)
+    }
+
+    /// A profiler whose meters are those of `crew`.
+    pub(crate) fn with(mut crew: Crew, extent: Extent, keeps_trace: bool) -> Self {
         let warms = extent.sampling.is_some_and(|sampling| sampling.warm > 0);
         let counts_at_first = !warms && extent.skip == 0;
         Self {
@@ -164,7 +171,8 @@ impl Profiler {
             windows: u64::from(counts_at_first),
             last_window: counts_at_first.then_some(0),
             system_calls: 0,
-            threads: vec![Metered::new(counts_at_first, true)],
+            threads: vec![Metered::new(0, counts_at_first, &mut crew)],
+            crew,
             intervals: Intervals::default(),
             team: Team::default(),
             sharing: Sharing::default(),
@@ -217,11 +225,18 @@ impl Profiler {
     }
 
     /// Has there be a thread with this number.
+    #[inline]
     fn reach(&mut self, thread: usize) {
-        let counts = self.counts_at_first;
         while self.threads.len() <= thread {
-            self.threads.push(Metered::new(counts, false));
+            self.begin();
         }
+    }
+
+    #[cold]
+    fn begin(&mut self) {
+        let (number, counts) = (self.threads.len(), self.counts_at_first);
+        let thread = Metered::new(number, counts, &mut self.crew);
+        self.threads.push(thread);
     }
 
     /// Returns true where an interval ends here: where everything is recorded, intervals have a
@@ -242,7 +257,7 @@ impl Profiler {
             Some(_) => self.threads[thread].stage,
             None => self.heard >> INTERVAL_SHIFT,
         };
-        if let Some(done) = self.threads[thread].end_interval() {
+        if let Some(done) = self.threads[thread].end_interval(&mut self.crew) {
             self.intervals.take(number, &done);
         }
     }
@@ -274,10 +289,24 @@ impl Sink for Profiler {
         if let Some(trace) = self.trace.as_mut().filter(|_| metered.is_counting()) {
             trace.push(thread, op);
         }
-        metered.op(op, self.sampling.is_some());
+        metered.op(op, self.sampling.is_some(), &mut self.crew);
         if metered.has_siblings {
             self.together(thread, op);
         }
+    }
+
+    fn run(&mut self, thread: usize, run: &Run) -> bool {
+        self.reach(thread);
+        let heard = self.heard + run.mix.instructions;
+        let ends_interval = heard >> INTERVAL_SHIFT != self.heard >> INTERVAL_SHIFT;
+        let metered = &mut self.threads[thread];
+        let is_alone = self.trace.is_none() && !metered.has_siblings;
+        let takes = is_alone && self.sampling.is_none() && !ends_interval && metered.takes_runs();
+        if takes {
+            self.heard = heard;
+            metered.run(run, &mut self.crew);
+        }
+        takes
     }
 
     fn stage(&mut self, thread: usize, stage: Stage, number: u64) {
@@ -289,7 +318,7 @@ impl Sink for Profiler {
             self.windows += 1;
             self.last_window = Some(number);
         }
-        if self.threads[thread].enter(stage, number) {
+        if self.threads[thread].enter(stage, number, &mut self.crew) {
             self.locks.forget(thread);
         }
     }
@@ -300,7 +329,7 @@ impl Sink for Profiler {
         self.locks.call(thread, call);
         if call.number == EXIT {
             self.end_interval(thread);
-            self.threads[thread].finish();
+            self.threads[thread].finish(&mut self.crew);
         }
     }
 

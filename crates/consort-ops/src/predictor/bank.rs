@@ -1,31 +1,40 @@
 //! Predictors side by side.
 
+use super::Predictor;
 use super::history::History;
-use super::{Prediction, Predictor};
+use super::targets::{Buffers, Targets};
 use crate::{Branch, Turn};
 
 /// Predictors that follow one thread: what they look at of its past is kept once.
 #[derive(Clone, Debug)]
 pub struct Bank {
+    /// Without targets of their own.
     predictors: Vec<Predictor>,
+    targets: Buffers,
+    /// The predictors that keep targets of direct branches, as bits.
+    keeping: u32,
     history: History,
 }
 
 impl Bank {
-    /// Predictors that have learnt nothing, at most 31, whose return stacks are equally deep.
+    /// Predictors that have learnt nothing, at most 31, which keep equally many targets and return
+    /// addresses.
     #[must_use]
     pub fn new(mut predictors: Vec<Predictor>) -> Self {
         let all = predictors.iter().flat_map(|p| p.directions.widths());
         let mut widths: Vec<u32> = all.collect();
         widths.sort_unstable();
         widths.dedup();
-        for (number, predictor) in predictors.iter_mut().enumerate() {
+        let mut targets = Targets::new(0);
+        for predictor in &mut predictors {
             predictor.directions.follow(&widths);
-            predictor.targets.displace(number);
+            targets = std::mem::replace(&mut predictor.targets, Targets::new(0));
         }
         let returns = predictors.first().map_or(0, |p| p.returns);
         Self {
             history: History::new(&widths, returns),
+            targets: Buffers::new(predictors.len(), &targets),
+            keeping: bits(predictors.iter().map(|predictor| !predictor.computes)),
             predictors,
         }
     }
@@ -37,9 +46,11 @@ impl Bank {
             Turn::Conditional => self.conditional(at, branch),
             Turn::Return if self.history.back() == Some(branch.target) => 0,
             Turn::Return => (1 << self.predictors.len()) - 1,
-            _ => self.told(|predictor, history| {
-                predictor.foresee(history, &Default::default(), at, branch) == Prediction::Wrong
-            }),
+            Turn::Jump | Turn::Call => {
+                self.targets.learn(self.keeping, at, branch.target);
+                0
+            }
+            Turn::IndirectJump | Turn::IndirectCall => self.indirect(at, branch.target),
         };
         self.history.take(branch, after);
         wrong
@@ -47,29 +58,38 @@ impl Bank {
 
     /// Predictors that are wrong about a conditional branch, as bits.
     fn conditional(&mut self, at: u64, branch: Branch) -> u32 {
-        let tags = self.history.tags(at, branch.turn);
-        self.told(|predictor, history| {
-            let directions = &mut predictor.directions;
-            let is_right = directions.predict(at, history, &tags, branch.taken) == branch.taken;
-            if is_right && branch.taken {
-                predictor.direct(at, branch);
-            }
-            !is_right
-        })
+        let (history, taken) = (&self.history, branch.taken);
+        let tags = history.tags(at, branch.turn);
+        let wrong = bits(
+            self.predictors
+                .iter_mut()
+                .map(|predictor| predictor.directions.predict(at, history, &tags, taken) != taken),
+        );
+        if taken {
+            self.targets.learn(self.keeping & !wrong, at, branch.target);
+        }
+        wrong
     }
 
-    /// Of which predictors something is true, as bits.
-    fn told(&mut self, mut is: impl FnMut(&mut Predictor, &History) -> bool) -> u32 {
-        let predictors = self.predictors.iter_mut().enumerate();
-        predictors.fold(0, |bits, (number, predictor)| {
-            bits | u32::from(is(predictor, &self.history)) << number
-        })
+    /// Predictors that are wrong about an indirect branch, as bits.
+    fn indirect(&mut self, at: u64, target: u64) -> u32 {
+        let (history, targets) = (&self.history, &mut self.targets);
+        let predictors = self.predictors.iter().enumerate();
+        bits(predictors.map(|(number, predictor)| {
+            targets.learn_one(number, predictor.key(history, at), target) != Some(target)
+        }))
     }
+}
+
+/// Bits, the first the lowest.
+fn bits(of: impl Iterator<Item = bool>) -> u32 {
+    let numbered = of.enumerate();
+    numbered.fold(0, |bits, (number, is)| bits | u32::from(is) << number)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scheme;
+    use super::super::{Prediction, Scheme};
     use super::*;
     use proptest::prelude::*;
 
@@ -85,7 +105,12 @@ mod tests {
     fn predictors() -> Vec<Predictor> {
         let schemes = [Scheme::Tagged, Scheme::Gshare, Scheme::Bimodal];
         let of = |scheme| [1.0, 4.0, 48.0].map(|kib| Predictor::new(scheme, kib, 64, 4));
-        schemes.into_iter().flat_map(of).collect()
+        let computing = Predictor::new(Scheme::Tagged, 4.0, 64, 4).computing();
+        schemes
+            .into_iter()
+            .flat_map(of)
+            .chain([computing])
+            .collect()
     }
 
     proptest! {

@@ -20,8 +20,9 @@ pub(crate) struct Directions {
     history: u32,
     /// Tagged tables, one behind the other.
     tagged: Vec<Tagged>,
-    /// Bits of the index of a tagged table.
+    /// Bits of the index of a tagged table, and where each of those begins.
     index_bits: u32,
+    starts: Lanes,
     /// Position in the history of what is folded to as many bits.
     folds: usize,
 }
@@ -30,16 +31,13 @@ pub(crate) struct Directions {
 #[derive(Clone, Debug)]
 struct Counters(Vec<u8>);
 
-/// A saturating counter; taken from zero on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counter(i8);
+/// An entry of a tagged table: in the lower half a tag; in the upper five bits a state, which is a
+/// saturating counter from 0 to 7, taken from 4 on, and below it how useful it was, 0 to 3.
+#[derive(Clone, Copy, Debug)]
+struct Tagged(u32);
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Tagged {
-    tag: u16,
-    counter: Counter,
-    useful: u8,
-}
+/// Position of the state of an entry.
+const STATE_SHIFT: u32 = 27;
 
 impl Directions {
     /// Tables of a kind in so much storage: a tagged predictor gives a fifth of it to two-bit
@@ -59,6 +57,7 @@ impl Directions {
             },
             tagged: vec![Tagged::default(); table * tables],
             index_bits: table.ilog2(),
+            starts: std::array::from_fn(|t| (t * table) as u32),
             folds: 0,
         };
         tables.follow(&tables.widths());
@@ -82,7 +81,7 @@ impl Directions {
     }
 
     /// The prediction of a branch that has these `tags` in the tagged tables; the truth is learnt.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn predict(
         &mut self,
         at: u64,
@@ -97,6 +96,7 @@ impl Directions {
         }
     }
 
+    #[inline(always)]
     fn predict_tagged(
         &mut self,
         at: u64,
@@ -106,20 +106,20 @@ impl Directions {
         taken: bool,
     ) -> bool {
         let places = self.places(at, history);
-        let holds = |t: usize| u32::from(u32::from(self.tagged[places[t]].tag) == tags[t]) << t;
-        let holding = (0..TABLES).fold(0, |bits, t| bits | holds(t));
-        let provider = holding.checked_ilog2().map(|t| t as usize);
-        let others = provider.map_or(0, |t| holding ^ 1 << t);
-        let otherwise = match others.checked_ilog2() {
-            Some(t) => self.tagged[places[t as usize]].counter.taken(),
-            None => self.base.taken(base),
-        };
-        let predicted = match provider {
-            Some(t) => self.tagged[places[t]].predict(taken, otherwise),
-            None => self.base.predict(base, taken),
-        };
+        let entries: [Tagged; TABLES] = std::array::from_fn(|t| self.tagged[places[t] as usize]);
+        // The base is the lowest bit, and has an entry for every branch. What is found where, and
+        // what it says, follows no pattern: nothing here waits for it but for numbers.
+        let holding = bits(|t| entries[t].tag() == tags[t]) << 1 | 1;
+        let saying = bits(|t| entries[t].taken()) << 1 | u32::from(self.base.taken(base));
+        let provider = holding.ilog2();
+        let other = (holding ^ 1 << provider | 1).ilog2();
+        let predicted = saying >> provider & 1 == 1;
+        let otherwise = saying >> other & 1 == 1;
+        self.base.learn_if(provider == 0, base, taken);
+        let entry = &mut self.tagged[places[provider.saturating_sub(1) as usize] as usize];
+        entry.learn_if(provider > 0, taken, otherwise);
         if predicted != taken {
-            self.allocate(provider, &places, tags, taken);
+            self.allocate(provider as usize, &places, tags, taken);
         }
         predicted
     }
@@ -130,34 +130,26 @@ impl Directions {
     }
 
     /// Position that a branch with its history would have in each table.
-    fn places(&self, at: u64, history: &History) -> [usize; TABLES] {
+    #[inline(always)]
+    fn places(&self, at: u64, history: &History) -> Lanes {
         let bits = self.index_bits;
         let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u32;
         let folds = history.folds(self.folds);
-        let index = |t: usize| (mixed ^ folds[t]) & ((1 << bits) - 1);
-        std::array::from_fn(|t| (t << bits) + index(t) as usize)
+        let mask = (1 << bits) - 1;
+        std::array::from_fn(|t| (mixed ^ folds[t]) & mask | self.starts[t])
     }
 
-    /// Gives a mispredicted branch an entry with a longer history, or makes that easier.
-    fn allocate(
-        &mut self,
-        provider: Option<usize>,
-        places: &[usize; TABLES],
-        tags: &Lanes,
-        taken: bool,
-    ) {
-        let longer = provider.map_or(0, |t| t + 1)..TABLES;
-        let free = longer.clone().find(|&t| self.tagged[places[t]].useful == 0);
-        if let Some(t) = free {
-            self.tagged[places[t]] = Tagged {
-                tag: tags[t] as u16,
-                counter: Counter(if taken { 0 } else { -1 }),
-                useful: 0,
-            };
+    /// Gives a mispredicted branch an entry in a table from `longer` on, or makes that easier.
+    #[inline(never)]
+    fn allocate(&mut self, longer: usize, places: &Lanes, tags: &Lanes, taken: bool) {
+        let longer = longer..TABLES;
+        let is_free = |t: &usize| self.tagged[places[*t] as usize].is_useless();
+        if let Some(t) = longer.clone().find(is_free) {
+            self.tagged[places[t] as usize] = Tagged::new(tags[t], taken);
             return;
         }
         for t in longer {
-            self.tagged[places[t]].learn_use(false);
+            self.tagged[places[t] as usize].age();
         }
     }
 }
@@ -178,45 +170,98 @@ impl Counters {
 
     /// The prediction of one; the truth is learnt.
     fn predict(&mut self, at: usize, taken: bool) -> bool {
-        let before = self.of(at);
-        let after = match taken {
-            true => (before + 1).min(3),
-            false => before.saturating_sub(1),
-        };
-        self.0[at / 4] ^= (before ^ after) << (at % 4 * 2);
-        before >= 2
+        let predicted = self.taken(at);
+        self.learn_if(true, at, taken);
+        predicted
+    }
+
+    /// Has one learn the truth, if it `learns`.
+    fn learn_if(&mut self, learns: bool, at: usize, taken: bool) {
+        let change = CHANGES[usize::from(taken)][usize::from(self.of(at))];
+        let change = if learns { change } else { 0 };
+        self.0[at / 4] ^= change << (at % 4 * 2);
     }
 }
 
-impl Counter {
-    fn taken(self) -> bool {
-        self.0 >= 0
-    }
+/// Bits of a counter from 0 to 3 that change when a branch is not taken, and when it is.
+const CHANGES: [[u8; 4]; 2] = [[0, 1, 2 ^ 1, 3 ^ 2], [1, 1 ^ 2, 2 ^ 3, 0]];
 
-    /// Moves towards the truth, from -4 to 3.
-    fn learn(&mut self, taken: bool) {
-        let towards = if taken { 1 } else { -1 };
-        self.0 = (self.0 + towards).clamp(-4, 3);
+/// The state that follows each, by whether a branch was taken, and by whether the prediction without
+/// the entry was that it is.
+const FOLLOWING: [[[u8; 32]; 2]; 2] = {
+    let mut following = [[[0; 32]; 2]; 2];
+    let mut case = 0;
+    while case < 128 {
+        let (state, taken, otherwise) = (case % 32, case / 32 % 2, case / 64);
+        following[taken][otherwise][state] = following_of(state as u8, taken == 1, otherwise == 1);
+        case += 1;
+    }
+    following
+};
+
+const fn following_of(state: u8, taken: bool, otherwise: bool) -> u8 {
+    let (counter, used) = (state >> 2, state & USEFUL);
+    let predicted = counter >= 4;
+    let used = match (predicted != otherwise, predicted == taken) {
+        (false, _) => used,
+        (true, true) if used < USEFUL => used + 1,
+        (true, true) => USEFUL,
+        (true, false) => used.saturating_sub(1),
+    };
+    let counter = match taken {
+        true if counter < 7 => counter + 1,
+        true => 7,
+        false => counter.saturating_sub(1),
+    };
+    counter << 2 | used
+}
+
+impl Default for Tagged {
+    fn default() -> Self {
+        Self::new(0, true)
     }
 }
 
 impl Tagged {
-    /// The prediction, where without it there would be another; the truth is learnt.
-    fn predict(&mut self, taken: bool, otherwise: bool) -> bool {
-        let predicted = self.counter.taken();
-        self.counter.learn(taken);
-        if predicted != otherwise {
-            self.learn_use(predicted == taken);
-        }
-        predicted
+    /// An entry that hardly says that a branch is taken, or that it is not, and was of no use yet.
+    const fn new(tag: u32, taken: bool) -> Self {
+        let counter = if taken { 4 } else { 3 };
+        Self(counter << (STATE_SHIFT + 2) | tag)
     }
 
-    fn learn_use(&mut self, was: bool) {
-        self.useful = match was {
-            true => (self.useful + 1).min(USEFUL),
-            false => self.useful.saturating_sub(1),
-        };
+    const fn tag(self) -> u32 {
+        self.0 & 0xffff
     }
+
+    const fn taken(self) -> bool {
+        self.0 >> 31 == 1
+    }
+
+    /// Learns the truth, if it `learns`, where without it there would be this other prediction.
+    fn learn_if(&mut self, learns: bool, taken: bool, otherwise: bool) {
+        let following = &FOLLOWING[usize::from(taken)][usize::from(otherwise)];
+        let state = u32::from(following[(self.0 >> STATE_SHIFT) as usize]);
+        let learnt = state << STATE_SHIFT | self.tag();
+        self.0 = if learns { learnt } else { self.0 };
+    }
+
+    const fn is_useless(self) -> bool {
+        self.0 >> STATE_SHIFT & USEFUL as u32 == 0
+    }
+
+    /// Becomes less useful.
+    const fn age(&mut self) {
+        if !self.is_useless() {
+            self.0 -= 1 << STATE_SHIFT;
+        }
+    }
+}
+
+/// Bits of the tagged tables, the first the lowest.
+#[inline(always)]
+fn bits(is: impl Fn(usize) -> bool) -> u32 {
+    let tables = (0..TABLES).rev();
+    tables.fold(0, |bits, t| bits << 1 | u32::from(is(t)))
 }
 
 /// The largest power of two that is not larger, at least 2.

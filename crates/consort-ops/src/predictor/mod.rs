@@ -129,14 +129,19 @@ impl Predictor {
 
     /// Learns the target of a branch that does not say it. Returns true where it was known.
     fn indirect(&mut self, history: &History, at: u64, branch: Branch) -> bool {
+        let key = self.key(history, at);
+        self.targets.learn(key, branch.target) == Some(branch.target)
+    }
+
+    /// Key under which the target of an indirect branch is kept.
+    fn key(&self, history: &History, at: u64) -> u64 {
         const OUTCOMES: u64 = 0xffff;
         let path = if self.by_history {
             history.outcomes() & OUTCOMES
         } else {
             0
         };
-        let key = at ^ path.wrapping_mul(SCATTER);
-        self.targets.learn(key, branch.target) == Some(branch.target)
+        at ^ path.wrapping_mul(SCATTER)
     }
 }
 

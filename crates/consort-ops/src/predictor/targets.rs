@@ -4,10 +4,25 @@ const WAYS: usize = 4;
 
 /// A branch target buffer of sets of four.
 #[derive(Clone, Debug)]
-pub(crate) struct Targets {
+pub(crate) struct Targets(Vec<Set>);
+
+/// Buffers of predictors side by side, all equally large.
+#[derive(Clone, Debug)]
+pub(super) struct Buffers {
+    /// Sets of the same number beside each other.
     sets: Vec<Set>,
-    /// Number of the set that is taken for the first.
-    first: usize,
+    buffers: usize,
+    /// Of each number, what several buffers are known to have been told last: most branches are
+    /// told again before another of their set is.
+    latest: Vec<Latest>,
+}
+
+/// Entry that is the latest of its set.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    entry: Entry,
+    /// The buffers in which it is, as bits.
+    buffers: u32,
 }
 
 /// Entries in the order of use, the latest first; those without a branch have no address.
@@ -15,7 +30,7 @@ pub(crate) struct Targets {
 #[repr(align(64))]
 struct Set([Entry; WAYS]);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Entry {
     key: u64,
     target: u64,
@@ -25,44 +40,77 @@ impl Targets {
     /// A buffer of so many branches.
     pub(crate) fn new(branches: u32) -> Self {
         let sets = (branches as usize / WAYS).max(1);
-        Self {
-            sets: vec![Set::default(); sets],
-            first: 0,
-        }
-    }
-
-    /// Begins with another set, as long as nothing is known: sets of the same number of buffers side
-    /// by side would fight for the same lines of this host's caches.
-    pub(super) fn displace(&mut self, by: usize) {
-        self.first = by % self.sets.len();
+        Self(vec![Set::default(); sets])
     }
 
     /// Returns the target known of a branch; from here on the true one is.
     pub(crate) fn learn(&mut self, key: u64, target: u64) -> Option<u64> {
-        let place = self.place(key);
-        let Set(set) = &mut self.sets[place];
-        if set[0].key == key && set[0].target == target {
-            return Some(target);
+        let place = place(key, self.0.len());
+        self.0[place].learn(Entry { key, target })
+    }
+}
+
+impl Buffers {
+    /// As many empty buffers of so many branches.
+    pub(super) fn new(buffers: usize, like: &Targets) -> Self {
+        let sets = like.0.len();
+        Self {
+            sets: vec![Set::default(); sets * buffers],
+            buffers,
+            latest: vec![Latest::default(); sets],
         }
-        let known = set.iter().position(|entry| entry.key == key);
+    }
+
+    /// Has those of the buffers that `told` has as bits learn the target of a branch.
+    pub(super) fn learn(&mut self, told: u32, key: u64, target: u64) {
+        let place = place(key, self.latest.len());
+        let (entry, latest) = (Entry { key, target }, &mut self.latest[place]);
+        if latest.entry != entry {
+            let buffers = 0;
+            *latest = Latest { entry, buffers };
+        }
+        let mut news = told & !latest.buffers;
+        latest.buffers |= told;
+        while news != 0 {
+            let buffer = news.trailing_zeros() as usize;
+            self.sets[place * self.buffers + buffer].learn(entry);
+            news &= news - 1;
+        }
+    }
+
+    /// Returns the target that one buffer knows of a branch; from here on it knows the true one.
+    pub(super) fn learn_one(&mut self, buffer: usize, key: u64, target: u64) -> Option<u64> {
+        let place = place(key, self.latest.len());
+        self.latest[place].buffers &= !(1 << buffer);
+        self.sets[place * self.buffers + buffer].learn(Entry { key, target })
+    }
+}
+
+impl Set {
+    /// Returns the target known of a branch; from here on the true one is.
+    fn learn(&mut self, new: Entry) -> Option<u64> {
+        let Self(set) = self;
+        if set[0] == new {
+            return Some(new.target);
+        }
+        let known = set.iter().position(|entry| entry.key == new.key);
         let before = known.map(|at| set[at].target);
         // Where it is not known, the branch used longest ago goes.
         let at = known.unwrap_or(WAYS - 1);
         set.copy_within(..at, 1);
-        set[0] = Entry { key, target };
+        set[0] = new;
         before
     }
+}
 
-    /// The set of a branch.
-    fn place(&self, key: u64) -> usize {
-        let (mixed, count) = (key ^ key >> 17, self.sets.len() as u64);
-        let number = match count.is_power_of_two() {
-            true => mixed & (count - 1),
-            false => mixed % count,
-        };
-        let place = number as usize + self.first;
-        place.checked_sub(self.sets.len()).unwrap_or(place)
-    }
+/// The number of the set of a branch, of so many.
+fn place(key: u64, sets: usize) -> usize {
+    let (mixed, count) = (key ^ key >> 17, sets as u64);
+    let number = match count.is_power_of_two() {
+        true => mixed & (count - 1),
+        false => mixed % count,
+    };
+    number as usize
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! The predictors are those of the reference engine ([`consort_ops::predictor`]), each with a
 //! table of 4096 targets and a stack of 16 return addresses.
 
+use consort_ops::Branch;
 use consort_ops::predictor::{Bank, Predictor, Scheme};
-use consort_ops::{Branch, Op, Turn};
 
 /// Sizes of predictors, KiB.
 pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
@@ -16,118 +16,82 @@ const REFERENCE: usize = 3;
 const TARGETS: u32 = 4096;
 const RETURNS: u32 = 16;
 
-/// Sizes of tables of targets by address.
-pub const TARGET_ENTRIES: [u32; 6] = [64, 128, 256, 512, 1024, 4096];
-
 /// Mispredictions with each of [`PREDICTOR_KIB`], by [`SCHEMES`].
 pub type Mispredictions = [[u64; PREDICTOR_KIB.len()]; SCHEMES.len()];
-/// Mispredictions of indirect branches with each of [`TARGET_ENTRIES`].
-pub type LostTargets = [u64; TARGET_ENTRIES.len()];
 
-/// Predictors of every scheme and size, and what they missed.
+/// Predictors of one scheme and every size, and what they missed.
 #[derive(Debug, Clone)]
 pub struct Branches {
-    /// By scheme, then by size.
+    /// By size.
     predictors: Bank,
-    /// By size of their table; indirect branches alone are theirs.
-    targets: Bank,
     counts: bool,
-    missed: Mispredictions,
-    lost_targets: LostTargets,
-}
-
-impl Default for Branches {
-    fn default() -> Self {
-        let of = |scheme| PREDICTOR_KIB.map(|kib| model(scheme, kib));
-        Self {
-            predictors: Bank::new(SCHEMES.into_iter().flat_map(of).collect()),
-            targets: Bank::new(TARGET_ENTRIES.map(table).into()),
-            counts: true,
-            missed: Mispredictions::default(),
-            lost_targets: LostTargets::default(),
-        }
-    }
+    missed: [u64; PREDICTOR_KIB.len()],
 }
 
 fn model(scheme: Scheme, kib: u64) -> Predictor {
     Predictor::new(scheme, kib as f64, TARGETS, RETURNS)
 }
 
-/// A predictor that only its table of targets tells from others.
-fn table(entries: u32) -> Predictor {
-    Predictor::new(Scheme::Gshare, 1.0, entries, RETURNS)
-}
-
-/// Adds one to the counts of all whose bits are set.
-fn add(counts: &mut [u64], bits: u32) {
-    let each = counts.iter_mut().enumerate();
-    each.for_each(|(at, count)| *count += u64::from(bits >> at & 1));
-}
-
 impl Branches {
+    /// Predictors of a scheme that have learnt nothing.
+    #[must_use]
+    pub fn new(scheme: Scheme) -> Self {
+        let predictors = PREDICTOR_KIB.map(|kib| model(scheme, kib));
+        Self {
+            predictors: Bank::new(predictors.into()),
+            counts: true,
+            missed: [0; PREDICTOR_KIB.len()],
+        }
+    }
+
     /// Has what follows count, or only train.
     pub const fn count(&mut self, counts: bool) {
         self.counts = counts;
     }
 
-    /// Takes an operation; whether predictors of 32 KiB mispredict it, by scheme.
-    #[inline]
-    pub fn op(&mut self, op: &Op) -> [bool; SCHEMES.len()] {
-        match op.branch {
-            Some(branch) => self.branch(op.address, u64::from(op.length), branch),
-            None => [false; SCHEMES.len()],
+    /// Takes a branch of an instruction of `length` bytes at an address. Returns true where the
+    /// predictor of 32 KiB mispredicts it.
+    pub fn take(&mut self, at: u64, length: u8, branch: Branch) -> bool {
+        let after = at.wrapping_add(u64::from(length));
+        let wrong = self.predictors.predict(at, after, branch);
+        if wrong != 0 && self.counts {
+            let missed = self.missed.iter_mut().enumerate();
+            missed.for_each(|(at, missed)| *missed += u64::from(wrong >> at & 1));
         }
+        wrong >> REFERENCE & 1 == 1
     }
 
-    fn branch(&mut self, at: u64, length: u64, branch: Branch) -> [bool; SCHEMES.len()] {
-        let wrong = self.predictors.predict(at, at.wrapping_add(length), branch);
-        let is_indirect = matches!(branch.turn, Turn::IndirectJump | Turn::IndirectCall);
-        let lost = if is_indirect {
-            self.targets.predict(at, at.wrapping_add(length), branch)
-        } else {
-            0
-        };
-        if self.counts {
-            add(self.missed.as_flattened_mut(), wrong);
-            add(&mut self.lost_targets, lost);
-        }
-        std::array::from_fn(|scheme| wrong >> (scheme * PREDICTOR_KIB.len() + REFERENCE) & 1 == 1)
-    }
-
-    /// Counts of mispredictions.
+    /// Counts of mispredictions, by size.
     #[must_use]
-    pub const fn missed(&self) -> Mispredictions {
+    pub const fn missed(&self) -> [u64; PREDICTOR_KIB.len()] {
         self.missed
-    }
-
-    /// Counts of mispredicted targets of indirect branches.
-    #[must_use]
-    pub const fn lost_targets(&self) -> LostTargets {
-        self.lost_targets
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::Kind;
+    use consort_ops::Turn;
 
-    fn branch(address: u64, turn: Turn, taken: bool, target: u64) -> Op {
-        let mut op = Op::new(Kind::Branch, address);
-        op.branch = Some(Branch {
-            turn,
-            taken,
-            target,
-        });
-        op
+    /// Mispredictions of branches told by address, turn, outcome and target, by scheme.
+    fn missed(of: impl Iterator<Item = (u64, Turn, bool, u64)>) -> Mispredictions {
+        let all: Vec<_> = of.collect();
+        SCHEMES.map(|scheme| {
+            let mut branches = Branches::new(scheme);
+            for &(at, turn, taken, target) in &all {
+                let branch = Branch {
+                    turn,
+                    taken,
+                    target,
+                };
+                branches.take(at, 4, branch);
+            }
+            branches.missed()
+        })
     }
 
     fn missed_of(outcomes: impl Iterator<Item = bool>) -> Mispredictions {
-        let mut branches = Branches::default();
-        for taken in outcomes {
-            branches.op(&branch(0x1000, Turn::Conditional, taken, 0x2000));
-        }
-        branches.missed()
+        missed(outcomes.map(|taken| (0x1000, Turn::Conditional, taken, 0x2000)))
     }
 
     #[test]
@@ -139,13 +103,11 @@ mod tests {
 
     #[test]
     fn chance_is_missed_half_the_time() {
-        let mut state = 1_u64;
-        let random = std::iter::repeat_with(|| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state >> 63 == 1
-        });
+        let next = |state: &u64| {
+            let state = state.wrapping_mul(6_364_136_223_846_793_005);
+            Some(state.wrapping_add(1))
+        };
+        let random = std::iter::successors(Some(1_u64), next).map(|state| state >> 63 == 1);
         let missed = missed_of(random.take(20_000));
         let missed = missed.as_flattened();
         assert!(
@@ -156,34 +118,19 @@ mod tests {
 
     #[test]
     fn targets_of_an_interpreter_are_learnt_with_history_only() {
-        let mut branches = Branches::default();
-        for i in 0..4_000_u64 {
-            let target = 0x2000 + 0x100 * (i % 3);
-            branches.op(&branch(0x1000, Turn::IndirectJump, true, target));
-        }
-        let [tagged, gshare] = branches.missed();
+        let jump = |i: u64| (0x1000, Turn::IndirectJump, true, 0x2000 + 0x100 * (i % 3));
+        let [tagged, gshare] = missed((0..4_000).map(jump));
         assert!(tagged.iter().all(|&missed| missed < 100), "{tagged:?}");
         assert!(gshare.iter().all(|&missed| missed > 3_900), "{gshare:?}");
     }
 
     #[test]
-    fn a_table_keeps_as_many_targets_as_it_has_entries() {
-        let mut branches = Branches::default();
-        for i in 0..20_000_u64 {
-            let at = 0x1000 + 4 * (i % 200);
-            branches.op(&branch(at, Turn::IndirectCall, true, at << 8));
-        }
-        let [few, .., most] = branches.lost_targets();
-        assert!(few > 15_000 && most == 200, "{few} {most}");
-    }
-
-    #[test]
     fn returns_go_where_their_call_was() {
-        let mut branches = Branches::default();
-        for site in 0..100 {
-            branches.op(&branch(site * 16, Turn::Call, true, 0x9000));
-            branches.op(&branch(0x9010, Turn::Return, true, site * 16 + 4));
-        }
-        assert_eq!(branches.missed(), Mispredictions::default());
+        let there_and_back = |site: u64| {
+            let there = (site * 16, Turn::Call, true, 0x9000);
+            [there, (0x9010, Turn::Return, true, site * 16 + 4)]
+        };
+        let missed = missed((0..100).flat_map(there_and_back));
+        assert_eq!(missed, Mispredictions::default());
     }
 }

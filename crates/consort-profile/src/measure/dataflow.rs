@@ -6,21 +6,16 @@
 //! has retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3).
 //! Values pass through registers and through memory, by pieces of eight bytes.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use consort_ops::{Kind, Op, Register};
 
 use super::Tally;
-use super::stack::Multiplied;
-use super::timing::pieces;
+use super::recent::{Recent, pieces};
 
 /// Windows, instructions.
 pub const WINDOWS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 
 const COUNT: usize = WINDOWS.len();
-/// Pieces of memory that are remembered; with more, all are forgotten.
-const MOST_PIECES: usize = 1 << 16;
+const LONGEST: usize = WINDOWS[COUNT - 1];
 
 /// A cycle, or a group of misses, for each window.
 type Each = [u64; COUNT];
@@ -34,7 +29,7 @@ pub struct Dataflow {
     ready: Vec<Each>,
     /// Group of misses on which a register depends, for each window.
     tainted: Vec<Each>,
-    memory: HashMap<u64, (Each, Each), BuildHasherDefault<Multiplied>>,
+    memory: Recent<(Each, Each)>,
     /// Cycles at which the last 1024 instructions had retired.
     retired: Vec<Each>,
     instructions: u64,
@@ -75,8 +70,8 @@ impl Default for Dataflow {
         Self {
             ready: vec![[0; COUNT]; Register::COUNT],
             tainted: vec![[0; COUNT]; Register::COUNT],
-            memory: HashMap::default(),
-            retired: vec![[0; COUNT]; WINDOWS[COUNT - 1]],
+            memory: Recent::new(LONGEST),
+            retired: vec![[0; COUNT]; LONGEST],
             instructions: 0,
             entered: [0; COUNT],
             latest: [0; COUNT],
@@ -123,9 +118,8 @@ impl Dataflow {
         self.open = true;
         let at = self.instructions as usize;
         for (number, window) in WINDOWS.into_iter().enumerate() {
-            let places = self.retired.len();
             self.entered[number] = if at >= window {
-                self.retired[(at - window) % places][number]
+                self.retired[(at - window) % LONGEST][number]
             } else {
                 0
             };
@@ -143,21 +137,16 @@ impl Dataflow {
             self.ready[register.index()] = done;
             self.tainted[register.index()] = self.taint;
         }
-        if op.kind != Kind::Store {
-            return;
-        }
-        if self.memory.len() > MOST_PIECES {
-            self.memory.clear();
-        }
-        for piece in pieces(op) {
-            self.memory.insert(piece, (done, self.taint));
+        if op.kind == Kind::Store {
+            let value = (done, self.taint);
+            self.memory.store(op, self.instructions, value);
         }
     }
 
     /// Has an operation wait for what is stored where it reads.
     fn read(&mut self, op: &Op) {
         for piece in pieces(op) {
-            if let Some((ready, taint)) = self.memory.get(&piece).copied() {
+            if let Some((ready, taint)) = self.memory.get(piece).copied() {
                 self.wait(&ready, &taint);
             }
         }
@@ -194,12 +183,11 @@ impl Dataflow {
     }
 
     fn retire(&mut self, done: &Each) {
-        let places = self.retired.len();
         let at = self.instructions as usize;
         let before = if at == 0 {
             [0; COUNT]
         } else {
-            self.retired[(at - 1) % places]
+            self.retired[(at - 1) % LONGEST]
         };
         let mut now = *done;
         for number in 0..COUNT {
@@ -208,7 +196,7 @@ impl Dataflow {
                 self.counts.cycles[number] += now[number] - before[number];
             }
         }
-        self.retired[at % places] = now;
+        self.retired[at % LONGEST] = now;
         self.instructions += 1;
         self.counts.instructions += u64::from(self.counted);
     }

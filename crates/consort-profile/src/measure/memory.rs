@@ -3,9 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use consort_ops::{Access, Kind, Op};
+use consort_ops::{Kind, Op};
 
 use super::Tally;
+use super::pages::Pages;
 use super::stack::{Depths, LruStack, Multiplied, SIZES};
 
 /// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about what a core has
@@ -13,9 +14,8 @@ use super::stack::{Depths, LruStack, Multiplied, SIZES};
 pub(crate) const LONG: usize = 8;
 /// Size whose misses train the prefetcher: 32 KiB.
 const TRAINING: usize = 3;
-/// Size that a translation buffer of [`TLB_PAGES`] pages reaches, and a usual L2: 256 KiB.
+/// Size that a translation buffer of [`Pages`] reaches, and a usual L2: 256 KiB.
 const REACH: usize = 6;
-const TLB_PAGES: usize = 64;
 const PAGE_SHIFT: u32 = 12;
 const LINE_SHIFT: u32 = 6;
 
@@ -23,6 +23,12 @@ const LINE_SHIFT: u32 = 6;
 const STREAMS: usize = 16;
 const AHEAD: u64 = 8;
 const KEPT: usize = 1024;
+
+/// Number of the line of 64 bytes that an address lies in.
+#[must_use]
+pub const fn line_of(address: u64) -> u64 {
+    address >> LINE_SHIFT
+}
 
 /// Meter of what caches, prefetchers and translation make of a program's accesses.
 #[derive(Debug, Clone)]
@@ -33,8 +39,7 @@ pub struct Memory {
     code_128: LruStack,
     code_line: u64,
     code_ahead: Ahead,
-    /// Pages used last, the latest first.
-    pages: Vec<u64>,
+    pages: Pages,
     prefetcher: Prefetcher,
     counts: bool,
     figures: Events,
@@ -113,7 +118,7 @@ impl Default for Memory {
             code_128: LruStack::new(LINE_SHIFT + 1),
             code_line: u64::MAX,
             code_ahead: Ahead::default(),
-            pages: Vec::new(),
+            pages: Pages::default(),
             prefetcher: Prefetcher::default(),
             counts: true,
             figures: Events::default(),
@@ -138,18 +143,26 @@ impl Memory {
     /// Takes an operation; tells whether it is a load that misses for long.
     #[inline]
     pub fn op(&mut self, op: &Op) -> bool {
-        if op.first && op.address >> LINE_SHIFT != self.code_line {
-            self.code(op.address);
+        if op.first {
+            self.fetch(op.address);
         }
         match op.data {
-            Some(data) => self.data(data, op.kind == Kind::Store),
+            Some(data) => self.touch(data.address, data.bytes, op.kind == Kind::Store),
             None => false,
+        }
+    }
+
+    /// Takes the virtual address of an instruction.
+    #[inline]
+    pub fn fetch(&mut self, address: u64) {
+        if line_of(address) != self.code_line {
+            self.code(address);
         }
     }
 
     /// Fetches code of another line than before.
     fn code(&mut self, address: u64) {
-        self.code_line = address >> LINE_SHIFT;
+        self.code_line = line_of(address);
         let missed = self.code.access(address, false);
         if missed > 0 && self.counts {
             let before = self.code.group(address.wrapping_sub(1 << LINE_SHIFT));
@@ -159,18 +172,19 @@ impl Memory {
     }
 
     /// Takes an access to data; tells whether it is a load that misses for long.
-    fn data(&mut self, data: Access, store: bool) -> bool {
-        let last = data
-            .address
-            .saturating_add(u64::from(data.bytes.max(1)) - 1);
-        let lines = data.address >> LINE_SHIFT..=last >> LINE_SHIFT;
-        let missed = lines.map(|line| self.line(line, store)).max();
-        !store && missed.is_some_and(|missed| missed > LONG)
+    pub fn touch(&mut self, address: u64, bytes: u16, store: bool) -> bool {
+        let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
+        let mut missed = self.line(line_of(address), store);
+        for line in line_of(address) + 1..=line_of(last) {
+            missed = missed.max(self.line(line, store));
+        }
+        !store && missed > LONG
     }
 
+    #[inline]
     fn line(&mut self, line: u64, store: bool) -> usize {
         let address = line << LINE_SHIFT;
-        let in_page = self.page(address >> PAGE_SHIFT);
+        let in_page = self.pages.access(address >> PAGE_SHIFT);
         let missed = self.data.access(address, store);
         self.data_128.access(address, store);
         if missed <= TRAINING {
@@ -203,19 +217,6 @@ impl Memory {
             in_vain += u64::from(replaced && depth > LONG);
         }
         in_vain
-    }
-
-    /// Uses a page; whether it is among those used last.
-    fn page(&mut self, page: u64) -> bool {
-        let at = self.pages.iter().position(|held| *held == page);
-        match at {
-            Some(at) => self.pages[..=at].rotate_right(1),
-            None => {
-                self.pages.truncate(TLB_PAGES - 1);
-                self.pages.insert(0, page);
-            }
-        }
-        at.is_some()
     }
 
     /// Counts so far.
@@ -351,6 +352,7 @@ fn reach(line: u64, direction: i64) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_ops::Access;
 
     fn figures(addresses: impl Iterator<Item = u64>) -> MemoryFigures {
         let mut memory = Memory::default();

@@ -1,8 +1,9 @@
 //! Instructions by what they are for.
 
-use consort_ops::{Kind, Op};
+use consort_ops::{Branch, Kind, Op};
 
 use super::Tally;
+use crate::recorder::Run;
 
 /// Counts of instructions and operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,14 +38,26 @@ impl Mix {
     pub fn op(&mut self, op: &Op) {
         self.instructions += u64::from(op.first);
         self.operations[op.kind.index()] += 1;
-        if let Some(branch) = op.branch.filter(|branch| branch.taken) {
-            self.taken += 1;
-            self.direct += u64::from(branch.turn.is_direct());
+        if let Some(branch) = op.branch {
+            self.branch(branch);
         }
         if op.first {
             self.code_bytes += u64::from(op.length);
         }
         self.vector_accesses += u64::from(op.data.is_some_and(|data| data.is_vector));
+    }
+
+    /// Takes a block.
+    pub fn run(&mut self, run: &Run) {
+        self.merge(run.mix, u64::wrapping_add);
+        if let Some(branch) = run.turning.map(|turning| turning.branch) {
+            self.branch(branch);
+        }
+    }
+
+    fn branch(&mut self, branch: Branch) {
+        self.taken += u64::from(branch.taken);
+        self.direct += u64::from(branch.taken && branch.turn.is_direct());
     }
 
     /// Operations of a kind.

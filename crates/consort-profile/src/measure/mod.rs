@@ -7,22 +7,31 @@ mod dataflow;
 mod distance;
 mod dividers;
 mod fit;
+mod groups;
 mod memory;
 mod mix;
+mod pages;
 mod pipelines;
+mod recent;
 mod stack;
 mod tally;
+mod targets;
 mod timing;
 
-pub use branches::{Branches, LostTargets, Mispredictions, PREDICTOR_KIB, SCHEMES, TARGET_ENTRIES};
-pub use counts::{Counts, Meters};
+pub use branches::{Branches, Mispredictions, PREDICTOR_KIB, SCHEMES};
+pub use counts::Counts;
 pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
 pub use distance::{DistanceCounts, Distances, NEAR};
 pub use dividers::DIVIDERS;
 pub use fit::{PowerLaw, power_law};
+pub use groups::{
+    AccessCounts, AccessMeters, BranchMeters, Group, Sort, TimingMeters, Touch, Turning, Wrong,
+};
+pub(crate) use memory::line_of;
 pub use memory::{Memory, MemoryCounts, MemoryFigures};
 pub use mix::Mix;
 pub use pipelines::{PipelineCounts, Resolution};
 pub use stack::{CAPACITIES, Depths, LruStack};
 pub use tally::Tally;
+pub use targets::{LostTargets, TARGET_ENTRIES, TargetTables};
 pub use timing::{LATENCIES, SchedulerCounts, Timing, TimingCounts};

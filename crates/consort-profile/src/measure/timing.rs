@@ -9,16 +9,13 @@
 //! - the same with one divider, see [`super::dividers`];
 //! - pipelines that stand still behind mispredicted branches, see [`super::pipelines`].
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use consort_ops::{Kind, Op, Register};
 
 use super::Tally;
 use super::branches::SCHEMES;
 use super::dividers::{DIVIDERS, Dividers, Schedules, wait};
 use super::pipelines::{Each, PipelineCounts, Pipelines, UNINTERRUPTED, UNINTERRUPTED_WIDTH};
-use super::stack::Multiplied;
+use super::recent::{Recent, pieces};
 
 /// Classes of operations on a chain.
 pub const CLASSES: usize = 7;
@@ -27,8 +24,6 @@ pub const CLASSES: usize = 7;
 pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
 
 const WINDOW: usize = 128;
-/// Pieces of memory of eight bytes that are remembered; with more, all are forgotten.
-const MOST_PIECES: usize = 1 << 16;
 
 /// Operations on a chain, by class.
 type Path = [u64; CLASSES];
@@ -49,7 +44,7 @@ struct Value {
 #[derive(Debug, Clone)]
 pub struct Timing {
     registers: Vec<Value>,
-    memory: HashMap<u64, Value, BuildHasherDefault<Multiplied>>,
+    memory: Recent<Value>,
     /// Cycles at which the last instructions had retired.
     retired: Vec<Value>,
     instructions: usize,
@@ -170,7 +165,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             registers: vec![Value::default(); Register::COUNT],
-            memory: HashMap::default(),
+            memory: Recent::new(WINDOW),
             retired: vec![Value::default(); WINDOW],
             instructions: 0,
             pipelines: Pipelines::default(),
@@ -197,16 +192,6 @@ impl Value {
             *time = other.max(*time);
         }
     }
-}
-
-/// Pieces of eight bytes that an access touches.
-pub(super) fn pieces(op: &Op) -> impl Iterator<Item = u64> + use<> {
-    let bounds = op.data.map(|data| {
-        let bytes = u64::from(data.bytes.max(1));
-        (data.address, data.address.saturating_add(bytes - 1))
-    });
-    let pieces = bounds.map(|(first, last)| first >> 3..=last >> 3);
-    pieces.into_iter().flatten()
 }
 
 const fn class(kind: Kind) -> usize {
@@ -301,7 +286,7 @@ impl Timing {
     /// Has a load wait for what is stored where it reads.
     fn load(&self, op: &Op, start: &mut Value) {
         for piece in pieces(op) {
-            if let Some(value) = self.memory.get(&piece) {
+            if let Some(value) = self.memory.get(piece) {
                 start.wait(value);
             }
         }
@@ -311,14 +296,8 @@ impl Timing {
         for register in op.targets.into_iter().flatten() {
             self.registers[register.index()] = done;
         }
-        if op.kind != Kind::Store {
-            return;
-        }
-        if self.memory.len() > MOST_PIECES {
-            self.memory.clear();
-        }
-        for piece in pieces(op) {
-            self.memory.insert(piece, done);
+        if op.kind == Kind::Store {
+            self.memory.store(op, self.instructions as u64, done);
         }
     }
 

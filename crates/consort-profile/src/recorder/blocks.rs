@@ -4,6 +4,7 @@ use consort_isa::operations;
 use consort_ops::{Kind, Op};
 
 use super::RecordError;
+use super::plan::Plan;
 
 const GARBLED: RecordError = RecordError::Garbled { at: "a block" };
 
@@ -26,6 +27,8 @@ pub(super) struct Block {
     instructions: Vec<Instruction>,
     /// Operations of all of them, without what only execution tells.
     ops: Vec<Op>,
+    /// The same in short, where every execution is alike.
+    pub(super) plan: Option<Plan>,
 }
 
 impl Block {
@@ -48,6 +51,14 @@ impl Block {
     pub(super) fn repeated_at(&self) -> Option<u64> {
         self.instructions.last().filter(|last| last.repeats)?;
         self.ops.last().map(|op| op.address)
+    }
+
+    /// Plans the whole block, unless an instruction in it repeats itself or is atomic.
+    fn plan(&mut self) {
+        let is_alike = |own: &Instruction| !own.repeats && own.atomic.is_none();
+        let is_alike = self.instructions.iter().all(is_alike);
+        let plan = || Plan::of(self.instructions().map(|(_, ops)| ops));
+        self.plan = is_alike.then(plan).flatten();
     }
 
     fn add(&mut self, code: &[u8], address: u64) {
@@ -103,6 +114,7 @@ fn block(bytes: &mut &[u8], start: u64, count: u32) -> Result<Block, RecordError
         block.add(code, address);
         address += u64::from(length);
     }
+    block.plan();
     Ok(block)
 }
 

@@ -3,16 +3,18 @@
 use consort_ops::{Branch, Kind, Op, Turn};
 
 use super::RecordError;
-use super::blocks::Blocks;
+use super::blocks::{Block, Blocks};
 use super::sink::{Atomic, Call, Sink, Stage};
 use super::wire::words;
+use crate::measure::Touch;
 
-const ADDRESS: u64 = (1 << 50) - 1;
+const ADDRESS_BITS: u32 = 50;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const LOW_60: u64 = (1 << 60) - 1;
 
 /// Access to memory as the emulator reports it.
 #[derive(Debug, Clone, Copy)]
-struct Word {
+pub(super) struct Word {
     address: u64,
     bytes: u64,
     instruction: usize,
@@ -23,13 +25,30 @@ struct Word {
 impl Word {
     const fn new(word: u64) -> Self {
         Self {
-            // Addresses of user programs are below 2^47.
-            address: word & ADDRESS,
+            address: Self::address(word),
             bytes: 1 << (word >> 59 & 7),
             instruction: (word >> 50 & 0x1ff) as usize,
             store: word >> 62 & 1 == 1,
             taken: false,
         }
+    }
+
+    /// The address. Those of user programs are below 2^47.
+    pub(super) const fn address(word: u64) -> u64 {
+        word & ADDRESS
+    }
+
+    /// All but the address.
+    pub(super) const fn form(word: u64) -> u64 {
+        word >> ADDRESS_BITS
+    }
+
+    /// The form of an access of the instruction with this number; none where there is none of so
+    /// many bytes.
+    pub(super) fn form_of(instruction: usize, bytes: u64, is_store: bool) -> Option<u64> {
+        let is_one = bytes.is_power_of_two() && bytes <= 8 && instruction < 512;
+        let size = u64::from(bytes.trailing_zeros());
+        is_one.then_some(u64::from(is_store) << 12 | size << 9 | instruction as u64)
     }
 }
 
@@ -39,7 +58,11 @@ pub(super) struct Lane {
     thread: usize,
     /// Number of the block that is being executed.
     block: Option<u64>,
+    /// Words of its accesses.
+    words: Vec<u64>,
+    /// Room for the same as accesses, and in short.
     accesses: Vec<Word>,
+    touches: Vec<Touch>,
     /// Address of the repeated instruction that the block before ended with.
     repeated: Option<u64>,
     heard: u64,
@@ -53,7 +76,9 @@ impl Lane {
         Self {
             thread,
             block: None,
+            words: Vec::new(),
             accesses: Vec::new(),
+            touches: Vec::new(),
             repeated: None,
             heard: 0,
             call: Call {
@@ -82,7 +107,7 @@ impl Lane {
                 10 => self.call(word & LOW_60),
                 11 => self.argument(word & LOW_60, sink),
                 12 => sink.living(self.thread, word & LOW_60),
-                _ => self.accesses.push(Word::new(word)),
+                _ => self.words.push(word),
             }
         }
         Ok(())
@@ -117,7 +142,7 @@ impl Lane {
         let block = blocks.get(number).ok_or(garbled)?;
         self.emit(blocks, Some(block.start), sink);
         self.block = Some(number);
-        self.accesses.clear();
+        self.words.clear();
         Ok(())
     }
 
@@ -145,8 +170,31 @@ impl Lane {
             return;
         };
         let goes_on = self.repeated == Some(block.start);
+        if !goes_on && self.run(block, next, sink) {
+            self.heard += block.count() as u64;
+            self.repeated = None;
+            return;
+        }
+        self.tell(block, goes_on, next, sink);
+        self.heard += block.count() as u64 - u64::from(goes_on);
+        self.repeated = block.repeated_at();
+    }
+
+    /// Tells of a block as a whole. Returns false where it has to be told by its operations.
+    fn run(&mut self, block: &Block, next: Option<u64>, sink: &mut dyn Sink) -> bool {
+        let Some(plan) = &block.plan else {
+            return false;
+        };
+        let run = plan.run(&self.words, next, &mut self.touches);
+        run.is_some_and(|run| sink.run(self.thread, &run))
+    }
+
+    /// Tells of a block by its operations; of another round of it if it `goes_on`.
+    fn tell(&mut self, block: &Block, goes_on: bool, next: Option<u64>, sink: &mut dyn Sink) {
         let count = block.count();
         let mut accesses = std::mem::take(&mut self.accesses);
+        accesses.clear();
+        accesses.extend(self.words.iter().map(|word| Word::new(*word)));
         let mut rest = &mut accesses[..];
         for (number, (instruction, ops)) in block.instructions().enumerate() {
             let end = rest.iter().position(|word| word.instruction != number);
@@ -169,9 +217,6 @@ impl Lane {
                 sink.atomic(self.thread, atomic);
             }
         }
-        self.heard += count as u64 - u64::from(goes_on);
-        self.repeated = block.repeated_at();
-        accesses.clear();
         self.accesses = accesses;
     }
 }
@@ -237,7 +282,7 @@ fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
 }
 
 /// Outcome of a branch that was followed by code at `next`; as expected where nothing followed.
-fn outcome(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
+pub(super) fn outcome(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
     let through = op.address.wrapping_add(u64::from(op.length));
     let target = next.unwrap_or(through);
     Branch {

@@ -5,12 +5,13 @@ mod error;
 mod instrumenter;
 mod interrupts;
 mod lane;
+mod plan;
 mod program;
 mod sink;
 mod wire;
 
 pub use error::RecordError;
-pub use sink::{Atomic, Call, Deed, Event, Sink, Stage};
+pub use sink::{Atomic, Call, Deed, Event, Run, Sink, Stage};
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -2,6 +2,8 @@
 
 use consort_ops::Op;
 
+use crate::measure::{Mix, Touch, Turning};
+
 /// Stage of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -61,11 +63,31 @@ pub enum Deed {
     Returned(i64),
 }
 
+/// One execution of a block of code from its first instruction to its last.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Counts of its operations but for where its branch went.
+    pub mix: &'a Mix,
+    /// Virtual addresses of instructions that lie in another line of code than the one before, and
+    /// how many instructions are in that line before the next change; in order.
+    pub lines: &'a [(u64, u64)],
+    /// Accesses to data, in order.
+    pub touches: &'a [Touch],
+    /// Outcome of its branch, if it ends with one.
+    pub turning: Option<Turning>,
+}
+
 /// Hears what threads execute. Threads are counted from 0 as they begin, the first being the one
 /// that the program started with.
 pub trait Sink {
     /// `thread` executed an operation.
     fn op(&mut self, thread: usize, op: &Op);
+
+    /// `thread` executed a block. Returns false where that is to be told by its operations instead.
+    fn run(&mut self, thread: usize, run: &Run) -> bool {
+        let _ = (thread, run);
+        false
+    }
 
     /// `thread` executes in a stage before which the program had so many.
     fn stage(&mut self, thread: usize, stage: Stage, number: u64);

@@ -3,7 +3,7 @@
 use crate::progress::Counted;
 use consort_ops::Op;
 use consort_profile::Profiler;
-use consort_profile::recorder::{Atomic, Call, Event, Sink, Stage};
+use consort_profile::recorder::{Atomic, Call, Event, Run, Sink, Stage};
 
 /// Instructions between two looks at the bar.
 const STEP: u64 = 1 << 18;
@@ -15,15 +15,30 @@ pub(super) struct Watched<'a> {
     pub(super) heard: u64,
 }
 
+impl Watched<'_> {
+    fn instructions(&mut self, more: u64) {
+        let before = self.heard / STEP;
+        self.heard += more;
+        if self.heard / STEP != before {
+            self.bar.reach(self.heard);
+        }
+    }
+}
+
 impl Sink for Watched<'_> {
     fn op(&mut self, thread: usize, op: &Op) {
         if op.first {
-            self.heard += 1;
-            if self.heard.is_multiple_of(STEP) {
-                self.bar.reach(self.heard);
-            }
+            self.instructions(1);
         }
         self.profiler.op(thread, op);
+    }
+
+    fn run(&mut self, thread: usize, run: &Run) -> bool {
+        let is_taken = self.profiler.run(thread, run);
+        if is_taken {
+            self.instructions(run.mix.instructions);
+        }
+        is_taken
     }
 
     fn stage(&mut self, thread: usize, stage: Stage, executed: u64) {

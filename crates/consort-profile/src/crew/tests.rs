@@ -1,0 +1,112 @@
+//! The same measurements with threads and without.
+
+use std::path::Path;
+
+use consort_ops::trace::{Sampling, Trace};
+use consort_ops::{Kind, Op};
+
+use super::Crew;
+use crate::recorder::{Atomic, Call, Extent, Sink, Stage};
+use crate::{Profiler, Told};
+
+/// A trace of a real program.
+fn trace(program: &str) -> Trace {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces");
+    Trace::open(&Path::new(folder).join(program).with_extension("trace")).unwrap()
+}
+
+/// A profile as a file, with all figures behind it.
+fn text(mut profiler: Profiler) -> String {
+    let profile = profiler.profile();
+    let told = Told {
+        name: "it",
+        command: "it",
+        executed: 1,
+        sampling: None,
+    };
+    let file = profile.to_program_file(&told);
+    format!("{file}{:?}{:?}", profile.intervals, profile.threads)
+}
+
+/// What `hears` makes of a program, in one thread and in several.
+fn both(extent: Extent, hears: impl Fn(&mut Profiler)) -> [String; 2] {
+    [false, true].map(|is_apart| {
+        let mut profiler = Profiler::with(Crew::of(is_apart), extent, false);
+        hears(&mut profiler);
+        text(profiler)
+    })
+}
+
+#[test]
+fn a_whole_run_is_measured_alike_with_threads() {
+    let trace = trace("gzip");
+    // A few times, so that there are intervals, and operations of which no values are followed.
+    let times = 1 + 3_000_000 / trace.instructions();
+    let [alone, apart] = both(Extent::default(), |profiler| {
+        for _ in 0..times {
+            trace.ops().for_each(|op| profiler.op(0, &op));
+        }
+    });
+    assert!(alone.contains("ilp"), "{alone}");
+    assert_eq!(alone, apart);
+}
+
+#[test]
+fn samples_are_measured_alike_with_threads() {
+    let trace = trace("sqlite3");
+    let sampling = Sampling {
+        every: 300_000,
+        warm: 100_000,
+        window: 100_000,
+    };
+    let extent = Extent {
+        sampling: Some(sampling),
+        ..Extent::default()
+    };
+    let [alone, apart] = both(extent, |profiler| {
+        for (number, stage) in (0..).zip([Stage::Warm, Stage::Window].repeat(4)) {
+            profiler.stage(0, stage, number);
+            let ops = trace.ops().take(100_000);
+            ops.for_each(|op| profiler.op(0, &op));
+        }
+    });
+    assert_eq!(alone, apart);
+}
+
+/// Has two threads run in turns of a few operations, one of which ends early.
+fn two_threads(profiler: &mut Profiler, traces: &[Trace; 2]) {
+    let mut threads = [traces[0].ops(), traces[1].ops()];
+    profiler.living(0, 2);
+    for turn in 0..400 {
+        let thread = turn % 2;
+        let ops = threads[thread].by_ref().take(1000 + turn);
+        ops.for_each(|op| profiler.op(thread, &op));
+        let atomic = Atomic {
+            word: 0x8000,
+            code: 0x1000,
+            compares: turn % 4 < 2,
+        };
+        profiler.atomic(thread, atomic);
+        if turn == 301 {
+            let exit = Call {
+                number: 60,
+                ..Call::default()
+            };
+            profiler.system_call(1, &exit);
+        }
+    }
+}
+
+#[test]
+fn threads_of_a_program_are_measured_alike_with_threads() {
+    let traces = ["xz", "sort"].map(trace);
+    let [alone, apart] = both(Extent::default(), |profiler| two_threads(profiler, &traces));
+    assert_eq!(alone, apart);
+}
+
+#[test]
+fn what_is_left_when_nobody_asks_is_dropped_without_noise() {
+    let mut crew = Crew::of(true);
+    crew.count(0, true);
+    (0..100_000).for_each(|at| crew.op(0, &Op::new(Kind::Integer, at)));
+}

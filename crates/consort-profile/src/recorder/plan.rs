@@ -1,0 +1,222 @@
+//! Plans of blocks: what is the same each time one is executed, so that only addresses are left to
+//! tell.
+
+use consort_ops::{Branch, Kind, Op};
+
+use super::lane::{Word, outcome};
+use super::sink::Run;
+use crate::measure::{Mix, Sort, Touch, Turning, line_of};
+
+/// Plan of a block of which every operation is executed once, in order.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    mix: Mix,
+    lines: Vec<(u64, u64)>,
+    uses: Vec<Use>,
+    branch: Option<(Op, Branch)>,
+}
+
+/// An access to data as the emulator tells of it, but for its address.
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    /// What [`Word::form`] has to be.
+    form: u64,
+    bytes: u16,
+    sort: Sort,
+}
+
+impl Plan {
+    /// The plan of instructions with these operations; none where it takes their execution to know
+    /// which there are.
+    pub(super) fn of<'a>(instructions: impl Iterator<Item = &'a [Op]>) -> Option<Self> {
+        let mut plan = Self {
+            mix: Mix::default(),
+            lines: Vec::new(),
+            uses: Vec::new(),
+            branch: None,
+        };
+        let all = instructions.enumerate();
+        let fits = |(number, ops): (usize, &[Op])| ops.iter().all(|op| plan.add(number, op));
+        { all }.all(fits).then_some(plan)
+    }
+
+    /// Adds an operation of the instruction with this number. Returns false where that cannot be.
+    fn add(&mut self, number: usize, op: &Op) -> bool {
+        // Behind a branch there is nothing, or it would not be known where it went.
+        let fits = self.branch.is_none() && self.add_use(number, op);
+        self.branch = op.branch.map(|branch| (*op, branch));
+        self.mix.op(&Op {
+            branch: None,
+            ..*op
+        });
+        if op.first {
+            self.add_instruction(op.address);
+        }
+        fits
+    }
+
+    fn add_instruction(&mut self, address: u64) {
+        let line = |&(address, _): &(u64, u64)| line_of(address);
+        match self.lines.last_mut() {
+            Some(last) if line(last) == line_of(address) => last.1 += 1,
+            _ => self.lines.push((address, 1)),
+        }
+    }
+
+    /// Adds the access of an operation, if it has one. Returns false where the emulator may tell of
+    /// it in pieces.
+    fn add_use(&mut self, number: usize, op: &Op) -> bool {
+        let Some(data) = op.data else { return true };
+        let Touch { sort, bytes, .. } = Touch::data(op.kind, data);
+        let form = Word::form_of(number, u64::from(bytes), op.kind == Kind::Store);
+        self.uses.extend(form.map(|form| Use { form, bytes, sort }));
+        form.is_some()
+    }
+
+    /// The run in which the emulator told of these accesses, with execution going on at `next`, if
+    /// known; none where they are not those that were to be expected. `touches` is room for them.
+    #[inline]
+    pub(super) fn run<'a>(
+        &'a self,
+        words: &[u64],
+        next: Option<u64>,
+        touches: &'a mut Vec<Touch>,
+    ) -> Option<Run<'a>> {
+        if words.len() != self.uses.len() {
+            return None;
+        }
+        touches.clear();
+        let mut is_other = false;
+        touches.extend(words.iter().zip(&self.uses).map(|(&word, expected)| {
+            is_other |= Word::form(word) != expected.form;
+            Touch {
+                address: Word::address(word),
+                bytes: expected.bytes,
+                sort: expected.sort,
+            }
+        }));
+        let turning = self.branch.as_ref().map(|(op, branch)| Turning {
+            at: op.address,
+            length: op.length,
+            branch: outcome(op, *branch, next),
+        });
+        (!is_other).then_some(Run {
+            mix: &self.mix,
+            lines: &self.lines,
+            touches,
+            turning,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::blocks::Blocks;
+    use super::super::lane::Lane;
+    use super::super::{Sink, Stage};
+    use super::*;
+
+    const BLOCK: u64 = 8 << 60;
+
+    /// Mix, and uses of memory and branches in their order.
+    #[derive(Debug, Default, PartialEq)]
+    struct Heard {
+        mix: Mix,
+        touches: Vec<Touch>,
+        turnings: Vec<Turning>,
+    }
+
+    /// Hears blocks as a whole, if `whole` says so.
+    #[derive(Default)]
+    struct Hears {
+        whole: bool,
+        runs: usize,
+        heard: Heard,
+    }
+
+    impl Sink for Hears {
+        fn op(&mut self, _: usize, op: &Op) {
+            self.heard.mix.op(op);
+            let touch = op.data.map(|data| Touch::data(op.kind, data));
+            self.heard.touches.extend(touch);
+            let (at, length) = (op.address, op.length);
+            let turning = op.branch.map(|branch| Turning { at, length, branch });
+            self.heard.turnings.extend(turning);
+        }
+
+        fn run(&mut self, _: usize, run: &Run) -> bool {
+            if self.whole {
+                self.runs += 1;
+                self.heard.mix.run(run);
+                self.heard.touches.extend(run.touches);
+                self.heard.turnings.extend(run.turning);
+            }
+            self.whole
+        }
+
+        fn stage(&mut self, _: usize, _: Stage, _: u64) {}
+    }
+
+    /// Blocks of one instruction each but for the first, which has three.
+    fn blocks(first: [&[u8]; 3], others: &[&[u8]]) -> Blocks {
+        let mut bytes = Vec::new();
+        let all = std::iter::once(&first[..]).chain(others.iter().map(std::slice::from_ref));
+        for (number, code) in (0_u32..).zip(all) {
+            bytes.extend(number.to_le_bytes());
+            bytes.extend((code.len() as u32).to_le_bytes());
+            bytes.extend((0x1000 + u64::from(number) * 0x40).to_le_bytes());
+            for code in code {
+                bytes.push(code.len() as u8);
+                bytes.extend(*code);
+            }
+        }
+        let mut blocks = Blocks::default();
+        blocks.describe(&bytes).unwrap();
+        blocks
+    }
+
+    fn hears(whole: bool, blocks: &Blocks, words: &[u64]) -> Hears {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut sink = Hears {
+            whole,
+            ..Hears::default()
+        };
+        let mut lane = Lane::new(0);
+        lane.hear(&bytes, blocks, &mut sink).unwrap();
+        lane.finish(blocks, &mut sink);
+        sink
+    }
+
+    #[test]
+    fn a_block_as_a_whole_is_its_operations() {
+        // add [rax], ecx; push rbx; jne to the beginning. Then one that is atomic, and one in pieces.
+        let first: [&[u8]; 3] = [&[0x01, 0x08], &[0x53], &[0x75, 0xfb]];
+        let blocks = blocks(first, &[&[0xf0, 0xff, 0x00], &[0x0f, 0x10, 0x00]]);
+        let (four, eight, store) = (2 << 59, 3 << 59, 1 << 62);
+        let add = [four | 0x8000, store | four | 0x8000];
+        let push = [1 << 50 | store | eight | 0x7ff8];
+        let round = [&[BLOCK][..], &add, &push].concat();
+        let update = [BLOCK | 1, store | four | 0x9000];
+        let pieces = [BLOCK | 2, eight | 0xa000, eight | 0xa008];
+        let words = [&round[..], &round, &update, &pieces, &round].concat();
+        let whole = hears(true, &blocks, &words);
+        assert_eq!(whole.runs, 3);
+        let single = hears(false, &blocks, &words);
+        assert_eq!(whole.heard, single.heard);
+        assert_eq!(
+            (single.heard.mix.instructions, single.heard.mix.taken),
+            (11, 2)
+        );
+    }
+
+    #[test]
+    fn accesses_that_are_not_as_expected_are_told_by_operations() {
+        let blocks = blocks([&[0x8b, 0x08], &[0x90], &[0x90]], &[]);
+        // A load that came to no access, and one of another size.
+        for words in [&[BLOCK][..], &[BLOCK, 3 << 59 | 0x8000]] {
+            let whole = hears(true, &blocks, words);
+            assert_eq!(whole.runs, 0);
+            assert_eq!(whole.heard, hears(false, &blocks, words).heard);
+        }
+    }
+}
