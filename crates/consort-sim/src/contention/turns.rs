@@ -2,6 +2,9 @@
 
 use super::claims::{Claim, FETCH, MAX_WAYS, SLOTS, Supply, members};
 
+/// Steps towards rates that delay each other.
+const STEPS: u32 = 4;
+
 /// Returns the supply left to a set while some of the others refill: each of these has its fair
 /// share of the turns of fetch for as much of its time outside the set as it refills.
 pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
@@ -42,10 +45,8 @@ pub(super) fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; M
 ///
 /// Turns go to who has had none for longest. A thread that would fetch again right behind its own
 /// turn therefore waits for everyone who wants one then; one that pauses first, as behind a taken
-/// branch, is served at once. Of the cycles that others leave, a thread wants as large a part as it
-/// has.
+/// branch, is served at once.
 fn delay_fetch(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
-    const STEPS: u32 = 4;
     let there = supply.resources[FETCH];
     if set.count_ones() < 2 || !there.is_finite() {
         return;
@@ -53,13 +54,10 @@ fn delay_fetch(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
     let alone = claims.map(|claim| claim.rate);
     for _ in 0..STEPS {
         let used = claims.map(|claim| claim.rate * claim.use_of[FETCH] / there);
-        let all: f64 = members(set).map(|i| used[i]).sum();
-        let wants =
-            |j: usize| used[j] / (1.0 - (all - used[j])).max(used[j]).max(f64::MIN_POSITIVE);
+        let waits = waits(&used, set);
         for i in members(set) {
-            let others: f64 = members(set).filter(|&j| j != i).map(wants).sum();
             let front = &claims[i].front;
-            let turns = claims[i].use_of[FETCH] / there * (1.0 + (1.0 - front.pauses) * others);
+            let turns = claims[i].use_of[FETCH] / there * (1.0 + (1.0 - front.pauses) * waits[i]);
             let cycles = front.cycles(turns + front.bubbles);
             claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
         }
@@ -86,7 +84,43 @@ pub(super) fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) ->
     for i in members(set) {
         limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
     }
+    if supply.in_groups {
+        delay_groups(supply, &mut limited, set);
+    }
     limited
+}
+
+/// Slows down who would dispatch a group in cycles in which others do, as [`delay_fetch`] does for
+/// fetch. Where several groups go in a cycle, each of these turns has an equal part of the threads.
+fn delay_groups(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
+    let count = f64::from(set.count_ones());
+    let met = (count / supply.turns - 1.0) / (count - 1.0);
+    let turns = claims.map(|claim| 1.0 / claim.per_turn.max(f64::MIN_POSITIVE));
+    let alone = claims.map(|claim| claim.rate);
+    for _ in 0..STEPS {
+        let used: [f64; MAX_WAYS] = core::array::from_fn(|i| claims[i].rate * turns[i]);
+        let waits = waits(&used, set);
+        for i in members(set) {
+            let cycles = claims[i].front.cycles(turns[i] * (1.0 + met * waits[i]));
+            claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
+        }
+    }
+}
+
+/// Others that each member of a set finds before it when it wants a turn, given the turns per cycle
+/// that each uses. Of the cycles that the rest leaves, another wants as large a part as it has; and
+/// nobody waits for more turns than the others take.
+fn waits(used: &[f64; MAX_WAYS], set: u32) -> [f64; MAX_WAYS] {
+    let all: f64 = members(set).map(|i| used[i]).sum();
+    let mut waits = [0.0; MAX_WAYS];
+    for i in members(set) {
+        let found = |j: usize| {
+            let left = (1.0 - (all - used[j])).max(used[j]).max(used[i]);
+            used[j] / left.max(f64::MIN_POSITIVE)
+        };
+        waits[i] = members(set).filter(|&j| j != i).map(found).sum();
+    }
+    waits
 }
 
 /// Max-min fair shares of what the members of a set want.
@@ -177,7 +211,7 @@ mod tests {
         let rate = |other: Claim| share(&supply, &[bound, other])[0];
         assert!((rate(fetching(1.0, 0.0)) - 4.0 / 3.0).abs() < 1e-9);
         let beside = rate(fetching(1.0, 0.4));
-        // The other wants a turn in four of the ten cycles, of those that this one leaves.
+        // The other wants a turn in four of ten cycles, of those that this one leaves.
         let wanted = 0.4 / (1.0 - 0.25 * beside);
         let turns = 0.25 * (1.0 + 0.75 * wanted);
         assert!((beside - 1.0 / (turns + 0.5)).abs() < 1e-3, "{beside}");

@@ -93,7 +93,7 @@ fn machines_that_teach_nothing_are_refused() {
 #[test]
 fn waiting_for_co_runners_gets_alpha_alone_and_is_0_alone() {
     // Two threads have a group of slots each, so that none waits for the other; four share them.
-    let computing = ["pure-int", "matmul-int", "pure-fp", "monte-carlo"];
+    let computing = ["calculix", "sphinx3", "gromacs", "wrf"];
     let collected = collected(&training("power8", &computing, &[4]), 2).unwrap();
     let set = &collected.sets[0];
     let waiting = set
