@@ -253,7 +253,7 @@ impl Figures {
     }
 }
 
-/// What windows of growing size find: at least `least`, and no less than a smaller one.
+/// Parallelism that windows of growing size find: at least `least`, and no less than a smaller one.
 fn rising(found: &[f64], least: f64) -> String {
     let each = found.iter().scan(least, |most, &found| {
         *most = most.max(found);

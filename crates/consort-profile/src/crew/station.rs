@@ -16,7 +16,7 @@ pub(super) enum Work<G: Group> {
     Parts(Arc<Vec<G::Part>>),
     /// They take operations whose values are followed.
     Ops(Arc<Vec<Op>>),
-    /// What follows counts, or only warms caches and predictors.
+    /// They count what follows, or only warm caches and predictors by it.
     Count(bool),
     /// They tell their counts.
     Tell(SyncSender<G::Counts>),

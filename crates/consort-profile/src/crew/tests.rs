@@ -28,7 +28,7 @@ fn text(mut profiler: Profiler) -> String {
     format!("{file}{:?}{:?}", profile.intervals, profile.threads)
 }
 
-/// What `hears` makes of a program, in one thread and in several.
+/// Profile that `hears` makes of a program, in one thread and in several.
 fn both(extent: Extent, hears: impl Fn(&mut Profiler)) -> [String; 2] {
     [false, true].map(|is_apart| {
         let mut profiler = Profiler::with(Crew::of(is_apart), extent, false);

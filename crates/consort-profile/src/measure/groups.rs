@@ -19,7 +19,7 @@ pub trait Group: Debug + Default + Send + 'static {
     type Part: Debug + Copy + Send + Sync;
     /// Counts of all of them.
     type Counts: Debug + Send;
-    /// What groups tell each other of operations whose values are followed.
+    /// Word between groups on operations whose values are followed.
     type Link: Debug + Send + 'static;
 
     /// Has what follows count, or only warm caches and predictors.
@@ -194,7 +194,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// What comes from there.
+    /// Nothing told yet.
     #[must_use]
     pub fn new(from: Receiver<Vec<bool>>) -> Self {
         let told = Vec::new().into_iter();

@@ -17,6 +17,7 @@ mod stack;
 mod tally;
 mod targets;
 mod timing;
+mod timing_counts;
 
 pub use branches::{Branches, Mispredictions, PREDICTOR_KIB, SCHEMES};
 pub use counts::Counts;
@@ -34,4 +35,5 @@ pub use pipelines::{PipelineCounts, Resolution};
 pub use stack::{CAPACITIES, Depths, LruStack};
 pub use tally::Tally;
 pub use targets::{LostTargets, TARGET_ENTRIES, TargetTables};
-pub use timing::{LATENCIES, SchedulerCounts, Timing, TimingCounts};
+pub use timing::{LATENCIES, Timing};
+pub use timing_counts::{SchedulerCounts, TimingCounts};

@@ -19,7 +19,7 @@ pub(super) struct Plan {
 /// An access to data as the emulator tells of it, but for its address.
 #[derive(Debug, Clone, Copy)]
 struct Use {
-    /// What [`Word::form`] has to be.
+    /// The only right value of [`Word::form`].
     form: u64,
     bytes: u16,
     sort: Sort,

@@ -1,0 +1,105 @@
+//! Counts of the schedules with latencies, and figures that follow from them.
+
+use super::Tally;
+use super::dividers::{DIVIDERS, Schedules};
+use super::pipelines::{PipelineCounts, UNINTERRUPTED_WIDTH};
+use super::timing::Path;
+
+/// Operations on the longest chain, and the resolution of mispredicted branches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimingCounts {
+    /// Operations on the longest chain, by class.
+    pub path: Path,
+    /// Mispredicted branches.
+    pub branches: PipelineCounts,
+    /// Cycles from entering the window to execution, over all operations.
+    pub waiting: u64,
+    /// Cycles from entering the window to leaving it, over all operations.
+    pub staying: u64,
+    /// The same of those that pass a floating-point scheduler.
+    pub fp: SchedulerCounts,
+    /// Cycles in all.
+    pub time: u64,
+    /// The same of the pipeline that is never interrupted.
+    pub paced: u64,
+    /// Operations in that time.
+    pub operations: u64,
+    /// Cycles in all with one divider.
+    pub divided: Schedules,
+}
+
+/// Operations that pass a floating-point scheduler: arithmetic and moves of floating-point and
+/// vector registers, their loads and stores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchedulerCounts {
+    /// Cycles from entering the window to execution, over all operations.
+    pub waiting: u64,
+    /// Cycles from entering the window to leaving it, over all operations.
+    pub staying: u64,
+    /// Cycles in which at least one waits.
+    pub present: u64,
+}
+
+impl SchedulerCounts {
+    /// Share of their time in the window that they wait for operands, 0 to 1; none where there are
+    /// none.
+    #[must_use]
+    pub fn waiting_share(&self) -> Option<f64> {
+        (self.staying > 0).then(|| self.waiting as f64 / self.staying as f64)
+    }
+}
+
+impl Tally for TimingCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.path.merge(&other.path, with);
+        self.branches.merge(&other.branches, with);
+        self.waiting.merge(&other.waiting, with);
+        self.staying.merge(&other.staying, with);
+        self.fp.waiting.merge(&other.fp.waiting, with);
+        self.fp.staying.merge(&other.fp.staying, with);
+        self.fp.present.merge(&other.fp.present, with);
+        self.time.merge(&other.time, with);
+        self.paced.merge(&other.paced, with);
+        self.operations.merge(&other.operations, with);
+        self.divided.merge(&other.divided, with);
+    }
+}
+
+impl TimingCounts {
+    /// Share of the instructions in the window that wait for operands, 0 to 1.
+    #[must_use]
+    pub fn waiting_share(&self) -> f64 {
+        self.waiting as f64 / self.staying.max(1) as f64
+    }
+
+    /// Distance from each other at which operations come that pass a floating-point scheduler, 0 to
+    /// 1: were they at random, none of n that wait on average would be there with e^(−n); with this
+    /// share s it is e^(−s·n). None where none wait, or one always does.
+    #[must_use]
+    pub fn fp_spread(&self) -> Option<f64> {
+        let time = self.time.max(1) as f64;
+        let (present, waiting) = (self.fp.present as f64 / time, self.fp.waiting as f64 / time);
+        let spread = -(-present).ln_1p() / waiting;
+        (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
+    }
+
+    /// Unevenness, 0 to 1: 0 where dispatch and the longest chain limit all windows alike, so that a
+    /// pipeline takes the longer of their times a and b; 1 where each limits windows of its own, so
+    /// that it takes both. With the time c that it takes it is
+    /// `(c − a)(c − b) / ab`, so that `c = (a + b + √((a − b)² + 4k·ab)) / 2`.
+    #[must_use]
+    pub fn unevenness(&self) -> f64 {
+        let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTH as f64;
+        let (chain, both) = (self.time as f64, self.paced as f64);
+        let product = (dispatch * chain).max(1.0);
+        ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+    }
+
+    /// By how much the longest chain gets longer with one divider, over its length.
+    #[must_use]
+    pub fn lengthening(&self) -> [[f64; DIVIDERS.len()]; 2] {
+        let time = self.time.max(1) as f64;
+        let longer = |&cycles: &u64| (cycles as f64 / time - 1.0).max(0.0);
+        self.divided.map(|each| each.map(|cycles| longer(&cycles)))
+    }
+}
