@@ -3,10 +3,12 @@
 //! Every number has a range here; the message names it. Ranges are wide: they
 //! keep out what cannot be, not what is unusual.
 
+mod branches;
+
 use super::ilp::{DivisionSpec, ILP_WINDOWS, IlpSpec};
 use super::spec::{
-    BranchSpec, Burstiness, CURVE_KIB, CodeSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec,
-    ResolutionSpec, StageSpec, ThreadsSpec,
+    Burstiness, CURVE_KIB, CodeSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec, StageSpec,
+    ThreadsSpec,
 };
 use crate::describe::Problems;
 
@@ -58,7 +60,7 @@ fn phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
     mix(&key("mix"), &p.mix, problems);
     code(&key("code"), &p.code, problems);
     ilp(&key("ilp"), &p.ilp, problems);
-    branch(&key("branch"), &p.branch, &p.mix, problems);
+    branches::check(&key("branch"), &p.branch, &p.mix, problems);
     curve(&key("data_mpki"), &p.data_mpki, problems);
     curve(&key("instruction_mpki"), &p.instruction_mpki, problems);
     for (name, points) in [
@@ -200,36 +202,6 @@ fn code(key: &str, code: &CodeSpec, problems: &mut Problems) {
     for (name, share) in shares {
         optional(format!("{key}.{name}"), share, (0.0, 1.0), problems);
     }
-}
-
-/// No more branches can be mispredicted than there are.
-fn branch(key: &str, branch: &BranchSpec, mix: &MixSpec, problems: &mut Problems) {
-    let branches_pki = (1000.0 * mix.branch).clamp(0.0, MOST_MPKI);
-    problems.range(format!("{key}.mpki"), branch.mpki, 0.0, branches_pki);
-    let exponent = branch.capacity_exponent;
-    problems.range(format!("{key}.capacity_exponent"), exponent, 0.0, 2.0);
-    for (name, points) in [
-        ("tagged_mpki", branch.tagged_mpki),
-        ("gshare_mpki", branch.gshare_mpki),
-    ] {
-        for (i, mpki) in points.into_iter().flatten().enumerate() {
-            problems.range(format!("{key}.{name}[{i}]"), mpki, 0.0, branches_pki);
-        }
-    }
-    for (i, mpki) in branch.target_mpki.into_iter().flatten().enumerate() {
-        problems.range(format!("{key}.target_mpki[{i}]"), mpki, 0.0, branches_pki);
-    }
-    resolution(&format!("{key}.resolution"), branch.resolution, problems);
-    let gshare = format!("{key}.gshare_resolution");
-    resolution(&gshare, branch.gshare_resolution, problems);
-}
-
-fn resolution(key: &str, resolution: Option<ResolutionSpec>, problems: &mut Problems) {
-    let Some(resolution) = resolution else { return };
-    problems.range(format!("{key}.cycles"), resolution.cycles, 1.0, 1000.0);
-    problems.range(format!("{key}.absorbed"), resolution.absorbed, 0.0, 1.0);
-    let misses = format!("{key}.misses");
-    optional(misses, resolution.misses, (0.0, 100.0), problems);
 }
 
 fn curve(key: &str, points: &[f64], problems: &mut Problems) {
