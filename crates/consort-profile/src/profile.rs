@@ -78,7 +78,8 @@ pub struct Figures {
     pub near_uses: [[f64; NEAR]; 2],
     /// Mispredictions with each of [`PREDICTOR_KIB`](crate::measure::PREDICTOR_KIB), by scheme.
     pub mispredictions: Mispredictions,
-    /// Mispredicted targets of indirect branches with each of [`TARGET_ENTRIES`].
+    /// Mispredicted targets of indirect branches with each of
+    /// [`TARGET_ENTRIES`](crate::measure::TARGET_ENTRIES).
     pub lost_targets: LostTargets,
     /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
     /// of the chain of most instructions, both in a window of 128.
