@@ -14,6 +14,7 @@
 use super::sleeps::blocked_switches;
 use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target, tracepoint};
 use consort_core::{Reading, Sample, Signal, Tier};
+use nix::sys::resource::{Resource, getrlimit};
 use perf_event_open_sys::bindings;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub struct SoftwareEvents {
     pub notes: Vec<String>,
     /// The group on the thread that probed. With the last event of a tracepoint the kernel takes
     /// the tracepoint down, and whoever closes it waits for all CPUs: some 40 ms. Kept open, no
-    /// group that is closed is the last.
+    /// group that is closed is the last. None where descriptors are few.
     _held: Option<Arc<CounterGroup>>,
 }
 
@@ -39,6 +40,9 @@ enum Counted {
     /// Number of sleeps that the thread has begun.
     Sleeps,
 }
+
+/// Descriptors that a process may have where some can be kept for speed alone.
+const ENOUGH_DESCRIPTORS: u64 = 64;
 
 /// Tracepoints: the meaning, the subsystem and name in tracefs, and a phrase for users who lack it.
 const TRACEPOINTS: [(Counted, &str, &str, &str); 2] = [
@@ -93,7 +97,8 @@ impl SoftwareEvents {
     }
 
     fn holding(mut self, group: CounterGroup) -> Self {
-        self._held = Some(Arc::new(group));
+        let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+        self._held = (limit >= ENOUGH_DESCRIPTORS).then(|| Arc::new(group));
         self
     }
 
