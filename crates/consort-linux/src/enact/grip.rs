@@ -164,6 +164,13 @@ mod tests {
     fn a_process_is_there_until_it_ends_and_tells_which_program_it_is() {
         let mut child = Command::new("sleep").arg("300").spawn().unwrap();
         let id = Host::real().identify(child.id(), child.id()).unwrap();
+        // It has no stack yet while the kernel still makes it the other program.
+        while Host::real()
+            .same(id)
+            .is_some_and(|stat| stat.start_stack == 0)
+        {
+            std::thread::yield_now();
+        }
         let mut grips = holding(1);
         let first = grips.look(&Host::real(), id).unwrap();
         assert_eq!(grips.look(&Host::real(), id), Some(first));
