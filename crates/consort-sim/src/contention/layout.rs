@@ -6,6 +6,7 @@ use super::limits::Limits;
 use super::misses::Sets;
 use super::needs::Needs;
 use super::pipeline::{Alone, Prefetching, Setting};
+use super::resolution::Resolving;
 use super::stations::Station;
 use super::supply::{supply, unit_queues};
 use super::twins::Twins;
@@ -209,6 +210,7 @@ fn setting<'a>(
         tlb: 0.0,
         sets: Sets::default(),
         mispredicted: 0.0,
+        resolving: Resolving::default(),
         use_of: [0.0; RESOURCES],
         limits: Limits::default(),
         latency: 0.0,

@@ -16,6 +16,7 @@ use super::dividers::KINDS;
 use super::limits::Limits;
 use super::misses::{Misses, SETS, Sets};
 use super::needs::Needs;
+use super::resolution::Resolving;
 use super::types::Demand;
 use super::units::{CLASSES, FP, UnitUse};
 
@@ -98,6 +99,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) sets: Sets,
     /// Mispredictions per instruction with the whole predictor; see [`Setting::mispredicted`].
     pub(crate) mispredicted: f64,
+    /// Resolution of mispredicted branches.
+    pub(crate) resolving: Resolving,
     /// Use per instruction of what the core's threads share.
     pub(crate) use_of: [f64; RESOURCES],
     /// Rates that its core sustains for this thread alone.
@@ -214,6 +217,7 @@ impl Setting<'_> {
         };
         self.tlb = self.tlb_misses();
         self.sets = Sets::of_ways(self.core.l1i.ways);
+        self.resolving = self.resolving();
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
             self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.ports);

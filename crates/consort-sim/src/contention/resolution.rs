@@ -17,28 +17,43 @@ const RESOLUTION_BYTES: f64 = 32.0 * KIB;
 /// Misses per instruction of which too few were seen to tell how they are spread.
 const FEW_MISSES: f64 = 1e-4;
 
+/// Resolution of mispredicted branches on a core, whatever runs beside.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Resolving {
+    /// Cycles until a branch is resolved, over the latency of the chain that it waits for.
+    steps: f64,
+    /// Loads that miss for whose data it waits, per miss and instruction.
+    misses: f64,
+    /// Share of its wait that is over before it is dispatched where dispatch is slow, 0 to 1.
+    pub(crate) absorbed: f64,
+}
+
 impl Setting<'_> {
+    /// Works out what no co-runner changes.
+    pub(super) fn resolving(&self) -> Resolving {
+        let resolution = self.resolution_spec();
+        let steps = resolution.cycles / self.chain.reference_latency();
+        let small = self.demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
+        Resolving {
+            steps,
+            misses: match resolution.misses {
+                Some(misses) if small > FEW_MISSES => misses / small,
+                _ => steps * self.on_chain(),
+            },
+            absorbed: resolution.absorbed,
+        }
+    }
+
     /// Cycles from the dispatch of a mispredicted branch until it is resolved, which grow with the
     /// latency of the chain that it waits for, and with the misses on its way.
     /// Data beyond the L2 counts as if it were in the LLC, wherever it is: waiting for memory has
     /// a term of its own.
     pub(super) fn resolution(&self, misses: &Misses, latency: f64) -> f64 {
-        let resolution = self.resolution_spec();
         let l1 = self.core.l1d.latency_cycles;
         let in_l2 = misses.data[0] - misses.data[1];
         let beyond = misses.exposed * misses.data[1];
         let late = in_l2 * (self.l2_cycles() - l1) + beyond * (self.llc_cycles - l1);
-        let steps = resolution.cycles / self.chain.reference_latency();
-        steps * latency + self.resolution_misses(&resolution, steps) * late.max(0.0)
-    }
-
-    /// Loads that miss for whose data a mispredicted branch waits, per miss and instruction.
-    fn resolution_misses(&self, resolution: &ResolutionSpec, steps: f64) -> f64 {
-        let small = self.demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
-        match resolution.misses {
-            Some(misses) if small > FEW_MISSES => misses / small,
-            _ => steps * self.on_chain(),
-        }
+        self.resolving.steps * latency + self.resolving.misses * late.max(0.0)
     }
 
     /// Resolution of branches that this core's predictor mispredicts.
@@ -49,12 +64,6 @@ impl Setting<'_> {
             _ => branch.gshare_resolution.or(branch.resolution),
         };
         measured.unwrap_or(RESOLUTION)
-    }
-
-    /// Share of the cycles until mispredicted branches are resolved that is over before they are
-    /// dispatched where dispatch is slow, 0 to 1.
-    pub(crate) fn absorbed_share(&self) -> f64 {
-        self.resolution_spec().absorbed
     }
 
     /// Cycles in which the wrong path behind a mispredicted branch fills what is left of the

@@ -120,7 +120,7 @@ impl State<'_> {
     pub(super) fn absorbed(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
         let terms = &self.terms[i];
         let lost = 1.0 / self.rate[i] - terms.active;
-        let most = terms.resolving * sharing.settings[i].absorbed_share();
+        let most = terms.resolving * sharing.settings[i].resolving.absorbed;
         if lost <= 0.0 || most <= 0.0 {
             return 0.0;
         }
