@@ -141,6 +141,24 @@ mod tests {
         ]
     }
 
+    /// Chip with like domains, and at most as many programs as domains, each with at most the
+    /// threads that a domain has room for.
+    fn programs_with_a_domain_each() -> impl Strategy<Value = (crate::Topology, Vec<usize>)> {
+        (1u32..5, 1u32..4, 1u32..3)
+            .prop_flat_map(|(d, c, w)| {
+                let threads = prop::collection::vec(1usize..9, 1..=d as usize);
+                (Just(chip(d, c, w)), threads)
+            })
+            .prop_map(|(chip, mut threads)| {
+                let room = |threads: &[usize]| per_pu(&chip, threads) * domains(&chip)[0].len();
+                while threads.iter().any(|&n| n > room(&threads)) {
+                    let most = room(&threads);
+                    threads.iter_mut().for_each(|n| *n = (*n).min(most));
+                }
+                (chip, threads)
+            })
+    }
+
     proptest! {
         #[test]
         fn every_thread_has_one_place_and_no_pu_more_than_its_share(
@@ -160,12 +178,9 @@ mod tests {
 
         #[test]
         fn iso_divides_no_program_where_each_can_have_a_domain(
-            chip in (1u32..5, 1u32..4, 1u32..3).prop_map(|(d, c, w)| chip(d, c, w)),
-            threads in prop::collection::vec(1usize..9, 1..5),
+            (chip, threads) in programs_with_a_domain_each(),
         ) {
             let domains = domains(&chip);
-            let room = per_pu(&chip, &threads) * domains[0].len();
-            prop_assume!(threads.len() <= domains.len() && threads.iter().all(|&n| n <= room));
             let mapping = Mapping::of(Scheme::Iso, &chip, &threads);
             for pus in mapping.programs() {
                 let home = domains.iter().find(|d| d.contains(&pus[0])).unwrap();
