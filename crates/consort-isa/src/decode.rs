@@ -1,6 +1,6 @@
 //! Decoding of one instruction, whatever the instruction set.
 
-use crate::{Arch, Instruction, a64, x86};
+use crate::{Arch, Code, Instruction, a64, x86};
 
 /// Reason why bytes are not an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,13 +44,38 @@ pub(crate) struct Step {
     pub(crate) target: Option<u64>,
 }
 
-/// The step over the instruction at the start of `bytes`, if there is one.
-pub(crate) fn step(arch: Arch, bytes: &[u8], address: u64) -> Option<Step> {
-    match arch {
-        Arch::X86_64 | Arch::X86_32 => x86::step(arch, bytes, address),
-        Arch::Aarch64 => {
-            let target = a64::decode(bytes, address).ok()?.flow.target();
-            Some(Step { len: 4, target })
+/// Steps over instructions at any offset of the same code.
+pub(crate) enum Steps<'a> {
+    X86(x86::Steps<'a>),
+    A64(Code<'a>),
+}
+
+impl<'a> Steps<'a> {
+    /// Steps over the code from `address` on; none if it is not in the code.
+    pub(crate) fn from(code: &Code<'a>, address: u64) -> Option<Self> {
+        let bytes = code.from(address)?;
+        Some(match code.arch {
+            Arch::X86_64 | Arch::X86_32 => Self::X86(x86::Steps::new(code.arch, bytes, address)),
+            Arch::Aarch64 => Self::A64(Code {
+                base: address,
+                bytes,
+                ..*code
+            }),
+        })
+    }
+
+    /// The step over the instruction at an offset, bytes, if there is one.
+    pub(crate) fn at(&mut self, offset: usize) -> Option<Step> {
+        match self {
+            Self::X86(steps) => steps.at(offset),
+            Self::A64(code) => {
+                let address = code.base + offset as u64;
+                let target = a64::decode(code.from(address)?, address)
+                    .ok()?
+                    .flow
+                    .target();
+                Some(Step { len: 4, target })
+            }
         }
     }
 }

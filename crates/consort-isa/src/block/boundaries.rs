@@ -18,7 +18,7 @@
 
 use std::collections::HashSet;
 
-use crate::decode::step;
+use crate::decode::Steps;
 use crate::{Arch, Code};
 
 /// The most bytes that one x86 instruction can take.
@@ -103,16 +103,14 @@ impl Window {
 
 fn ways_to_end(code: &Code<'_>, start: u64, len: usize) -> Vec<Option<usize>> {
     let mut next: Vec<Option<usize>> = vec![None; len];
+    let Some(mut steps) = Steps::from(code, start) else {
+        return next;
+    };
     for offset in (0..len).rev() {
-        let end = instruction_end(code, start, offset);
+        let end = steps.at(offset).map(|step| offset + step.len);
         next[offset] = end.filter(|&end| end == len || next.get(end).is_some_and(Option::is_some));
     }
     next
-}
-
-fn instruction_end(code: &Code<'_>, start: u64, offset: usize) -> Option<usize> {
-    let address = start + offset as u64;
-    Some(offset + step(code.arch, code.from(address)?, address)?.len)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::boundaries::{self, FAR_LOOK_BACK_BYTES, LOOK_BACK_BYTES};
 use super::rounds::Rounds;
 use super::suspicion::View;
 use super::{BlockError, BlockFacts, Entry};
-use crate::decode::step;
+use crate::decode::Steps;
 use crate::{Arch, Code, Flow, Instruction, decode};
 
 /// The most bytes decoded behind the sampled address. Compilers unroll loops to
@@ -223,22 +223,27 @@ fn branches_near(code: &Code<'_>, instructions: &[Instruction]) -> Vec<Branch> {
         Some(Branch { target, before })
     };
     let own = instructions.iter().enumerate().filter_map(branch);
-    own.chain(branches_behind(code, instructions.last()))
-        .collect()
+    own.chain(branches_behind(code, instructions)).collect()
 }
 
-fn branches_behind(code: &Code<'_>, last: Option<&Instruction>) -> Vec<Branch> {
+/// Branches behind the last instruction that lead back to one of `instructions`.
+fn branches_behind(code: &Code<'_>, instructions: &[Instruction]) -> Vec<Branch> {
     let mut branches = Vec::new();
-    let Some(last) = last else {
+    let (Some(first), Some(last)) = (instructions.first(), instructions.last()) else {
         return branches;
     };
     let (mut previous, mut address) = (last.address, last.end());
-    let limit = address.saturating_add(LOOK_BEHIND_BYTES);
-    while address < limit
-        && let Some(bytes) = code.from(address)
-        && let Some(next) = step(code.arch, bytes, address)
+    let Some(mut steps) = Steps::from(code, address) else {
+        return branches;
+    };
+    let start = address;
+    while address < start.saturating_add(LOOK_BEHIND_BYTES)
+        && let Some(next) = steps.at((address - start) as usize)
     {
-        branches.extend(next.target.map(|target| {
+        let back = next
+            .target
+            .filter(|to| (first.address..=last.address).contains(to));
+        branches.extend(back.map(|target| {
             Branch {
                 target,
                 before: code

@@ -63,13 +63,30 @@ fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> 
     }
 }
 
-/// The length and direct target of one x86 instruction.
-pub(crate) fn step(arch: Arch, bytes: &[u8], address: u64) -> Option<Step> {
-    let raw = decode_raw(arch, bytes, address).ok()?;
-    Some(Step {
-        len: raw.len(),
-        target: direct_target(&raw),
-    })
+/// Steps over instructions at any offset of the same bytes: making a decoder costs as much as
+/// decoding an instruction.
+pub(crate) struct Steps<'a> {
+    decoder: Decoder<'a>,
+    /// Address of the first byte.
+    base: u64,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(arch: Arch, bytes: &'a [u8], base: u64) -> Self {
+        let decoder = decoder(arch, bytes, base);
+        Self { decoder, base }
+    }
+
+    /// The length and direct target of the instruction at an offset, if there is one.
+    pub(crate) fn at(&mut self, offset: usize) -> Option<Step> {
+        self.decoder.set_position(offset).ok()?;
+        self.decoder.set_ip(self.base + offset as u64);
+        let raw = decoded(&mut self.decoder).ok()?;
+        Some(Step {
+            len: raw.len(),
+            target: direct_target(&raw),
+        })
+    }
 }
 
 fn decode_raw(
@@ -77,13 +94,24 @@ fn decode_raw(
     bytes: &[u8],
     address: u64,
 ) -> Result<iced_x86::Instruction, DecodeError> {
+    decoded(&mut decoder(arch, bytes, address)).map_err(|error| match error {
+        DecoderError::NoMoreBytes => DecodeError::Truncated { address },
+        _ => DecodeError::Invalid { arch, address },
+    })
+}
+
+fn decoder(arch: Arch, bytes: &[u8], address: u64) -> Decoder<'_> {
     let bitness = if arch == Arch::X86_32 { 32 } else { 64 };
-    let mut decoder = Decoder::with_ip(bitness, bytes, address, DecoderOptions::NONE);
+    Decoder::with_ip(bitness, bytes, address, DecoderOptions::NONE)
+}
+
+/// Decodes the next instruction; one that no user program may execute is an invalid one.
+fn decoded(decoder: &mut Decoder<'_>) -> Result<iced_x86::Instruction, DecoderError> {
     let raw = decoder.decode();
     match decoder.last_error() {
         DecoderError::None if !is_forbidden(&raw) => Ok(raw),
-        DecoderError::NoMoreBytes => Err(DecodeError::Truncated { address }),
-        _ => Err(DecodeError::Invalid { arch, address }),
+        DecoderError::None => Err(DecoderError::InvalidInstruction),
+        error => Err(error),
     }
 }
 

@@ -90,7 +90,7 @@ impl Host {
     /// Returns true if a process was started with this variable and value in its environment.
     pub(crate) fn has_variable(&self, pid: u32, name: &str, value: &str) -> bool {
         let path = self.root.join(format!("proc/{pid}/environ"));
-        let Ok(environment) = std::fs::read(path) else {
+        let Ok(environment) = read::bytes(&path) else {
             return false;
         };
         let wanted = format!("{name}={value}");
@@ -127,13 +127,7 @@ impl Host {
     /// PUs that are online; where sysfs is missing, those of the caller's mask.
     fn online(&self) -> PuSet {
         let path = self.root.join("sys/devices/system/cpu/online");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let listed: PuSet = text.parse().unwrap_or_default();
-        if listed.is_empty() {
-            affinity::get(std::process::id()).unwrap_or_default()
-        } else {
-            listed
-        }
+        read::pus(&path).unwrap_or_else(|| affinity::get(std::process::id()).unwrap_or_default())
     }
 }
 

@@ -9,10 +9,12 @@
 //! mistake would lose one. So a signal that is pending without need is thrown away, with the
 //! witness.
 
+use crate::proc::Status;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -86,10 +88,12 @@ impl Witness {
 
     /// Signals by number, the first in the lowest bit; none where the witness is gone.
     fn pending(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
-        let status = status.unwrap_or_default();
-        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
-        pending.map_or(0, |bits| u64::from_str_radix(bits.trim(), 16).unwrap_or(0))
+        let path = format!("/proc/{}/status", self.process.id());
+        let status = Status::read(Path::new(&path));
+        let pending = status
+            .ok()
+            .and_then(|s| u64::from_str_radix(s.field("ShdPnd")?, 16).ok());
+        pending.unwrap_or(0)
     }
 
     /// Keeps in mind only these signals, with a new process, which has nothing pending. Where none

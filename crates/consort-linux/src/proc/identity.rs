@@ -1,12 +1,13 @@
 //! Names and owners of processes.
 
 use super::status::Status;
+use crate::read;
 use std::path::Path;
 
 /// The name of a process, as the kernel has it; none when it is gone.
 pub(crate) fn name_of(root: &Path, pid: u32) -> Option<String> {
     let path = root.join("proc").join(pid.to_string()).join("comm");
-    let name = std::fs::read(path).ok()?;
+    let name = read::bytes(&path).ok()?;
     let name = String::from_utf8_lossy(&name);
     Some(name.trim_end_matches('\n').to_owned())
 }
@@ -25,7 +26,7 @@ pub(crate) fn uid_of(root: &Path, pid: u32) -> Option<u32> {
 
 /// Numbers in a file with one on each line, such as `cgroup.procs`; empty where it cannot be read.
 pub(crate) fn numbers_in_file(path: &Path) -> Vec<u32> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = read::text(path).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 

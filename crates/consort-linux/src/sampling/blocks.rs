@@ -210,7 +210,16 @@ mod tests {
     }
 
     fn block_of(blocks: &mut Blocks, child: &Child, generation: u64) -> Arc<BlockFacts> {
-        let ip = tell(blocks, child, generation);
+        block_behind(blocks, child, generation, 0)
+    }
+
+    fn block_behind(
+        blocks: &mut Blocks,
+        child: &Child,
+        generation: u64,
+        bytes: u64,
+    ) -> Arc<BlockFacts> {
+        let ip = tell(blocks, child, generation) + bytes;
         let at = CodeAddress {
             pid: child.id(),
             tid: child.id(),
@@ -234,6 +243,24 @@ mod tests {
         let apart = block_of(&mut blocks, unsure, 0);
         assert!(!Arc::ptr_eq(&one, &apart));
         assert_eq!(one.instructions().len(), apart.instructions().len());
+        children.into_iter().for_each(end);
+    }
+
+    #[test]
+    fn pages_of_a_file_are_read_once_for_all_processes() {
+        let children = [(); 2].map(|()| sleeper());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let mut blocks = Blocks::new(Path::new("/"));
+        let [first, second] = &children;
+        // Far enough from what is mapped before the code.
+        let far = 0x800;
+        let one = block_behind(&mut blocks, first, 7, far);
+        let read = blocks.counts();
+        let last = one.instructions().last().unwrap();
+        let behind = last.end() - one.instructions()[0].address;
+        let other = block_behind(&mut blocks, second, 7, far + behind);
+        assert!(!Arc::ptr_eq(&one, &other), "no other block");
+        assert_eq!(blocks.counts(), read, "a page was read again");
         children.into_iter().for_each(end);
     }
 

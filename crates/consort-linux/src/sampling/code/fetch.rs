@@ -29,7 +29,6 @@ impl Place {
     pub(super) fn to_page(&self, bytes: Vec<u8>) -> Page {
         let image = self.image.as_ref();
         Page {
-            start: self.start,
             bytes: bytes.into(),
             changeable: image.is_none_or(Image::is_changeable),
         }

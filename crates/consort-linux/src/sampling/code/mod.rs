@@ -23,6 +23,7 @@ mod maps;
 mod opening;
 mod pages;
 mod space;
+mod vintage;
 
 use crate::perf::record::Record;
 use crate::sampling::Batch;
@@ -141,7 +142,7 @@ impl CodeMap {
             Record::Comm {
                 pid, exec: true, ..
             } => self.spaces.exec(*pid),
-            Record::Mmap2(mapping) => self.spaces.map(mapping.pid, Image::of_record(mapping)),
+            Record::Mmap2(mapping) => self.spaces.take(mapping),
             _ => {}
         }
     }
@@ -174,76 +175,85 @@ impl CodeMap {
 
     fn read_window(&mut self, at: CodeAddress) -> Result<Window, Miss> {
         let arch = self.spaces.arch_of(at.pid).ok_or(Miss::ForeignArch)?;
-        let page = self.page(at, at.ip)?;
+        let own = self.page(at, at.ip)?;
         let mut window = Window {
             arch,
-            base: page.start,
-            bytes: page.bytes.to_vec(),
-            changeable: page.changeable,
+            base: at.ip.saturating_sub(BEFORE_BYTES).max(own.start),
+            bytes: Vec::with_capacity((BEFORE_BYTES + FROM_BYTES) as usize),
+            changeable: false,
         };
-        self.extend_back(at, &mut window);
-        self.extend_on(at, &mut window);
-        window.trim(at.ip);
+        if let Some(before) = self.page_before(at, own.start) {
+            window.base = at.ip.saturating_sub(BEFORE_BYTES);
+            window.extend(&before, at.ip);
+        }
+        window.extend(&own, at.ip);
+        if let Some(behind) = self.page_behind(at, own.end()) {
+            window.extend(&behind, at.ip);
+        }
         Ok(window)
     }
 
-    /// Puts the page before the window's in front of it, if the window needs that and it can be
-    /// read.
-    fn extend_back(&mut self, at: CodeAddress, window: &mut Window) {
+    /// The page that ends at `start`, if the window needs it and it can be read.
+    fn page_before(&mut self, at: CodeAddress, start: u64) -> Option<Mapped> {
         let wanted = at.ip.saturating_sub(BEFORE_BYTES);
-        if wanted < window.base
-            && let Ok(page) = self.page(at, wanted)
-            && page.end() == window.base
-        {
-            window.base = page.start;
-            window.bytes.splice(0..0, page.bytes.iter().copied());
-            window.changeable |= page.changeable;
-        }
+        let page = (wanted < start).then(|| self.page(at, wanted).ok())??;
+        (page.end() == start).then_some(page)
     }
 
-    fn extend_on(&mut self, at: CodeAddress, window: &mut Window) {
-        let end = window.base + window.bytes.len() as u64;
+    /// The page that begins at `end`, if the window needs it and it can be read.
+    fn page_behind(&mut self, at: CodeAddress, end: u64) -> Option<Mapped> {
         let wanted = at.ip.saturating_add(FROM_BYTES);
-        if wanted > end
-            && let Ok(page) = self.page(at, end)
-            && page.start == end
-        {
-            window.bytes.extend_from_slice(&page.bytes);
-            window.changeable |= page.changeable;
-        }
+        let page = (wanted > end).then(|| self.page(at, end).ok())??;
+        (page.start == end).then_some(page)
     }
 
-    fn page(&mut self, at: CodeAddress, address: u64) -> Result<Arc<Page>, Miss> {
-        let space = self.spaces.of(at.pid).id;
-        if let Some(page) = self.pages.get(space, address) {
-            return Ok(page);
+    fn page(&mut self, at: CodeAddress, address: u64) -> Result<Mapped, Miss> {
+        let start = self.pages.start_of(address);
+        let place = self.spaces.place_of(at.pid, start);
+        if let Some(page) = self.pages.get(place) {
+            return Ok(Mapped { start, page });
         }
         let image = self.spaces.of(at.pid).images.at(address).cloned();
-        let place = Place {
+        let from = Place {
             pid: at.pid,
             tid: at.tid,
-            start: self.pages.start_of(address),
+            start,
             image,
             replaced: self.spaces.is_replaced_since(at.pid, at.time_ns),
         };
-        let (bytes, source) = fetch::page(&self.root, &place, self.pages.page_bytes())?;
+        let (bytes, source) = fetch::page(&self.root, &from, self.pages.page_bytes())?;
         match source {
             Source::Memory => self.counts.from_memory += 1,
             Source::File => self.counts.from_file += 1,
         }
-        Ok(self.pages.put(space, place.to_page(bytes)))
+        let page = self.pages.put(place, from.to_page(bytes));
+        Ok(Mapped { start, page })
+    }
+}
+
+/// A page at an address of a process.
+struct Mapped {
+    start: u64,
+    page: Arc<Page>,
+}
+
+impl Mapped {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.page.bytes.len() as u64)
     }
 }
 
 impl Window {
-    /// Cuts the window to the bytes that are wanted around `ip`.
-    fn trim(&mut self, ip: u64) {
-        let skip = ip.saturating_sub(BEFORE_BYTES).saturating_sub(self.base);
-        let skip = usize::try_from(skip).unwrap_or(0).min(self.bytes.len());
-        self.bytes.drain(..skip);
-        self.base += skip as u64;
-        let len = ip.saturating_add(FROM_BYTES).saturating_sub(self.base);
-        self.bytes
-            .truncate(usize::try_from(len).unwrap_or(usize::MAX));
+    /// Adds what is wanted of the page that begins where the window ends: from its base on, and up
+    /// to `FROM_BYTES` from `ip` on.
+    fn extend(&mut self, mapped: &Mapped, ip: u64) {
+        let bytes = &mapped.page.bytes;
+        let index_of = |address: u64| {
+            let index = address.saturating_sub(mapped.start);
+            usize::try_from(index).map_or(bytes.len(), |index| index.min(bytes.len()))
+        };
+        let wanted = index_of(self.base)..index_of(ip.saturating_add(FROM_BYTES));
+        self.bytes.extend_from_slice(&bytes[wanted]);
+        self.changeable |= mapped.page.changeable;
     }
 }

@@ -36,7 +36,7 @@ fn open_with(path: &Path, flags: i32) -> Option<File> {
 }
 
 /// Returns true if this is the regular file that was mapped.
-fn is_of(found: &Metadata, image: &Image) -> bool {
+pub(super) fn is_of(found: &Metadata, image: &Image) -> bool {
     found.is_file() && found.ino() == image.inode && is_on(found.dev(), image.device)
 }
 

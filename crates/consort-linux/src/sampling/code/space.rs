@@ -4,7 +4,8 @@ use super::elf::{arch_of_file, host_arch};
 use super::images::{FileId, Image, Images};
 use super::maps::executable_images;
 use super::opening::open;
-use crate::perf::record::Record;
+use super::vintage::Vintages;
+use crate::perf::record::{Mapping, Record};
 use crate::sampling::Batch;
 use consort_isa::Arch;
 use std::collections::{HashMap, HashSet};
@@ -53,6 +54,7 @@ pub(super) struct Spaces {
     by_pid: HashMap<u32, Space>,
     /// Space of each file, and its number, which gives its addresses.
     files: HashMap<FileId, (SpaceId, u64)>,
+    vintages: Vintages,
     /// Time, ns, at which processes became other programs in this round.
     replaced_ns: HashMap<u32, u64>,
     next_id: u64,
@@ -65,6 +67,7 @@ impl Spaces {
             root: root.to_owned(),
             by_pid: HashMap::new(),
             files: HashMap::new(),
+            vintages: Vintages::new(root),
             replaced_ns: HashMap::new(),
             next_id: 0,
             round: 0,
@@ -75,6 +78,7 @@ impl Spaces {
     /// ended. After lost records nothing known is sure.
     pub(super) fn begin_round(&mut self, batch: &Batch) {
         self.round += 1;
+        self.vintages.begin_round();
         let round = self.round;
         let recent = |ended: u64| round - ended <= ROUNDS_AFTER_END;
         self.by_pid
@@ -161,10 +165,17 @@ impl Spaces {
         }
     }
 
+    /// Maps what a record tells.
+    pub(super) fn take(&mut self, mapping: &Mapping) {
+        let mut image = Image::of_record(mapping);
+        image.generation = self.vintages.of(&image, mapping.time_ns);
+        self.map(mapping.pid, image);
+    }
+
     /// Maps an image. Where it covers code that was held to be fixed, no code read so far is sure
     /// any more, and the space gets another name. Where there are too many mappings, those that no
     /// longer exist are forgotten.
-    pub(super) fn map(&mut self, pid: u32, image: Image) {
+    fn map(&mut self, pid: u32, image: Image) {
         let covers_fixed = self.of(pid).images.has_fixed_in(image.start..image.end);
         if covers_fixed {
             self.next_id += 1;

@@ -1,0 +1,139 @@
+//! Age of mapped files on file systems that give inodes no generation.
+//!
+//! A file that was last changed well before it was mapped is the one that is still there under the
+//! same inode with the same time of change (`ctime`, which no program can set): neither another
+//! file of that inode nor another content of it could have an older one. So the time of change
+//! stands for the generation. Images of virtual machines and containers are often made without
+//! generations.
+
+use super::images::Image;
+use super::opening::is_of;
+use nix::time::{ClockId, clock_gettime};
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time that must lie between the change of a file and its mapping, ns: file systems keep times to
+/// two seconds at the coarsest (FAT), and the clock may be set back a little.
+const SURELY_BEFORE_NS: u64 = 4_000_000_000;
+
+/// Times of change of mapped files, looked up once per round.
+#[derive(Debug)]
+pub(super) struct Vintages {
+    root: PathBuf,
+    /// Time of change by device and inode, ns since 1970; none where the path leads elsewhere.
+    changed_ns: HashMap<((u32, u32), u64), Option<u64>>,
+}
+
+impl Vintages {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            changed_ns: HashMap::new(),
+        }
+    }
+
+    /// Forgets what was looked up: files mapped from now on may be others.
+    pub(super) fn begin_round(&mut self) {
+        self.changed_ns.clear();
+    }
+
+    /// Number that stands for the generation of the file of an image that was mapped at `mapped_ns`
+    /// (`CLOCK_MONOTONIC`) in this round or before; 0 where it cannot be known.
+    pub(super) fn of(&mut self, image: &Image, mapped_ns: u64) -> u64 {
+        if image.generation != 0 || !image.is_file() {
+            return image.generation;
+        }
+        let file = (image.device, image.inode);
+        let root = &self.root;
+        let changed = self.changed_ns.entry(file);
+        let changed_ns = *changed.or_insert_with(|| changed_ns(root, image));
+        let mapped_ns = since_1970_ns(mapped_ns);
+        let surely = |&at: &u64| at.saturating_add(SURELY_BEFORE_NS) < mapped_ns;
+        changed_ns.filter(surely).unwrap_or(0)
+    }
+}
+
+fn changed_ns(root: &Path, image: &Image) -> Option<u64> {
+    let path = root.join(image.path.trim_start_matches('/'));
+    let found = std::fs::symlink_metadata(path).ok()?;
+    let at_ns = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+    is_of(&found, image).then(|| u64::try_from(at_ns).ok())?
+}
+
+/// The time since 1970 at a time of `CLOCK_MONOTONIC`, ns.
+fn since_1970_ns(monotonic_ns: u64) -> u64 {
+    let apart_ns = now_ns(ClockId::CLOCK_REALTIME).saturating_sub(now_ns(ClockId::CLOCK_MONOTONIC));
+    monotonic_ns.saturating_add(apart_ns)
+}
+
+fn now_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::stat::{major, minor};
+    use std::fs;
+
+    fn image(root: &Path, name: &str) -> Image {
+        let file = fs::metadata(root.join(name)).unwrap();
+        Image {
+            start: 0,
+            end: 4096,
+            file_offset: 0,
+            device: (major(file.dev()) as u32, minor(file.dev()) as u32),
+            inode: file.ino(),
+            generation: 0,
+            prot: 5,
+            path: format!("/{name}").into(),
+        }
+    }
+
+    fn later_ns(seconds: u64) -> u64 {
+        now_ns(ClockId::CLOCK_MONOTONIC) + seconds * 1_000_000_000
+    }
+
+    #[test]
+    fn a_file_is_known_that_was_changed_well_before_it_was_mapped() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("code"), "code").unwrap();
+        let image = image(root.path(), "code");
+        let mut vintages = Vintages::new(root.path());
+        assert_eq!(vintages.of(&image, later_ns(0)), 0);
+        let known = vintages.of(&image, later_ns(10));
+        assert_ne!(known, 0);
+        assert_eq!(vintages.of(&image, later_ns(20)), known);
+        // Another content of the same inode, noticed in the next round.
+        std::thread::sleep(Duration::from_millis(20));
+        fs::write(root.path().join("code"), "other").unwrap();
+        assert_eq!(vintages.of(&image, later_ns(10)), known);
+        vintages.begin_round();
+        assert_ne!(vintages.of(&image, later_ns(10)), known);
+    }
+
+    #[test]
+    fn a_path_that_leads_to_another_file_tells_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("code"), "code").unwrap();
+        let image = image(root.path(), "code");
+        fs::rename(root.path().join("code"), root.path().join("moved")).unwrap();
+        assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
+        fs::write(root.path().join("code"), "code").unwrap();
+        assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
+    }
+
+    #[test]
+    fn a_generation_that_the_file_system_gives_is_kept() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("code"), "code").unwrap();
+        let given = Image {
+            generation: 7,
+            ..image(root.path(), "code")
+        };
+        assert_eq!(Vintages::new(root.path()).of(&given, later_ns(0)), 7);
+    }
+}
