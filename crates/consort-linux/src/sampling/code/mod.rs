@@ -36,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use generations::Generations;
+#[cfg(test)]
 pub(crate) use images::Image;
 #[cfg(test)]
 pub(crate) use maps::executable_images;
