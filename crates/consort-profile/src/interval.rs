@@ -18,11 +18,14 @@ const MOST: usize = 512;
 /// Bits of an address within a line of code.
 const LINE_SHIFT: u32 = 6;
 
+/// Instructions of a stretch by the hash of their line of code.
+pub(crate) type Executed = [u64; DIMENSIONS];
+
 /// A stretch of execution.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interval {
     pub(crate) counts: Counts,
-    executed: [u64; DIMENSIONS],
+    executed: Executed,
     /// Instructions of the thread that executed most in it.
     pub(crate) longest: u64,
 }
@@ -82,20 +85,26 @@ impl Stretch {
         }
     }
 
-    /// All that was counted until the last end.
+    /// All that was counted until the last interval.
     pub(crate) const fn counts(&self) -> &Counts {
         &self.before
     }
 
-    /// Ends the stretch, up to which there are these counts; gives what it adds to them.
-    pub(crate) fn end(&mut self, counts: Counts) -> Interval {
-        let since = counts.since(&self.before);
-        self.before = counts;
+    /// Ends the stretch; gives which code it executed.
+    pub(crate) fn end(&mut self) -> Executed {
         let mut executed = [0; DIMENSIONS];
         for (at, done) in self.code.iter_mut().enumerate() {
             executed[at * DIMENSIONS / FINE] += *done;
             self.all_code[at] += std::mem::take(done);
         }
+        executed
+    }
+
+    /// The stretch that executed this and up to which there are these counts, as what it adds to
+    /// those of the stretches before.
+    pub(crate) fn interval(&mut self, executed: Executed, counts: Counts) -> Interval {
+        let since = counts.since(&self.before);
+        self.before = counts;
         Interval {
             longest: since.mix.instructions,
             counts: since,
@@ -180,7 +189,8 @@ mod tests {
         for number in 0..5 * MOST as u64 / 2 {
             counts.mix.op(&Op::new(Kind::Integer, 0x1000));
             thread.instructions(0x1000, 1);
-            intervals.take(number, &thread.end(counts.clone()));
+            let executed = thread.end();
+            intervals.take(number, &thread.interval(executed, counts.clone()));
         }
         intervals.close();
         let kept = intervals.all();

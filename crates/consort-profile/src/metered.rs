@@ -2,8 +2,8 @@
 
 use consort_ops::Op;
 
-use crate::crew::Crew;
-use crate::interval::{Interval, Stretch};
+use crate::crew::{Asked, Crew};
+use crate::interval::{Executed, Interval, Stretch};
 use crate::measure::{Counts, Mix, line_of};
 use crate::recorder::{Run, Stage};
 
@@ -23,6 +23,8 @@ pub(crate) struct Metered {
     line: u64,
     stretch: Stretch,
     counting: bool,
+    /// Instructions counted when counts were asked for last.
+    asked_up_to: u64,
     /// Instructions heard of.
     pub(crate) heard: u64,
     /// Instructions heard of in this interval.
@@ -31,6 +33,16 @@ pub(crate) struct Metered {
     pub(crate) stage: u64,
     /// True where its operations may meet those of other threads.
     pub(crate) has_siblings: bool,
+}
+
+/// Interval of a thread that has ended, before its counts are known.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) thread: usize,
+    /// Number of the interval.
+    pub(crate) number: u64,
+    executed: Executed,
+    asked: Asked,
 }
 
 impl Metered {
@@ -45,6 +57,7 @@ impl Metered {
             line: u64::MAX,
             stretch: Stretch::default(),
             counting,
+            asked_up_to: 0,
             heard: 0,
             within: 0,
             stage: 0,
@@ -114,12 +127,23 @@ impl Metered {
         !follows
     }
 
-    /// Counts since the end before; nothing where there are none.
-    pub(crate) fn end_interval(&mut self, crew: &mut Crew) -> Option<Interval> {
+    /// Ends the interval with this number, and asks for its counts; nothing where there are none.
+    pub(crate) fn end_interval(&mut self, number: u64, crew: &mut Crew) -> Option<Ended> {
         self.within = 0;
-        let before = self.stretch.counts().mix.instructions;
+        let before = std::mem::replace(&mut self.asked_up_to, self.mix.instructions);
         let is_counted = self.lives && self.mix.instructions > before;
-        is_counted.then(|| self.stretch.end(crew.counts(self.number, &self.mix)))
+        is_counted.then(|| Ended {
+            thread: self.number,
+            number,
+            executed: self.stretch.end(),
+            asked: crew.ask(self.number, self.mix.clone()),
+        })
+    }
+
+    /// An interval that has ended; those of a thread are to be heard of in their order.
+    pub(crate) fn hear(&mut self, ended: Ended, crew: &mut Crew) -> Interval {
+        let counts = crew.hear(ended.asked);
+        self.stretch.interval(ended.executed, counts)
     }
 
     /// Ends the thread behind an interval: what was measured is kept, what measured it is not.
@@ -133,7 +157,7 @@ impl Metered {
         &self.stretch.all_code
     }
 
-    /// Counts until the last interval ended.
+    /// Counts until the last interval that was heard of.
     pub(crate) fn counts(&self) -> &Counts {
         self.stretch.counts()
     }

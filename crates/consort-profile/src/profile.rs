@@ -1,5 +1,7 @@
 //! A profile: all meters over one program's operations.
 
+use std::collections::VecDeque;
+
 use consort_ops::trace::{About, Recorder, Sampling, Trace};
 use consort_ops::{Kind, Op};
 
@@ -9,7 +11,7 @@ use crate::measure::{
     Counts, DIVIDERS, LATENCIES, LostTargets, MemoryFigures, Mispredictions, Mix, NEAR, Resolution,
     SCHEMES, WINDOWS,
 };
-use crate::metered::Metered;
+use crate::metered::{Ended, Metered};
 use crate::phases::phases;
 use crate::recorder::{Atomic, Call, Event, Extent, Run, Sink, Stage};
 use crate::spread::half_width;
@@ -32,6 +34,10 @@ pub struct Profiler {
     system_calls: u64,
     threads: Vec<Metered>,
     crew: Crew,
+    /// Intervals that have ended and were not heard of yet, in the order of their numbers.
+    ended: VecDeque<Ended>,
+    /// Number of the present interval where everything is recorded.
+    present: u64,
     intervals: Intervals,
     team: Team,
     sharing: Sharing,
@@ -174,6 +180,8 @@ impl Profiler {
             system_calls: 0,
             threads: vec![Metered::new(0, counts_at_first, &mut crew)],
             crew,
+            ended: VecDeque::new(),
+            present: 0,
             intervals: Intervals::default(),
             team: Team::default(),
             sharing: Sharing::default(),
@@ -186,6 +194,8 @@ impl Profiler {
     #[must_use]
     pub fn profile(&mut self) -> Profile {
         self.end_intervals();
+        self.hear_before(u64::MAX);
+        self.intervals.close();
         let intervals = self.intervals.all();
         let codes: Vec<_> = intervals.iter().map(Interval::code).collect();
         let phases = phases(&codes).into_iter();
@@ -246,20 +256,35 @@ impl Profiler {
         self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
     }
 
+    /// Ends the present interval of all threads. Meters go on while they come to its end, so it is
+    /// heard of when the next one ends.
     fn end_intervals(&mut self) {
+        self.hear_before(self.present);
+        self.intervals.close();
         for thread in 0..self.threads.len() {
             self.end_interval(thread);
         }
-        self.intervals.close();
+        self.present += 1;
     }
 
     fn end_interval(&mut self, thread: usize) {
         let number = match self.sampling {
             Some(_) => self.threads[thread].stage,
-            None => self.heard >> INTERVAL_SHIFT,
+            None => self.present,
         };
-        if let Some(done) = self.threads[thread].end_interval(&mut self.crew) {
-            self.intervals.take(number, &done);
+        let ended = self.threads[thread].end_interval(number, &mut self.crew);
+        self.ended.extend(ended);
+        if self.sampling.is_some() {
+            self.hear_before(u64::MAX);
+        }
+    }
+
+    /// Waits for the counts of the intervals before this one.
+    fn hear_before(&mut self, number: u64) {
+        while let Some(ended) = self.ended.pop_front_if(|ended| ended.number < number) {
+            let number = ended.number;
+            let interval = self.threads[ended.thread].hear(ended, &mut self.crew);
+            self.intervals.take(number, &interval);
         }
     }
 

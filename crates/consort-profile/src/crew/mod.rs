@@ -10,13 +10,13 @@ mod tests;
 mod worker;
 
 use std::num::NonZero;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::available_parallelism;
 
 use consort_ops::Op;
 
 use crate::measure::{
-    AccessMeters, BranchMeters, Counts, Mix, TimingMeters, Touch, Turning, Wrong,
+    AccessMeters, BranchMeters, Counts, Group, Mix, TimingMeters, Touch, Turning, Wrong,
 };
 use crate::recorder::Run;
 use batch::Batch;
@@ -34,6 +34,18 @@ pub(crate) struct Crew {
     ops: Batch<Op>,
     touches: Batch<Touch>,
     turnings: Batch<Turning>,
+}
+
+type Answer<G> = Receiver<<G as Group>::Counts>;
+
+/// Counts of a thread that were asked for. Groups tell them when they have come so far, so whoever
+/// waits for them at once has all groups run dry.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    mix: Mix,
+    accesses: Answer<AccessMeters>,
+    branches: Answer<BranchMeters>,
+    timing: Answer<TimingMeters>,
 }
 
 impl Crew {
@@ -115,17 +127,24 @@ impl Crew {
         self.timing.send(thread, Work::End);
     }
 
-    /// Counts so far of `thread`, which has this mix and has not ended.
-    pub(crate) fn counts(&mut self, thread: usize, mix: &Mix) -> Counts {
+    /// Asks for the counts so far of `thread`, which has this mix and has not ended.
+    pub(crate) fn ask(&mut self, thread: usize, mix: Mix) -> Asked {
         self.turn_to(thread);
-        let accesses = self.accesses.ask(thread);
-        let branches = self.branches.ask(thread);
-        let timing = self.timing.ask(thread);
-        let (memory, dataflow, distances) = self.accesses.hear(&accesses);
-        let tagged = self.branches.hear(&branches);
-        let (gshare, lost_targets, timing) = self.timing.hear(&timing);
+        Asked {
+            mix,
+            accesses: self.accesses.ask(thread),
+            branches: self.branches.ask(thread),
+            timing: self.timing.ask(thread),
+        }
+    }
+
+    /// Waits for counts that were asked for.
+    pub(crate) fn hear(&mut self, asked: Asked) -> Counts {
+        let (memory, dataflow, distances) = self.accesses.hear(&asked.accesses);
+        let tagged = self.branches.hear(&asked.branches);
+        let (gshare, lost_targets, timing) = self.timing.hear(&asked.timing);
         Counts {
-            mix: mix.clone(),
+            mix: asked.mix,
             distances,
             memory,
             mispredictions: [tagged, gshare],

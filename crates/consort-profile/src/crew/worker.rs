@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 use nix::sys::signal::{SigSet, SigmaskHow};
 
 /// Messages that wait at most; who sends more waits until one is taken.
-const WAITING: usize = 16;
+const WAITING: usize = 64;
 
 /// A thread that ends with its worker, when it has done all that was sent.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ pub(super) fn hear(
     sink: &mut dyn Sink,
 ) -> Result<(u64, EndReason), RecordError> {
     // Parts that are larger pass it by.
-    let mut channel = BufReader::with_capacity(1 << 14, channel);
+    let mut channel = BufReader::with_capacity(1 << 18, channel);
     let mut bytes = Vec::new();
     let mut blocks = Blocks::default();
     let mut lanes: BTreeMap<u32, Lane> = BTreeMap::new();
