@@ -1,7 +1,7 @@
 //! Predictors of the direction of conditional branches.
 
 use super::Scheme;
-use super::history::{History, Lanes, TAG_BITS, place};
+use super::history::{History, Lanes, MOST_BITS, TAG_BITS, place};
 
 /// Histories of the tagged tables, branches: a geometric series (Seznec and Michaud, 2006).
 pub(super) const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
@@ -20,9 +20,8 @@ pub(crate) struct Directions {
     history: u32,
     /// Tagged tables, one behind the other.
     tagged: Vec<Tagged>,
-    /// Bits of the index of a tagged table, and where each of those begins.
+    /// Bits of the index of a tagged table.
     index_bits: u32,
-    starts: Lanes,
     /// Position in the history of what is folded to as many bits.
     folds: usize,
 }
@@ -46,7 +45,8 @@ impl Directions {
         let bits = size_kib * 8192.0;
         let tage = scheme == Scheme::Tagged;
         let base = power_of_two(bits / if tage { 10.0 } else { 2.0 });
-        let table = power_of_two(bits * 0.8 / HISTORIES.len() as f64 / TAGGED_BITS);
+        let table =
+            power_of_two(bits * 0.8 / HISTORIES.len() as f64 / TAGGED_BITS).min(1 << MOST_BITS);
         let tables = if tage { HISTORIES.len() } else { 0 };
         let mut tables = Self {
             base: Counters::new(base),
@@ -57,7 +57,6 @@ impl Directions {
             },
             tagged: vec![Tagged::default(); table * tables],
             index_bits: table.ilog2(),
-            starts: std::array::from_fn(|t| (t * table) as u32),
             folds: 0,
         };
         tables.follow(&tables.widths());
@@ -106,17 +105,17 @@ impl Directions {
         taken: bool,
     ) -> bool {
         let places = self.places(at, history);
-        let entries: [Tagged; TABLES] = std::array::from_fn(|t| self.tagged[places[t] as usize]);
+        let entries: [Tagged; TABLES] = std::array::from_fn(|t| self.tagged[places[t]]);
         // The base is the lowest bit, and has an entry for every branch. What is found where, and
         // what it says, follows no pattern: nothing here waits for it but for numbers.
-        let holding = bits(|t| entries[t].tag() == tags[t]) << 1 | 1;
-        let saying = bits(|t| entries[t].taken()) << 1 | u32::from(self.base.taken(base));
+        let holding = bits(|t| u32::from(entries[t].tag() == tags[t])) * 2 + 1;
+        let saying = bits(|t| entries[t].taken()) * 2 + u32::from(self.base.taken(base));
         let provider = holding.ilog2();
         let other = (holding ^ 1 << provider | 1).ilog2();
         let predicted = saying >> provider & 1 == 1;
         let otherwise = saying >> other & 1 == 1;
         self.base.learn_if(provider == 0, base, taken);
-        let entry = &mut self.tagged[places[provider.saturating_sub(1) as usize] as usize];
+        let entry = &mut self.tagged[places[provider.saturating_sub(1) as usize]];
         entry.learn_if(provider > 0, taken, otherwise);
         if predicted != taken {
             self.allocate(provider as usize, &places, tags, taken);
@@ -131,25 +130,26 @@ impl Directions {
 
     /// Position that a branch with its history would have in each table.
     #[inline(always)]
-    fn places(&self, at: u64, history: &History) -> Lanes {
+    fn places(&self, at: u64, history: &History) -> [usize; TABLES] {
         let bits = self.index_bits;
-        let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u32;
+        let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u16;
         let folds = history.folds(self.folds);
-        let mask = (1 << bits) - 1;
-        std::array::from_fn(|t| (mixed ^ folds[t]) & mask | self.starts[t])
+        let mask = u16::MAX >> (MOST_BITS - bits);
+        let index: Lanes = std::array::from_fn(|t| (mixed ^ folds[t]) & mask);
+        std::array::from_fn(|t| usize::from(index[t]) | t << bits)
     }
 
     /// Gives a mispredicted branch an entry in a table from `longer` on, or makes that easier.
     #[inline(never)]
-    fn allocate(&mut self, longer: usize, places: &Lanes, tags: &Lanes, taken: bool) {
+    fn allocate(&mut self, longer: usize, places: &[usize; TABLES], tags: &Lanes, taken: bool) {
         let longer = longer..TABLES;
-        let is_free = |t: &usize| self.tagged[places[*t] as usize].is_useless();
+        let is_free = |t: &usize| self.tagged[places[*t]].is_useless();
         if let Some(t) = longer.clone().find(is_free) {
-            self.tagged[places[t] as usize] = Tagged::new(tags[t], taken);
+            self.tagged[places[t]] = Tagged::new(tags[t], taken);
             return;
         }
         for t in longer {
-            self.tagged[places[t] as usize].age();
+            self.tagged[places[t]].age();
         }
     }
 }
@@ -224,24 +224,25 @@ impl Default for Tagged {
 
 impl Tagged {
     /// An entry that hardly says that a branch is taken, or that it is not, and was of no use yet.
-    const fn new(tag: u32, taken: bool) -> Self {
+    const fn new(tag: u16, taken: bool) -> Self {
         let counter = if taken { 4 } else { 3 };
-        Self(counter << (STATE_SHIFT + 2) | tag)
+        Self(counter << (STATE_SHIFT + 2) | tag as u32)
     }
 
-    const fn tag(self) -> u32 {
-        self.0 & 0xffff
+    const fn tag(self) -> u16 {
+        self.0 as u16
     }
 
-    const fn taken(self) -> bool {
-        self.0 >> 31 == 1
+    /// 1 where it says that a branch is taken, else 0.
+    const fn taken(self) -> u32 {
+        self.0 >> 31
     }
 
     /// Learns the truth, if it `learns`, where without it there would be this other prediction.
     fn learn_if(&mut self, learns: bool, taken: bool, otherwise: bool) {
         let following = &FOLLOWING[usize::from(taken)][usize::from(otherwise)];
         let state = u32::from(following[(self.0 >> STATE_SHIFT) as usize]);
-        let learnt = state << STATE_SHIFT | self.tag();
+        let learnt = state << STATE_SHIFT | u32::from(self.tag());
         self.0 = if learns { learnt } else { self.0 };
     }
 
@@ -259,9 +260,9 @@ impl Tagged {
 
 /// Bits of the tagged tables, the first the lowest.
 #[inline(always)]
-fn bits(is: impl Fn(usize) -> bool) -> u32 {
+fn bits(is: impl Fn(usize) -> u32) -> u32 {
     let tables = (0..TABLES).rev();
-    tables.fold(0, |bits, t| bits << 1 | u32::from(is(t)))
+    tables.fold(0, |bits, t| bits + bits + is(t))
 }
 
 /// The largest power of two that is not larger, at least 2.

@@ -7,8 +7,10 @@ use crate::{Branch, Turn};
 /// Bits of the tag of an entry of the tagged tables.
 pub(super) const TAG_BITS: u32 = 11;
 
-/// A number for each tagged table, and room to a power of two.
-pub(super) type Lanes = [u32; 8];
+/// A number for each tagged table, and room to a power of two: one register of the host.
+pub(super) type Lanes = [u16; 8];
+/// Bits of the widest number.
+pub(super) const MOST_BITS: u32 = u16::BITS;
 
 /// Outcomes of a thread's last branches and the addresses behind its open calls.
 ///
@@ -54,7 +56,7 @@ impl History {
             return Lanes::default();
         }
         let [wide, narrow] = self.tags.map(|place| self.folds(place));
-        let tag = |t: usize| (at >> 1) as u32 ^ wide[t] ^ narrow[t] << 1;
+        let tag = |t: usize| (at >> 1) as u16 ^ wide[t] ^ narrow[t] << 1;
         std::array::from_fn(|t| (tag(t) & ((1 << TAG_BITS) - 1)) + 1)
     }
 
@@ -108,13 +110,13 @@ pub(super) fn place(widths: &[u32], width: u32) -> usize {
 }
 
 /// For each tagged table all bits, or none, as the outcome that leaves its history was.
+///
+/// Apart, so that a compiler that knows each lane does not take them for eight numbers.
+#[inline(never)]
 fn leaving(outcomes: u128) -> Lanes {
-    let bit = |length: &u32| (outcomes >> (length - 1)) as u32 & 1;
-    std::array::from_fn(|t| {
-        HISTORIES
-            .get(t)
-            .map_or(0, |length| bit(length).wrapping_neg())
-    })
+    // Lanes of no table take any outcome, so that all are alike; it ends nowhere.
+    let length = |t| HISTORIES.get(t).copied().unwrap_or(t as u32);
+    std::array::from_fn(|t| ((outcomes >> (length(t) - 1)) as u16 & 1).wrapping_neg())
 }
 
 /// The histories of all tagged tables folded into a few bits by exclusive or, kept up with every
@@ -128,9 +130,9 @@ struct Fold {
 }
 
 impl Fold {
-    /// No outcomes, in so many bits, of which there is at least one.
+    /// No outcomes, in so many bits, of which there is at least one and at most [`MOST_BITS`].
     fn new(bits: u32) -> Self {
-        let bits = bits.max(1);
+        let bits = bits.clamp(1, MOST_BITS);
         let end = |t| HISTORIES.get(t).map_or(0, |length| 1 << (length % bits));
         Self {
             bits,
@@ -141,11 +143,12 @@ impl Fold {
 
     /// Takes in an outcome, and out those that leave.
     fn push(&mut self, taken: bool, leaving: &Lanes) {
-        let (last, mask) = (self.bits - 1, (1 << self.bits) - 1);
-        for (t, value) in self.values.iter_mut().enumerate() {
-            let rotated = *value << 1 | *value >> last;
-            *value = (rotated ^ u32::from(taken) ^ leaving[t] & self.ends[t]) & mask;
-        }
+        let (last, mask) = (self.bits - 1, u16::MAX >> (MOST_BITS - self.bits));
+        let (values, ends) = (self.values, self.ends);
+        self.values = std::array::from_fn(|t| {
+            let rotated = values[t] << 1 | values[t] >> last;
+            (rotated ^ u16::from(taken) ^ leaving[t] & ends[t]) & mask
+        });
     }
 }
 
@@ -162,7 +165,7 @@ mod tests {
             all = all << 1 | u128::from(taken);
             for (t, length) in HISTORIES.into_iter().enumerate() {
                 let seen = all & ((1 << length) - 1);
-                let pieces = (0..12).map(|piece| (seen >> (11 * piece)) as u32 & 0x7ff);
+                let pieces = (0..12).map(|piece| (seen >> (11 * piece)) as u16 & 0x7ff);
                 let folded = pieces.fold(0, |folded, piece| folded ^ piece);
                 assert_eq!(history.folds(1)[t], folded);
             }
