@@ -22,6 +22,18 @@ impl<T> Default for Batch<T> {
     }
 }
 
+impl<T: Copy> Batch<T> {
+    /// Adds some if there is room for all of them and one more. Returns false where there is not.
+    #[inline]
+    pub(super) fn extend(&mut self, new: &[T]) -> bool {
+        let has_room = new.len() < self.open.capacity() - self.open.len();
+        if has_room {
+            self.open.extend_from_slice(new);
+        }
+        has_room
+    }
+}
+
 impl<T> Batch<T> {
     /// Adds to the batch. Returns true where it is full.
     #[inline]
@@ -75,6 +87,15 @@ mod tests {
         places.sort_unstable();
         places.dedup();
         assert_eq!((places.len(), batch.sent.len()), (2, 1));
+    }
+
+    #[test]
+    fn some_are_added_at_once_as_long_as_the_batch_does_not_get_full() {
+        let mut batch = Batch::<u64>::default();
+        let most = batch.open.capacity();
+        while batch.extend(&[1, 2, 3]) {}
+        assert!((most - 3..most).contains(&batch.open.len()));
+        assert!(batch.extend(&[]));
     }
 
     #[test]

@@ -105,7 +105,9 @@ impl Crew {
     pub(crate) fn run(&mut self, thread: usize, run: &Run, lines: impl Iterator<Item = u64>) {
         self.begin_parts(thread);
         lines.for_each(|address| self.touch(Touch::code(address)));
-        run.touches.iter().for_each(|touch| self.touch(*touch));
+        if !self.touches.extend(run.touches) {
+            run.touches.iter().for_each(|touch| self.touch(*touch));
+        }
         if let Some(turning) = run.turning {
             self.turning(turning);
         }

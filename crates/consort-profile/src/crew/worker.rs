@@ -6,8 +6,9 @@ use std::thread::{Builder, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
-/// Messages that wait at most; who sends more waits until one is taken.
-const WAITING: usize = 64;
+/// Messages that wait at most; who sends more waits until one is taken. Workers are fast and slow by
+/// turns, and what waits here is what keeps the others busy meanwhile.
+const WAITING: usize = 192;
 
 /// A thread that ends with its worker, when it has done all that was sent.
 #[derive(Debug)]
