@@ -45,6 +45,10 @@ pub(crate) struct Step {
 }
 
 /// Steps over instructions at any offset of the same code.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on the stack, and many are made"
+)]
 pub(crate) enum Steps<'a> {
     X86(x86::Steps<'a>),
     A64(Code<'a>),

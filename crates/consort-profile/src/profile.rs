@@ -281,7 +281,12 @@ impl Profiler {
 
     /// Waits for the counts of the intervals before this one.
     fn hear_before(&mut self, number: u64) {
-        while let Some(ended) = self.ended.pop_front_if(|ended| ended.number < number) {
+        while self
+            .ended
+            .front()
+            .is_some_and(|ended| ended.number < number)
+            && let Some(ended) = self.ended.pop_front()
+        {
             let number = ended.number;
             let interval = self.threads[ended.thread].hear(ended, &mut self.crew);
             self.intervals.take(number, &interval);

@@ -37,8 +37,6 @@ use std::sync::Arc;
 
 pub(crate) use generations::Generations;
 #[cfg(test)]
-pub(crate) use images::Image;
-#[cfg(test)]
 pub(crate) use maps::executable_images;
 pub use space::{CodePlace, SpaceId};
 
