@@ -8,8 +8,10 @@
 
 use super::images::Image;
 use super::opening::is_of;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -55,9 +57,15 @@ impl Vintages {
     }
 }
 
+/// Time of change of an image's file. No mount is entered on the way: a managed program may have put
+/// a file system of its own there, whose server never answers.
 fn changed_ns(root: &Path, image: &Image) -> Option<u64> {
-    let path = root.join(image.path.trim_start_matches('/'));
-    let found = std::fs::symlink_metadata(path).ok()?;
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_XDEV);
+    let path = image.path.trim_start_matches('/');
+    let found = File::from(openat2(File::open(root).ok()?, path, how).ok()?);
+    let found = found.metadata().ok()?;
     let at_ns = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
     is_of(&found, image).then(|| u64::try_from(at_ns).ok())?
 }
@@ -124,6 +132,18 @@ mod tests {
         assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
         fs::write(root.path().join("code"), "code").unwrap();
         assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
+    }
+
+    #[test]
+    fn no_mount_is_entered() {
+        let root = Path::new("/");
+        let elsewhere = image(root, "proc/version");
+        assert_eq!(Vintages::new(root).of(&elsewhere, later_ns(10)), 0);
+        let there = image(Path::new("/proc"), "version");
+        assert_ne!(
+            Vintages::new(Path::new("/proc")).of(&there, later_ns(10)),
+            0
+        );
     }
 
     #[test]
