@@ -50,7 +50,12 @@ impl ByProgram {
 
 impl Policy for ByProgram {
     fn wishes(&self) -> Wishes {
-        self.usual.wishes()
+        let mut others = self.others.values();
+        let usual = self.usual.wishes();
+        Wishes {
+            calls: usual.calls || others.any(|policy| policy.wishes().calls),
+            ..usual
+        }
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {

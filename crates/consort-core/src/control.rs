@@ -5,7 +5,7 @@ use crate::ids::ThreadId;
 use crate::lint::{Finding, lint};
 use crate::machine::{Enacted, Machine};
 use crate::plan::{Decision, Placement, Plan, PlanReport};
-use crate::policy::{Policy, PolicyRng, View};
+use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
 use rand::SeedableRng;
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ pub struct ControlLoop<M: Machine> {
     current: BTreeMap<ThreadId, Placement>,
     /// True where the last plan set a quantum of its own.
     probing: bool,
+    /// What the machine was told last that the policy asks for.
+    granted: Wishes,
 }
 
 /// Account of one turn: what was seen and done.
@@ -47,8 +49,10 @@ impl Turn {
 impl<M: Machine> ControlLoop<M> {
     /// Returns a loop that draws all its randomness from `seed`.
     pub fn new(mut machine: M, policy: Box<dyn Policy>, backoff: Backoff, seed: u64) -> Self {
-        machine.grant(policy.wishes());
+        let granted = policy.wishes();
+        machine.grant(granted);
         Self {
+            granted,
             machine,
             policy,
             rng: PolicyRng::seed_from_u64(seed),
@@ -72,10 +76,15 @@ impl<M: Machine> ControlLoop<M> {
     /// Goes on with another policy. What was placed stays until it decides, and progress under the
     /// old one is no measure for it.
     pub fn change_policy(&mut self, policy: Box<dyn Policy>) {
-        self.machine.grant(policy.wishes());
         self.policy = policy;
+        self.grant();
         self.backoff.begin_anew();
         self.probing = false;
+    }
+
+    fn grant(&mut self) {
+        self.granted = self.policy.wishes();
+        self.machine.grant(self.granted);
     }
 
     /// Number of plans that were undone because progress fell after them.
@@ -121,6 +130,10 @@ impl<M: Machine> ControlLoop<M> {
         };
         if turn.was_enacted() {
             self.enact(&mut turn, probed)?;
+        }
+        // A policy that joins others once they are needed may ask for more than before.
+        if self.policy.wishes() != self.granted {
+            self.grant();
         }
         Ok(Some(turn))
     }
@@ -201,6 +214,7 @@ mod tests {
         offers: Offers,
         quanta: u32,
         plans: Vec<Plan>,
+        granted: Vec<Wishes>,
     }
 
     impl Machine for Script {
@@ -212,6 +226,10 @@ mod tests {
 
         fn offers(&self) -> &Offers {
             &self.offers
+        }
+
+        fn grant(&mut self, wishes: Wishes) {
+            self.granted.push(wishes);
         }
 
         fn observe(&mut self) -> Result<Option<Observation>, Infallible> {
@@ -238,13 +256,35 @@ mod tests {
         }
     }
 
-    fn run(pus: &'static str, quanta: u32) -> (Vec<Turn>, Vec<Plan>) {
-        let machine = Script {
+    /// Asks for calls from its second decision on.
+    struct Growing(u32);
+
+    impl Policy for Growing {
+        fn wishes(&self) -> Wishes {
+            Wishes {
+                calls: self.0 >= 2,
+                ..Wishes::default()
+            }
+        }
+
+        fn decide(&mut self, _: View<'_>, _: &mut PolicyRng) -> Decision {
+            self.0 += 1;
+            Decision::default()
+        }
+    }
+
+    fn script(quanta: u32) -> Script {
+        Script {
             topology: Topology::uniform(2, 1).unwrap(),
             offers: Offers::default(),
             quanta,
             plans: Vec::new(),
-        };
+            granted: Vec::new(),
+        }
+    }
+
+    fn run(pus: &'static str, quanta: u32) -> (Vec<Turn>, Vec<Plan>) {
+        let machine = script(quanta);
         let mut wheel = ControlLoop::new(machine, Box::new(Fixed(pus)), Backoff::off(), 0);
         let turns = std::iter::from_fn(|| wheel.turn().unwrap()).collect();
         (turns, wheel.into_machine().plans)
@@ -262,13 +302,7 @@ mod tests {
 
     #[test]
     fn another_policy_goes_on_with_the_same_numbers() {
-        let machine = Script {
-            topology: Topology::uniform(2, 1).unwrap(),
-            offers: Offers::default(),
-            quanta: 3,
-            plans: Vec::new(),
-        };
-        let mut wheel = ControlLoop::new(machine, Box::new(Fixed("0")), Backoff::off(), 0);
+        let mut wheel = ControlLoop::new(script(3), Box::new(Fixed("0")), Backoff::off(), 0);
         wheel.turn().unwrap();
         wheel.change_policy(Box::new(Fixed("1")));
         let second = wheel.turn().unwrap().unwrap();
@@ -278,6 +312,14 @@ mod tests {
         assert_eq!(generations, [1, 2]);
         let placed = &plans[1].placements[&thread_id(1)];
         assert_eq!(*placed, Placement::Restricted("1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_policy_that_asks_for_more_is_granted_it_once() {
+        let mut wheel = ControlLoop::new(script(4), Box::new(Growing(0)), Backoff::off(), 0);
+        while wheel.turn().unwrap().is_some() {}
+        let granted = wheel.into_machine().granted.into_iter();
+        assert_eq!(granted.map(|w| w.calls).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

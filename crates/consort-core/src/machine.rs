@@ -20,7 +20,8 @@ pub trait Machine {
     /// The signals that it can give now, each with its tier.
     fn offers(&self) -> &Offers;
 
-    /// Is told once, before the first observation, what the policy asks for.
+    /// Is told what the policy asks for: before the first observation, and again where it asks for
+    /// something else from then on.
     fn grant(&mut self, wishes: Wishes) {
         let _ = wishes;
     }

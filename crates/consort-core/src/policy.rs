@@ -50,6 +50,20 @@ pub struct Wishes {
     /// The only signals that it uses beside those that the operating system tells, needed or not;
     /// none names all that are usual. Where counters take turns, they then do so for these alone.
     pub signals: &'static [Signal],
+    /// True where returns from futex and blocking calls are used. Live machines count them with
+    /// tracepoints, which make every system call and every switch of the whole machine dearer.
+    pub calls: bool,
+}
+
+impl Wishes {
+    /// Everything that any policy might use, for recordings that are replayed under others.
+    #[must_use]
+    pub fn for_recording() -> Self {
+        Self {
+            calls: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// A policy: decides once per quantum where each thread may run.

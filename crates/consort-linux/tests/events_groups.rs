@@ -228,7 +228,15 @@ fn an_ordinary_user_gets_what_can_be_counted() {
 }
 
 fn check_offer() {
-    let Some(events) = software() else { return };
+    let Some(mut events) = software() else { return };
+    let offered = events.signals();
+    let plain = events.layout()[0].len();
+    let refused = events.count_calls();
+    assert_eq!(refused, Vec::<String>::new(), "what is offered is counted");
+    assert_eq!(events.signals(), offered, "counted or not");
+    let calls = [Signal::FutexReturns, Signal::BlockingReturns];
+    let calls = offered.iter().filter(|s| calls.contains(s)).count();
+    assert_eq!(events.layout()[0].len(), plain + calls, "only on request");
     let mut group = events.open(SELF).expect("what is offered can be opened");
     group.read().expect("an open group can be read");
     busy();
@@ -275,10 +283,11 @@ fn futex_returns_are_counted() {
 }
 
 fn count_futex_returns() {
-    let Some(events) = software() else { return };
+    let Some(mut events) = software() else { return };
     if !events.signals().contains(&Signal::FutexReturns) {
         return skipped(events.notes.join("; "));
     }
+    events.count_calls();
     let mut group = events.open(SELF).expect("what is offered can be opened");
     group.read().expect("an open group can be read");
     let (never, wait) = mpsc::channel::<()>();

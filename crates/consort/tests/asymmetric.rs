@@ -126,6 +126,34 @@ fn kuths_transitions_are_the_futex_calls_that_strace_counts() {
     within_one_percent(futex_returns(&json(&output), "program"), calls);
 }
 
+/// Tracepoints make every system call of the machine dearer, so nobody counts them in vain.
+#[test]
+fn calls_are_counted_for_policies_and_recordings_that_use_them_alone() {
+    let Some(program) = compiled("futexes", &[]) else {
+        return;
+    };
+    let folder = folder();
+    let file = folder.path().join("r.parquet");
+    let arguments = [program.path(), &file].map(|path| path.to_str().unwrap().to_owned());
+    let arguments = arguments.each_ref().map(String::as_str);
+    let spread = "exec \"$0\" run --policy spread --interval 50ms --format json -- \"$1\" 2000";
+    let Some(output) = with_tracefs(spread, &arguments) else {
+        return;
+    };
+    let report = json(&output);
+    let counted = |report: &Value, key: &str| {
+        let mut threads = report["threads"].as_array().unwrap().iter();
+        threads.any(|t| !t[key].is_null())
+    };
+    assert!(!counted(&report, "futex_returns"), "{report:#}");
+    assert!(!counted(&report, "blocking_returns"), "{report:#}");
+    let record = "exec \"$0\" record --policy spread --interval 50ms --format json -o \"$2\" -- \
+                  \"$1\" 100000";
+    let output = with_tracefs(record, &arguments).unwrap();
+    let report = json(&output);
+    assert!(counted(&report, "futex_returns"), "{report:#}");
+}
+
 #[test]
 fn threads_are_exchanged_between_large_and_small_pus_and_left_as_they_were() {
     if pus() < 2 {

@@ -71,6 +71,7 @@ struct Bits {
 
 impl Rule for Kuths {
     const NAME: &'static str = INFO.name;
+    const CALLS: bool = true;
 
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
         let order = self.order;

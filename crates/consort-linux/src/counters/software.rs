@@ -24,11 +24,14 @@ use std::sync::Arc;
 pub struct SoftwareEvents {
     counted: Vec<Counted>,
     specs: Vec<EventSpec>,
+    /// Tracepoints that are counted on request only ([`SoftwareEvents::count_calls`]), each with a
+    /// phrase for users who lack it.
+    calls: Vec<(Counted, EventSpec, &'static str)>,
     /// One sentence for each signal that is missing.
     pub notes: Vec<String>,
-    /// The group on the thread that probed. With the last event of a tracepoint the kernel takes
-    /// the tracepoint down, and whoever closes it waits for all CPUs: some 40 ms. Kept open, no
-    /// group that is closed is the last. None where descriptors are few.
+    /// A group with tracepoints on this process's thread. With the last event of a tracepoint the
+    /// kernel takes the tracepoint down, and whoever closes it waits for all CPUs: some 40 ms. Kept
+    /// open, no group that is closed is the last. None where descriptors are few.
     _held: Option<Arc<CounterGroup>>,
 }
 
@@ -78,7 +81,7 @@ impl SoftwareEvents {
     pub fn probe(root: &Path) -> Result<Self, PerfError> {
         let all = Self::of(&[&USER[..], &KERNEL[..]].concat(), false);
         match all.open(Target::Thread { tid: 0 }) {
-            Ok(group) => Ok(all.holding(group).with_tracepoints(root)),
+            Ok(_) => Ok(all.with_tracepoints(root)),
             Err(PerfError::NotPermitted) => Self::user_only(),
             Err(error) => Err(error),
         }
@@ -91,15 +94,15 @@ impl SoftwareEvents {
                 .iter()
                 .map(|&(_, config)| EventSpec::software(config, user_only))
                 .collect(),
+            calls: Vec::new(),
             notes: Vec::new(),
             _held: None,
         }
     }
 
-    fn holding(mut self, group: CounterGroup) -> Self {
+    fn hold(&mut self, group: CounterGroup) {
         let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
         self._held = (limit >= ENOUGH_DESCRIPTORS).then(|| Arc::new(group));
-        self
     }
 
     fn user_only() -> Result<Self, PerfError> {
@@ -111,43 +114,56 @@ impl SoftwareEvents {
         Ok(user)
     }
 
-    /// Adds the tracepoints that tracefs allows.
-    fn with_tracepoints(self, root: &Path) -> Self {
-        TRACEPOINTS
-            .iter()
-            .fold(self, |mut events, &(counted, system, name, what)| {
-                match tracepoint(root, system, name) {
-                    Ok(spec) => return events.try_adding(counted, spec, what),
-                    Err(reason) => events.notes.push(format!("no {what}: {reason}")),
-                }
-                events
-            })
+    /// Notes the tracepoints that tracefs tells of.
+    fn with_tracepoints(mut self, root: &Path) -> Self {
+        for (counted, system, name, what) in TRACEPOINTS {
+            match tracepoint(root, system, name) {
+                Ok(spec) => self.calls.push((counted, spec, what)),
+                Err(reason) => self.notes.push(format!("no {what}: {reason}")),
+            }
+        }
+        self
     }
 
-    fn try_adding(mut self, counted: Counted, spec: EventSpec, what: &str) -> Self {
+    /// Counts futex and blocking returns too, from now on. While a tracepoint is counted anywhere,
+    /// all system calls, or all switches, of the machine are dearer, and taking it down makes the
+    /// end of a run some 0.1 s longer. Returns a sentence for each that the kernel refuses.
+    pub fn count_calls(&mut self) -> Vec<String> {
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        calls
+            .filter_map(|(counted, spec, what)| {
+                let added = self.try_adding(counted, spec);
+                (!added).then(|| format!("no {what}: the tracepoint may not be counted"))
+            })
+            .collect()
+    }
+
+    fn try_adding(&mut self, counted: Counted, spec: EventSpec) -> bool {
         let spec = match counted {
             Counted::Signal(_) => spec,
             Counted::Sleeps => blocked_switches(spec),
         };
         self.specs.push(spec);
         self.counted.push(counted);
-        if let Ok(group) = self.open(Target::Thread { tid: 0 }) {
-            return self.holding(group);
+        match self.open(Target::Thread { tid: 0 }) {
+            Ok(group) => self.hold(group),
+            Err(_) => {
+                self.specs.pop();
+                self.counted.pop();
+                return false;
+            }
         }
-        self.specs.pop();
-        self.counted.pop();
-        self.notes
-            .push(format!("no {what}: the tracepoint may not be counted"));
-        self
+        true
     }
 
-    /// Signals that follow from the counts.
+    /// Signals that follow from the counts, those included that are counted on request.
     pub fn signals(&self) -> Vec<Signal> {
         let of = |counted: &Counted| match counted {
             Counted::Signal(signal) => *signal,
             Counted::Sleeps => Signal::BlockingReturns,
         };
-        self.counted.iter().map(of).collect()
+        let calls = self.calls.iter().map(|(counted, _, _)| counted);
+        self.counted.iter().chain(calls).map(of).collect()
     }
 
     /// The group to open on each thread.

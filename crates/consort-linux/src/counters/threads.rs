@@ -89,6 +89,14 @@ impl ThreadGroups {
         Self { fd_budget, ..self }
     }
 
+    /// Counts these events from now on: threads that are attached wait to be attached anew.
+    pub fn change(&mut self, layout: Vec<Vec<EventSpec>>) {
+        self.layout = layout;
+        for id in std::mem::take(&mut self.attached).into_keys() {
+            self.want(id);
+        }
+    }
+
     /// Puts a thread into the queue, unless it is known.
     pub fn want(&mut self, id: ThreadId) {
         if !self.attached.contains_key(&id) && self.waiting.insert(id) {

@@ -49,6 +49,12 @@ impl Counting {
         }
     }
 
+    /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
+    pub(super) fn count_calls(&mut self) -> Vec<String> {
+        let software = self.software.as_mut();
+        software.map_or_else(Vec::new, Software::count_calls)
+    }
+
     /// Asks for a thread to be counted from the next quantum on.
     pub(super) fn want(&mut self, id: ThreadId) {
         for groups in self.groups() {
@@ -126,6 +132,13 @@ impl Software {
             groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM).within(fd_budget),
             events,
         }
+    }
+
+    fn count_calls(&mut self) -> Vec<String> {
+        let refused = self.events.count_calls();
+        let layout = self.events.layout();
+        self.groups.change(layout);
+        refused
     }
 
     fn fill(&mut self, id: ThreadId, sample: &mut Sample) -> Option<u64> {

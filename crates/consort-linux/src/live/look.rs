@@ -2,8 +2,8 @@
 //!
 //! Counters of a thread are read with one system call, which costs a third of the time that its
 //! files in `/proc` take (0.7 against 1.9 us). At quanta of a few milliseconds that matters, so
-//! `/proc` is read only when it can tell something new: when the thread has begun a sleep, so that
-//! only its state tells whether it can run, and otherwise every [`PROC_EVERY`], or [`ASLEEP_EVERY`]
+//! `/proc` is read only when it can tell something new: when the thread has left its PU, or begun a
+//! sleep where that is counted, so that only its state tells whether it can run, and otherwise every [`PROC_EVERY`], or [`ASLEEP_EVERY`]
 //! for one that sleeps on: it has nothing to tell, and there may be thousands of them.
 //!
 //! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
@@ -24,7 +24,7 @@ const ASLEEP_EVERY: Duration = Duration::from_secs(1);
 
 impl Thread {
     /// State of the thread, true for runnable, if counters alone tell it; `/proc` need not be read
-    /// then.
+    /// then. Where sleeps are not counted, each switch may have been one.
     pub(super) fn quick_look(
         &self,
         now: Instant,
@@ -32,7 +32,10 @@ impl Thread {
         sample: &Sample,
     ) -> Option<bool> {
         let counted = sample.reading(Signal::CpuTime)?.tier >= Tier::Software;
-        let inferred = self.sleeps?.inferred(begun?, sample.cpu_time_ns() > 0.0);
+        let switches = || sample.get(Signal::ContextSwitches).map(|n| n as u64);
+        let most_begun = begun.or_else(switches)?;
+        let ran = sample.cpu_time_ns() > 0.0;
+        let inferred = self.sleeps?.inferred(most_begun, ran);
         let runnable = inferred.filter(|_| counted)?;
         let limit = if runnable { PROC_EVERY } else { ASLEEP_EVERY };
         let is_recent = now.duration_since(self.read?) < limit;
@@ -64,10 +67,13 @@ impl Thread {
 
     /// Adds the number of returns from blocking calls, once it is known whether the thread can run.
     pub(super) fn returned(&mut self, begun: Option<u64>, runnable: bool, sample: &mut Sample) {
-        let (Some(begun), Some(sleeps)) = (begun, self.sleeps.as_mut()) else {
+        let Some(sleeps) = self.sleeps.as_mut() else {
             return;
         };
-        let ended = sleeps.note(begun, runnable);
+        let ended = sleeps.note(begun.unwrap_or(0), runnable);
+        if begun.is_none() {
+            return;
+        }
         let futex = sample.get(Signal::FutexReturns).unwrap_or(0.0);
         if let Some(cpu) = sample.reading(Signal::CpuTime) {
             let others = Reading {
@@ -147,6 +153,21 @@ mod tests {
         let now = Instant::now() + Duration::from_secs(10);
         let thread = thread(now, Duration::from_millis(1), RunState::Sleeping);
         assert_eq!(thread.quick_look(now, Some(1), &counted(1e6)), None);
+    }
+
+    #[test]
+    fn where_sleeps_are_not_counted_whoever_left_its_pu_is_read_at_once() {
+        let now = Instant::now() + Duration::from_secs(10);
+        let thread = thread(now, Duration::from_millis(1), RunState::Runnable);
+        let look = |switches: f64| {
+            let mut sample = counted(1e6);
+            let switches = Reading::whole(switches, Tier::Software, 100_000_000);
+            sample.set(Signal::ContextSwitches, switches);
+            thread.quick_look(now, None, &sample)
+        };
+        assert_eq!(look(0.0), Some(true));
+        assert_eq!(look(1.0), None);
+        assert_eq!(thread.quick_look(now, None, &counted(1e6)), None);
     }
 
     #[test]

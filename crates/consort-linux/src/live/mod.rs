@@ -53,6 +53,7 @@ use crate::enact::{Enactor, Launched, Signals};
 use crate::enforce::{EnactorKind, Enforcement};
 use crate::group::Leader;
 use clock::Clock;
+use consort_core::policy::Wishes;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use cookies::CoreCookies;
 use counting::Counting;
@@ -190,6 +191,12 @@ impl Machine for Live {
 
     fn offers(&self) -> &Offers {
         &self.offers
+    }
+
+    fn grant(&mut self, wishes: Wishes) {
+        if wishes.calls {
+            self.warnings.extend(self.counting.count_calls());
+        }
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {

@@ -126,19 +126,23 @@ fn starved(report: &RunReport) -> Option<String> {
     })
 }
 
-/// Writes the signals that policies for large and small cores go by, and the length of quanta.
-fn returns(out: &mut String, report: &RunReport) {
-    let sum =
-        |of: fn(&ThreadRow) -> Option<u64>| -> u64 { report.threads.iter().filter_map(of).sum() };
-    let (futex, others) = (sum(|t| t.futex_returns), sum(|t| t.blocking_returns));
+/// Writes the length of quanta, and the returns from the kernel where they were counted.
+fn quanta(out: &mut String, report: &RunReport) {
+    let sum = |of: fn(&ThreadRow) -> Option<u64>| -> Option<u64> {
+        let counted = report.threads.iter().filter_map(of);
+        counted.reduce(|sum, n| sum + n)
+    };
+    let futex = sum(|t| t.futex_returns).map(|n| format!("{n} from futex calls"));
+    let others = sum(|t| t.blocking_returns).map(|n| format!("{n} from others that blocked"));
+    let told: Vec<String> = futex.into_iter().chain(others).collect();
+    let returns = match told.is_empty() {
+        true => String::new(),
+        false => format!("; returns from the kernel: {}", told.join(", ")),
+    };
     let asked_ms = report.quantum.asked_ms;
     let mean = report.quantum.mean_ms;
     let mean = mean.map_or_else(String::new, |ms| format!(", {ms:.2} ms on average"));
-    let _ = writeln!(
-        out,
-        "quanta of {asked_ms} ms{mean}; returns from the kernel: {futex} from futex calls, \
-         {others} from others that blocked"
-    );
+    let _ = writeln!(out, "quanta of {asked_ms} ms{mean}{returns}");
 }
 
 /// Tells which enactor kept threads in their places, and how well.
@@ -176,7 +180,7 @@ fn cookies(counts: CookieCounts) -> String {
 
 pub(super) fn foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
-        returns(out, report);
+        quanta(out, report);
     }
     let undone = match report.undone {
         0 => String::new(),

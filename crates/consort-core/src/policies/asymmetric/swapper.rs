@@ -41,6 +41,8 @@ pub(in crate::policies) struct Tick {
 pub(in crate::policies) trait Rule {
     /// The policy's name.
     const NAME: &'static str;
+    /// True where it goes by returns from futex and blocking calls.
+    const CALLS: bool = false;
 
     /// Looks at the machine before anything is started.
     ///
@@ -194,6 +196,7 @@ impl<R: Rule> Policy for Swapper<R> {
             on_activity: true,
             latency_ns: self.latency_ns,
             quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
+            calls: R::CALLS,
             ..Wishes::default()
         }
     }

@@ -182,13 +182,18 @@ fn wishes(ground: &Ground, passed: &Passed) -> Wishes {
         Wishes {
             form: passed.form,
             on_activity: true,
+            calls: true,
             ..Wishes::default()
         }
     } else if ground.smt > 1 {
-        Wishes::default()
+        Wishes {
+            calls: true,
+            ..Wishes::default()
+        }
     } else {
         Wishes {
             signals: &SIGNALS,
+            calls: true,
             ..Wishes::default()
         }
     }

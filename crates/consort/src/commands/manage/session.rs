@@ -7,6 +7,7 @@ use crate::own_cost::Cost;
 use crate::progress::{Line, Progress};
 use crate::report::{Asymmetry, Ending, Group, Ledger, Quantum, RunReport, SamplingCounts};
 use anyhow::Result;
+use consort_core::policy::Wishes;
 use consort_core::{ControlLoop, Machine, Turn};
 use consort_linux::group::Terms;
 use consort_linux::live::{Finished, Followed, Follower, Live};
@@ -52,7 +53,10 @@ impl Session<'_> {
     }
 
     /// Manages to the end.
-    pub(crate) fn manage(&self, setup: Setup, machine: Live) -> Result<RunReport> {
+    pub(crate) fn manage(&self, setup: Setup, mut machine: Live) -> Result<RunReport> {
+        if self.recorder.borrow().is_some() {
+            machine.grant(Wishes::for_recording());
+        }
         let mut chosen = setup.chosen();
         let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
         let mut ledger = Ledger::default();
