@@ -51,6 +51,12 @@ impl Image {
         }
     }
 
+    /// Returns true if both are mappings of one file under one path.
+    pub(super) fn has_file_of(&self, other: &Self) -> bool {
+        let of = |image: &Self| (image.device, image.inode, image.generation);
+        of(self) == of(other) && self.path == other.path
+    }
+
     /// Returns true if the mapping is of a file that can be opened by its path.
     pub(crate) fn is_file(&self) -> bool {
         self.inode != 0 && self.path.starts_with('/') && !self.path.ends_with(" (deleted)")

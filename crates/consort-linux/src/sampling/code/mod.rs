@@ -28,11 +28,11 @@ mod vintage;
 use crate::perf::record::Record;
 use crate::sampling::Batch;
 use consort_isa::Arch;
-use fetch::{Place, Source};
+use fetch::{Place, Reader, Source};
 use pages::{Page, Pages};
 use space::Spaces;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use generations::Generations;
@@ -100,7 +100,7 @@ pub struct CodeCounts {
 /// The code of all sampled processes.
 #[derive(Debug)]
 pub struct CodeMap {
-    root: PathBuf,
+    reader: Reader,
     spaces: Spaces,
     pages: Pages,
     counts: CodeCounts,
@@ -110,7 +110,7 @@ impl CodeMap {
     /// A map that reads processes below `root` and keeps at most `max_bytes` of pages.
     pub fn new(root: &Path, max_bytes: usize) -> Self {
         Self {
-            root: root.to_owned(),
+            reader: Reader::new(root),
             spaces: Spaces::new(root),
             pages: Pages::new(max_bytes),
             counts: CodeCounts::default(),
@@ -120,6 +120,7 @@ impl CodeMap {
     /// Begins a round: pages that may change are to be read again, and processes
     /// that become another program within the batch are noted.
     pub fn begin_round(&mut self, batch: &Batch) {
+        self.reader.next_round();
         self.pages.next_round();
         self.spaces.begin_round(batch);
     }
@@ -220,7 +221,7 @@ impl CodeMap {
             image,
             replaced: self.spaces.is_replaced_since(at.pid, at.time_ns),
         };
-        let (bytes, source) = fetch::page(&self.root, &from, self.pages.page_bytes())?;
+        let (bytes, source) = self.reader.page(&from, self.pages.page_bytes())?;
         match source {
             Source::Memory => self.counts.from_memory += 1,
             Source::File => self.counts.from_file += 1,
