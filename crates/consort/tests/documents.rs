@@ -123,6 +123,16 @@ fn every_term_of_a_paper_leads_to_an_item() {
 }
 
 #[test]
+fn every_fault_leads_to_its_test() {
+    let document = root().join("docs/faults.md");
+    let rows = rows(&text(&document), 3);
+    assert!(rows.len() >= 20, "{}", rows.len());
+    for row in rows {
+        resolve(&document, &row, &row[1], &row[2]);
+    }
+}
+
+#[test]
 fn policies_systems_machines_and_programs_of_the_papers_are_there() {
     let known = |kind: &str, name: &str| {
         let file = |folder: &str| root().join(format!("crates/consort-sim/{folder}/{name}.toml"));

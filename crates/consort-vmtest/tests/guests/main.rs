@@ -5,6 +5,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod clock;
 mod cookies;
 mod endings;
 mod four_by_two;
