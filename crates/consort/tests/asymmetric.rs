@@ -134,7 +134,7 @@ fn calls_are_counted_for_policies_and_recordings_that_use_them_alone() {
     };
     let folder = folder();
     let file = folder.path().join("r.parquet");
-    let arguments = [program.path(), &file].map(|path| path.to_str().unwrap().to_owned());
+    let arguments = [program.path(), file].map(|path| path.to_str().unwrap().to_owned());
     let arguments = arguments.each_ref().map(String::as_str);
     let spread = "exec \"$0\" run --policy spread --interval 50ms --format json -- \"$1\" 2000";
     let Some(output) = with_tracefs(spread, &arguments) else {

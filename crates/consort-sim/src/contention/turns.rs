@@ -54,7 +54,7 @@ fn delay_fetch(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
     let alone = claims.map(|claim| claim.rate);
     for _ in 0..STEPS {
         let used = claims.map(|claim| claim.rate * claim.use_of[FETCH] / there);
-        let waits = waits(&used, set, 1.0);
+        let waits = waits(&used, set);
         for i in members(set) {
             let front = &claims[i].front;
             let turns = claims[i].use_of[FETCH] / there * (1.0 + (1.0 - front.pauses) * waits[i]);
@@ -91,8 +91,7 @@ pub(super) fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) ->
 }
 
 /// Slows down who would dispatch a group in cycles in which others do, as [`delay_fetch`] does for
-/// fetch. Where several groups go in a cycle, each of these turns has an equal part of the threads,
-/// of which nobody knows who they are: each other thread is among them with the same probability.
+/// fetch. Where several groups go in a cycle, each of these turns has an equal part of the threads.
 fn delay_groups(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
     let count = f64::from(set.count_ones());
     let met = (count / supply.turns - 1.0) / (count - 1.0);
@@ -100,26 +99,24 @@ fn delay_groups(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
     let alone = claims.map(|claim| claim.rate);
     for _ in 0..STEPS {
         let used: [f64; MAX_WAYS] = core::array::from_fn(|i| claims[i].rate * turns[i]);
-        let waits = waits(&used, set, met);
+        let waits = waits(&used, set);
         for i in members(set) {
-            let cycles = claims[i].front.cycles(turns[i] * (1.0 + waits[i]));
+            let cycles = claims[i].front.cycles(turns[i] * (1.0 + met * waits[i]));
             claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
         }
     }
 }
 
 /// Others that each member of a set finds before it when it wants a turn, given the turns per cycle
-/// that each uses and the probability that another wants the same turns. Of the cycles that the rest
-/// leaves, another wants as large a part as it has; and nobody waits for more turns than the others
-/// take.
-fn waits(used: &[f64; MAX_WAYS], set: u32, met: f64) -> [f64; MAX_WAYS] {
+/// that each uses. Of the cycles that the rest leaves, another wants as large a part as it has; and
+/// nobody waits for more turns than the others take.
+fn waits(used: &[f64; MAX_WAYS], set: u32) -> [f64; MAX_WAYS] {
     let all: f64 = members(set).map(|i| used[i]).sum();
     let mut waits = [0.0; MAX_WAYS];
     for i in members(set) {
         let found = |j: usize| {
-            let rest = used[i] + met * (all - used[i] - used[j]);
-            let left = (1.0 - rest).max(used[j]).max(used[i]);
-            met * used[j] / left.max(f64::MIN_POSITIVE)
+            let left = (1.0 - (all - used[j])).max(used[j]).max(used[i]);
+            used[j] / left.max(f64::MIN_POSITIVE)
         };
         waits[i] = members(set).filter(|&j| j != i).map(found).sum();
     }
@@ -180,19 +177,6 @@ mod tests {
         assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
         let rates = share(&supply, &[claim(4.0, 1.0), claim(1.0, 1.0)]);
         assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
-    }
-
-    #[test]
-    fn who_shares_a_turn_with_another_half_of_the_core_finds_as_many_before_it_as_meet_it() {
-        let used = [0.4; MAX_WAYS];
-        // Four threads on two turns: each of the others is met in one of three cases, and of the
-        // cycles that the threads of a turn leave, each wants 0.4.
-        let waits = super::waits(&used, 0b1111, 1.0 / 3.0);
-        let one = 0.4 / (1.0_f64 - 0.4 - 2.0 / 3.0 * 0.4).max(0.4);
-        assert!((waits[0] - one).abs() < 1e-12, "{waits:?}");
-        // Alone with one other on a turn, it finds that one.
-        let pair = super::waits(&used, 0b11, 1.0);
-        assert!((pair[0] - 0.4 / 0.6).abs() < 1e-12, "{pair:?}");
     }
 
     #[test]

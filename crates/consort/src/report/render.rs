@@ -145,11 +145,17 @@ fn quanta(out: &mut String, report: &RunReport) {
     let _ = writeln!(out, "quanta of {asked_ms} ms{mean}{returns}");
 }
 
+/// A count with its noun, in the plural but for one.
+fn many(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// Tells which enactor kept threads in their places, and how well.
 fn held(enactor: EnactorKind, report: &RunReport) -> String {
     let nudges = match report.nudges {
         0 => String::new(),
-        n => format!(", {n} nudges"),
+        n => format!(", {}", many(n, "nudge")),
     };
     let Some(adherence) = report.adherence else {
         return format!("enactor {enactor}{nudges}; no thread was given a place");
@@ -162,6 +168,7 @@ fn held(enactor: EnactorKind, report: &RunReport) -> String {
     });
     let not_held = match report.not_held {
         0 => String::new(),
+        1 => "; one plan was not judged because threads did not stay in place".to_owned(),
         n => format!("; {n} plans were not judged because threads did not stay in place"),
     };
     format!(
@@ -173,8 +180,9 @@ fn held(enactor: EnactorKind, report: &RunReport) -> String {
 /// Tells how many cores had core-scheduling cookies, and how often these changed.
 fn cookies(counts: CookieCounts) -> String {
     format!(
-        "core-scheduling cookies: on up to {} cores at a time, {} changes",
-        counts.cores, counts.writes
+        "core-scheduling cookies: on up to {} at a time, {}",
+        many(counts.cores as u64, "core"),
+        many(counts.writes, "change")
     )
 }
 
@@ -188,13 +196,13 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
     };
     let pauses = match report.pauses {
         0 => String::new(),
-        n => format!(", {n} pauses"),
+        n => format!(", {}", many(n, "pause")),
     };
     let _ = writeln!(
         out,
-        "{} plans and {} moves{pauses} in {:.2} s{undone}; every mask restored: {}",
-        report.plans,
-        report.moves,
+        "{} and {}{pauses} in {:.2} s{undone}; every mask restored: {}",
+        many(report.plans, "plan"),
+        many(report.moves, "move"),
         report.duration_s,
         if report.restored { "yes" } else { "NO" }
     );
@@ -218,5 +226,16 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
     }
     for warning in &report.warnings {
         let _ = writeln!(out, "warning: {}", visible(warning));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::many;
+
+    #[test]
+    fn one_is_singular_and_none_is_plural() {
+        let told = [0, 1, 2].map(|count| many(count, "plan"));
+        assert_eq!(told, ["0 plans", "1 plan", "2 plans"]);
     }
 }
