@@ -21,7 +21,9 @@ impl Live {
         if self.dry_run {
             return Enacted::default();
         }
-        self.pause_as_planned(plan);
+        let (roster, enactor) = (&self.roster, &mut self.enactor);
+        let unpaused = (self.pausing).pause_as_planned(plan, &self.site, roster, enactor);
+        self.warnings.extend(unpaused);
         let sent = self.enforcement.assign(plan, self.site.topology());
         let orders = self.orders(plan);
         let report = self.enactor.apply(&orders);
@@ -30,7 +32,9 @@ impl Live {
         let of_cookies =
             (self.cookies).share_cores(plan, &self.site, &self.roster, &mut self.enactor);
         self.enforcement.carried_out(monotonic_ns());
-        self.resume_as_planned(plan);
+        let (roster, enactor) = (&self.roster, &mut self.enactor);
+        let stuck = self.pausing.resume_as_planned(plan, roster, enactor);
+        self.warnings.extend(stuck);
         self.enforcement.nudges += report.nudged.len() as u64;
         let mut enacted = Enacted {
             moved: self.moved(&report, &sent),

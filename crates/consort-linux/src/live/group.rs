@@ -81,6 +81,7 @@ impl Live {
             .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))
             .collect();
         self.free(|id| its.contains(id));
-        self.forget_ended();
+        let failed = self.pausing.forget_ended(&self.roster, &mut self.enactor);
+        self.warnings.extend(failed);
     }
 }

@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::cookies::CoreCookies;
 use super::counting::Counting;
+use super::course::Course;
 use super::descriptors::Descriptors;
 use super::energy::Energy;
 use super::in_kernel::InKernel;
@@ -13,7 +14,6 @@ use super::roster::Roster;
 use super::sampled::{Sampling, SamplingWish, accept};
 use super::site::Site;
 use super::trees::Trees;
-use super::urgency::Urgency;
 use super::warnings::Warnings;
 use super::{Host, Live};
 use crate::discovery::{Discovery, ProcError, ProcReader};
@@ -241,17 +241,14 @@ impl Live {
             next_scan: now,
             enactor: running.enactor,
             enforcement: Enforcement::new(enactors),
-            urgency: Urgency::take(),
+            course: Course::new(running.child, running.signals),
             in_kernel,
             cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
             roster: Roster::new(trees, now),
-            child: running.child,
             residence: Residence::default(),
-            signals: running.signals,
             group: running.group,
             recorded: settings.recorded.clone(),
             gone_at_once: 0,
-            ending: None,
             warnings: running.warnings,
             generation: 0,
         };

@@ -14,6 +14,7 @@ mod cgroups;
 mod clock;
 mod cookies;
 mod counting;
+mod course;
 mod descriptors;
 mod energy;
 mod follower;
@@ -49,7 +50,7 @@ pub use resident::{AttachError, Order, ResideSpec, Until};
 pub use settle::Settled;
 
 use crate::discovery::{Discovery, ProcReader};
-use crate::enact::{Enactor, Launched, Signals};
+use crate::enact::Enactor;
 use crate::enforce::{EnactorKind, Enforcement};
 use crate::group::Leader;
 use clock::Clock;
@@ -57,10 +58,10 @@ use consort_core::policy::Wishes;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use cookies::CoreCookies;
 use counting::Counting;
+use course::Course;
 use energy::Energy;
 use in_kernel::InKernel;
 use pausing::Pausing;
-use relay::Ending;
 use resident::Residence;
 use roster::Roster;
 use sampled::Sampling;
@@ -68,7 +69,6 @@ use serde::Serialize;
 use site::Site;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use urgency::Urgency;
 use warnings::Warnings;
 
 /// A command with all that it starts, or processes that were attached, on this host.
@@ -88,22 +88,18 @@ pub struct Live {
     reader: ProcReader,
     enactor: Enactor,
     enforcement: Enforcement,
-    urgency: Urgency,
     in_kernel: InKernel,
     cookies: CoreCookies,
     pausing: Pausing,
-    /// The command; none where nothing was started.
-    child: Option<Launched>,
+    course: Course,
     /// State of a run without a command: its rules, its socket and the requests.
     residence: Residence,
-    signals: Signals,
     /// The group that this run leads, if any.
     group: Option<Leader>,
     /// Measures that this host cannot count, from a recording.
     recorded: Option<Recorded>,
     /// Number of threads that ended between being found and being taken in.
     gone_at_once: u64,
-    ending: Option<Ending>,
     warnings: Warnings,
     generation: u64,
 }
@@ -200,7 +196,7 @@ impl Machine for Live {
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
-        if self.ending.is_some() {
+        if self.course.is_over() {
             return Ok(None);
         }
         self.wait_for_quantum()?;
@@ -225,7 +221,7 @@ impl Live {
     /// Puts every mask back, resumes paused programs and reports on the run.
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
-        self.urgency.give_up();
+        self.course.give_up_urgency();
         self.in_kernel.end();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
         let held = self.held();
@@ -245,7 +241,7 @@ impl Live {
         self.warnings.extend(self.clock.pace().lateness());
         let sampling = self.sampling.as_ref();
         Finished {
-            exit_code: self.ending.map_or(0, |ending| ending.exit_code),
+            exit_code: self.course.exit_code(),
             duration_s,
             tier,
             managed_cpu_s,
@@ -253,7 +249,7 @@ impl Live {
             short_lived: self.discovery.short_lived() + self.gone_at_once,
             samples: sampling.map_or_else(SampleCounts::default, Sampling::counts),
             restored: restoration.complete,
-            pauses: self.pausing.count,
+            pauses: self.pausing.count(),
             held,
             quantum_ms: self.clock.pace().mean_ms(),
             group: self.group.as_ref().map(GroupSummary::led),

@@ -24,7 +24,7 @@ impl Live {
         let Some(sampling) = &mut self.sampling else {
             return;
         };
-        let batch = sampling.drain(self.ending.is_some());
+        let batch = sampling.drain(self.course.is_over());
         let events = self.discovery.apply(&batch);
         sampling.follow(&events);
         self.follow(events);
@@ -63,7 +63,7 @@ impl Live {
         self.end_if_empty();
         self.leave_ended();
         let now = Instant::now();
-        let (interval, late) = self.clock.end_quantum(now, self.ending.is_some());
+        let (interval, late) = self.clock.end_quantum(now, self.course.is_over());
         self.warnings.extend(late);
         let interval_ns = nanos(interval);
         let profiles = self.profiles(interval_ns);
@@ -149,7 +149,7 @@ impl Live {
     /// Returns true if a thread's program was paused in the interval that ends now.
     fn was_paused(&self, id: ThreadId) -> bool {
         let program = self.roster.program_of(id.pid);
-        self.pausing.in_quantum.contains(&program)
+        self.pausing.was_paused(program)
     }
 
     /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are

@@ -4,11 +4,11 @@
 //! after, so that the two do not meet. A signal for the command must find it running: everything
 //! goes on at once, and for a moment nothing is paused.
 
-use super::Live;
-use crate::enact::SignalEvent;
+use super::roster::Roster;
+use super::site::Site;
+use crate::enact::Enactor;
 use crate::pause::{PauseError, PauseKind, Pauser, mechanisms};
 use consort_core::{Plan, ProgramId};
-use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,11 +28,11 @@ pub(super) struct Pausing {
     /// Programs whose unmanaged threads were reported.
     told: BTreeSet<ProgramId>,
     /// Programs that were paused when the quantum began.
-    pub(super) in_quantum: BTreeSet<ProgramId>,
+    in_quantum: BTreeSet<ProgramId>,
     /// End of the time for which a signal keeps everything running.
     grace: Option<Instant>,
     /// Number of times that programs were paused.
-    pub(super) count: u64,
+    count: u64,
 }
 
 impl Pausing {
@@ -62,119 +62,133 @@ impl Pausing {
         let pausers = self.pauser.iter();
         pausers.flat_map(Pauser::paused).collect()
     }
-}
 
-impl Live {
-    /// Pauses the programs that a plan wants paused.
-    pub(super) fn pause_as_planned(&mut self, plan: &Plan) {
+    /// Number of times that programs were paused.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns true if a program was paused when the quantum began.
+    pub(super) fn was_paused(&self, program: ProgramId) -> bool {
+        self.in_quantum.contains(&program)
+    }
+
+    /// Returns true if a program is paused now, by a stop signal.
+    pub(super) fn is_stopped(&self, program: ProgramId) -> bool {
+        let kind_of = |pauser: &Pauser| {
+            pauser
+                .kind_of(program)
+                .filter(|_| pauser.is_paused(program))
+        };
+        self.pauser.as_ref().and_then(kind_of) == Some(PauseKind::Signals)
+    }
+
+    /// Pauses the programs that a plan wants paused; returns warnings.
+    pub(super) fn pause_as_planned(
+        &mut self,
+        plan: &Plan,
+        site: &Site,
+        roster: &Roster,
+        enactor: &mut Enactor,
+    ) -> Vec<String> {
+        let mut warnings = Vec::new();
         if !plan.teams.is_empty() {
             let text = "how many threads a running program has cannot be chosen: \
                         programs keep theirs on the cores that they are given";
-            self.warnings.insert(text.to_owned());
+            warnings.push(text.to_owned());
         }
-        if self.pausing.is_in_grace() {
-            return;
+        if self.is_in_grace() {
+            return warnings;
         }
         for &program in &plan.paused {
-            if !self.pausing.refused.contains(&program) {
-                self.pause(program);
+            if !self.refused.contains(&program) {
+                warnings.extend(self.pause(program, site, roster, enactor));
             }
         }
+        warnings
     }
 
-    /// Resumes the programs that a plan does not want paused.
-    pub(super) fn resume_as_planned(&mut self, plan: &Plan) {
-        let paused = self.pausing.paused();
-        for &program in paused.difference(&plan.paused) {
-            self.resume(program);
-        }
-        self.forget_ended();
-        self.pausing.in_quantum = self.pausing.paused();
+    /// Resumes the programs that a plan does not want paused; returns warnings.
+    pub(super) fn resume_as_planned(
+        &mut self,
+        plan: &Plan,
+        roster: &Roster,
+        enactor: &mut Enactor,
+    ) -> Vec<String> {
+        let paused = self.paused();
+        let resumed = paused.difference(&plan.paused);
+        let resumed = resumed.filter_map(|&program| self.resume(program, enactor));
+        let mut warnings: Vec<String> = resumed.collect();
+        warnings.extend(self.forget_ended(roster, enactor));
+        self.in_quantum = self.paused();
+        warnings
     }
 
-    /// Resumes all programs, and pauses none for a moment.
-    pub(super) fn wake_all(&mut self) {
-        for program in self.pausing.paused() {
-            self.resume(program);
-        }
-        self.pausing.grace = Some(Instant::now() + GRACE);
+    /// Resumes all programs, and pauses none for a moment; returns warnings.
+    pub(super) fn wake_all(&mut self, enactor: &mut Enactor) -> Vec<String> {
+        let paused = self.paused().into_iter();
+        let warnings = paused.filter_map(|program| self.resume(program, enactor));
+        let warnings = warnings.collect();
+        self.grace = Some(Instant::now() + GRACE);
+        warnings
     }
 
-    fn pause(&mut self, program: ProgramId) {
-        let pids = self.roster.processes_of(program);
-        let pauser = self.pausing.pauser(self.site.root());
+    fn pause(
+        &mut self,
+        program: ProgramId,
+        site: &Site,
+        roster: &Roster,
+        enactor: &mut Enactor,
+    ) -> Vec<String> {
+        let pids = roster.processes_of(program);
+        let pauser = self.pauser(site.root());
         let new = !pauser.is_paused(program);
-        match pauser.pause(&mut self.enactor, program, &pids) {
+        match pauser.pause(enactor, program, &pids) {
             Ok(pause) => {
-                self.pausing.count += u64::from(new);
-                self.tell_self_placed(program);
-                if let Some(why) = pause.unsettled {
-                    let text = format!("program {program} does not stand still at once: {why}");
-                    self.warnings.insert(text);
-                }
+                self.count += u64::from(new);
+                let kept = self.tell_self_placed(program, roster);
+                let unsettled = pause
+                    .unsettled
+                    .map(|why| format!("program {program} does not stand still at once: {why}"));
+                kept.into_iter().chain(unsettled).collect()
             }
-            Err(PauseError::Gone(_)) => {}
+            Err(PauseError::Gone(_)) => Vec::new(),
             Err(error) => {
                 if matches!(error, PauseError::NoWay { .. } | PauseError::Own(_)) {
-                    self.pausing.refused.insert(program);
+                    self.refused.insert(program);
                 }
-                self.warnings.insert(error.to_string());
+                vec![error.to_string()]
             }
         }
     }
 
     /// Warns, once, of threads of a paused program that are not managed.
-    fn tell_self_placed(&mut self, program: ProgramId) {
-        let placed = self.roster.self_placed().into_iter();
-        let its = placed.filter(|id| self.roster.program_of(id.pid) == program);
+    fn tell_self_placed(&mut self, program: ProgramId, roster: &Roster) -> Option<String> {
+        let placed = roster.self_placed().into_iter();
+        let its = placed.filter(|id| roster.program_of(id.pid) == program);
         let count = its.count();
-        if count > 0 && self.pausing.told.insert(program) {
-            let text = format!(
+        (count > 0 && self.told.insert(program)).then(|| {
+            format!(
                 "program {program} takes turns as a whole, but {count} of its threads keep their \
                  own affinity and are not given cores"
-            );
-            self.warnings.insert(text);
-        }
+            )
+        })
     }
 
-    fn resume(&mut self, program: ProgramId) {
-        let pauser = self.pausing.pauser.as_mut();
-        let resumed = pauser.map(|pauser| pauser.resume(&mut self.enactor, program));
-        if let Some(Err(error)) = resumed {
-            self.warnings.insert(error.to_string());
-        }
+    fn resume(&mut self, program: ProgramId, enactor: &mut Enactor) -> Option<String> {
+        let error = self.pauser.as_mut()?.resume(enactor, program).err()?;
+        Some(error.to_string())
     }
 
-    /// Removes cgroups made for pausing programs that have ended.
-    pub(super) fn forget_ended(&mut self) {
-        let known: Vec<ProgramId> = self.pausing.pauser.iter().flat_map(Pauser::known).collect();
-        for program in known {
-            if !self.roster.processes_of(program).is_empty() {
-                continue;
-            }
-            let pauser = self.pausing.pauser.as_mut();
-            let forgotten = pauser.map(|pauser| pauser.forget(&mut self.enactor, program));
-            if let Some(Err(error)) = forgotten {
-                self.warnings.insert(error.to_string());
-            }
-        }
-    }
-
-    /// Resumes all programs before a signal, or for one that the command has already. Returns true
-    /// if the command was paused by a stop signal, which makes the kernel drop the terminal's
-    /// signal to stop.
-    pub(super) fn wake_for(&mut self, event: SignalEvent) -> bool {
-        let Some(command) = self
-            .child
-            .as_ref()
-            .map(|child| self.roster.program_of(child.pid()))
-        else {
-            return false;
+    /// Removes cgroups made for pausing programs that have ended; returns warnings.
+    pub(super) fn forget_ended(&mut self, roster: &Roster, enactor: &mut Enactor) -> Vec<String> {
+        let Some(pauser) = &mut self.pauser else {
+            return Vec::new();
         };
-        let was = self.pausing.paused();
-        let kind = (self.pausing.pauser.as_ref()).and_then(|pauser| pauser.kind_of(command));
-        self.wake_all();
-        let by_signal = was.contains(&command) && kind == Some(PauseKind::Signals);
-        by_signal && event.signal == Signal::SIGTSTP
+        let known: Vec<ProgramId> = pauser.known().collect();
+        let ended = known.into_iter();
+        let ended = ended.filter(|&program| roster.processes_of(program).is_empty());
+        let failed = ended.filter_map(|program| pauser.forget(enactor, program).err());
+        failed.map(|error| error.to_string()).collect()
     }
 }

@@ -8,7 +8,6 @@ use super::Host;
 use super::Live;
 use super::cgroups::Groups;
 use super::launch::{LiveError, Running, Settings, recovered};
-use super::relay::Ending;
 use crate::control::{Asked, Desk, Peer, Request};
 use crate::discovery::Unmanageable;
 use crate::enact::{EnactConfig, Enactor, Signals};
@@ -224,7 +223,7 @@ impl Live {
 
     /// Ends the run after this quantum.
     pub fn end(&mut self) {
-        self.ending.get_or_insert(Ending { exit_code: 0 });
+        self.course.end();
     }
 
     /// Takes the requests for the owner of the control loop, oldest first.
