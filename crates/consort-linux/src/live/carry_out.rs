@@ -79,10 +79,9 @@ impl Live {
     /// Position of a thread now; none where `/proc` does not tell it.
     fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
         let thread = self.roster.get(id)?;
-        let fresh = thread.read.filter(|read| now - *read < FRESH);
-        let (state, pu) = match thread.last.filter(|_| fresh.is_some()) {
-            Some(told) => (told.state, told.last_pu),
-            None => self.reader.place(id).ok()?,
+        let (state, pu) = match thread.seen.fresh(now, FRESH) {
+            Some(told) => told,
+            None => self.senses.place(id)?,
         };
         Some(Whereabouts {
             pu,

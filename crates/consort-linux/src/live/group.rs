@@ -55,20 +55,17 @@ impl Live {
                 "process {pid} was not started by the member that hands it over, process {peer}"
             ));
         }
-        let measured = self.recorded.as_ref()?.check(&program.name);
-        measured.err().map(|error| error.to_string())
+        self.senses.check_recorded(&program.name).err()
     }
 
     fn take_program(&mut self, program: Joining) {
         let Joining { pid, name, .. } = program;
         self.roster.trees_mut().plant(pid, name);
         self.discovery.watch(pid);
-        if let Some(sampling) = &mut self.sampling {
-            let pus = self.site.topology().pus();
-            if let Err(error) = sampling.join_tree(self.site.root(), pid, pus) {
-                let text = format!("program {pid} is not sampled: {error}");
-                self.warnings.insert(text);
-            }
+        let pus = self.site.topology().pus();
+        if let Some(Err(error)) = self.senses.join_tree(self.site.root(), pid, pus) {
+            let text = format!("program {pid} is not sampled: {error}");
+            self.warnings.insert(text);
         }
     }
 

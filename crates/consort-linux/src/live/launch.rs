@@ -2,21 +2,20 @@
 
 use super::clock::Clock;
 use super::cookies::CoreCookies;
-use super::counting::Counting;
 use super::course::Course;
 use super::descriptors::Descriptors;
-use super::energy::Energy;
 use super::in_kernel::InKernel;
 use super::pausing::Pausing;
 use super::recorded::Recorded;
 use super::resident::Residence;
 use super::roster::Roster;
 use super::sampled::{Sampling, SamplingWish, accept};
+use super::senses::Senses;
 use super::site::Site;
 use super::trees::Trees;
 use super::warnings::Warnings;
 use super::{Host, Live};
-use crate::discovery::{Discovery, ProcError, ProcReader};
+use crate::discovery::{Discovery, ProcError};
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
 };
@@ -24,7 +23,6 @@ use crate::enforce::{EnactChoice, Enforcement};
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
 use crate::sampling::Sampler;
-use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
 use std::path::Path;
 use std::process::Command;
@@ -202,10 +200,6 @@ impl Live {
         mut running: Running,
         sampling: Option<Sampling>,
     ) -> Result<Self, LiveError> {
-        let mut offers = offers(&host, sampling.is_some());
-        if let Some(recorded) = &settings.recorded {
-            running.warnings.insert(recorded.offer(&mut offers));
-        }
         let wanted = if settings.dry_run {
             EnactChoice::Auto
         } else {
@@ -222,18 +216,18 @@ impl Live {
         };
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         running.enactor.keep_open(descriptors.held);
+        let mut senses = Senses::open(&host, sampling, descriptors);
+        if let Some(recorded) = settings.recorded.clone() {
+            running.warnings.insert(senses.rely_on(recorded));
+        }
         let now = Instant::now();
         let root = running.child.as_ref().map(Launched::pid);
         let roots: Vec<u32> = root.into_iter().collect();
         let trees = root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name));
         let mut live = Self {
-            counting: Counting::new(&host, descriptors.counting),
-            energy: Energy::open(&host.root),
-            sampling,
+            senses,
             discovery: Discovery::new(&host.root, &roots)?,
-            reader: ProcReader::new(&host.root, descriptors.proc),
             site: Site::new(host, now),
-            offers,
             dry_run: settings.dry_run,
             override_affinity: settings.override_affinity,
             pausing: Pausing::new(settings.pausing.clone()),
@@ -247,7 +241,6 @@ impl Live {
             roster: Roster::new(trees, now),
             residence: Residence::default(),
             group: running.group,
-            recorded: settings.recorded.clone(),
             gone_at_once: 0,
             warnings: running.warnings,
             generation: 0,
@@ -291,20 +284,4 @@ pub(super) fn recovered(config: &EnactConfig) -> Warnings {
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings
-}
-
-/// Signals that the host offers, less the sampling tier where it could not be set up for this
-/// command.
-fn offers(host: &Host, sampling: bool) -> Offers {
-    let offered = host.offers();
-    if sampling {
-        return offered;
-    }
-    let kept = offered.iter().filter(|(_, tier)| *tier != Tier::Sampling);
-    let mut kept: Offers = kept.collect();
-    kept.set_machine(offered.machine());
-    if kept.tier_of(Signal::CycleStack).is_some() {
-        kept.set_stack(offered.stack().to_vec());
-    }
-    kept
 }

@@ -34,6 +34,7 @@ mod relay;
 mod resident;
 mod roster;
 mod sampled;
+mod senses;
 mod settle;
 mod site;
 mod succession;
@@ -49,7 +50,7 @@ pub use recorded::{Recorded, RecordedError};
 pub use resident::{AttachError, Order, ResideSpec, Until};
 pub use settle::Settled;
 
-use crate::discovery::{Discovery, ProcReader};
+use crate::discovery::Discovery;
 use crate::enact::Enactor;
 use crate::enforce::{EnactorKind, Enforcement};
 use crate::group::Leader;
@@ -57,14 +58,12 @@ use clock::Clock;
 use consort_core::policy::Wishes;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use cookies::CoreCookies;
-use counting::Counting;
 use course::Course;
-use energy::Energy;
 use in_kernel::InKernel;
 use pausing::Pausing;
 use resident::Residence;
 use roster::Roster;
-use sampled::Sampling;
+use senses::Senses;
 use serde::Serialize;
 use site::Site;
 use std::sync::Arc;
@@ -76,16 +75,12 @@ pub struct Live {
     site: Site,
     roster: Roster,
     clock: Clock,
-    offers: Offers,
     dry_run: bool,
     override_affinity: bool,
-    sampling: Option<Sampling>,
-    counting: Counting,
-    energy: Energy,
     discovery: Discovery,
     /// Time at which `/proc` is next compared with what records have told.
     next_scan: Instant,
-    reader: ProcReader,
+    senses: Senses,
     enactor: Enactor,
     enforcement: Enforcement,
     in_kernel: InKernel,
@@ -96,8 +91,6 @@ pub struct Live {
     residence: Residence,
     /// The group that this run leads, if any.
     group: Option<Leader>,
-    /// Measures that this host cannot count, from a recording.
-    recorded: Option<Recorded>,
     /// Number of threads that ended between being found and being taken in.
     gone_at_once: u64,
     warnings: Warnings,
@@ -186,12 +179,12 @@ impl Machine for Live {
     }
 
     fn offers(&self) -> &Offers {
-        &self.offers
+        self.senses.offers()
     }
 
     fn grant(&mut self, wishes: Wishes) {
         if wishes.calls {
-            self.warnings.extend(self.counting.count_calls());
+            self.warnings.extend(self.senses.count_calls());
         }
     }
 
@@ -239,15 +232,14 @@ impl Live {
             self.warnings.insert(text);
         }
         self.warnings.extend(self.clock.pace().lateness());
-        let sampling = self.sampling.as_ref();
         Finished {
             exit_code: self.course.exit_code(),
             duration_s,
             tier,
             managed_cpu_s,
-            sampling_s: sampling.map_or(0.0, Sampling::cost_s),
+            sampling_s: self.senses.sampling_s(),
             short_lived: self.discovery.short_lived() + self.gone_at_once,
-            samples: sampling.map_or_else(SampleCounts::default, Sampling::counts),
+            samples: self.senses.samples(),
             restored: restoration.complete,
             pauses: self.pausing.count(),
             held,
@@ -260,16 +252,14 @@ impl Live {
 
     /// The richest tier that is in use.
     pub fn tier(&self) -> Tier {
-        let tiers = self.offers.iter().map(|(_, tier)| tier);
-        tiers.max().unwrap_or(Tier::Proc)
+        self.senses.tier()
     }
 
     /// CPU time of the managed programs, s. The sampling events count all threads that they follow,
     /// but not those of setuid programs; rusage counts children that were waited for. The larger
     /// one is told.
     fn managed_cpu_s(&self) -> f64 {
-        let sampled_ns = self.sampling.as_ref().map_or(0, Sampling::cpu_time_ns);
-        relay::children_cpu_s().max(sampled_ns as f64 / 1e9)
+        relay::children_cpu_s().max(self.senses.sampled_cpu_s())
     }
 
     /// Process id of the guardian.

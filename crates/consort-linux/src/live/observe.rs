@@ -3,11 +3,9 @@
 use super::Live;
 use super::clock::nanos;
 use super::roster::{Parted, Thread};
-use super::sampled::Profiles;
-use crate::counters::Sleeps;
-use crate::discovery::RunState;
+use super::senses::Interval;
 use crate::enforce::Enforcement;
-use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier};
+use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation};
 use std::time::{Duration, Instant};
 
 /// Shortest time between two scans of `/proc` that only complete the records.
@@ -21,12 +19,11 @@ const PAUSE_PER_ONLY_SCAN: u32 = 20;
 impl Live {
     /// Reads all rings: threads that began, ended or were renamed, and samples.
     pub(super) fn take_records(&mut self) {
-        let Some(sampling) = &mut self.sampling else {
+        let Some(batch) = self.senses.drain(self.course.is_over()) else {
             return;
         };
-        let batch = sampling.drain(self.course.is_over());
         let events = self.discovery.apply(&batch);
-        sampling.follow(&events);
+        self.senses.follow(&events);
         self.follow(events);
         let discovery = &self.discovery;
         let id_of = |tid| discovery.id_of(tid);
@@ -44,14 +41,13 @@ impl Live {
             return;
         }
         let events = self.discovery.scan();
-        if let Some(sampling) = &mut self.sampling {
-            sampling.follow(&events);
-        }
+        self.senses.follow(&events);
         self.follow(events);
         let took = begun.elapsed();
-        let pause = match self.sampling {
-            Some(_) => LEAST_PAUSE.max(took * PAUSE_PER_SCAN),
-            None => took * PAUSE_PER_ONLY_SCAN,
+        let pause = if self.senses.have_records() {
+            LEAST_PAUSE.max(took * PAUSE_PER_SCAN)
+        } else {
+            took * PAUSE_PER_ONLY_SCAN
         };
         self.next_scan = begun + pause;
     }
@@ -63,20 +59,19 @@ impl Live {
         self.end_if_empty();
         self.leave_ended();
         let now = Instant::now();
-        let (interval, late) = self.clock.end_quantum(now, self.course.is_over());
+        let (length, late) = self.clock.end_quantum(now, self.course.is_over());
         self.warnings.extend(late);
-        let interval_ns = nanos(interval);
-        let profiles = self.profiles(interval_ns);
-        let moment = Moment { now, interval_ns };
+        let interval_ns = nanos(length);
+        let discovery = &self.discovery;
+        let is_known = |tid| discovery.id_of(tid).is_some();
+        let interval = self.senses.end_interval(now, interval_ns, is_known);
         let ids: Vec<ThreadId> = self.roster.ids().collect();
         let looks = ids.into_iter();
-        let threads = looks
-            .filter_map(|id| self.look_at(id, moment, &profiles))
-            .collect();
+        let threads = looks.filter_map(|id| self.look_at(id, &interval)).collect();
         let programs = self.roster.programs();
-        let exited = self.last_looks(interval_ns, &profiles);
+        let exited = self.last_looks(&interval);
         self.enforcement.settle_pairs();
-        let notices = self.counting.begin_quantum();
+        let notices = self.senses.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
         let mut seen = Observation {
@@ -89,94 +84,30 @@ impl Live {
             assigned: self.roster.assigned(),
             ..Observation::default()
         };
-        self.warnings.extend(self.energy.add(&mut seen));
+        self.warnings.extend(self.senses.add_energy(&mut seen));
         seen
     }
 
-    /// Profiles of threads, from the samples of the interval.
-    fn profiles(&mut self, interval_ns: u64) -> Profiles {
-        let discovery = &self.discovery;
-        let is_known = |tid| discovery.id_of(tid).is_some();
-        let sampling = self.sampling.as_mut();
-        sampling.map_or_else(Profiles::new, |s| s.profiles(interval_ns, is_known))
-    }
-
     /// Observes a thread; one that turns out to be gone is put with those that have exited.
-    fn look_at(
-        &mut self,
-        id: ThreadId,
-        moment: Moment,
-        profiles: &Profiles,
-    ) -> Option<ThreadObservation> {
+    fn look_at(&mut self, id: ThreadId, interval: &Interval) -> Option<ThreadObservation> {
+        let program = self.roster.program_of(id.pid);
+        let paused = self.pausing.was_paused(program);
         let mut sample = Sample::default();
-        let begun = self.counting.fill(id, &mut sample);
-        let Some(runnable) = self.is_runnable(id, moment, begun, &mut sample) else {
+        let seen = &mut self.roster.get_mut(id)?.seen;
+        if !(self.senses).look(id, seen, paused, interval, &mut sample) {
             self.part_with(id, sample);
             return None;
-        };
-        let paused = self.was_paused(id);
-        let thread = self.roster.get_mut(id)?;
-        if paused {
-            thread.restart_sleeps();
-        } else {
-            thread.returned(begun, runnable, &mut sample);
         }
-        let runnable = Reading::whole(
-            f64::from(u8::from(runnable)),
-            Tier::Proc,
-            moment.interval_ns,
-        );
-        sample.set(Signal::Runnable, runnable);
-        if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
-            profile.fill(&mut sample, moment.interval_ns);
-        }
-        let last_pu = thread.last.map(|last| last.last_pu);
-        if let Some(recorded) = &self.recorded {
-            let program = self.roster.program_of(id.pid);
-            let name = self.roster.trees().name(program.0);
-            recorded.fill(name, &mut sample, moment.interval_ns);
-        }
-        settle(
-            &mut self.enforcement,
-            id,
-            last_pu,
-            moment.interval_ns,
-            &mut sample,
-        );
+        let last_pu = seen.last_pu();
+        let trees = self.roster.trees();
+        self.senses
+            .add_recorded(trees, program, interval, &mut sample);
+        settle(&mut self.enforcement, id, last_pu, interval, &mut sample);
         Some(observed(id, self.roster.get(id)?, sample, last_pu))
     }
 
-    /// Returns true if a thread's program was paused in the interval that ends now.
-    fn was_paused(&self, id: ThreadId) -> bool {
-        let program = self.roster.program_of(id.pid);
-        self.pausing.was_paused(program)
-    }
-
-    /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
-    /// then added to the sample; none when the thread is gone.
-    fn is_runnable(
-        &mut self,
-        id: ThreadId,
-        moment: Moment,
-        begun: Option<u64>,
-        sample: &mut Sample,
-    ) -> Option<bool> {
-        let thread = self.roster.get_mut(id)?;
-        let known = thread.quick_look(moment.now, begun, sample);
-        if known.is_some() {
-            return known;
-        }
-        let told = self.reader.sample(id).ok()?;
-        thread.add_proc(moment.now, told, moment.interval_ns, sample);
-        if begun.is_none() {
-            // Sleeps are counted from the next quantum on at the earliest.
-            thread.sleeps = Some(Sleeps::of(told.state));
-        }
-        Some(told.state == RunState::Runnable)
-    }
-
     /// Observes threads that have exited since the last observation.
-    fn last_looks(&mut self, interval_ns: u64, profiles: &Profiles) -> Vec<ThreadObservation> {
+    fn last_looks(&mut self, interval: &Interval) -> Vec<ThreadObservation> {
         let exited = self.roster.take_exited().into_iter();
         let last = exited.map(|parted| {
             let Parted {
@@ -185,21 +116,11 @@ impl Live {
                 program,
                 mut sample,
             } = parted;
-            if let Some(profile) = profiles.get(&(id.pid, id.tid)) {
-                // `/proc` no longer tells its CPU time, but each sample stands for a stretch of it.
-                let cpu_ns = profile.counts.sampled_ns as f64;
-                let reading = Reading::whole(cpu_ns, Tier::Sampling, interval_ns);
-                sample.set(Signal::CpuTime, reading);
-                profile.fill(&mut sample, interval_ns);
-            }
-            if let Some(recorded) = &self.recorded {
-                recorded.fill(
-                    self.roster.trees().name(program.0),
-                    &mut sample,
-                    interval_ns,
-                );
-            }
-            settle(&mut self.enforcement, id, None, interval_ns, &mut sample);
+            self.senses.add_last(id, interval, &mut sample);
+            let trees = self.roster.trees();
+            self.senses
+                .add_recorded(trees, program, interval, &mut sample);
+            settle(&mut self.enforcement, id, None, interval, &mut sample);
             self.enforcement.forget(id);
             observed(id, &thread, sample, None)
         });
@@ -212,22 +133,15 @@ fn settle(
     enforcement: &mut Enforcement,
     id: ThreadId,
     last_pu: Option<PuId>,
-    interval_ns: u64,
+    interval: &Interval,
     sample: &mut Sample,
 ) {
     let cpu = sample.reading(Signal::CpuTime);
     let planned_ns = enforcement.settle(id, sample.cpu_time_ns(), last_pu);
     if let (Some(cpu), Some(planned_ns)) = (cpu, planned_ns) {
-        let reading = Reading::whole(planned_ns, cpu.tier, interval_ns);
+        let reading = Reading::whole(planned_ns, cpu.tier, interval.length_ns());
         sample.set(Signal::PlannedTime, reading);
     }
-}
-
-/// Time of an observation, and the length of its interval.
-#[derive(Clone, Copy)]
-struct Moment {
-    now: Instant,
-    interval_ns: u64,
 }
 
 fn observed(

@@ -32,12 +32,8 @@ impl Live {
                     }
                 }
                 ThreadEvent::Exited { id } => {
-                    // Counters of a thread that has exited keep what they counted last.
-                    let mut sample = Sample::default();
-                    let begun = self.counting.fill(id, &mut sample);
-                    if let Some(thread) = self.roster.get_mut(id) {
-                        thread.returned(begun, true, &mut sample);
-                    }
+                    let seen = self.roster.get_mut(id).map(|thread| &mut thread.seen);
+                    let sample = self.senses.last_counts(id, seen);
                     self.part_with(id, sample);
                 }
             }
@@ -46,9 +42,8 @@ impl Live {
 
     /// Forgets a thread that has exited, except for its last sample.
     pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
-        self.reader.forget(id);
+        self.senses.forget(id);
         self.enactor.forget(id);
-        self.counting.forget(id);
         self.roster.part_with(id, sample);
     }
 
@@ -80,7 +75,7 @@ impl Live {
             Ok(_) => {
                 let original = self.enactor.original(id).unwrap_or_default();
                 self.enter(id, name, original, true);
-                self.counting.want(id);
+                self.senses.want(id);
                 self.warnings.extend(self.in_kernel.take(id));
             }
             Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
@@ -125,7 +120,7 @@ impl Live {
     /// Takes in a thread whose affinity somebody has set on purpose: managed only if the user
     /// overrides.
     fn meet_foreign(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
-        self.counting.want(id);
+        self.senses.want(id);
         if self.override_affinity && self.enactor.adopt(id, mask.clone()).is_ok() {
             return self.enter(id, name, mask, true);
         }

@@ -249,11 +249,14 @@ impl Live {
         self.discovery.find_again(lost);
         self.discovery.watch(pid);
         self.next_scan = Instant::now();
-        let Some(sampling) = self.sampling.as_mut().filter(|_| !was_managed) else {
+        if was_managed {
+            return;
+        }
+        let pus = self.site.topology().pus();
+        let Some(joined) = self.senses.join_tree(self.site.root(), pid, pus) else {
             return;
         };
         self.residence.sampled.insert(pid);
-        let joined = sampling.join_tree(self.site.root(), pid, self.site.topology().pus());
         if let Err(error) = joined {
             let text = format!("process {pid} is not sampled: {error}");
             self.warnings.insert(text);
@@ -306,9 +309,7 @@ impl Live {
         for pid in ended {
             self.residence.sampled.remove(&pid);
             self.discovery.unwatch(pid);
-            if let Some(sampling) = &mut self.sampling {
-                sampling.leave_tree(pid);
-            }
+            self.senses.leave_tree(pid);
             // A report names all programs that were there; a daemon makes none.
             if self.residence.until == Until::Told {
                 self.roster.trees_mut().uproot(pid);

@@ -1,9 +1,8 @@
 //! The roster: the threads of the managed programs, the last reading of each, and the program that
 //! each process belongs to. All that a command starts belongs to its program.
 
+use super::look::Seen;
 use super::trees::Trees;
-use crate::counters::Sleeps;
-use crate::discovery::ProcSample;
 use consort_core::{ProgramId, PuSet, Sample, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -33,12 +32,7 @@ pub(super) struct Thread {
     pub(super) managed: bool,
     /// True if the thread is left alone only because of its affinity, so that it may be paused.
     pub(super) self_placed: bool,
-    /// Last reading of `/proc`; nothing was consumed before the thread was found.
-    pub(super) last: Option<ProcSample>,
-    /// Time of that reading.
-    pub(super) read: Option<Instant>,
-    /// Sleeps of the thread since it was first seen.
-    pub(super) sleeps: Option<Sleeps>,
+    pub(super) seen: Seen,
 }
 
 /// One thread that has exited since the last observation.
@@ -133,9 +127,7 @@ impl Roster {
             original: Arc::new(original),
             managed,
             self_placed: false,
-            last: None,
-            read: None,
-            sleeps: None,
+            seen: Seen::default(),
         };
         self.threads.insert(id, thread);
     }
