@@ -61,7 +61,7 @@ impl Live {
     fn take_program(&mut self, program: Joining) {
         let Joining { pid, name, .. } = program;
         self.roster.trees_mut().plant(pid, name);
-        self.discovery.watch(pid);
+        self.census.watch(pid);
         let pus = self.site.topology().pus();
         if let Some(Err(error)) = self.senses.join_tree(self.site.root(), pid, pus) {
             let text = format!("program {pid} is not sampled: {error}");
@@ -72,7 +72,7 @@ impl Live {
     /// Puts a program back and lets go of it: its command has ended, or its Consort was killed.
     pub(super) fn part_with_program(&mut self, root: u32) {
         self.roster.trees_mut().let_go(root);
-        self.discovery.unwatch(root);
+        self.census.unwatch(root);
         let ids = self.roster.ids();
         let its: BTreeSet<ThreadId> = ids
             .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))

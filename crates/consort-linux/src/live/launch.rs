@@ -1,5 +1,6 @@
 //! Starting of a command under management.
 
+use super::census::Census;
 use super::clock::Clock;
 use super::cookies::CoreCookies;
 use super::course::Course;
@@ -15,7 +16,7 @@ use super::site::Site;
 use super::trees::Trees;
 use super::warnings::Warnings;
 use super::{Host, Live};
-use crate::discovery::{Discovery, ProcError};
+use crate::discovery::ProcError;
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
 };
@@ -226,13 +227,12 @@ impl Live {
         let trees = root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name));
         let mut live = Self {
             senses,
-            discovery: Discovery::new(&host.root, &roots)?,
+            census: Census::new(&host.root, &roots, now)?,
             site: Site::new(host, now),
             dry_run: settings.dry_run,
             override_affinity: settings.override_affinity,
             pausing: Pausing::new(settings.pausing.clone()),
             clock: Clock::new(running.start, now, settings.interval),
-            next_scan: now,
             enactor: running.enactor,
             enforcement: Enforcement::new(enactors),
             course: Course::new(running.child, running.signals),
@@ -241,7 +241,6 @@ impl Live {
             roster: Roster::new(trees, now),
             residence: Residence::default(),
             group: running.group,
-            gone_at_once: 0,
             warnings: running.warnings,
             generation: 0,
         };

@@ -10,6 +10,7 @@
 //! process, and it must be started before other threads are.
 
 mod carry_out;
+mod census;
 mod cgroups;
 mod clock;
 mod cookies;
@@ -50,10 +51,10 @@ pub use recorded::{Recorded, RecordedError};
 pub use resident::{AttachError, Order, ResideSpec, Until};
 pub use settle::Settled;
 
-use crate::discovery::Discovery;
 use crate::enact::Enactor;
 use crate::enforce::{EnactorKind, Enforcement};
 use crate::group::Leader;
+use census::Census;
 use clock::Clock;
 use consort_core::policy::Wishes;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
@@ -77,9 +78,7 @@ pub struct Live {
     clock: Clock,
     dry_run: bool,
     override_affinity: bool,
-    discovery: Discovery,
-    /// Time at which `/proc` is next compared with what records have told.
-    next_scan: Instant,
+    census: Census,
     senses: Senses,
     enactor: Enactor,
     enforcement: Enforcement,
@@ -91,8 +90,6 @@ pub struct Live {
     residence: Residence,
     /// The group that this run leads, if any.
     group: Option<Leader>,
-    /// Number of threads that ended between being found and being taken in.
-    gone_at_once: u64,
     warnings: Warnings,
     generation: u64,
 }
@@ -238,7 +235,7 @@ impl Live {
             tier,
             managed_cpu_s,
             sampling_s: self.senses.sampling_s(),
-            short_lived: self.discovery.short_lived() + self.gone_at_once,
+            short_lived: self.census.short_lived(),
             samples: self.senses.samples(),
             restored: restoration.complete,
             pauses: self.pausing.count(),

@@ -6,15 +6,7 @@ use super::roster::{Parted, Thread};
 use super::senses::Interval;
 use crate::enforce::Enforcement;
 use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation};
-use std::time::{Duration, Instant};
-
-/// Shortest time between two scans of `/proc` that only complete the records.
-const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// Ratio of the time between scans to the time that one takes, so that crowds of processes cost no
-/// more than a tenth of a percent of one PU.
-const PAUSE_PER_SCAN: u32 = 1000;
-/// The same where scans alone find new threads.
-const PAUSE_PER_ONLY_SCAN: u32 = 20;
+use std::time::Instant;
 
 impl Live {
     /// Reads all rings: threads that began, ended or were renamed, and samples.
@@ -22,34 +14,26 @@ impl Live {
         let Some(batch) = self.senses.drain(self.course.is_over()) else {
             return;
         };
-        let events = self.discovery.apply(&batch);
+        let events = self.census.take_in(&batch);
         self.senses.follow(&events);
         self.follow(events);
-        let discovery = &self.discovery;
-        let id_of = |tid| discovery.id_of(tid);
+        let census = &self.census;
+        let id_of = |tid| census.id_of(tid);
         let freed = self.enforcement.note(&batch, id_of, Instant::now());
         self.let_free(&freed);
     }
 
-    /// Compares with `/proc`: at every quantum where there are no records, unless that would take
-    /// more than a twentieth of a PU, and now and then where there are. The kernel ends the records
-    /// of a program that executes a setuid file, as if it had exited (`begin_new_exec` in
+    /// Compares with `/proc`, when it is time to, even where there are records. The kernel ends the
+    /// records of a program that executes a setuid file, as if it had exited (`begin_new_exec` in
     /// `fs/exec.c`), and tells nothing of the processes that it starts.
     fn scan_if_due(&mut self) {
         let begun = Instant::now();
-        if begun < self.next_scan {
+        let Some(events) = self.census.scan_if_due(begun) else {
             return;
-        }
-        let events = self.discovery.scan();
+        };
         self.senses.follow(&events);
         self.follow(events);
-        let took = begun.elapsed();
-        let pause = if self.senses.have_records() {
-            LEAST_PAUSE.max(took * PAUSE_PER_SCAN)
-        } else {
-            took * PAUSE_PER_ONLY_SCAN
-        };
-        self.next_scan = begun + pause;
+        self.census.scanned(begun, self.senses.have_records());
     }
 
     /// Ends the quantum and observes it: the samples of all threads since the last observation.
@@ -62,8 +46,8 @@ impl Live {
         let (length, late) = self.clock.end_quantum(now, self.course.is_over());
         self.warnings.extend(late);
         let interval_ns = nanos(length);
-        let discovery = &self.discovery;
-        let is_known = |tid| discovery.id_of(tid).is_some();
+        let census = &self.census;
+        let is_known = |tid| census.id_of(tid).is_some();
         let interval = self.senses.end_interval(now, interval_ns, is_known);
         let ids: Vec<ThreadId> = self.roster.ids().collect();
         let looks = ids.into_iter();

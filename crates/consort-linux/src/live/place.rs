@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Live {
-    /// Takes in the changes that discovery has found.
+    /// Takes in the changes that the census has found.
     pub(super) fn follow(&mut self, events: Vec<ThreadEvent>) {
         self.note_starters(&events);
         for event in events {
@@ -78,7 +78,7 @@ impl Live {
                 self.senses.want(id);
                 self.warnings.extend(self.in_kernel.take(id));
             }
-            Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
+            Err(AdoptError::Gone(_)) => self.census.count_gone(),
             Err(error) => self.let_alone(id, name, &error.to_string()),
         }
     }

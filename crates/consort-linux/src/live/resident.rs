@@ -246,9 +246,7 @@ impl Live {
         let (trees, roster) = (self.roster.trees(), &self.roster);
         let root = trees.root_of(pid);
         let lost = |known| trees.root_of(known) == root && !roster.has(known);
-        self.discovery.find_again(lost);
-        self.discovery.watch(pid);
-        self.next_scan = Instant::now();
+        self.census.search(pid, lost);
         if was_managed {
             return;
         }
@@ -276,7 +274,7 @@ impl Live {
         if pid == 1 {
             return Err(AttachError::Everything);
         }
-        match self.discovery.unmanageable(pid) {
+        match self.census.unmanageable(pid) {
             Err(_) => Err(AttachError::Gone(pid)),
             Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
             Ok(None) => Ok(()),
@@ -304,11 +302,11 @@ impl Live {
         let ended = self.residence.sampled.iter().copied();
         let ended: Vec<u32> = ended
             .filter(|&pid| !there.contains(&self.roster.trees().root_of(pid)))
-            .filter(|&pid| !self.discovery.knows(pid) || !self.roster.is_managed(pid))
+            .filter(|&pid| !self.census.knows(pid) || !self.roster.is_managed(pid))
             .collect();
         for pid in ended {
             self.residence.sampled.remove(&pid);
-            self.discovery.unwatch(pid);
+            self.census.unwatch(pid);
             self.senses.leave_tree(pid);
             // A report names all programs that were there; a daemon makes none.
             if self.residence.until == Until::Told {
