@@ -4,7 +4,6 @@ use super::Live;
 use super::resident::AttachError;
 use crate::cgroup::{CgroupPattern, Found, Rule, Rules};
 use crate::control::{Attachment, Peer};
-use crate::enact::Wanted;
 use crate::proc::name_of;
 use consort_core::{Sample, ThreadId};
 use serde_json::{Value, json};
@@ -169,15 +168,7 @@ impl Live {
     /// Puts threads back to their original masks and forgets them.
     pub(super) fn free(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
         let its: Vec<ThreadId> = self.roster.ids().filter(is_its).collect();
-        self.warnings
-            .extend(self.cookies.take_away(&its, &self.enactor));
-        let managed = its.iter().filter(|id| self.roster.may_place(**id));
-        let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
-        let report = self.enactor.apply(&free);
-        for (id, refusal) in &report.refused {
-            self.warnings
-                .insert(format!("thread {id} was not put back: {refusal}"));
-        }
+        self.warnings.extend(self.hands.free(&its, &self.roster));
         for id in its {
             self.part_with(id, Sample::default());
         }

@@ -78,7 +78,6 @@ impl Live {
             .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))
             .collect();
         self.free(|id| its.contains(id));
-        let failed = self.pausing.forget_ended(&self.roster, &mut self.enactor);
-        self.warnings.extend(failed);
+        self.warnings.extend(self.hands.forget_ended(&self.roster));
     }
 }

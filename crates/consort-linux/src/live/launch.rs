@@ -2,11 +2,9 @@
 
 use super::census::Census;
 use super::clock::Clock;
-use super::cookies::CoreCookies;
 use super::course::Course;
 use super::descriptors::Descriptors;
-use super::in_kernel::InKernel;
-use super::pausing::Pausing;
+use super::hands::Hands;
 use super::recorded::Recorded;
 use super::resident::Residence;
 use super::roster::Roster;
@@ -20,7 +18,7 @@ use crate::discovery::ProcError;
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
 };
-use crate::enforce::{EnactChoice, Enforcement};
+use crate::enforce::EnactChoice;
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
 use crate::sampling::Sampler;
@@ -201,22 +199,11 @@ impl Live {
         mut running: Running,
         sampling: Option<Sampling>,
     ) -> Result<Self, LiveError> {
-        let wanted = if settings.dry_run {
-            EnactChoice::Auto
-        } else {
-            settings.enactors
-        };
-        let (in_kernel, refused) = InKernel::start(wanted, &host.discovery.topology);
-        let enactors = match refused {
-            None => settings.enactors,
-            Some(error) => {
-                let text = format!("nudges are used instead of ext: {error}");
-                running.warnings.insert(text);
-                EnactChoice::Auto
-            }
-        };
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         running.enactor.keep_open(descriptors.held);
+        let warnings = &mut running.warnings;
+        let topology = &host.discovery.topology;
+        let hands = Hands::new(running.enactor, settings, topology, warnings);
         let mut senses = Senses::open(&host, sampling, descriptors);
         if let Some(recorded) = settings.recorded.clone() {
             running.warnings.insert(senses.rely_on(recorded));
@@ -229,20 +216,13 @@ impl Live {
             senses,
             census: Census::new(&host.root, &roots, now)?,
             site: Site::new(host, now),
-            dry_run: settings.dry_run,
-            override_affinity: settings.override_affinity,
-            pausing: Pausing::new(settings.pausing.clone()),
             clock: Clock::new(running.start, now, settings.interval),
-            enactor: running.enactor,
-            enforcement: Enforcement::new(enactors),
+            hands,
             course: Course::new(running.child, running.signals),
-            in_kernel,
-            cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
             roster: Roster::new(trees, now),
             residence: Residence::default(),
             group: running.group,
             warnings: running.warnings,
-            generation: 0,
         };
         // At once, so that a command that ends within the first moments has been seen.
         live.take_records();

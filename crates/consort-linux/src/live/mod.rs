@@ -9,26 +9,23 @@
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
 
-mod carry_out;
 mod census;
 mod cgroups;
 mod clock;
-mod cookies;
 mod counting;
 mod course;
 mod descriptors;
 mod energy;
 mod follower;
 mod group;
+mod hands;
 mod host;
-mod in_kernel;
 mod join;
 mod launch;
 mod look;
 mod malleable;
 mod observe;
 mod pace;
-mod pausing;
 mod place;
 mod recorded;
 mod relay;
@@ -51,23 +48,19 @@ pub use recorded::{Recorded, RecordedError};
 pub use resident::{AttachError, Order, ResideSpec, Until};
 pub use settle::Settled;
 
-use crate::enact::Enactor;
-use crate::enforce::{EnactorKind, Enforcement};
+use crate::enforce::EnactorKind;
 use crate::group::Leader;
 use census::Census;
 use clock::Clock;
 use consort_core::policy::Wishes;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
-use cookies::CoreCookies;
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, Tier, Topology};
 use course::Course;
-use in_kernel::InKernel;
-use pausing::Pausing;
+use hands::{Hands, Reach};
 use resident::Residence;
 use roster::Roster;
 use senses::Senses;
 use serde::Serialize;
 use site::Site;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use warnings::Warnings;
 
@@ -76,22 +69,15 @@ pub struct Live {
     site: Site,
     roster: Roster,
     clock: Clock,
-    dry_run: bool,
-    override_affinity: bool,
     census: Census,
     senses: Senses,
-    enactor: Enactor,
-    enforcement: Enforcement,
-    in_kernel: InKernel,
-    cookies: CoreCookies,
-    pausing: Pausing,
+    hands: Hands,
     course: Course,
     /// State of a run without a command: its rules, its socket and the requests.
     residence: Residence,
     /// The group that this run leads, if any.
     group: Option<Leader>,
     warnings: Warnings,
-    generation: u64,
 }
 
 /// Samples of instruction addresses over a run.
@@ -195,15 +181,11 @@ impl Machine for Live {
     }
 
     fn enact(&mut self, plan: &Plan) -> Result<Enacted, LiveError> {
-        if plan.generation <= self.generation {
-            return Err(LiveError::StalePlan {
-                generation: plan.generation,
-                last: self.generation,
-            });
-        }
-        self.generation = plan.generation;
+        self.hands.accept(plan)?;
         self.clock.plan(plan.quantum_ns.map(Duration::from_nanos));
-        Ok(self.carry_out(plan))
+        let quantum = self.clock.pace().quantum();
+        let (hands, reach) = self.hands_and_reach();
+        Ok(hands.carry_out(plan, quantum, reach))
     }
 }
 
@@ -212,22 +194,8 @@ impl Live {
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
         self.course.give_up_urgency();
-        self.in_kernel.end();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
-        let held = self.held();
-        let restoration = self.enactor.close();
-        for (thread, errno) in &restoration.failed {
-            let text = format!("the mask of thread {thread} could not be put back: {errno}");
-            self.warnings.insert(text);
-        }
-        for (thread, errno) in &restoration.stuck {
-            let text = format!("thread {thread} keeps a core-scheduling cookie: {errno}");
-            self.warnings.insert(text);
-        }
-        for (cgroup, why) in &restoration.frozen {
-            let text = format!("cgroup {} is left frozen: {why}", cgroup.display());
-            self.warnings.insert(text);
-        }
+        let rested = self.hands.rest(&mut self.warnings);
         self.warnings.extend(self.clock.pace().lateness());
         Finished {
             exit_code: self.course.exit_code(),
@@ -237,9 +205,9 @@ impl Live {
             sampling_s: self.senses.sampling_s(),
             short_lived: self.census.short_lived(),
             samples: self.senses.samples(),
-            restored: restoration.complete,
-            pauses: self.pausing.count(),
-            held,
+            restored: rested.restored,
+            pauses: rested.pauses,
+            held: rested.held,
             quantum_ms: self.clock.pace().mean_ms(),
             group: self.group.as_ref().map(GroupSummary::led),
             programs: self.roster.trees().names(),
@@ -261,7 +229,7 @@ impl Live {
 
     /// Process id of the guardian.
     pub fn guardian_pid(&self) -> u32 {
-        self.enactor.guardian_pid()
+        self.hands.guardian_pid()
     }
 
     /// Follows changes of the topology, when it is time to: CPUs come and go and cpusets change.
@@ -271,21 +239,19 @@ impl Live {
             return;
         }
         if let Some(threads) = self.roster.take_recheck(now) {
-            self.recheck(&threads);
+            self.hands.recheck(&threads, &mut self.roster);
         }
         self.warnings.extend(self.site.follow());
     }
 
-    /// Reads again the PUs that threads may run on.
-    fn recheck(&mut self, threads: &[ThreadId]) {
-        if threads.is_empty() {
-            return;
-        }
-        for (id, pus) in self.enactor.recheck(threads) {
-            let thread = self.roster.get_mut(id);
-            if let Some(thread) = thread.filter(|thread| *thread.original != pus) {
-                thread.original = Arc::new(pus);
-            }
-        }
+    /// The hands, and what they ask while they place threads.
+    fn hands_and_reach(&mut self) -> (&mut Hands, Reach<'_>) {
+        let reach = Reach {
+            site: &self.site,
+            roster: &mut self.roster,
+            senses: &mut self.senses,
+            warnings: &mut self.warnings,
+        };
+        (&mut self.hands, reach)
     }
 }

@@ -4,8 +4,7 @@ use super::Live;
 use super::clock::nanos;
 use super::roster::{Parted, Thread};
 use super::senses::Interval;
-use crate::enforce::Enforcement;
-use consort_core::{Observation, PuId, Reading, Sample, Signal, ThreadId, ThreadObservation};
+use consort_core::{Observation, PuId, Sample, ThreadId, ThreadObservation};
 use std::time::Instant;
 
 impl Live {
@@ -19,8 +18,8 @@ impl Live {
         self.follow(events);
         let census = &self.census;
         let id_of = |tid| census.id_of(tid);
-        let freed = self.enforcement.note(&batch, id_of, Instant::now());
-        self.let_free(&freed);
+        let refused = self.hands.note(&batch, id_of, &self.roster);
+        self.warnings.extend(refused);
     }
 
     /// Compares with `/proc`, when it is time to, even where there are records. The kernel ends the
@@ -54,7 +53,7 @@ impl Live {
         let threads = looks.filter_map(|id| self.look_at(id, &interval)).collect();
         let programs = self.roster.programs();
         let exited = self.last_looks(&interval);
-        self.enforcement.settle_pairs();
+        self.hands.settle_pairs();
         let notices = self.senses.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
@@ -75,7 +74,7 @@ impl Live {
     /// Observes a thread; one that turns out to be gone is put with those that have exited.
     fn look_at(&mut self, id: ThreadId, interval: &Interval) -> Option<ThreadObservation> {
         let program = self.roster.program_of(id.pid);
-        let paused = self.pausing.was_paused(program);
+        let paused = self.hands.had_paused(program);
         let mut sample = Sample::default();
         let seen = &mut self.roster.get_mut(id)?.seen;
         if !(self.senses).look(id, seen, paused, interval, &mut sample) {
@@ -86,7 +85,7 @@ impl Live {
         let trees = self.roster.trees();
         self.senses
             .add_recorded(trees, program, interval, &mut sample);
-        settle(&mut self.enforcement, id, last_pu, interval, &mut sample);
+        (self.hands).settle(id, last_pu, interval.length_ns(), &mut sample);
         Some(observed(id, self.roster.get(id)?, sample, last_pu))
     }
 
@@ -104,27 +103,10 @@ impl Live {
             let trees = self.roster.trees();
             self.senses
                 .add_recorded(trees, program, interval, &mut sample);
-            settle(&mut self.enforcement, id, None, interval, &mut sample);
-            self.enforcement.forget(id);
+            (self.hands).settle_last(id, interval.length_ns(), &mut sample);
             observed(id, &thread, sample, None)
         });
         last.collect()
-    }
-}
-
-/// Adds the time that a thread spent in the place that the plan gave it.
-fn settle(
-    enforcement: &mut Enforcement,
-    id: ThreadId,
-    last_pu: Option<PuId>,
-    interval: &Interval,
-    sample: &mut Sample,
-) {
-    let cpu = sample.reading(Signal::CpuTime);
-    let planned_ns = enforcement.settle(id, sample.cpu_time_ns(), last_pu);
-    if let (Some(cpu), Some(planned_ns)) = (cpu, planned_ns) {
-        let reading = Reading::whole(planned_ns, cpu.tier, interval.length_ns());
-        sample.set(Signal::PlannedTime, reading);
     }
 }
 

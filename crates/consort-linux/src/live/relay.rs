@@ -57,8 +57,9 @@ impl Live {
             if cut || Instant::now() >= end {
                 return Ok(());
             }
-            self.beat();
-            self.chase();
+            self.warnings.extend(self.hands.beat());
+            let (hands, reach) = self.hands_and_reach();
+            hands.chase(reach);
         }
     }
 
@@ -119,20 +120,18 @@ impl Live {
     /// signal to stop.
     fn wake_for(&mut self, event: SignalEvent, command: u32) -> bool {
         let program = self.roster.program_of(command);
-        let by_signal = self.pausing.is_stopped(program);
+        let by_signal = self.hands.have_stopped(program);
         self.wake_all();
         by_signal && event.signal == Signal::SIGTSTP
     }
 
     /// Resumes all programs, and pauses none for a moment.
     pub(super) fn wake_all(&mut self) {
-        self.warnings
-            .extend(self.pausing.wake_all(&mut self.enactor));
+        self.warnings.extend(self.hands.wake_all());
     }
 
     fn take_child_events(&mut self) -> Result<(), LiveError> {
-        let (pausing, enactor) = (&mut self.pausing, &mut self.enactor);
-        let wake = || pausing.wake_all(enactor);
+        let wake = || self.hands.wake_all();
         self.course.take_child_events(&mut self.warnings, wake)
     }
 }

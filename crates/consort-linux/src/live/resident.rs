@@ -261,14 +261,9 @@ impl Live {
         }
     }
 
-    /// Returns true for this run's own process and its guardian's.
-    pub(super) fn is_own(&self, pid: u32) -> bool {
-        [std::process::id(), self.enactor.guardian_pid()].contains(&pid)
-    }
-
     /// Checks that a process can be managed.
     pub(super) fn check(&self, pid: u32) -> Result<(), AttachError> {
-        if self.is_own(pid) {
+        if self.hands.is_own(pid) {
             return Err(AttachError::Own(pid));
         }
         if pid == 1 {

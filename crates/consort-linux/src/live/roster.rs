@@ -153,6 +153,25 @@ impl Roster {
         std::mem::take(&mut self.exited)
     }
 
+    /// Sets the PUs that a thread may run on without Consort.
+    pub(super) fn set_original(&mut self, id: ThreadId, pus: PuSet) {
+        let thread = self.threads.get_mut(&id);
+        if let Some(thread) = thread.filter(|thread| *thread.original != pus) {
+            thread.original = Arc::new(pus);
+        }
+    }
+
+    /// Notes that a thread is no longer managed, as somebody else has set its affinity; returns its
+    /// name, `?` where it is gone.
+    pub(super) fn release(&mut self, id: ThreadId) -> Arc<str> {
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return "?".into();
+        };
+        thread.managed = false;
+        thread.self_placed = true;
+        thread.name.clone()
+    }
+
     /// Notes that a thread is left alone only because of its affinity.
     pub(super) fn keep_affinity(&mut self, id: ThreadId) {
         if let Some(thread) = self.threads.get_mut(&id) {

@@ -4,9 +4,9 @@
 //! after, so that the two do not meet. A signal for the command must find it running: everything
 //! goes on at once, and for a moment nothing is paused.
 
-use super::roster::Roster;
-use super::site::Site;
 use crate::enact::Enactor;
+use crate::live::roster::Roster;
+use crate::live::site::Site;
 use crate::pause::{PauseError, PauseKind, Pauser, mechanisms};
 use consort_core::{Plan, ProgramId};
 use std::collections::BTreeSet;
