@@ -6,7 +6,7 @@ use super::course::Course;
 use super::descriptors::Descriptors;
 use super::hands::Hands;
 use super::recorded::Recorded;
-use super::resident::Residence;
+use super::residence::Residence;
 use super::roster::Roster;
 use super::sampled::{Sampling, SamplingWish, accept};
 use super::senses::Senses;

@@ -29,6 +29,7 @@ mod pace;
 mod place;
 mod recorded;
 mod relay;
+mod residence;
 mod resident;
 mod roster;
 mod sampled;
@@ -56,7 +57,7 @@ use consort_core::policy::Wishes;
 use consort_core::{Enacted, Machine, Observation, Offers, Plan, Tier, Topology};
 use course::Course;
 use hands::{Hands, Reach};
-use resident::Residence;
+use residence::Residence;
 use roster::Roster;
 use senses::Senses;
 use serde::Serialize;
@@ -73,7 +74,6 @@ pub struct Live {
     senses: Senses,
     hands: Hands,
     course: Course,
-    /// State of a run without a command: its rules, its socket and the requests.
     residence: Residence,
     /// The group that this run leads, if any.
     group: Option<Leader>,

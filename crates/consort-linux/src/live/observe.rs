@@ -2,9 +2,9 @@
 
 use super::Live;
 use super::clock::nanos;
-use super::roster::{Parted, Thread};
+use super::roster::Parted;
 use super::senses::Interval;
-use consort_core::{Observation, PuId, Sample, ThreadId, ThreadObservation};
+use consort_core::{Observation, Sample, ThreadId, ThreadObservation};
 use std::time::Instant;
 
 impl Live {
@@ -76,7 +76,7 @@ impl Live {
         let program = self.roster.program_of(id.pid);
         let paused = self.hands.had_paused(program);
         let mut sample = Sample::default();
-        let seen = &mut self.roster.get_mut(id)?.seen;
+        let seen = self.roster.seen_mut(id)?;
         if !(self.senses).look(id, seen, paused, interval, &mut sample) {
             self.part_with(id, sample);
             return None;
@@ -86,7 +86,7 @@ impl Live {
         self.senses
             .add_recorded(trees, program, interval, &mut sample);
         (self.hands).settle(id, last_pu, interval.length_ns(), &mut sample);
-        Some(observed(id, self.roster.get(id)?, sample, last_pu))
+        Some(self.roster.get(id)?.observed(id, sample, last_pu))
     }
 
     /// Observes threads that have exited since the last observation.
@@ -104,24 +104,8 @@ impl Live {
             self.senses
                 .add_recorded(trees, program, interval, &mut sample);
             (self.hands).settle_last(id, interval.length_ns(), &mut sample);
-            observed(id, &thread, sample, None)
+            thread.observed(id, sample, None)
         });
         last.collect()
-    }
-}
-
-fn observed(
-    id: ThreadId,
-    thread: &Thread,
-    sample: Sample,
-    last_pu: Option<PuId>,
-) -> ThreadObservation {
-    ThreadObservation {
-        id,
-        name: thread.name.clone(),
-        original: thread.original.clone(),
-        managed: thread.managed,
-        last_pu,
-        sample,
     }
 }

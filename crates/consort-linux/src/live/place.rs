@@ -25,13 +25,9 @@ impl Live {
                     Some(why) => self.let_alone(id, name, &format!("{why}")),
                     None => self.adopt(id, name, parent),
                 },
-                ThreadEvent::Renamed { id, name } => {
-                    if let Some(thread) = self.roster.get_mut(id) {
-                        thread.name = name;
-                    }
-                }
+                ThreadEvent::Renamed { id, name } => self.roster.rename(id, name),
                 ThreadEvent::Exited { id } => {
-                    let seen = self.roster.get_mut(id).map(|thread| &mut thread.seen);
+                    let seen = self.roster.seen_mut(id);
                     let sample = self.senses.last_counts(id, seen);
                     self.part_with(id, sample);
                 }

@@ -1,7 +1,6 @@
 //! Signals and the command's end, while a quantum passes.
 
 use super::{Live, LiveError};
-use crate::control::Desk;
 use crate::enact::{Relay, SignalEvent, relay};
 use crate::group::Leader;
 use nix::errno::Errno;
@@ -53,7 +52,8 @@ impl Live {
             self.take_signals(waiting.signals)?;
             self.take_records();
             self.attend(waiting);
-            let cut = self.course.is_over() || self.proposal().is_some() || self.has_orders();
+            let cut =
+                self.course.is_over() || self.proposal().is_some() || self.residence.has_orders();
             if cut || Instant::now() >= end {
                 return Ok(());
             }
@@ -65,9 +65,8 @@ impl Live {
 
     fn wait(&self, time: Duration) -> Result<Waiting, LiveError> {
         let of_group = self.group.iter().flat_map(Leader::fds);
-        let of_desk = self.residence.desk.iter().flat_map(Desk::fds);
         let fds = std::iter::once(self.course.fd());
-        let fds = fds.chain(of_group).chain(of_desk);
+        let fds = fds.chain(of_group).chain(self.residence.fds());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
@@ -82,8 +81,7 @@ impl Live {
         if waiting.others || self.group.as_ref().is_some_and(Leader::is_talking) {
             self.attend_group();
         }
-        let desk = self.residence.desk.as_ref();
-        if waiting.others || desk.is_some_and(Desk::is_talking) {
+        if waiting.others || self.residence.is_talking() {
             self.attend_desk();
         }
     }

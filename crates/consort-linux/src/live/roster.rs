@@ -3,7 +3,7 @@
 
 use super::look::Seen;
 use super::trees::Trees;
-use consort_core::{ProgramId, PuSet, Sample, ThreadId};
+use consort_core::{ProgramId, PuId, PuSet, Sample, ThreadId, ThreadObservation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -25,14 +25,33 @@ const NOBODY: ThreadId = ThreadId {
 /// One thread that is there.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
-    pub(super) name: Arc<str>,
+    name: Arc<str>,
     /// PUs that the thread may run on without Consort.
-    pub(super) original: Arc<PuSet>,
+    original: Arc<PuSet>,
     /// True if the thread may be placed.
-    pub(super) managed: bool,
+    managed: bool,
     /// True if the thread is left alone only because of its affinity, so that it may be paused.
-    pub(super) self_placed: bool,
-    pub(super) seen: Seen,
+    self_placed: bool,
+    seen: Seen,
+}
+
+impl Thread {
+    /// An observation of the thread; on no PU once it has exited.
+    pub(super) fn observed(
+        &self,
+        id: ThreadId,
+        sample: Sample,
+        last_pu: Option<PuId>,
+    ) -> ThreadObservation {
+        ThreadObservation {
+            id,
+            name: self.name.clone(),
+            original: self.original.clone(),
+            managed: self.managed,
+            last_pu,
+            sample,
+        }
+    }
 }
 
 /// One thread that has exited since the last observation.
@@ -105,9 +124,21 @@ impl Roster {
         self.threads.get(&id)
     }
 
+    /// What was seen of a thread that is there.
+    pub(super) fn seen(&self, id: ThreadId) -> Option<&Seen> {
+        self.threads.get(&id).map(|thread| &thread.seen)
+    }
+
     /// The same, to note a reading of it.
-    pub(super) fn get_mut(&mut self, id: ThreadId) -> Option<&mut Thread> {
-        self.threads.get_mut(&id)
+    pub(super) fn seen_mut(&mut self, id: ThreadId) -> Option<&mut Seen> {
+        self.threads.get_mut(&id).map(|thread| &mut thread.seen)
+    }
+
+    /// Changes the name of a thread.
+    pub(super) fn rename(&mut self, id: ThreadId, name: Arc<str>) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.name = name;
+        }
     }
 
     /// Returns true if a thread may be placed.

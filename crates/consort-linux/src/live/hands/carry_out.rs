@@ -29,7 +29,7 @@ pub(in crate::live) struct Reach<'a> {
 impl Reach<'_> {
     /// Position of a thread now; none where `/proc` does not tell it.
     fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
-        let fresh = self.roster.get(id)?.seen.fresh(now, FRESH);
+        let fresh = self.roster.seen(id)?.fresh(now, FRESH);
         let (state, pu) = match fresh {
             Some(told) => told,
             None => self.senses.place(id)?,
