@@ -1,7 +1,7 @@
 //! The roster: the threads of the managed programs, the last reading of each, and the program that
 //! each process belongs to. All that a command starts belongs to its program.
 
-use super::look::Seen;
+use super::senses::Seen;
 use super::trees::Trees;
 use consort_core::{ProgramId, PuId, PuSet, Sample, ThreadId, ThreadObservation};
 use std::collections::{BTreeMap, BTreeSet};

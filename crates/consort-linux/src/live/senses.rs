@@ -1,12 +1,18 @@
 //! The senses of a run: all that is read of its threads, by counters, samples, `/proc`, energy
 //! meters and a recording; nothing here changes a thread.
 
-use super::counting::Counting;
+mod counting;
+mod energy;
+mod look;
+mod recorded;
+mod sampled;
+
+pub(super) use energy::TIER as ENERGY_TIER;
+pub(super) use look::Seen;
+pub use recorded::{Recorded, RecordedError};
+pub(super) use sampled::{Sampling, SamplingWish, accept};
+
 use super::descriptors::Descriptors;
-use super::energy::Energy;
-use super::look::Seen;
-use super::recorded::Recorded;
-use super::sampled::{Profiles, Sampling};
 use super::trees::Trees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
@@ -15,6 +21,9 @@ use crate::sampling::{Batch, SamplerError};
 use consort_core::{
     Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
 };
+use counting::Counting;
+use energy::Energy;
+use sampled::Profiles;
 use std::path::Path;
 use std::time::Instant;
 

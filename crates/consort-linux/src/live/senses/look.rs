@@ -11,6 +11,7 @@
 
 use crate::counters::Sleeps;
 use crate::discovery::{ProcSample, RunState};
+use crate::live::clock;
 use consort_core::{PuId, Reading, Sample, Signal, Tier};
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ const ASLEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// State of a thread when it was last looked at; nothing was consumed before it was found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(in crate::live) struct Seen {
     /// Last reading of `/proc`.
     last: Option<ProcSample>,
     /// Time of that reading.
@@ -34,12 +35,12 @@ pub(super) struct Seen {
 
 impl Seen {
     /// PU that the thread was on at the last reading of `/proc`.
-    pub(super) fn last_pu(&self) -> Option<PuId> {
+    pub(in crate::live) fn last_pu(&self) -> Option<PuId> {
         self.last.map(|last| last.last_pu)
     }
 
     /// State and PU at the last reading of `/proc`, if that is younger than `limit`.
-    pub(super) fn fresh(&self, now: Instant, limit: Duration) -> Option<(RunState, PuId)> {
+    pub(in crate::live) fn fresh(&self, now: Instant, limit: Duration) -> Option<(RunState, PuId)> {
         self.read.filter(|read| now - *read < limit)?;
         self.last.map(|told| (told.state, told.last_pu))
     }
@@ -72,7 +73,7 @@ impl Seen {
         sample: &mut Sample,
     ) {
         let since = self.read.map(|read| now.duration_since(read));
-        let span_ns = since.map_or(interval_ns, super::clock::nanos);
+        let span_ns = since.map_or(interval_ns, clock::nanos);
         add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
         self.last = Some(told);
         self.read = Some(now);
