@@ -100,3 +100,31 @@ impl Census {
         self.discovery.short_lived() + self.gone_at_once
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns true if a scan of this length puts the next one off by more than this, counted from
+    /// its beginning.
+    fn is_put_off(took: Duration, has_records: bool, by: Duration) -> bool {
+        let begun = Instant::now().checked_sub(took).unwrap();
+        let mut census = Census::new(Path::new("/"), &[], begun).unwrap();
+        assert!(census.scan_if_due(begun).is_some());
+        census.scanned(begun, has_records);
+        census.scan_if_due(begun + by).is_none()
+    }
+
+    #[test]
+    fn dear_scans_are_rare() {
+        let took = Duration::from_millis(10);
+        assert!(is_put_off(took, false, Duration::from_millis(199)));
+        assert!(is_put_off(took, true, Duration::from_millis(9_999)));
+    }
+
+    #[test]
+    fn scans_that_only_complete_records_are_a_second_apart() {
+        let cheap = Duration::ZERO;
+        assert!(is_put_off(cheap, true, Duration::from_millis(999)));
+    }
+}

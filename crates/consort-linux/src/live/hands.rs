@@ -39,7 +39,7 @@ pub(super) struct Hands {
     generation: u64,
 }
 
-/// What the hands have done, told after all was put back.
+/// Outcome of a run for what the hands changed, told after all was put back.
 pub(super) struct Rested {
     pub(super) held: Held,
     /// Number of times that programs were paused.

@@ -6,6 +6,10 @@
 //! a group, whose programs one of its runs manages for all ([`crate::group`]). [`Live::reside`]
 //! starts nothing: it manages processes and control groups on request.
 //!
+//! [`Live`] only brings its parts together: each has its fields to itself, and is asked by its
+//! methods. The senses read threads, the hands change them, the roster knows them, the census finds
+//! them, and the course is that of the command.
+//!
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
 

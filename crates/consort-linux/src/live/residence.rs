@@ -111,3 +111,19 @@ impl Residence {
         std::mem::take(&mut self.orders)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_with_what_was_attached_only_if_it_was_to() {
+        for (until, ends) in [(Until::Told, false), (Until::Empty, true)] {
+            let mut residence = Residence::new(until);
+            assert!(!residence.is_over_when_empty(), "nothing was attached yet");
+            residence.note_attached();
+            assert_eq!(residence.is_over_when_empty(), ends);
+            assert_eq!(residence.lasts(), !ends);
+        }
+    }
+}

@@ -124,7 +124,7 @@ impl Roster {
         self.threads.get(&id)
     }
 
-    /// What was seen of a thread that is there.
+    /// State of a thread when it was last looked at; none where it is gone.
     pub(super) fn seen(&self, id: ThreadId) -> Option<&Seen> {
         self.threads.get(&id).map(|thread| &thread.seen)
     }
