@@ -4,7 +4,6 @@ use super::Live;
 use super::resident::AttachError;
 use crate::cgroup::{CgroupPattern, Found, Rule, Rules};
 use crate::control::{Attachment, Peer};
-use crate::enact::Wanted;
 use crate::proc::name_of;
 use consort_core::{Sample, ThreadId};
 use serde_json::{Value, json};
@@ -55,33 +54,33 @@ impl Groups {
 impl Live {
     /// Manages these control groups from now on, and lets go of those that no longer match.
     pub fn set_rules(&mut self, rules: Rules) {
-        self.residence.groups.configured = rules;
-        self.residence.groups.next_look = None;
+        self.residence.groups_mut().configured = rules;
+        self.residence.groups_mut().next_look = None;
     }
 
     /// Looks up the processes of each group in `/sys`, when it is time to, and follows the changes.
     pub(super) fn follow_groups(&mut self) {
         let now = Instant::now();
-        if !self.residence.groups.is_due(now) {
+        if !self.residence.groups().is_due(now) {
             return;
         }
-        let rules = self.residence.groups.rules();
+        let rules = self.residence.groups().rules();
         let found = rules.find(self.site.root());
         let paths: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
-        let programs = &self.residence.groups.programs;
+        let programs = &self.residence.groups().programs;
         let gone = programs
             .iter()
             .filter(|(path, _)| !paths.contains(path.as_str()));
         let gone: Vec<(String, u32)> = gone.map(|(path, root)| (path.clone(), *root)).collect();
         for (path, root) in gone {
-            self.residence.groups.programs.remove(&path);
+            self.residence.groups_mut().programs.remove(&path);
             self.part_with_program(root);
         }
         for group in found {
             self.follow_group(&group);
         }
         self.let_excluded_go(&rules);
-        self.residence.groups.next_look = Some(Instant::now() + LOOK_EVERY);
+        self.residence.groups_mut().next_look = Some(Instant::now() + LOOK_EVERY);
     }
 
     fn follow_group(&mut self, group: &Found) {
@@ -103,7 +102,7 @@ impl Live {
     /// no process in it can be managed.
     fn root_of_group(&mut self, group: &Found, members: &BTreeSet<u32>) -> Option<u32> {
         // A group that was empty for a while begins anew.
-        let known = self.residence.groups.programs.get(&group.path).copied();
+        let known = self.residence.groups().programs.get(&group.path).copied();
         if let Some(root) = known.filter(|&root| self.roster.trees().is_managed(root)) {
             return Some(root);
         }
@@ -113,7 +112,7 @@ impl Live {
         self.roster
             .trees_mut()
             .plant_with(root, path.clone(), policy);
-        self.residence.groups.programs.insert(path, root);
+        self.residence.groups_mut().programs.insert(path, root);
         self.watch_process(root, false);
         Some(root)
     }
@@ -121,7 +120,13 @@ impl Live {
     /// Takes in a process that is in a group, unless it was attached by itself.
     fn enter_group(&mut self, pid: u32, root: u32) {
         let now = self.roster.trees().root_of(pid);
-        let is_group = |root| self.residence.groups.programs.values().any(|&g| g == root);
+        let is_group = |root| {
+            self.residence
+                .groups()
+                .programs
+                .values()
+                .any(|&g| g == root)
+        };
         let elsewhere = now.is_some_and(|of| self.roster.trees().is_managed(of) && !is_group(of));
         if now == Some(root) || elsewhere || !self.is_manageable(pid) {
             return;
@@ -169,15 +174,7 @@ impl Live {
     /// Puts threads back to their original masks and forgets them.
     pub(super) fn free(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
         let its: Vec<ThreadId> = self.roster.ids().filter(is_its).collect();
-        self.warnings
-            .extend(self.cookies.take_away(&its, &self.enactor));
-        let managed = its.iter().filter(|id| self.roster.may_place(**id));
-        let free: Vec<_> = managed.map(|&id| (id, Wanted::Unrestricted)).collect();
-        let report = self.enactor.apply(&free);
-        for (id, refusal) in &report.refused {
-            self.warnings
-                .insert(format!("thread {id} was not put back: {refusal}"));
-        }
+        self.warnings.extend(self.hands.free(&its, &self.roster));
         for id in its {
             self.part_with(id, Sample::default());
         }
@@ -186,7 +183,7 @@ impl Live {
     /// Attaches the processes and groups that a peer asks for: all of them, or none.
     pub(super) fn attach_for(&mut self, peer: Peer, wanted: &Attachment) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
-        let rules = self.residence.groups.rules();
+        let rules = self.residence.groups().rules();
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
             self.check(pid).map_err(|e| e.to_string())?;
@@ -212,7 +209,7 @@ impl Live {
 
     /// Manages the control groups of a pattern from now on.
     pub fn attach_cgroup(&mut self, cgroup: CgroupPattern, policy: Option<Arc<str>>) {
-        let asked = &mut self.residence.groups.asked;
+        let asked = &mut self.residence.groups_mut().asked;
         asked.exclude.retain(|other| *other != cgroup);
         asked.manage.retain(|rule| rule.cgroup != cgroup);
         asked.manage.push(Rule {
@@ -220,7 +217,7 @@ impl Live {
             policy,
             priority: i64::MAX,
         });
-        self.residence.groups.next_look = None;
+        self.residence.groups_mut().next_look = None;
         self.follow_groups();
     }
 
@@ -236,7 +233,7 @@ impl Live {
         for &pid in &wanted.pids {
             self.detach(pid);
         }
-        let groups = &mut self.residence.groups;
+        let groups = self.residence.groups_mut();
         for cgroup in patterns {
             groups.asked.manage.retain(|rule| rule.cgroup != cgroup);
             groups.asked.exclude.push(cgroup);

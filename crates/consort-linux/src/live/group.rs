@@ -55,32 +55,29 @@ impl Live {
                 "process {pid} was not started by the member that hands it over, process {peer}"
             ));
         }
-        let measured = self.recorded.as_ref()?.check(&program.name);
-        measured.err().map(|error| error.to_string())
+        self.senses.check_recorded(&program.name).err()
     }
 
     fn take_program(&mut self, program: Joining) {
         let Joining { pid, name, .. } = program;
         self.roster.trees_mut().plant(pid, name);
-        self.discovery.watch(pid);
-        if let Some(sampling) = &mut self.sampling {
-            let pus = self.site.topology().pus();
-            if let Err(error) = sampling.join_tree(self.site.root(), pid, pus) {
-                let text = format!("program {pid} is not sampled: {error}");
-                self.warnings.insert(text);
-            }
+        self.census.watch(pid);
+        let pus = self.site.topology().pus();
+        if let Some(Err(error)) = self.senses.join_tree(self.site.root(), pid, pus) {
+            let text = format!("program {pid} is not sampled: {error}");
+            self.warnings.insert(text);
         }
     }
 
     /// Puts a program back and lets go of it: its command has ended, or its Consort was killed.
     pub(super) fn part_with_program(&mut self, root: u32) {
         self.roster.trees_mut().let_go(root);
-        self.discovery.unwatch(root);
+        self.census.unwatch(root);
         let ids = self.roster.ids();
         let its: BTreeSet<ThreadId> = ids
             .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))
             .collect();
         self.free(|id| its.contains(id));
-        self.forget_ended();
+        self.warnings.extend(self.hands.forget_ended(&self.roster));
     }
 }

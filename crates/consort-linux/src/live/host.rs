@@ -1,6 +1,6 @@
 //! The host and its means of observing and placing threads, before anything is started.
 
-use super::energy::TIER;
+use super::senses::ENERGY_TIER;
 use crate::cookies::{self, CookieStatus};
 use crate::counters::{SoftwareEvents, TierStatus, Tiers, probe};
 use crate::energy::{self, EnergyStatus};
@@ -134,7 +134,7 @@ impl Host {
         let signals = available.flat_map(|t| t.signals.iter().map(|signal| (*signal, t.tier)));
         let mut offers: Offers = signals.collect();
         if self.energy.available {
-            offers.add(Signal::Energy, TIER);
+            offers.add(Signal::Energy, ENERGY_TIER);
         }
         offers.set_machine(&identity(&self.discovery).to_string());
         offers.set_stack(self.stack_of(offers.tier_of(Signal::CycleStack)));

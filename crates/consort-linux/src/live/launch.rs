@@ -1,30 +1,25 @@
 //! Starting of a command under management.
 
+use super::census::Census;
 use super::clock::Clock;
-use super::cookies::CoreCookies;
-use super::counting::Counting;
+use super::course::Course;
 use super::descriptors::Descriptors;
-use super::energy::Energy;
-use super::in_kernel::InKernel;
-use super::pausing::Pausing;
-use super::recorded::Recorded;
-use super::resident::Residence;
+use super::hands::Hands;
+use super::residence::Residence;
 use super::roster::Roster;
-use super::sampled::{Sampling, SamplingWish, accept};
+use super::senses::{Recorded, Sampling, SamplingWish, Senses, accept};
 use super::site::Site;
 use super::trees::Trees;
-use super::urgency::Urgency;
 use super::warnings::Warnings;
 use super::{Host, Live};
-use crate::discovery::{Discovery, ProcError, ProcReader};
+use crate::discovery::ProcError;
 use crate::enact::{
     EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
 };
-use crate::enforce::{EnactChoice, Enforcement};
+use crate::enforce::EnactChoice;
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
 use crate::sampling::Sampler;
-use consort_core::{Offers, Signal, Tier};
 use nix::errno::Errno;
 use std::path::Path;
 use std::process::Command;
@@ -202,58 +197,30 @@ impl Live {
         mut running: Running,
         sampling: Option<Sampling>,
     ) -> Result<Self, LiveError> {
-        let mut offers = offers(&host, sampling.is_some());
-        if let Some(recorded) = &settings.recorded {
-            running.warnings.insert(recorded.offer(&mut offers));
-        }
-        let wanted = if settings.dry_run {
-            EnactChoice::Auto
-        } else {
-            settings.enactors
-        };
-        let (in_kernel, refused) = InKernel::start(wanted, &host.discovery.topology);
-        let enactors = match refused {
-            None => settings.enactors,
-            Some(error) => {
-                let text = format!("nudges are used instead of ext: {error}");
-                running.warnings.insert(text);
-                EnactChoice::Auto
-            }
-        };
         let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
         running.enactor.keep_open(descriptors.held);
+        let warnings = &mut running.warnings;
+        let topology = &host.discovery.topology;
+        let hands = Hands::new(running.enactor, settings, topology, warnings);
+        let mut senses = Senses::open(&host, sampling, descriptors);
+        if let Some(recorded) = settings.recorded.clone() {
+            running.warnings.insert(senses.rely_on(recorded));
+        }
         let now = Instant::now();
         let root = running.child.as_ref().map(Launched::pid);
         let roots: Vec<u32> = root.into_iter().collect();
         let trees = root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name));
         let mut live = Self {
-            counting: Counting::new(&host, descriptors.counting),
-            energy: Energy::open(&host.root),
-            sampling,
-            discovery: Discovery::new(&host.root, &roots)?,
-            reader: ProcReader::new(&host.root, descriptors.proc),
+            senses,
+            census: Census::new(&host.root, &roots, now)?,
             site: Site::new(host, now),
-            offers,
-            dry_run: settings.dry_run,
-            override_affinity: settings.override_affinity,
-            pausing: Pausing::new(settings.pausing.clone()),
             clock: Clock::new(running.start, now, settings.interval),
-            next_scan: now,
-            enactor: running.enactor,
-            enforcement: Enforcement::new(enactors),
-            urgency: Urgency::take(),
-            in_kernel,
-            cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
+            hands,
+            course: Course::new(running.child, running.signals),
             roster: Roster::new(trees, now),
-            child: running.child,
             residence: Residence::default(),
-            signals: running.signals,
             group: running.group,
-            recorded: settings.recorded.clone(),
-            gone_at_once: 0,
-            ending: None,
             warnings: running.warnings,
-            generation: 0,
         };
         // At once, so that a command that ends within the first moments has been seen.
         live.take_records();
@@ -294,20 +261,4 @@ pub(super) fn recovered(config: &EnactConfig) -> Warnings {
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings
-}
-
-/// Signals that the host offers, less the sampling tier where it could not be set up for this
-/// command.
-fn offers(host: &Host, sampling: bool) -> Offers {
-    let offered = host.offers();
-    if sampling {
-        return offered;
-    }
-    let kept = offered.iter().filter(|(_, tier)| *tier != Tier::Sampling);
-    let mut kept: Offers = kept.collect();
-    kept.set_machine(offered.machine());
-    if kept.tier_of(Signal::CycleStack).is_some() {
-        kept.set_stack(offered.stack().to_vec());
-    }
-    kept
 }

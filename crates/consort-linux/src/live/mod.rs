@@ -6,33 +6,33 @@
 //! a group, whose programs one of its runs manages for all ([`crate::group`]). [`Live::reside`]
 //! starts nothing: it manages processes and control groups on request.
 //!
+//! [`Live`] only brings its parts together: each has its fields to itself, and is asked by its
+//! methods. The senses read threads, the hands change them, the roster knows them, the census finds
+//! them, and the course is that of the command.
+//!
 //! Pitfalls: signals are taken for the whole process, so there is one `Live` per
 //! process, and it must be started before other threads are.
 
-mod carry_out;
+mod census;
 mod cgroups;
 mod clock;
-mod cookies;
-mod counting;
+mod course;
 mod descriptors;
-mod energy;
 mod follower;
 mod group;
+mod hands;
 mod host;
-mod in_kernel;
 mod join;
 mod launch;
-mod look;
 mod malleable;
 mod observe;
 mod pace;
-mod pausing;
 mod place;
-mod recorded;
 mod relay;
+mod residence;
 mod resident;
 mod roster;
-mod sampled;
+mod senses;
 mod settle;
 mod site;
 mod succession;
@@ -44,31 +44,24 @@ pub use follower::{Followed, Follower};
 pub use host::{Host, HostError};
 pub use join::{Begun, GroupSpec, GroupSummary};
 pub use launch::{LaunchSpec, LiveError, program_name};
-pub use recorded::{Recorded, RecordedError};
 pub use resident::{AttachError, Order, ResideSpec, Until};
+pub use senses::{Recorded, RecordedError};
 pub use settle::Settled;
 
-use crate::discovery::{Discovery, ProcReader};
-use crate::enact::{Enactor, Launched, Signals};
-use crate::enforce::{EnactorKind, Enforcement};
+use crate::enforce::EnactorKind;
 use crate::group::Leader;
+use census::Census;
 use clock::Clock;
 use consort_core::policy::Wishes;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
-use cookies::CoreCookies;
-use counting::Counting;
-use energy::Energy;
-use in_kernel::InKernel;
-use pausing::Pausing;
-use relay::Ending;
-use resident::Residence;
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, Tier, Topology};
+use course::Course;
+use hands::{Hands, Reach};
+use residence::Residence;
 use roster::Roster;
-use sampled::Sampling;
+use senses::Senses;
 use serde::Serialize;
 use site::Site;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use urgency::Urgency;
 use warnings::Warnings;
 
 /// A command with all that it starts, or processes that were attached, on this host.
@@ -76,36 +69,14 @@ pub struct Live {
     site: Site,
     roster: Roster,
     clock: Clock,
-    offers: Offers,
-    dry_run: bool,
-    override_affinity: bool,
-    sampling: Option<Sampling>,
-    counting: Counting,
-    energy: Energy,
-    discovery: Discovery,
-    /// Time at which `/proc` is next compared with what records have told.
-    next_scan: Instant,
-    reader: ProcReader,
-    enactor: Enactor,
-    enforcement: Enforcement,
-    urgency: Urgency,
-    in_kernel: InKernel,
-    cookies: CoreCookies,
-    pausing: Pausing,
-    /// The command; none where nothing was started.
-    child: Option<Launched>,
-    /// State of a run without a command: its rules, its socket and the requests.
+    census: Census,
+    senses: Senses,
+    hands: Hands,
+    course: Course,
     residence: Residence,
-    signals: Signals,
     /// The group that this run leads, if any.
     group: Option<Leader>,
-    /// Measures that this host cannot count, from a recording.
-    recorded: Option<Recorded>,
-    /// Number of threads that ended between being found and being taken in.
-    gone_at_once: u64,
-    ending: Option<Ending>,
     warnings: Warnings,
-    generation: u64,
 }
 
 /// Samples of instruction addresses over a run.
@@ -190,17 +161,17 @@ impl Machine for Live {
     }
 
     fn offers(&self) -> &Offers {
-        &self.offers
+        self.senses.offers()
     }
 
     fn grant(&mut self, wishes: Wishes) {
         if wishes.calls {
-            self.warnings.extend(self.counting.count_calls());
+            self.warnings.extend(self.senses.count_calls());
         }
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
-        if self.ending.is_some() {
+        if self.course.is_over() {
             return Ok(None);
         }
         self.wait_for_quantum()?;
@@ -209,15 +180,11 @@ impl Machine for Live {
     }
 
     fn enact(&mut self, plan: &Plan) -> Result<Enacted, LiveError> {
-        if plan.generation <= self.generation {
-            return Err(LiveError::StalePlan {
-                generation: plan.generation,
-                last: self.generation,
-            });
-        }
-        self.generation = plan.generation;
+        self.hands.accept(plan)?;
         self.clock.plan(plan.quantum_ns.map(Duration::from_nanos));
-        Ok(self.carry_out(plan))
+        let quantum = self.clock.pace().quantum();
+        let (hands, reach) = self.hands_and_reach();
+        Ok(hands.carry_out(plan, quantum, reach))
     }
 }
 
@@ -225,36 +192,21 @@ impl Live {
     /// Puts every mask back, resumes paused programs and reports on the run.
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
-        self.urgency.give_up();
-        self.in_kernel.end();
+        self.course.give_up_urgency();
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
-        let held = self.held();
-        let restoration = self.enactor.close();
-        for (thread, errno) in &restoration.failed {
-            let text = format!("the mask of thread {thread} could not be put back: {errno}");
-            self.warnings.insert(text);
-        }
-        for (thread, errno) in &restoration.stuck {
-            let text = format!("thread {thread} keeps a core-scheduling cookie: {errno}");
-            self.warnings.insert(text);
-        }
-        for (cgroup, why) in &restoration.frozen {
-            let text = format!("cgroup {} is left frozen: {why}", cgroup.display());
-            self.warnings.insert(text);
-        }
+        let rested = self.hands.rest(&mut self.warnings);
         self.warnings.extend(self.clock.pace().lateness());
-        let sampling = self.sampling.as_ref();
         Finished {
-            exit_code: self.ending.map_or(0, |ending| ending.exit_code),
+            exit_code: self.course.exit_code(),
             duration_s,
             tier,
             managed_cpu_s,
-            sampling_s: sampling.map_or(0.0, Sampling::cost_s),
-            short_lived: self.discovery.short_lived() + self.gone_at_once,
-            samples: sampling.map_or_else(SampleCounts::default, Sampling::counts),
-            restored: restoration.complete,
-            pauses: self.pausing.count,
-            held,
+            sampling_s: self.senses.sampling_s(),
+            short_lived: self.census.short_lived(),
+            samples: self.senses.samples(),
+            restored: rested.restored,
+            pauses: rested.pauses,
+            held: rested.held,
             quantum_ms: self.clock.pace().mean_ms(),
             group: self.group.as_ref().map(GroupSummary::led),
             programs: self.roster.trees().names(),
@@ -264,21 +216,19 @@ impl Live {
 
     /// The richest tier that is in use.
     pub fn tier(&self) -> Tier {
-        let tiers = self.offers.iter().map(|(_, tier)| tier);
-        tiers.max().unwrap_or(Tier::Proc)
+        self.senses.tier()
     }
 
     /// CPU time of the managed programs, s. The sampling events count all threads that they follow,
     /// but not those of setuid programs; rusage counts children that were waited for. The larger
     /// one is told.
     fn managed_cpu_s(&self) -> f64 {
-        let sampled_ns = self.sampling.as_ref().map_or(0, Sampling::cpu_time_ns);
-        relay::children_cpu_s().max(sampled_ns as f64 / 1e9)
+        relay::children_cpu_s().max(self.senses.sampled_cpu_s())
     }
 
     /// Process id of the guardian.
     pub fn guardian_pid(&self) -> u32 {
-        self.enactor.guardian_pid()
+        self.hands.guardian_pid()
     }
 
     /// Follows changes of the topology, when it is time to: CPUs come and go and cpusets change.
@@ -288,21 +238,19 @@ impl Live {
             return;
         }
         if let Some(threads) = self.roster.take_recheck(now) {
-            self.recheck(&threads);
+            self.hands.recheck(&threads, &mut self.roster);
         }
         self.warnings.extend(self.site.follow());
     }
 
-    /// Reads again the PUs that threads may run on.
-    fn recheck(&mut self, threads: &[ThreadId]) {
-        if threads.is_empty() {
-            return;
-        }
-        for (id, pus) in self.enactor.recheck(threads) {
-            let thread = self.roster.get_mut(id);
-            if let Some(thread) = thread.filter(|thread| *thread.original != pus) {
-                thread.original = Arc::new(pus);
-            }
-        }
+    /// The hands, and what they ask while they place threads.
+    fn hands_and_reach(&mut self) -> (&mut Hands, Reach<'_>) {
+        let reach = Reach {
+            site: &self.site,
+            roster: &mut self.roster,
+            senses: &mut self.senses,
+            warnings: &mut self.warnings,
+        };
+        (&mut self.hands, reach)
     }
 }

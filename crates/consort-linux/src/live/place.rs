@@ -1,17 +1,16 @@
 //! Threads that are found: taken under management, or left alone with a warning.
 
 use super::Live;
+use super::hands::Taken;
 use crate::discovery::ThreadEvent;
-use crate::enact::{AdoptError, ChildStatus, current_mask};
 use crate::proc::parent_of;
 use consort_core::{PuSet, Sample, ThreadId};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 impl Live {
-    /// Takes in the changes that discovery has found.
+    /// Takes in the changes that the census has found.
     pub(super) fn follow(&mut self, events: Vec<ThreadEvent>) {
         self.note_starters(&events);
         for event in events {
@@ -26,18 +25,10 @@ impl Live {
                     Some(why) => self.let_alone(id, name, &format!("{why}")),
                     None => self.adopt(id, name, parent),
                 },
-                ThreadEvent::Renamed { id, name } => {
-                    if let Some(thread) = self.roster.get_mut(id) {
-                        thread.name = name;
-                    }
-                }
+                ThreadEvent::Renamed { id, name } => self.roster.rename(id, name),
                 ThreadEvent::Exited { id } => {
-                    // Counters of a thread that has exited keep what they counted last.
-                    let mut sample = Sample::default();
-                    let begun = self.counting.fill(id, &mut sample);
-                    if let Some(thread) = self.roster.get_mut(id) {
-                        thread.returned(begun, true, &mut sample);
-                    }
+                    let seen = self.roster.seen_mut(id);
+                    let sample = self.senses.last_counts(id, seen);
                     self.part_with(id, sample);
                 }
             }
@@ -46,64 +37,47 @@ impl Live {
 
     /// Forgets a thread that has exited, except for its last sample.
     pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
-        self.reader.forget(id);
-        self.enactor.forget(id);
-        self.counting.forget(id);
+        self.senses.forget(id);
+        self.hands.forget(id);
         self.roster.part_with(id, sample);
     }
 
     fn let_alone(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
         self.warnings
             .insert(format!("thread {id} ({name}) is let alone: {why}"));
-        let mask = current_mask(id).unwrap_or_default();
-        self.enter(id, name, mask, false);
+        let mask = self.hands.let_alone(id, &mut self.warnings);
+        self.roster.enter(id, name, mask, false);
     }
 
-    fn enter(&mut self, id: ThreadId, name: Arc<str>, original: PuSet, managed: bool) {
-        self.roster.enter(id, name, original, managed);
-        self.warnings
-            .extend(self.cookies.take_away(&[id], &self.enactor));
-    }
-
-    /// Takes a thread in. One that a managed thread has started may have inherited a mask that
-    /// Consort wrote, which the enactor can tell.
+    /// Takes a thread in, managed unless somebody else gives out its PUs.
     fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
-        if let Some(owned) = self.owned(id) {
-            return self.let_alone(id, name, &owned);
-        }
-        let adopted = match self.roster.parent_of(id, parent) {
-            Some(parent) => self.enactor.adopt_child(id, parent),
-            None => self.adopt_root(id),
-        };
-        match adopted {
-            Ok(ChildStatus::Foreign(mask)) => self.meet_foreign(id, name, mask),
-            Ok(_) => {
-                let original = self.enactor.original(id).unwrap_or_default();
-                self.enter(id, name, original, true);
-                self.counting.want(id);
-                self.warnings.extend(self.in_kernel.take(id));
+        let parent = self.roster.parent_of(id, parent);
+        match self.hands.take(id, parent, &mut self.warnings) {
+            Taken::Managed(original) => {
+                self.senses.want(id);
+                self.roster.enter(id, name, original, true);
             }
-            Err(AdoptError::Gone(_)) => self.gone_at_once += 1,
-            Err(error) => self.let_alone(id, name, &error.to_string()),
+            Taken::SelfPlaced(mask) => self.leave_in_place(id, name, mask),
+            Taken::LetAlone(why) => self.let_alone(id, name, &why),
+            Taken::Gone => self.census.count_gone(),
         }
     }
 
-    /// Reason for which somebody else gives out a thread's PUs, if any.
-    fn owned(&self, id: ThreadId) -> Option<String> {
-        if self.override_affinity {
-            return None;
-        }
-        let by = self.enactor.exclusive(id)?;
-        Some(format!(
-            "its cpuset {} is exclusive, so that whoever made it gives out these PUs \
-             (--override manages it all the same)",
-            by.display()
-        ))
+    /// Takes in a thread whose affinity somebody has set on purpose: it is read, and not managed.
+    fn leave_in_place(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
+        self.senses.want(id);
+        let text = format!(
+            "thread {id} ({name}) is let alone: its affinity {mask} was set on purpose \
+             (--override manages it all the same)"
+        );
+        self.warnings.insert(text);
+        self.roster.enter(id, name, mask, false);
+        self.roster.keep_affinity(id);
     }
 
     /// Returns true if a thread belongs to a program that is managed; notes the program.
     fn belongs(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
-        if self.is_own(id.pid) {
+        if self.hands.is_own(id.pid) {
             return false;
         }
         let told = parent.and_then(|tid| self.roster.by_tid(tid));
@@ -114,28 +88,6 @@ impl Live {
             .trees_mut()
             .place(id.pid, told.into_iter().chain(above));
         root.is_some_and(|root| self.roster.trees().is_managed(root))
-    }
-
-    fn adopt_root(&mut self, id: ThreadId) -> Result<ChildStatus, AdoptError> {
-        let mask = current_mask(id).map_err(|_| AdoptError::Gone(id))?;
-        self.enactor.adopt(id, mask)?;
-        Ok(ChildStatus::Adopted)
-    }
-
-    /// Takes in a thread whose affinity somebody has set on purpose: managed only if the user
-    /// overrides.
-    fn meet_foreign(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
-        self.counting.want(id);
-        if self.override_affinity && self.enactor.adopt(id, mask.clone()).is_ok() {
-            return self.enter(id, name, mask, true);
-        }
-        let text = format!(
-            "thread {id} ({name}) is let alone: its affinity {mask} was set on purpose \
-             (--override manages it all the same)"
-        );
-        self.warnings.insert(text);
-        self.enter(id, name, mask, false);
-        self.roster.keep_affinity(id);
     }
 
     /// Notes threads that start others. Where no records tell of them, every thread counts that was
@@ -158,12 +110,9 @@ impl Live {
         if pids.is_empty() {
             return;
         }
-        let (there, now) = (self.roster.of_processes(&pids), Instant::now());
-        let freed = there.into_iter();
-        let freed: Vec<ThreadId> = freed
-            .filter_map(|id| self.enforcement.cloned(id, now))
-            .collect();
-        self.let_free(&freed);
+        let there = self.roster.of_processes(&pids);
+        let refused = self.hands.note_starters(there, &self.roster);
+        self.warnings.extend(refused);
     }
 }
 

@@ -1,23 +1,14 @@
 //! Signals and the command's end, while a quantum passes.
 
-use super::urgency::Urgency;
 use super::{Live, LiveError};
-use crate::control::Desk;
-use crate::enact::{ChildEvent, Launched, Relay, exit_code, relay};
+use crate::enact::{Relay, SignalEvent, relay};
 use crate::group::Leader;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use nix::sys::time::{TimeSpec, TimeValLike};
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
-
-/// Outcome of the command.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ending {
-    pub(super) exit_code: u8,
-}
 
 /// Longest time between two readings of the rings: code of short-lived processes must be fetched in
 /// time, and even the smallest ring holds the records of that long. Their descriptors are not
@@ -61,20 +52,21 @@ impl Live {
             self.take_signals(waiting.signals)?;
             self.take_records();
             self.attend(waiting);
-            let cut = self.ending.is_some() || self.proposal().is_some() || self.has_orders();
+            let cut =
+                self.course.is_over() || self.proposal().is_some() || self.residence.has_orders();
             if cut || Instant::now() >= end {
                 return Ok(());
             }
-            self.beat();
-            self.chase();
+            self.warnings.extend(self.hands.beat());
+            let (hands, reach) = self.hands_and_reach();
+            hands.chase(reach);
         }
     }
 
     fn wait(&self, time: Duration) -> Result<Waiting, LiveError> {
         let of_group = self.group.iter().flat_map(Leader::fds);
-        let of_desk = self.residence.desk.iter().flat_map(Desk::fds);
-        let fds = std::iter::once(self.signals.as_fd());
-        let fds = fds.chain(of_group).chain(of_desk);
+        let fds = std::iter::once(self.course.fd());
+        let fds = fds.chain(of_group).chain(self.residence.fds());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
@@ -89,31 +81,30 @@ impl Live {
         if waiting.others || self.group.as_ref().is_some_and(Leader::is_talking) {
             self.attend_group();
         }
-        let desk = self.residence.desk.as_ref();
-        if waiting.others || desk.is_some_and(Desk::is_talking) {
+        if waiting.others || self.residence.is_talking() {
             self.attend_desk();
         }
     }
 
     fn take_signals(&mut self, are_there: bool) -> Result<(), LiveError> {
         if !are_there {
-            self.signals.rest();
+            self.course.rest();
             return Ok(());
         }
-        while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
-            let Some(command) = self.child.as_ref().map(Launched::pid) else {
+        while let Some(event) = self.course.next_signal()? {
+            let Some(command) = self.course.command() else {
                 self.heed(event.signal);
                 continue;
             };
             match relay(event, command) {
                 Relay::Forward(signal) => {
-                    self.wake_for(event);
-                    self.forward(signal);
+                    self.wake_for(event, command);
+                    self.warnings.extend(self.course.forward(signal));
                 }
                 Relay::AskChild => self.take_child_events()?,
                 Relay::Nothing if event.from_kernel || event.to_group => {
-                    if self.wake_for(event) {
-                        self.forward(event.signal);
+                    if self.wake_for(event, command) {
+                        self.warnings.extend(self.course.forward(event.signal));
                     }
                 }
                 Relay::Nothing => {}
@@ -122,60 +113,24 @@ impl Live {
         Ok(())
     }
 
-    fn forward(&mut self, signal: Signal) {
-        let sent = self.child.as_ref().map(|child| child.signal(signal));
-        if let Some(Err(errno)) = sent {
-            let text = format!("{signal} could not be passed on to the command: {errno}");
-            self.warnings.insert(text);
-        }
-    }
-
-    /// Asks for the command's state without real-time priority: the kernel spins in the call until
-    /// the last thread has left its PU, which may be the one that Consort runs on.
-    fn take_child_events(&mut self) -> Result<(), LiveError> {
-        // A signal may come for an end that an earlier question has found.
-        if self.ending.is_some() {
-            return Ok(());
-        }
-        self.urgency.give_up();
-        self.read_child_events()?;
-        if self.ending.is_none() {
-            self.urgency = Urgency::take();
-        }
-        Ok(())
-    }
-
-    fn read_child_events(&mut self) -> Result<(), LiveError> {
-        while let Some(event) = self.child_event()? {
-            if let Some(exit_code) = exit_code(event) {
-                self.ending = Some(Ending { exit_code });
-                return Ok(());
-            }
-            if let ChildEvent::Stopped(signal) = event {
-                self.stop_with(signal)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn child_event(&self) -> Result<Option<ChildEvent>, LiveError> {
-        let Some(child) = &self.child else {
-            return Ok(None);
-        };
-        child.next_event(false).map_err(LiveError::Wait)
-    }
-
-    /// Stops Consort as well when the command was stopped from the terminal, as the shell must see
-    /// both stopped. When Consort is continued, so is the command.
-    fn stop_with(&mut self, signal: Signal) -> Result<(), LiveError> {
-        if signal == Signal::SIGSTOP {
-            return Ok(());
-        }
-        // While Consort is stopped nobody else could let them go on.
+    /// Resumes all programs before a signal, or for one that the command has already. Returns true
+    /// if the command was paused by a stop signal, which makes the kernel drop the terminal's
+    /// signal to stop.
+    fn wake_for(&mut self, event: SignalEvent, command: u32) -> bool {
+        let program = self.roster.program_of(command);
+        let by_signal = self.hands.have_stopped(program);
         self.wake_all();
-        self.signals.stop_like(signal).map_err(LiveError::Wait)?;
-        self.forward(Signal::SIGCONT);
-        Ok(())
+        by_signal && event.signal == Signal::SIGTSTP
+    }
+
+    /// Resumes all programs, and pauses none for a moment.
+    pub(super) fn wake_all(&mut self) {
+        self.warnings.extend(self.hands.wake_all());
+    }
+
+    fn take_child_events(&mut self) -> Result<(), LiveError> {
+        let wake = || self.hands.wake_all();
+        self.course.take_child_events(&mut self.warnings, wake)
     }
 }
 

@@ -6,9 +6,8 @@
 
 use super::Host;
 use super::Live;
-use super::cgroups::Groups;
 use super::launch::{LiveError, Running, Settings, recovered};
-use super::relay::Ending;
+use super::residence::Residence;
 use crate::control::{Asked, Desk, Peer, Request};
 use crate::discovery::Unmanageable;
 use crate::enact::{EnactConfig, Enactor, Signals};
@@ -83,20 +82,6 @@ pub enum AttachError {
     Managed(u32),
 }
 
-/// State of a run without a command: groups, socket and requests.
-#[derive(Default)]
-pub(super) struct Residence {
-    pub(super) until: Until,
-    pub(super) desk: Option<Desk>,
-    pub(super) groups: Groups,
-    /// Processes whose trees are sampled, by the process that was attached.
-    sampled: BTreeSet<u32>,
-    /// True once anything was attached.
-    pub(super) attached: bool,
-    /// Requests that only the owner of the control loop can carry out.
-    orders: Vec<Order>,
-}
-
 /// A request that the owner of the control loop is to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -169,18 +154,18 @@ impl Live {
             enact: spec.enact,
         };
         let mut live = Self::take_over(host, &settings, running)?;
-        live.residence.until = spec.until;
+        live.residence = Residence::new(spec.until);
         Ok(live)
     }
 
     /// Serves a control socket from now on.
     pub fn open_desk(&mut self, desk: Desk) {
-        self.residence.desk = Some(desk);
+        self.residence.open(desk);
     }
 
     /// The control socket, if one is served.
     pub fn desk_mut(&mut self) -> Option<&mut Desk> {
-        self.residence.desk.as_mut()
+        self.residence.desk_mut()
     }
 
     /// Manages a process and all that it has started and will start, with a policy of its own where
@@ -224,12 +209,12 @@ impl Live {
 
     /// Ends the run after this quantum.
     pub fn end(&mut self) {
-        self.ending.get_or_insert(Ending { exit_code: 0 });
+        self.course.end();
     }
 
     /// Takes the requests for the owner of the control loop, oldest first.
     pub fn take_orders(&mut self) -> Vec<Order> {
-        std::mem::take(&mut self.residence.orders)
+        self.residence.take_orders()
     }
 
     /// Programs that are managed now, each with the pid at its root and its name.
@@ -243,53 +228,45 @@ impl Live {
     /// Looks for the threads of a process, and samples them unless they were sampled before with
     /// the program that they belonged to.
     pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
-        self.residence.attached = true;
+        self.residence.note_attached();
         let (trees, roster) = (self.roster.trees(), &self.roster);
         let root = trees.root_of(pid);
         let lost = |known| trees.root_of(known) == root && !roster.has(known);
-        self.discovery.find_again(lost);
-        self.discovery.watch(pid);
-        self.next_scan = Instant::now();
-        let Some(sampling) = self.sampling.as_mut().filter(|_| !was_managed) else {
+        self.census.search(pid, lost);
+        if was_managed {
+            return;
+        }
+        let pus = self.site.topology().pus();
+        let Some(joined) = self.senses.join_tree(self.site.root(), pid, pus) else {
             return;
         };
-        self.residence.sampled.insert(pid);
-        let joined = sampling.join_tree(self.site.root(), pid, self.site.topology().pus());
+        self.residence.note_sampled(pid);
         if let Err(error) = joined {
             let text = format!("process {pid} is not sampled: {error}");
             self.warnings.insert(text);
         }
     }
 
-    /// Returns true for this run's own process and its guardian's.
-    pub(super) fn is_own(&self, pid: u32) -> bool {
-        [std::process::id(), self.enactor.guardian_pid()].contains(&pid)
-    }
-
     /// Checks that a process can be managed.
     pub(super) fn check(&self, pid: u32) -> Result<(), AttachError> {
-        if self.is_own(pid) {
+        if self.hands.is_own(pid) {
             return Err(AttachError::Own(pid));
         }
         if pid == 1 {
             return Err(AttachError::Everything);
         }
-        match self.discovery.unmanageable(pid) {
+        match self.census.unmanageable(pid) {
             Err(_) => Err(AttachError::Gone(pid)),
             Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
             Ok(None) => Ok(()),
         }
     }
 
-    pub(super) fn has_orders(&self) -> bool {
-        !self.residence.orders.is_empty()
-    }
-
     /// Heeds a signal to a run without a command.
     pub(super) fn heed(&mut self, signal: Signal) {
         match signal {
             Signal::SIGINT | Signal::SIGTERM | Signal::SIGQUIT => self.end(),
-            Signal::SIGHUP => self.residence.orders.push(Order::Reload(None)),
+            Signal::SIGHUP => self.residence.order(Order::Reload(None)),
             _ => {}
         }
     }
@@ -299,19 +276,17 @@ impl Live {
         let there: BTreeSet<Option<u32>> = { self.roster.ids() }
             .map(|id| self.roster.trees().root_of(id.pid))
             .collect();
-        let ended = self.residence.sampled.iter().copied();
+        let ended = self.residence.sampled();
         let ended: Vec<u32> = ended
             .filter(|&pid| !there.contains(&self.roster.trees().root_of(pid)))
-            .filter(|&pid| !self.discovery.knows(pid) || !self.roster.is_managed(pid))
+            .filter(|&pid| !self.census.knows(pid) || !self.roster.is_managed(pid))
             .collect();
         for pid in ended {
-            self.residence.sampled.remove(&pid);
-            self.discovery.unwatch(pid);
-            if let Some(sampling) = &mut self.sampling {
-                sampling.leave_tree(pid);
-            }
+            self.residence.forget_sampled(pid);
+            self.census.unwatch(pid);
+            self.senses.leave_tree(pid);
             // A report names all programs that were there; a daemon makes none.
-            if self.residence.until == Until::Told {
+            if self.residence.lasts() {
                 self.roster.trees_mut().uproot(pid);
             }
         }
@@ -319,19 +294,14 @@ impl Live {
 
     /// Ends a run that is to end when nothing that was attached is left.
     pub(super) fn end_if_empty(&mut self) {
-        let residence = &self.residence;
-        let over = residence.until == Until::Empty && residence.attached;
-        if over && self.roster.is_empty() && !self.residence.groups.manages() {
+        if self.residence.is_over_when_empty() && self.roster.is_empty() {
             self.end();
         }
     }
 
     /// Takes in the requests at the socket, and carries them out.
     pub(super) fn attend_desk(&mut self) {
-        let Some(desk) = &mut self.residence.desk else {
-            return;
-        };
-        for asked in desk.attend(Instant::now()) {
+        for asked in self.residence.attend(Instant::now()) {
             self.serve(asked);
         }
     }
@@ -344,22 +314,16 @@ impl Live {
         } = asked;
         let done = match request {
             Request::Reload => {
-                return self
-                    .residence
-                    .orders
-                    .push(Order::Reload(Some(conversation)));
+                return self.residence.order(Order::Reload(Some(conversation)));
             }
             Request::Policy { policy } => {
-                return self
-                    .residence
-                    .orders
-                    .push(Order::Policy(policy, conversation));
+                return self.residence.order(Order::Policy(policy, conversation));
             }
             Request::Attach(wanted) => self.attach_for(peer, &wanted),
             Request::Detach(wanted) => self.detach_for(peer, &wanted),
             Request::Status | Request::Explain { .. } => return,
         };
-        if let Some(desk) = &mut self.residence.desk {
+        if let Some(desk) = self.residence.desk_mut() {
             desk.answer(conversation, done);
         }
     }

@@ -1,10 +1,9 @@
 //! The roster: the threads of the managed programs, the last reading of each, and the program that
 //! each process belongs to. All that a command starts belongs to its program.
 
+use super::senses::Seen;
 use super::trees::Trees;
-use crate::counters::Sleeps;
-use crate::discovery::ProcSample;
-use consort_core::{ProgramId, PuSet, Sample, ThreadId};
+use consort_core::{ProgramId, PuId, PuSet, Sample, ThreadId, ThreadObservation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -26,19 +25,33 @@ const NOBODY: ThreadId = ThreadId {
 /// One thread that is there.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
-    pub(super) name: Arc<str>,
+    name: Arc<str>,
     /// PUs that the thread may run on without Consort.
-    pub(super) original: Arc<PuSet>,
+    original: Arc<PuSet>,
     /// True if the thread may be placed.
-    pub(super) managed: bool,
+    managed: bool,
     /// True if the thread is left alone only because of its affinity, so that it may be paused.
-    pub(super) self_placed: bool,
-    /// Last reading of `/proc`; nothing was consumed before the thread was found.
-    pub(super) last: Option<ProcSample>,
-    /// Time of that reading.
-    pub(super) read: Option<Instant>,
-    /// Sleeps of the thread since it was first seen.
-    pub(super) sleeps: Option<Sleeps>,
+    self_placed: bool,
+    seen: Seen,
+}
+
+impl Thread {
+    /// An observation of the thread; on no PU once it has exited.
+    pub(super) fn observed(
+        &self,
+        id: ThreadId,
+        sample: Sample,
+        last_pu: Option<PuId>,
+    ) -> ThreadObservation {
+        ThreadObservation {
+            id,
+            name: self.name.clone(),
+            original: self.original.clone(),
+            managed: self.managed,
+            last_pu,
+            sample,
+        }
+    }
 }
 
 /// One thread that has exited since the last observation.
@@ -111,9 +124,21 @@ impl Roster {
         self.threads.get(&id)
     }
 
+    /// State of a thread when it was last looked at; none where it is gone.
+    pub(super) fn seen(&self, id: ThreadId) -> Option<&Seen> {
+        self.threads.get(&id).map(|thread| &thread.seen)
+    }
+
     /// The same, to note a reading of it.
-    pub(super) fn get_mut(&mut self, id: ThreadId) -> Option<&mut Thread> {
-        self.threads.get_mut(&id)
+    pub(super) fn seen_mut(&mut self, id: ThreadId) -> Option<&mut Seen> {
+        self.threads.get_mut(&id).map(|thread| &mut thread.seen)
+    }
+
+    /// Changes the name of a thread.
+    pub(super) fn rename(&mut self, id: ThreadId, name: Arc<str>) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.name = name;
+        }
     }
 
     /// Returns true if a thread may be placed.
@@ -133,9 +158,7 @@ impl Roster {
             original: Arc::new(original),
             managed,
             self_placed: false,
-            last: None,
-            read: None,
-            sleeps: None,
+            seen: Seen::default(),
         };
         self.threads.insert(id, thread);
     }
@@ -159,6 +182,25 @@ impl Roster {
     /// Threads that have exited since the last call.
     pub(super) fn take_exited(&mut self) -> Vec<Parted> {
         std::mem::take(&mut self.exited)
+    }
+
+    /// Sets the PUs that a thread may run on without Consort.
+    pub(super) fn set_original(&mut self, id: ThreadId, pus: PuSet) {
+        let thread = self.threads.get_mut(&id);
+        if let Some(thread) = thread.filter(|thread| *thread.original != pus) {
+            thread.original = Arc::new(pus);
+        }
+    }
+
+    /// Notes that a thread is no longer managed, as somebody else has set its affinity; returns its
+    /// name, `?` where it is gone.
+    pub(super) fn release(&mut self, id: ThreadId) -> Arc<str> {
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return "?".into();
+        };
+        thread.managed = false;
+        thread.self_placed = true;
+        thread.name.clone()
     }
 
     /// Notes that a thread is left alone only because of its affinity.

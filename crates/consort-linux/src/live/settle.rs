@@ -40,7 +40,7 @@ impl Live {
         for (_, name) in self.roster.trees().names() {
             recorded.check(&name).map_err(|error| error.to_string())?;
         }
-        let mut offers = self.offers.clone();
+        let mut offers = self.senses.offers().clone();
         recorded.offer(&mut offers);
         Ok(offers)
     }
@@ -79,8 +79,7 @@ impl Live {
     fn adopt_terms(&mut self, settled: Settled) {
         self.clock.ask(settled.interval);
         if let Some(recorded) = settled.recorded {
-            self.warnings.insert(recorded.offer(&mut self.offers));
-            self.recorded = Some(recorded);
+            self.warnings.insert(self.senses.rely_on(recorded));
         }
     }
 }

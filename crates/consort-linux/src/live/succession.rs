@@ -7,7 +7,7 @@ use super::Live;
 use super::follower::{Followed, Follower, Standing};
 use super::join::terms;
 use super::launch::{LiveError, Running};
-use super::recorded::Recorded;
+use super::senses::Recorded;
 use crate::enact::{Enactor, identify, recover_stale};
 use crate::group::{Candidate, GroupError, Joining, Member, Place, try_enter};
 use std::path::Path;

@@ -9,10 +9,10 @@
 //! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
 //! that was seen last.
 
-use super::roster::Thread;
 use crate::counters::Sleeps;
 use crate::discovery::{ProcSample, RunState};
-use consort_core::{Reading, Sample, Signal, Tier};
+use crate::live::clock;
+use consort_core::{PuId, Reading, Sample, Signal, Tier};
 use std::time::{Duration, Instant};
 
 /// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
@@ -22,7 +22,29 @@ const PROC_EVERY: Duration = Duration::from_millis(50);
 /// until it runs, or for this long.
 const ASLEEP_EVERY: Duration = Duration::from_secs(1);
 
-impl Thread {
+/// State of a thread when it was last looked at; nothing was consumed before it was found.
+#[derive(Clone, Debug, Default)]
+pub(in crate::live) struct Seen {
+    /// Last reading of `/proc`.
+    last: Option<ProcSample>,
+    /// Time of that reading.
+    read: Option<Instant>,
+    /// Sleeps of the thread since it was first seen.
+    sleeps: Option<Sleeps>,
+}
+
+impl Seen {
+    /// PU that the thread was on at the last reading of `/proc`.
+    pub(in crate::live) fn last_pu(&self) -> Option<PuId> {
+        self.last.map(|last| last.last_pu)
+    }
+
+    /// State and PU at the last reading of `/proc`, if that is younger than `limit`.
+    pub(in crate::live) fn fresh(&self, now: Instant, limit: Duration) -> Option<(RunState, PuId)> {
+        self.read.filter(|read| now - *read < limit)?;
+        self.last.map(|told| (told.state, told.last_pu))
+    }
+
     /// State of the thread, true for runnable, if counters alone tell it; `/proc` need not be read
     /// then. Where sleeps are not counted, each switch may have been one.
     pub(super) fn quick_look(
@@ -51,7 +73,7 @@ impl Thread {
         sample: &mut Sample,
     ) {
         let since = self.read.map(|read| now.duration_since(read));
-        let span_ns = since.map_or(interval_ns, super::clock::nanos);
+        let span_ns = since.map_or(interval_ns, clock::nanos);
         add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
         self.last = Some(told);
         self.read = Some(now);
@@ -63,6 +85,11 @@ impl Thread {
         if let Some(sleeps) = &mut self.sleeps {
             *sleeps = Sleeps::of(RunState::Runnable);
         }
+    }
+
+    /// Counts the thread's sleeps from now on, when it is in this state.
+    pub(super) fn restart_sleeps_in(&mut self, state: RunState) {
+        self.sleeps = Some(Sleeps::of(state));
     }
 
     /// Adds the number of returns from blocking calls, once it is known whether the thread can run.
@@ -113,15 +140,10 @@ fn add_times(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     /// A thread that was last read `ago` before `now`, in this state.
-    fn thread(now: Instant, ago: Duration, state: RunState) -> Thread {
-        Thread {
-            name: Arc::from("t"),
-            original: Arc::default(),
-            managed: true,
-            self_placed: false,
+    fn thread(now: Instant, ago: Duration, state: RunState) -> Seen {
+        Seen {
             last: None,
             read: now.checked_sub(ago),
             sleeps: Some(Sleeps::of(state)),

@@ -1,9 +1,9 @@
 //! The sampling tier of a run, where the host has it.
 
-use super::clock::own_cpu_ns;
-use super::warnings::Warnings;
-use super::{Host, SampleCounts};
 use crate::discovery::ThreadEvent;
+use crate::live::clock::own_cpu_ns;
+use crate::live::warnings::Warnings;
+use crate::live::{Host, SampleCounts};
 use crate::sampling::{
     Batch, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile, sample_cost_ns,
 };
@@ -18,7 +18,7 @@ const SETTLE_EVERY_NS: u64 = 1_000_000_000;
 pub(super) type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
 
 /// The sampling tier: sampler and profiler, with their counts and cost.
-pub(super) struct Sampling {
+pub(in crate::live) struct Sampling {
     sampler: Sampler,
     /// CPU time that one sample takes from the thread that it hits, ns; 0 where it could not be
     /// measured.
@@ -122,15 +122,15 @@ impl Sampling {
 }
 
 /// Settings of sampling on this host, and whether it is wanted.
-pub(super) struct SamplingWish {
-    pub(super) wanted: bool,
+pub(in crate::live) struct SamplingWish {
+    pub(in crate::live) wanted: bool,
     /// CPU time that one sample takes from the thread that it hits, ns.
-    pub(super) cost_ns: u64,
-    pub(super) config: SamplerConfig,
+    pub(in crate::live) cost_ns: u64,
+    pub(in crate::live) config: SamplerConfig,
 }
 
 impl SamplingWish {
-    pub(super) fn of(host: &Host) -> Self {
+    pub(in crate::live) fn of(host: &Host) -> Self {
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
         let cost_ns = if wanted {
             sample_cost_ns(&host.root).unwrap_or(0)
@@ -150,7 +150,7 @@ impl SamplingWish {
 }
 
 /// The sampling tier if its events could be opened, else none and a warning with the reason.
-pub(super) fn accept(
+pub(in crate::live) fn accept(
     sampler: Option<Result<Sampler, SamplerError>>,
     root: &Path,
     cost_ns: u64,

@@ -1,11 +1,11 @@
 //! The counting tiers on the threads of a run: hardware groups and software groups.
 
-use super::Host;
 use crate::counters::{
     Budget, Notice, PlanInput, PmuProgram, Rates, Sharing, SoftwareEvents, ThreadGroups, core_pmus,
     fill, nmi_watchdog, plan,
 };
 use crate::events::PmuEvents;
+use crate::live::Host;
 use crate::perf::GroupDelta;
 use consort_core::{Sample, Signal, ThreadId, Tier};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Tier of energy: the shares depend on the host's busy time in `/proc`, whatever tier a thread's
 /// CPU time is of.
-pub(super) const TIER: Tier = Tier::Proc;
+pub(in crate::live) const TIER: Tier = Tier::Proc;
 
 /// Energy where it is metered.
 #[derive(Debug)]

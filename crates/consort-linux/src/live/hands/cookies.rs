@@ -1,12 +1,12 @@
 //! Core-scheduling cookies of a run: only threads that the plan has together on a core run there
 //! together.
 
-use super::CookieCounts;
-use super::roster::Roster;
-use super::site::Site;
 use crate::cookies::{Cookies, RealKernel, Round};
 use crate::enact::Enactor;
 use crate::enforce::neighbours;
+use crate::live::CookieCounts;
+use crate::live::roster::Roster;
+use crate::live::site::Site;
 use crate::owners;
 use consort_core::{Placement, Plan, ThreadId};
 use std::collections::BTreeMap;

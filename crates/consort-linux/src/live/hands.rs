@@ -1,0 +1,257 @@
+//! The hands of a run: all that changes threads, by masks, cookies, pausing, and a scheduler in the
+//! kernel. What they change, they put back.
+
+mod carry_out;
+mod cookies;
+mod in_kernel;
+mod pausing;
+mod taking;
+
+pub(super) use carry_out::Reach;
+pub(super) use taking::Taken;
+
+use super::launch::{LiveError, Settings};
+use super::roster::Roster;
+use super::warnings::Warnings;
+use super::{Held, clock};
+use crate::enact::{Enactor, Refusal, RestoreReport, Wanted};
+use crate::enforce::{EnactChoice, Enforcement};
+use crate::sampling::Batch;
+use consort_core::{Plan, ProgramId, PuId, Reading, Sample, Signal, ThreadId, Topology};
+use cookies::CoreCookies;
+use in_kernel::InKernel;
+use nix::time::{ClockId, clock_gettime};
+use pausing::Pausing;
+use std::time::{Duration, Instant};
+
+/// Everything that a run changes threads with.
+pub(super) struct Hands {
+    /// True if plans are made and not carried out.
+    dry_run: bool,
+    /// True if threads are managed whose affinity somebody has set on purpose.
+    override_affinity: bool,
+    enactor: Enactor,
+    enforcement: Enforcement,
+    in_kernel: InKernel,
+    cookies: CoreCookies,
+    pausing: Pausing,
+    /// Generation of the last plan that was carried out.
+    generation: u64,
+}
+
+/// Outcome of a run for what the hands changed, told after all was put back.
+pub(super) struct Rested {
+    pub(super) held: Held,
+    /// Number of times that programs were paused.
+    pub(super) pauses: u64,
+    /// True if every mask is as it was and nothing is left paused.
+    pub(super) restored: bool,
+}
+
+impl Hands {
+    /// Hands with the means that the user allows. Starts the scheduler in the kernel where that is
+    /// asked for.
+    pub(super) fn new(
+        enactor: Enactor,
+        settings: &Settings,
+        topology: &Topology,
+        warnings: &mut Warnings,
+    ) -> Self {
+        let wanted = if settings.dry_run {
+            EnactChoice::Auto
+        } else {
+            settings.enactors
+        };
+        let (in_kernel, refused) = InKernel::start(wanted, topology);
+        let enactors = match refused {
+            None => settings.enactors,
+            Some(error) => {
+                warnings.insert(format!("nudges are used instead of ext: {error}"));
+                EnactChoice::Auto
+            }
+        };
+        Self {
+            dry_run: settings.dry_run,
+            override_affinity: settings.override_affinity,
+            enactor,
+            enforcement: Enforcement::new(enactors),
+            in_kernel,
+            cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
+            pausing: Pausing::new(settings.pausing.clone()),
+            generation: 0,
+        }
+    }
+
+    /// Process id of the guardian.
+    pub(super) fn guardian_pid(&self) -> u32 {
+        self.enactor.guardian_pid()
+    }
+
+    /// Accepts a plan to be carried out.
+    ///
+    /// # Errors
+    /// [`LiveError::StalePlan`] when it is not newer than the last one.
+    pub(super) fn accept(&mut self, plan: &Plan) -> Result<(), LiveError> {
+        if plan.generation <= self.generation {
+            return Err(LiveError::StalePlan {
+                generation: plan.generation,
+                last: self.generation,
+            });
+        }
+        self.generation = plan.generation;
+        Ok(())
+    }
+
+    /// Tells the kernel that Consort lives, and changes to nudges if its scheduler is gone; returns
+    /// a warning about that.
+    pub(super) fn beat(&mut self) -> Option<String> {
+        let why = self.in_kernel.beat()?;
+        self.enforcement.choose(EnactChoice::Auto);
+        Some(format!(
+            "the kernel has ended the sched_ext scheduler ({why}); nudges are used from now on"
+        ))
+    }
+
+    /// Takes records in: threads that started others or became another program must not be pinned.
+    pub(super) fn note(
+        &mut self,
+        batch: &Batch,
+        id_of: impl Fn(u32) -> Option<ThreadId>,
+        roster: &Roster,
+    ) -> Vec<String> {
+        let freed = self.enforcement.note(batch, id_of, Instant::now());
+        self.let_free(&freed, roster)
+    }
+
+    /// Notes that these threads may have started others; returns warnings.
+    pub(super) fn note_starters(&mut self, threads: Vec<ThreadId>, roster: &Roster) -> Vec<String> {
+        let now = Instant::now();
+        let freed = threads.into_iter();
+        let freed: Vec<ThreadId> = freed
+            .filter_map(|id| self.enforcement.cloned(id, now))
+            .collect();
+        self.let_free(&freed, roster)
+    }
+
+    /// Gives threads their original masks at once.
+    fn let_free(&mut self, threads: &[ThreadId], roster: &Roster) -> Vec<String> {
+        if threads.is_empty() || self.dry_run {
+            return Vec::new();
+        }
+        let free = threads.iter().map(|&id| (id, Wanted::Unrestricted));
+        let report = self.enactor.apply(&free.collect::<Vec<_>>());
+        let refused = report.refused.iter();
+        refused
+            .map(|(id, refusal)| refusal_of(*id, refusal, roster))
+            .collect()
+    }
+
+    /// Reads again the PUs that threads may run on, and enters them in the roster.
+    pub(super) fn recheck(&mut self, threads: &[ThreadId], roster: &mut Roster) {
+        if threads.is_empty() {
+            return;
+        }
+        for (id, pus) in self.enactor.recheck(threads) {
+            roster.set_original(id, pus);
+        }
+    }
+
+    /// Adds the time that a thread spent in the place that the plan gave it.
+    pub(super) fn settle(
+        &mut self,
+        id: ThreadId,
+        last_pu: Option<PuId>,
+        interval_ns: u64,
+        sample: &mut Sample,
+    ) {
+        let cpu = sample.reading(Signal::CpuTime);
+        let planned_ns = (self.enforcement).settle(id, sample.cpu_time_ns(), last_pu);
+        if let (Some(cpu), Some(planned_ns)) = (cpu, planned_ns) {
+            let reading = Reading::whole(planned_ns, cpu.tier, interval_ns);
+            sample.set(Signal::PlannedTime, reading);
+        }
+    }
+
+    /// Settles a thread that has exited, for the last time.
+    pub(super) fn settle_last(&mut self, id: ThreadId, interval_ns: u64, sample: &mut Sample) {
+        self.settle(id, None, interval_ns, sample);
+        self.enforcement.forget(id);
+    }
+
+    /// Settles pairs, after all of their threads.
+    pub(super) fn settle_pairs(&mut self) {
+        self.enforcement.settle_pairs();
+    }
+
+    /// Returns true if a program was paused when the quantum began.
+    pub(super) fn had_paused(&self, program: ProgramId) -> bool {
+        self.pausing.was_paused(program)
+    }
+
+    /// Returns true if a program is paused now, by a stop signal.
+    pub(super) fn have_stopped(&self, program: ProgramId) -> bool {
+        self.pausing.is_stopped(program)
+    }
+
+    /// Resumes all programs, and pauses none for a moment; returns warnings.
+    pub(super) fn wake_all(&mut self) -> Vec<String> {
+        self.pausing.wake_all(&mut self.enactor)
+    }
+
+    /// Removes cgroups made for pausing programs that have ended; returns warnings.
+    pub(super) fn forget_ended(&mut self, roster: &Roster) -> Vec<String> {
+        self.pausing.forget_ended(roster, &mut self.enactor)
+    }
+
+    /// Puts everything back.
+    pub(super) fn rest(mut self, warnings: &mut Warnings) -> Rested {
+        self.in_kernel.end();
+        let held = self.held();
+        let report = self.enactor.close();
+        warnings.extend(failures(&report));
+        Rested {
+            held,
+            pauses: self.pausing.count(),
+            restored: report.complete,
+        }
+    }
+
+    /// Adherence to plans and means of enforcement, over the run so far.
+    fn held(&self) -> Held {
+        let enforcement = &self.enforcement;
+        Held {
+            enactor: (!self.dry_run).then(|| enforcement.kind()),
+            adherence: enforcement.adherence.share(),
+            pair_adherence: enforcement.pair_adherence.share(),
+            nudges: enforcement.nudges,
+            cookies: self.cookies.counts(),
+        }
+    }
+}
+
+/// A sentence for everything that could not be put back.
+fn failures(report: &RestoreReport) -> impl Iterator<Item = String> {
+    let masks = report.failed.iter().map(|(thread, errno)| {
+        format!("the mask of thread {thread} could not be put back: {errno}")
+    });
+    let cookies = report
+        .stuck
+        .iter()
+        .map(|(thread, errno)| format!("thread {thread} keeps a core-scheduling cookie: {errno}"));
+    let cgroups = report
+        .frozen
+        .iter()
+        .map(|(cgroup, why)| format!("cgroup {} is left frozen: {why}", cgroup.display()));
+    masks.chain(cookies).chain(cgroups)
+}
+
+fn refusal_of(id: ThreadId, refusal: &Refusal, roster: &Roster) -> String {
+    let name = roster.name(id);
+    format!("thread {id} ({name}) was not moved: {refusal}")
+}
+
+/// `CLOCK_MONOTONIC`, the clock of samples, ns.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
+    now.map_or(0, |now| clock::nanos(Duration::from(now)))
+}

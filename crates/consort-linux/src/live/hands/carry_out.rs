@@ -1,0 +1,155 @@
+//! Carrying out of plans: pausing, moving threads to their places, and nudging back those that
+//! drift.
+
+use super::{Hands, monotonic_ns, refusal_of};
+use crate::discovery::RunState;
+use crate::enact::{ApplyReport, Wanted};
+use crate::enforce::Whereabouts;
+use crate::live::roster::Roster;
+use crate::live::senses::Senses;
+use crate::live::site::Site;
+use crate::live::warnings::Warnings;
+use crate::proc::{now_ticks, tick_ns};
+use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Age beyond which a reading of `/proc` is made again before a thread is nudged: the scheduler may
+/// have moved it meanwhile.
+const FRESH: Duration = Duration::from_millis(2);
+
+/// Parts of a run that the hands ask while they place threads.
+pub(in crate::live) struct Reach<'a> {
+    pub(in crate::live) site: &'a Site,
+    pub(in crate::live) roster: &'a mut Roster,
+    pub(in crate::live) senses: &'a mut Senses,
+    pub(in crate::live) warnings: &'a mut Warnings,
+}
+
+impl Reach<'_> {
+    /// Position of a thread now; none where `/proc` does not tell it.
+    fn whereabouts(&mut self, id: ThreadId, now: Instant) -> Option<Whereabouts> {
+        let fresh = self.roster.seen(id)?.fresh(now, FRESH);
+        let (state, pu) = match fresh {
+            Some(told) => told,
+            None => self.senses.place(id)?,
+        };
+        Some(Whereabouts {
+            pu,
+            runnable: state == RunState::Runnable,
+            process_age: self.process_age(id),
+            leads_others: self.roster.leads_others(id),
+        })
+    }
+
+    /// Time since the start of a thread's process; of the thread, where its leader is not known.
+    fn process_age(&self, id: ThreadId) -> Duration {
+        let leader = self.roster.leader_of(id.pid).unwrap_or(id);
+        let since = leader.start_ticks;
+        Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
+    }
+}
+
+impl Hands {
+    /// Pauses and resumes programs and puts threads where a plan has them; `quantum` is its length
+    /// if the plan wants no other.
+    pub(in crate::live) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        quantum: Duration,
+        mut reach: Reach<'_>,
+    ) -> Enacted {
+        if self.dry_run {
+            return Enacted::default();
+        }
+        let enactor = &mut self.enactor;
+        let paused = (self.pausing).pause_as_planned(plan, reach.site, reach.roster, enactor);
+        reach.warnings.extend(paused);
+        let sent = self.enforcement.assign(plan, reach.site.topology());
+        let orders = self.orders(plan, &mut reach);
+        let report = self.enactor.apply(&orders);
+        (reach.warnings).extend(self.in_kernel.follow(plan, quantum));
+        let enactor = &mut self.enactor;
+        let of_cookies = (self.cookies).share_cores(plan, reach.site, reach.roster, enactor);
+        self.enforcement.carried_out(monotonic_ns());
+        let resumed = (self.pausing).resume_as_planned(plan, reach.roster, enactor);
+        reach.warnings.extend(resumed);
+        self.enforcement.nudges += report.nudged.len() as u64;
+        self.enacted(report, &sent, of_cookies, reach.roster)
+    }
+
+    /// Takes in what was enacted of a plan.
+    fn enacted(
+        &mut self,
+        report: ApplyReport,
+        sent: &BTreeSet<ThreadId>,
+        warnings: Vec<String>,
+        roster: &mut Roster,
+    ) -> Enacted {
+        let mut enacted = Enacted {
+            moved: self.moved(&report, sent),
+            pinned: self.enforcement.pinned().iter().copied().collect(),
+            nudged: report.nudged,
+            warnings,
+            ..Enacted::default()
+        };
+        for (id, mask) in report.released {
+            enacted.released.push(id);
+            enacted.warnings.push(self.release(id, &mask, roster));
+        }
+        let refused = report.refused.iter().map(|(id, _)| *id);
+        let astray: Vec<ThreadId> = refused.chain(report.shifted.iter().copied()).collect();
+        self.recheck(&astray, roster);
+        let refused = report.refused.iter();
+        let refusals = refused.map(|(id, refusal)| refusal_of(*id, refusal, roster));
+        enacted.warnings.extend(refusals);
+        enacted
+    }
+
+    /// Threads that the plan sends to another place and whose mask was written; with a scheduler in
+    /// the kernel, all that the plan sends elsewhere.
+    fn moved(&self, report: &ApplyReport, sent: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
+        if self.in_kernel.rules() {
+            return sent.iter().copied().collect();
+        }
+        let written = report.written.iter().map(|(id, _)| *id);
+        written.filter(|id| sent.contains(id)).collect()
+    }
+
+    fn orders(&mut self, plan: &Plan, reach: &mut Reach<'_>) -> Vec<(ThreadId, Wanted)> {
+        let now = Instant::now();
+        let mut orders = Vec::with_capacity(plan.placements.len());
+        for (&id, placement) in &plan.placements {
+            let has_place = matches!(placement, Placement::Restricted(_));
+            let at = has_place.then(|| reach.whereabouts(id, now)).flatten();
+            orders.push((id, self.enforcement.order(id, at, now)));
+        }
+        orders
+    }
+
+    /// Nudges, between plans, threads that have drifted, or that slept when they were to be moved.
+    pub(in crate::live) fn chase(&mut self, mut reach: Reach<'_>) {
+        let now = Instant::now();
+        let mut orders = Vec::new();
+        for id in self.enforcement.strays() {
+            let at = reach.whereabouts(id, now);
+            orders.extend(self.enforcement.correction(id, at, now).map(|w| (id, w)));
+        }
+        if orders.is_empty() {
+            return;
+        }
+        let report = self.enactor.apply(&orders);
+        self.enforcement.nudges += report.nudged.len() as u64;
+        for (id, mask) in report.released {
+            reach.warnings.insert(self.release(id, &mask, reach.roster));
+        }
+    }
+
+    /// Lets go of a thread whose mask somebody else has set; returns a warning.
+    fn release(&mut self, id: ThreadId, mask: &PuSet, roster: &mut Roster) -> String {
+        let name = roster.release(id);
+        self.enforcement.forget(id);
+        self.in_kernel.give_back(id);
+        format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}")
+    }
+}

@@ -1,0 +1,289 @@
+//! The senses of a run: all that is read of its threads, by counters, samples, `/proc`, energy
+//! meters and a recording; nothing here changes a thread.
+
+mod counting;
+mod energy;
+mod look;
+mod recorded;
+mod sampled;
+
+pub(super) use energy::TIER as ENERGY_TIER;
+pub(super) use look::Seen;
+pub use recorded::{Recorded, RecordedError};
+pub(super) use sampled::{Sampling, SamplingWish, accept};
+
+use super::descriptors::Descriptors;
+use super::trees::Trees;
+use super::{Host, SampleCounts};
+use crate::counters::Notice;
+use crate::discovery::{ProcReader, RunState, ThreadEvent};
+use crate::sampling::{Batch, SamplerError};
+use consort_core::{
+    Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
+};
+use counting::Counting;
+use energy::Energy;
+use sampled::Profiles;
+use std::path::Path;
+use std::time::Instant;
+
+/// Everything that a run reads of its threads with, and the signals that it offers for that.
+pub(super) struct Senses {
+    offers: Offers,
+    sampling: Option<Sampling>,
+    counting: Counting,
+    energy: Energy,
+    reader: ProcReader,
+    /// Measures that this host cannot count, from a recording.
+    recorded: Option<Recorded>,
+}
+
+/// An interval that ends with an observation.
+pub(super) struct Interval {
+    end: Instant,
+    length_ns: u64,
+    profiles: Profiles,
+}
+
+impl Interval {
+    /// Length of the interval, ns.
+    pub(super) fn length_ns(&self) -> u64 {
+        self.length_ns
+    }
+}
+
+impl Senses {
+    /// Opens what the host has, with the sampling tier as it was accepted.
+    pub(super) fn open(host: &Host, sampling: Option<Sampling>, shared: Descriptors) -> Self {
+        Self {
+            offers: offers(host, sampling.is_some()),
+            sampling,
+            counting: Counting::new(host, shared.counting),
+            energy: Energy::open(&host.root),
+            reader: ProcReader::new(&host.root, shared.proc),
+            recorded: None,
+        }
+    }
+
+    /// Signals that are offered.
+    pub(super) fn offers(&self) -> &Offers {
+        &self.offers
+    }
+
+    /// The richest tier that is in use.
+    pub(super) fn tier(&self) -> Tier {
+        let tiers = self.offers.iter().map(|(_, tier)| tier);
+        tiers.max().unwrap_or(Tier::Proc)
+    }
+
+    /// Takes measures from a recording from now on; returns a sentence about that for the user.
+    pub(super) fn rely_on(&mut self, recorded: Recorded) -> String {
+        let told = recorded.offer(&mut self.offers);
+        self.recorded = Some(recorded);
+        told
+    }
+
+    /// Checks that a program is in the recording, if there is one.
+    pub(super) fn check_recorded(&self, program: &str) -> Result<(), String> {
+        let recorded = self.recorded.as_ref();
+        let checked = recorded.map_or(Ok(()), |recorded| recorded.check(program));
+        checked.map_err(|error| error.to_string())
+    }
+
+    /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
+    pub(super) fn count_calls(&mut self) -> Vec<String> {
+        self.counting.count_calls()
+    }
+
+    /// Returns true if records tell which threads begin and end.
+    pub(super) fn have_records(&self) -> bool {
+        self.sampling.is_some()
+    }
+
+    /// Reads all rings, where there are any; for the last time nothing is held back.
+    pub(super) fn drain(&mut self, is_last: bool) -> Option<Batch> {
+        self.sampling.as_mut().map(|rings| rings.drain(is_last))
+    }
+
+    /// Samples threads that have appeared, and no longer those that have exited.
+    pub(super) fn follow(&mut self, events: &[ThreadEvent]) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.follow(events);
+        }
+    }
+
+    /// Samples a process and all that it has started; none without the sampling tier.
+    pub(super) fn join_tree(
+        &mut self,
+        root: &Path,
+        pid: u32,
+        pus: &PuSet,
+    ) -> Option<Result<(), SamplerError>> {
+        let sampling = self.sampling.as_mut()?;
+        Some(sampling.join_tree(root, pid, pus))
+    }
+
+    /// Stops sampling a process.
+    pub(super) fn leave_tree(&mut self, pid: u32) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.leave_tree(pid);
+        }
+    }
+
+    /// Asks for a thread to be counted from the next quantum on.
+    pub(super) fn want(&mut self, id: ThreadId) {
+        self.counting.want(id);
+    }
+
+    /// Stops reading a thread.
+    pub(super) fn forget(&mut self, id: ThreadId) {
+        self.reader.forget(id);
+        self.counting.forget(id);
+    }
+
+    /// State of a thread and the PU that it is on, waits for or was on last, from `/proc`.
+    pub(super) fn place(&mut self, id: ThreadId) -> Option<(RunState, PuId)> {
+        self.reader.place(id).ok()
+    }
+
+    /// Ends an interval that is observed now.
+    pub(super) fn end_interval(
+        &mut self,
+        end: Instant,
+        length_ns: u64,
+        is_known: impl Fn(u32) -> bool,
+    ) -> Interval {
+        let sampling = self.sampling.as_mut();
+        Interval {
+            end,
+            length_ns,
+            profiles: sampling.map_or_else(Profiles::new, |s| s.profiles(length_ns, is_known)),
+        }
+    }
+
+    /// Adds what can be read of a thread to its sample; returns false if the thread is gone.
+    pub(super) fn look(
+        &mut self,
+        id: ThreadId,
+        seen: &mut Seen,
+        was_paused: bool,
+        interval: &Interval,
+        sample: &mut Sample,
+    ) -> bool {
+        let begun = self.counting.fill(id, sample);
+        let Some(runnable) = self.is_runnable(id, seen, begun, interval, sample) else {
+            return false;
+        };
+        if was_paused {
+            seen.restart_sleeps();
+        } else {
+            seen.returned(begun, runnable, sample);
+        }
+        let runnable = f64::from(u8::from(runnable));
+        let runnable = Reading::whole(runnable, Tier::Proc, interval.length_ns);
+        sample.set(Signal::Runnable, runnable);
+        if let Some(profile) = interval.profiles.get(&(id.pid, id.tid)) {
+            profile.fill(sample, interval.length_ns);
+        }
+        true
+    }
+
+    /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
+    /// then added to the sample; none when the thread is gone.
+    fn is_runnable(
+        &mut self,
+        id: ThreadId,
+        seen: &mut Seen,
+        begun: Option<u64>,
+        interval: &Interval,
+        sample: &mut Sample,
+    ) -> Option<bool> {
+        let known = seen.quick_look(interval.end, begun, sample);
+        if known.is_some() {
+            return known;
+        }
+        let told = self.reader.sample(id).ok()?;
+        seen.add_proc(interval.end, told, interval.length_ns, sample);
+        if begun.is_none() {
+            // Sleeps are counted from the next quantum on at the earliest.
+            seen.restart_sleeps_in(told.state);
+        }
+        Some(told.state == RunState::Runnable)
+    }
+
+    /// Counts of a thread that has exited: its counters keep what they counted last.
+    pub(super) fn last_counts(&mut self, id: ThreadId, seen: Option<&mut Seen>) -> Sample {
+        let mut sample = Sample::default();
+        let begun = self.counting.fill(id, &mut sample);
+        if let Some(seen) = seen {
+            seen.returned(begun, true, &mut sample);
+        }
+        sample
+    }
+
+    /// Adds the last samples of a thread that has exited. `/proc` no longer tells its CPU time, but
+    /// each sample stands for a stretch of it.
+    pub(super) fn add_last(&self, id: ThreadId, interval: &Interval, sample: &mut Sample) {
+        if let Some(profile) = interval.profiles.get(&(id.pid, id.tid)) {
+            let cpu_ns = profile.counts.sampled_ns as f64;
+            let reading = Reading::whole(cpu_ns, Tier::Sampling, interval.length_ns);
+            sample.set(Signal::CpuTime, reading);
+            profile.fill(sample, interval.length_ns);
+        }
+    }
+
+    /// Adds recorded measures of the thread's program, where there is a recording.
+    pub(super) fn add_recorded(
+        &self,
+        trees: &Trees,
+        program: ProgramId,
+        interval: &Interval,
+        sample: &mut Sample,
+    ) {
+        if let Some(recorded) = &self.recorded {
+            recorded.fill(trees.name(program.0), sample, interval.length_ns);
+        }
+    }
+
+    /// Adds each thread's energy; returns a warning, once, when it can no longer be read.
+    pub(super) fn add_energy(&mut self, seen: &mut Observation) -> Option<String> {
+        self.energy.add(seen)
+    }
+
+    /// Begins a quantum, after all threads were looked at. Returns notices for the user.
+    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
+        self.counting.begin_quantum()
+    }
+
+    /// Numbers of samples so far.
+    pub(super) fn samples(&self) -> SampleCounts {
+        let sampling = self.sampling.as_ref();
+        sampling.map_or_else(SampleCounts::default, Sampling::counts)
+    }
+
+    /// CPU time that samples took from the threads so far, s; estimated.
+    pub(super) fn sampling_s(&self) -> f64 {
+        self.sampling.as_ref().map_or(0.0, Sampling::cost_s)
+    }
+
+    /// CPU time of the sampled threads so far, s; 0 without the sampling tier.
+    pub(super) fn sampled_cpu_s(&self) -> f64 {
+        self.sampling.as_ref().map_or(0, Sampling::cpu_time_ns) as f64 / 1e9
+    }
+}
+
+/// Signals that the host offers, less the sampling tier where it could not be set up for this
+/// command.
+fn offers(host: &Host, sampling: bool) -> Offers {
+    let offered = host.offers();
+    if sampling {
+        return offered;
+    }
+    let kept = offered.iter().filter(|(_, tier)| *tier != Tier::Sampling);
+    let mut kept: Offers = kept.collect();
+    kept.set_machine(offered.machine());
+    if kept.tier_of(Signal::CycleStack).is_some() {
+        kept.set_stack(offered.stack().to_vec());
+    }
+    kept
+}
