@@ -3,8 +3,9 @@
 //! Counters of a thread are read with one system call, which costs a third of the time that its
 //! files in `/proc` take (0.7 against 1.9 us). At quanta of a few milliseconds that matters, so
 //! `/proc` is read only when it can tell something new: when the thread has left its PU, or begun a
-//! sleep where that is counted, so that only its state tells whether it can run, and otherwise every [`PROC_EVERY`], or [`ASLEEP_EVERY`]
-//! for one that sleeps on: it has nothing to tell, and there may be thousands of them.
+//! sleep where that is counted, so that only its state tells whether it can run, and otherwise every
+//! [`PROC_EVERY`], or [`ASLEEP_EVERY`] for one that sleeps on: it has nothing to tell, and there may
+//! be thousands of them.
 //!
 //! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
 //! that was seen last.
