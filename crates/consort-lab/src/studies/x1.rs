@@ -8,6 +8,6 @@ use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
-    umbrella::run(context)
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+    umbrella::run(context, file)
 }

@@ -7,6 +7,7 @@ use super::alone::Alone;
 use super::entrants::{ENTRANTS, GANG, MAIN};
 use super::failed;
 use super::grid::Grid;
+use crate::simulate::every;
 use crate::studies::symbiosis::cells::ratio;
 use crate::study::StudyError;
 use consort_core::ProgramId;
@@ -53,24 +54,15 @@ impl Whole {
             .chain(MAIN)
             .map(|entrant| contender(grid, entrant, quantum_ms))
             .collect::<Result<_, _>>()?;
-        let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-        let seeds: Vec<u64> = seeds.collect();
-        let jobs: Vec<(&Contender, u64)> = { contenders.iter() }
-            .flat_map(|contender| seeds.iter().map(move |&seed| (contender, seed)))
-            .collect();
-        let told = context.map(&jobs, |(contender, seed)| {
-            experiment.run(contender, &work, *seed, None)
-        })?;
-        let told: Vec<RunResult> = { told.into_iter() }
-            .collect::<Result<_, _>>()
-            .map_err(failed("whole runs"))?;
-        let ended = told
-            .chunks(runs)
-            .map(|runs| runs.iter().map(Ended::of).collect());
+        let run = |experiment: &Experiment, contender: &Contender, seed| {
+            let run = experiment.run(contender, &work, seed, None);
+            Ok(Ended::of(&run.map_err(failed("whole runs"))?))
+        };
+        let ended = every(context, (&[experiment], &contenders, runs), run)?;
         Ok(Self {
             alone_s,
             runs,
-            ended: ended.collect(),
+            ended: ended.chunks(runs).map(<[Ended]>::to_vec).collect(),
         })
     }
 

@@ -19,8 +19,8 @@ pub(in crate::studies) struct PairStudy {
     pub headline: &'static [Measure],
     /// The change of mapping, from one to the other, whose parts are shown.
     pub change: Option<[&'static str; 2]>,
-    /// Measures that have a figure, with its title.
-    pub figures: &'static [(Measure, &'static str)],
+    /// Measures that have a figure.
+    pub figures: &'static [Measure],
 }
 
 impl PairStudy {
@@ -34,13 +34,13 @@ impl PairStudy {
             measures: self.measures,
         };
         let mut output = StudyOutput {
-            tables: vec![view.headline(self.headline)?, view.table()?],
-            figures: vec![view.speeds()?],
+            tables: vec![view.headline(self.headline)?, view.table(file)?],
+            figures: vec![view.speeds(file)?],
             notes: vec![view.sentence()],
             runs: runs.seeds,
         };
-        for (measure, title) in self.figures {
-            output.figures.push(view.figure(*measure, title)?);
+        for measure in self.figures {
+            output.figures.push(view.figure(file, *measure)?);
         }
         if let Some([from, to]) = self.change {
             let change = Change {
@@ -49,8 +49,8 @@ impl PairStudy {
                 from,
                 to,
             };
-            output.tables.push(change.table()?);
-            output.figures.push(change.figure()?);
+            output.tables.push(change.table(file)?);
+            output.figures.push(change.figure(file)?);
         }
         output.notes.extend(notes::stopped(&runs));
         output.notes.extend(file.mechanism.clone());

@@ -2,6 +2,7 @@
 
 use super::plan::{ALONE_S, MAPPINGS, Pair, SEEDS, chip, held, instances, pairs, workload};
 use super::{failed, plan};
+use crate::simulate::every;
 use crate::study::StudyError;
 use consort_core::mapping::analysis::{Row, Table, Usage};
 use consort_experiment::Context;
@@ -68,16 +69,11 @@ impl Field {
         context: &Context<'_>,
         cases: &[(Pair, Held)],
     ) -> Result<Vec<Both>, StudyError> {
-        let seeds = 0..self.seeds as u64;
-        let of = |(pair, held)| seeds.clone().map(move |seed| (pair, held, seed));
-        let cases = cases.iter().map(|(pair, held)| (pair, held));
-        let jobs: Vec<(&Pair, &Held, u64)> = cases.flat_map(of).collect();
-        let done = context.map(&jobs, |(pair, held, seed)| {
+        let run = |(pair, held): &(Pair, Held), (): &(), seed| {
             let part = format!("{} under {}", pair.join("+"), held.name());
-            let run = self.both(pair, held, context.seed().wrapping_add(*seed));
-            run.map_err(failed(&part))
-        })?;
-        done.into_iter().collect()
+            self.both(pair, held, seed).map_err(failed(&part))
+        };
+        every(context, (cases, &[()], self.seeds), run)
     }
 
     fn both(&self, pair: &Pair, held: &Held, seed: u64) -> Result<Both, ExperimentError> {

@@ -1,13 +1,11 @@
-//! Cells, tables and bars from the runs of programs under mappings.
+//! Values and cells from the runs of programs under mappings.
 
-use super::measures::{Measure, SECONDS, Value};
+use super::measures::{SECONDS, Value};
 use super::plan::Pair;
 use super::sweep::Runs;
 use crate::frame::interval;
 use crate::studies::symbiosis::cells::ratio;
-use crate::study::StudyError;
-use crate::study::bar;
-use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot};
+use consort_report::Cell;
 
 impl Runs {
     /// A value of the program at one place of a pair under a mapping, seed by seed.
@@ -47,51 +45,4 @@ pub(super) fn finite(values: Vec<f64>) -> Vec<f64> {
         .into_iter()
         .filter(|value| value.is_finite())
         .collect()
-}
-
-impl Measure {
-    /// Column of the measure.
-    pub fn column(&self) -> Column {
-        match self.unit {
-            Some(unit) => Column::with_unit(self.key, self.title, unit),
-            None => Column::plain(self.key, self.title),
-        }
-    }
-
-    /// Axis of the measure.
-    pub fn axis(&self) -> Axis {
-        Axis::linear(self.title, self.unit)
-    }
-}
-
-/// Texts of a figure around its bars.
-#[derive(Clone, Copy)]
-pub(in crate::studies) struct Draft<'a> {
-    pub key: &'a str,
-    pub title: &'a str,
-    pub text: &'a str,
-    /// Title of the axis of groups.
-    pub category: &'a str,
-}
-
-/// A group of bars for each name; series are names with a cell for each group.
-pub(in crate::studies) fn bars(
-    draft: Draft<'_>,
-    runs: usize,
-    (value, baseline): (Axis, f64),
-    groups: Vec<String>,
-    series: &[(String, Vec<Cell>)],
-) -> Result<Figure, StudyError> {
-    let one = |(name, cells): &(String, Vec<Cell>)| BarSeries {
-        name: name.clone(),
-        bars: cells.iter().map(bar).collect(),
-    };
-    let plot = Plot::Bars(Bars {
-        category: draft.category.to_owned(),
-        value,
-        baseline,
-        groups,
-        series: series.iter().map(one).collect(),
-    });
-    Ok(Figure::new(draft.key, draft.title, draft.text, runs, plot)?)
 }

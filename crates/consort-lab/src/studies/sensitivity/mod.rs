@@ -24,6 +24,7 @@ mod trials;
 mod variation;
 mod wilson;
 
+use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use headlines::headlines;
@@ -34,7 +35,7 @@ use trials::{Effort, put_to_the_test};
 const SAMPLES: [usize; 2] = [10, 60];
 
 /// Puts every conclusion to the test.
-pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let scale = context.by_scale(0, 1);
     let effort = Effort {
         samples: SAMPLES[scale],
@@ -42,7 +43,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     };
     let headlines = headlines()?;
     let all = put_to_the_test(&headlines, effort, context)?;
-    let mut tables = vec![tables::headline(&all)?, tables::conclusions(&all)?];
+    let mut tables = vec![tables::headline(&all)?, tables::conclusions(file, &all)?];
     let mut figures = Vec::new();
     for tested in &all {
         tables.push(tables::swings(tested)?);

@@ -13,7 +13,7 @@
 pub(super) mod asymmetry;
 mod away;
 pub(super) mod beside;
-mod bins;
+pub(super) mod bins;
 mod causes;
 pub(super) mod cells;
 mod chips;
