@@ -28,7 +28,10 @@ pub use spec::{Again, Alone, CaseSpec, ExperimentSpec, Most, Scaled};
 use crate::frame::Frame;
 use crate::study::StudyError;
 use case::Case;
-use consort_experiment::Context;
+use consort_experiment::{Context, Experiment};
+use consort_sim::chip::Chip;
+use consort_sim::workload::Workload;
+use std::sync::Arc;
 
 /// Names what part of a study failed.
 pub(crate) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
@@ -100,6 +103,17 @@ pub(crate) fn each<T: Sync, R: Send>(
     work: impl Fn(&T) -> Result<R, StudyError> + Sync,
 ) -> Result<Vec<R>, StudyError> {
     context.map(jobs, work)?.into_iter().collect()
+}
+
+/// A workload on a machine, whose policies have quanta of their own.
+pub(crate) fn experiment(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Experiment {
+    Experiment {
+        chip: Arc::clone(chip),
+        workload,
+        alone_s,
+        quantum: None,
+        free_migration: false,
+    }
 }
 
 /// Seeds of so many runs, the first one's given.

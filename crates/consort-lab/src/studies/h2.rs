@@ -133,7 +133,7 @@ fn cores_of(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<f64> {
 
 fn cores(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
     let cell = |entrant, id| interval(&cores_of(grid, entrant, id));
-    file.table("cores", grid.rows(1..ENTRANTS.len(), cell))
+    file.table("cores", grid.rows(&(1..ENTRANTS.len()), cell))
 }
 
 fn figure(file: &StudyFile, grid: &Grid) -> Result<Figure, StudyError> {

@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             headline(&grid)?,
             policies(file, &grid)?,
             whole_runs(file, &whole)?,
-            file.table("programs", grid.rows(MAIN, speedup))?,
+            file.table("programs", grid.rows(&MAIN, speedup))?,
             readings(file, &grid)?,
         ],
         figures: vec![

@@ -21,7 +21,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     Ok(StudyOutput {
         tables: vec![
             headline(&grid)?,
-            file.table("power", grid.rows(all.clone(), power))?,
+            file.table("power", grid.rows(&all, power))?,
             means(file, &grid)?,
         ],
         figures: vec![grid.by_program((file, "power"), all, power)?],

@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             grid.reduction(entrant, over, value)
         })
     });
-    let programs = grid.rows(MAIN, |entrant, id| grid.ratio(entrant, id, energy_delay));
+    let programs = grid.rows(&MAIN, |entrant, id| grid.ratio(entrant, id, energy_delay));
     Ok(StudyOutput {
         tables: vec![
             headline(&grid)?,

@@ -34,9 +34,6 @@ mod sensitivity;
 mod symbiosis;
 mod umbrella;
 mod w1;
-mod x1;
-mod x3;
-mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 pub use asymmetry::migration::ExchangePath;
@@ -127,9 +124,9 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("m13", m13::run),
         ("m14", m14::run),
         ("m15", m15::run),
-        ("x1", x1::run),
-        ("x3", x3::run),
-        ("x5", x5::run),
+        ("x1", umbrella::run),
+        ("x3", sensitivity::run),
+        ("x5", optimality::run),
     ],
 };
 

@@ -106,6 +106,7 @@ impl StudyFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_report::Column;
 
     const FILE: &str = "id = 'x'\ntitle = ''\nsource = ''\nsection = ''\noriginal = ''\n\
         differs = ''\nseed = 1\nfull_seconds = 1\nanalysis = 'h1'\n\
@@ -121,7 +122,7 @@ mod tests {
         let rows = [("a", vec![1.0.into(), 50.0.into()])];
         let table = file.table_with("t", &words, rows).unwrap();
         assert_eq!(table.title(), "Work of 2 s");
-        let headings: Vec<String> = table.columns().iter().map(|c| c.heading()).collect();
+        let headings: Vec<String> = table.columns().iter().map(Column::heading).collect();
         assert_eq!(headings, ["Makespan (s)", "Own (%)"]);
         assert_eq!(table.cell("a", "own").unwrap().value(), Some(50.0));
         let series = [(

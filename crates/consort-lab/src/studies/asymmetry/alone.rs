@@ -11,7 +11,7 @@
 use super::single::{Single, pass_instr};
 use crate::frame::{Case, Frame};
 use crate::simulate::chips::{Kind, chip, single};
-use crate::simulate::programs::{find, suite};
+use crate::simulate::programs::{find, instance, suite};
 use crate::simulate::{ExperimentSpec, Presets, each, every, failed, prepared};
 use crate::study::{Frames, StudyError};
 use consort_core::stats::geometric_mean;
@@ -20,7 +20,6 @@ use consort_experiment::{Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Stack;
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::Instance;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -174,12 +173,7 @@ pub(in crate::studies) fn programs_alone(
         .collect();
     let names: Vec<String> = names.into_iter().collect();
     let speeds = each(context, &names, |name| {
-        let instance = Instance {
-            name: name.clone(),
-            program: find(name)?,
-            threads: 1,
-            start_ms: 0.0,
-        };
+        let instance = instance(name.clone(), &find(name)?, 1);
         let ips = |core| {
             let work = measure_alone(core, &instance, spec.alone_s(context), context.seed());
             work.map(|work: Work| work.instructions / work.alone_s)

@@ -22,7 +22,7 @@ impl Grid {
     /// A row for each program, a cell for each of these schedulers.
     pub fn rows(
         &self,
-        entrants: impl Iterator<Item = usize> + Clone,
+        entrants: &(impl Iterator<Item = usize> + Clone),
         cell: impl Fn(usize, ProgramId) -> Cell,
     ) -> Vec<(String, Vec<Cell>)> {
         let cells = |id| entrants.clone().map(|entrant| cell(entrant, id)).collect();

@@ -7,7 +7,7 @@ use super::alone::Alone;
 use super::entrants::{ENTRANTS, GANG, MAIN};
 use super::failed;
 use super::grid::Grid;
-use crate::simulate::every;
+use crate::simulate::{every, experiment};
 use crate::studies::symbiosis::cells::ratio;
 use crate::study::StudyError;
 use consort_core::ProgramId;
@@ -48,7 +48,12 @@ impl Whole {
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
         let runs = context.by_scale(RUNS[0], RUNS[1]);
         let quantum_ms = context.by_scale(QUANTUM_MS[0], QUANTUM_MS[1]);
-        let experiment = experiment(&grid.alone, alone_s);
+        let suite = &grid.alone.suite;
+        let workload = Workload {
+            text: "PARSEC".to_owned(),
+            entries: suite.programs().to_vec(),
+        };
+        let experiment = experiment(suite.chip(), workload, alone_s);
         let work = work(&grid.alone, alone_s);
         let contenders: Vec<Contender> = std::iter::once(GANG)
             .chain(MAIN)
@@ -80,19 +85,6 @@ impl Ended {
             antt: run.antt,
             makespan_s: run.makespan_s,
         }
-    }
-}
-
-fn experiment(alone: &Alone, alone_s: f64) -> Experiment {
-    Experiment {
-        chip: std::sync::Arc::clone(alone.suite.chip()),
-        workload: Workload {
-            text: "PARSEC".to_owned(),
-            entries: alone.suite.programs().to_vec(),
-        },
-        alone_s,
-        quantum: None,
-        free_migration: false,
     }
 }
 

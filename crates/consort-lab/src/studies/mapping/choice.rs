@@ -149,7 +149,7 @@ mod tests {
         let pair = ["canneal", "vips"];
         assert_eq!(runs.chosen(pair, BEST), ["spr"]);
         for by in [MEMORY, CYCLES] {
-            assert_eq!(runs.chosen(pair, by), ["spr"], "{}", by.key);
+            assert_eq!(runs.chosen(pair, by), ["spr"], "{}", by.title);
         }
         assert!((runs.gains(pair, "iso")[0] - exp(log(4.0 / 3.0) / 2.0)).abs() < 1e-12);
         assert_eq!(runs.gains(pair, "os"), [1.0]);

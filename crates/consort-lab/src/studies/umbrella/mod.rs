@@ -1,4 +1,4 @@
-//! The umbrella policy against the policies that were made for one ground each.
+//! X1: the umbrella policy against each source's own policy on each source's own ground.
 //!
 //! Keys. Table `best`: a row per ground; columns `best` (the single-purpose policy that did best by
 //! the ground's aim), `over_best`, `over_system` (the umbrella's value over that policy's and over
@@ -13,18 +13,15 @@ mod judged;
 
 use super::load::workload;
 use crate::simulate::case::Case;
-use crate::simulate::{self, failed};
+use crate::simulate::{self, Ground as _, Presets, failed};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use consort_experiment::slots::framed;
 use consort_report::{Cell, Figure, Headline, Table};
-use consort_sim::chip::Chip;
-use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
 use ground::{Ground, grounds};
 use judged::Judged;
-use std::sync::Arc;
 
 /// The policy.
 const UMBRELLA: &str = "holistic";
@@ -59,21 +56,13 @@ fn judge(ground: Ground, runs: usize, context: &Context<'_>) -> Result<Judged, S
 }
 
 fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
-    let machine: MachineRef = ground.machine.parse().map_err(failed(&ground.key))?;
-    let loaded = machine.load(&[]).map_err(failed(&ground.key))?;
-    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(&ground.key))?;
+    let chip = Presets.chip(&ground.machine).map_err(failed(&ground.key))?;
     let workload = workload(&ground.load, |name| {
         let whole = presets::find(name).map_err(failed(&ground.key))?;
         Ok(if ground.framed { framed(&whole) } else { whole })
     })?;
     let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
-    Case::of_key(
-        &ground.key,
-        &Arc::new(chip),
-        workload,
-        alone_s,
-        context.seed(),
-    )
+    Case::of_key(&ground.key, &chip, workload, alone_s, context.seed())
 }
 
 /// Gains of `holistic` on each ground.
