@@ -13,8 +13,7 @@
 use super::coscheduling::alone::Alone;
 use super::coscheduling::entrants::ALPHA;
 use super::coscheduling::published::{PUBLISHED, Published};
-use super::symbiosis::cells::ratio;
-use crate::frame::interval;
+use crate::frame::{interval, known, ratio};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
@@ -164,7 +163,7 @@ fn agreement(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Table, S
     let all = alone.suite.cores();
     let rho = |pair: &dyn Fn(&Line) -> (f64, f64)| {
         let pairs: Vec<(f64, f64)> = lines.iter().map(pair).collect();
-        spearman(&pairs).map_or_else(|| Cell::missing("all are equal"), Cell::from)
+        known(spearman(&pairs), "all are equal")
     };
     let miss = |line: &Line| {
         let own = alone.mean(line.id, all, Measure::llc_miss_rate);

@@ -4,8 +4,7 @@
 //! and mappings, interval over seeds), `points`. Figures `little-sharing` and `much-sharing`.
 
 use super::mapping::plan::{LITTLE_SHARING, PROGRAMS};
-use super::mapping::sweep::Runs;
-use super::mapping::{notes, sweep};
+use super::mapping::sweep::{self, Runs};
 use crate::frame::interval;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
@@ -19,14 +18,11 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     let runs = sweep::runs(context)?;
     let seeds = runs.by_seed();
     let found = correlations(&seeds);
-    let mut told = vec![sentence(&found)];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&found)?, table(file, &found, &runs)?],
-        figures: figures(&runs.table(), runs.seeds)?,
-        notes: told,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![headline(&found)?, table(file, &found, &runs)?],
+        figures(&runs.table(), runs.seeds)?,
+        vec![sentence(&found)],
+    ))
 }
 
 /// Each program's correlation, seed by seed.

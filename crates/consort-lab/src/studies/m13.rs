@@ -8,7 +8,7 @@
 //! `os-best`; column `cells`. Figure `slower`.
 
 use super::mapping::plan::PROGRAMS;
-use super::mapping::{notes, sweep};
+use super::mapping::sweep;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Importance, Pair, Resource, Thresholds, importance};
@@ -29,20 +29,17 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             .map(|table| importance(table, OS, &thresholds))
             .collect(),
     };
-    let mut told = vec![matrix.sentence()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![
+    Ok(runs.output(
+        vec![
             matrix.headline()?,
             file.table("importance", matrix.by_name(name))?,
             file.table("inside-cycles", matrix.by_name(inside))?,
             matrix.shares()?,
             matrix.counts_table(file)?,
         ],
-        figures: vec![matrix.figure(file, runs.seeds)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+        vec![matrix.figure(file, runs.seeds)?],
+        vec![matrix.sentence()],
+    ))
 }
 
 type Found = BTreeMap<Pair, Importance>;

@@ -9,12 +9,11 @@
 //! programs; columns `bandwidth_mb_s`, `switches_hz`, `intensive`. Figures `gains`, `choosers`.
 
 use super::mapping::choice::{ALL, BEST, CYCLES, Chooser, MEMORY};
-use super::mapping::gains::{gain_cell, mean_gain};
 use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
 use super::mapping::subset::{BANDWIDTH_MB_S, SWITCHES_PER_S};
-use super::mapping::sweep::Runs;
-use super::mapping::{notes, sweep};
-use super::symbiosis::cells::known;
+use super::mapping::sweep::{self, Runs};
+use super::mapping::views::{gain_cell, mean_gain};
+use crate::frame::known;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
@@ -24,19 +23,16 @@ use consort_report::{Cell, Figure, Headline, Table};
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let mut told = notes_of(&runs);
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![
+    Ok(runs.output(
+        vec![
             headline(&runs)?,
             summary(file, &runs)?,
             pairs_table(file, &runs)?,
             programs_table(file, &runs)?,
         ],
-        figures: vec![gains_figure(file, &runs)?, choosers_figure(file, &runs)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+        vec![gains_figure(file, &runs)?, choosers_figure(file, &runs)?],
+        notes_of(&runs),
+    ))
 }
 
 /// The mappings that are held.

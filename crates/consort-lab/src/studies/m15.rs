@@ -8,10 +8,10 @@
 //! more), `below_os` (slower than os by so much). Figure `holistic`.
 
 use super::mapping::choice::{BEST, log_speed};
-use super::mapping::gains::gain_cell;
 use super::mapping::plan::{ALONE_S, LINUX, Pair, SEEDS};
 use super::mapping::sweep::{Field, Runs};
-use super::mapping::{failed, notes, sweep};
+use super::mapping::views::gain_cell;
+use super::mapping::{failed, sweep};
 use crate::frame::ratios;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
@@ -31,10 +31,8 @@ const COUNTS: f64 = 0.05;
 pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let online = Online::new(context, &runs)?;
-    let mut told = vec![online.sentence()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![
+    Ok(runs.output(
+        vec![
             online.headline()?,
             file.table(
                 "summary",
@@ -42,10 +40,9 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             )?,
             file.table("pairs", online.rows.iter().map(Row::cells))?,
         ],
-        figures: vec![online.figure(file)?],
-        notes: told,
-        runs: online.seeds,
-    })
+        vec![online.figure(file)?],
+        vec![online.sentence()],
+    ))
 }
 
 /// A pair's gains over os, factors by seed.

@@ -25,14 +25,11 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
         .map(|table| key_resources(table, &thresholds))
         .collect();
     let judged = Judged { found, by_seed };
-    let mut told = vec![judged.sentence(), notes::not_modelled()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![judged.headline()?, judged.table(file)?],
-        figures: vec![judged.figure(file)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![judged.headline()?, judged.table(file)?],
+        vec![judged.figure(file)?],
+        vec![judged.sentence(), notes::not_modelled()],
+    ))
 }
 
 /// All resources, over all seeds and by each.

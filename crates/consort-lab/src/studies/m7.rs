@@ -10,10 +10,8 @@
 
 use super::mapping::measures::{LATENCY, Measure, PREFETCHED, TRANSACTIONS};
 use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
-use super::mapping::sweep::Runs;
-use super::mapping::{notes, sweep};
-use super::symbiosis::cells::known;
-use crate::frame::interval;
+use super::mapping::sweep::{self, Runs};
+use crate::frame::{interval, known};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::Characteristics;
@@ -26,10 +24,8 @@ use consort_report::{Cell, Figure, Headline, Table};
 pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let figure = |measure: &Measure| extremes_figure(file, &runs, *measure);
-    let mut told = vec![sentence(&runs)];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![
+    Ok(runs.output(
+        vec![
             headline(&runs)?,
             file.table(
                 "ranges",
@@ -37,10 +33,9 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             )?,
             file.table("alone", alone_rows(&runs))?,
         ],
-        figures: SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
-        notes: told,
-        runs: runs.seeds,
-    })
+        SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
+        vec![sentence(&runs)],
+    ))
 }
 
 const SHOWN: [Measure; 3] = [PREFETCHED, TRANSACTIONS, LATENCY];

@@ -18,14 +18,11 @@ use consort_report::{Cell, Figure, Headline, Table};
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&runs)?, table(file, &runs)?],
-        figures: vec![figure(file, &runs)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![headline(&runs)?, table(file, &runs)?],
+        vec![figure(file, &runs)?],
+        vec![view(&runs).sentence(), notes::not_modelled()],
+    ))
 }
 
 const PAIR: Pair = ["canneal", "fluidanimate"];

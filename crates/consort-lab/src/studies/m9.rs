@@ -7,8 +7,7 @@
 use super::mapping::measures::{Measure, TIMES, UTILISATION};
 use super::mapping::pair::PairView;
 use super::mapping::plan::{MAPPINGS, Pair};
-use super::mapping::sweep::Runs;
-use super::mapping::{notes, sweep};
+use super::mapping::sweep::{self, Runs};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
@@ -17,17 +16,14 @@ use consort_report::{Cell, Headline, Table};
 /// Runs the study.
 pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&runs)?, table(file, &runs)?],
-        figures: PAIRS
+    Ok(runs.output(
+        vec![headline(&runs)?, table(file, &runs)?],
+        PAIRS
             .iter()
             .map(|pair| view(&runs, *pair).parts(file, &pair.join("-")))
             .collect::<Result<_, _>>()?,
-        notes: told,
-        runs: runs.seeds,
-    })
+        PAIRS.map(|pair| sentence(&runs, pair)).to_vec(),
+    ))
 }
 
 const PAIRS: [Pair; 4] = [

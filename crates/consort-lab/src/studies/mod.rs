@@ -1,7 +1,7 @@
 //! The studies: `studies/NAME.toml` each, and the analysis that some of them need.
 //!
 //! To add one: a file there and its name in `FILES`. Analysis is a function here, which files
-//! name; see `ANALYSES`.
+//! name; see `ANALYSES`. Headings of the tables and figures that it fills are the file's.
 
 mod alone;
 pub(crate) mod asymmetry;

@@ -3,8 +3,7 @@
 //! Charged are times of decisions, in every quantum, against the throughput.
 
 use super::symbiosis::QUANTUM;
-use super::symbiosis::cells::known;
-use crate::frame::{Frame, Group, Over, What};
+use crate::frame::{Frame, Group, Over, What, known};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
 use consort_report::{Cell, Table};

@@ -17,8 +17,8 @@ mod notes;
 use super::symbiosis::asymmetry::{
     Extent, FIRST_HALF, IN_NODE, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
-use super::symbiosis::cells::ratio;
 use super::symbiosis::mixes::Mix;
+use crate::frame::ratio;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;

@@ -5,7 +5,7 @@ use super::breakdown::Change;
 use super::measures::Measure;
 use super::pair::PairView;
 use super::plan::Pair;
-use super::{notes, sweep};
+use super::sweep;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
@@ -33,12 +33,11 @@ impl PairStudy {
             mappings: self.mappings,
             measures: self.measures,
         };
-        let mut output = StudyOutput {
-            tables: vec![view.headline(self.headline)?, view.table(file)?],
-            figures: vec![view.speeds(file)?],
-            notes: vec![view.sentence()],
-            runs: runs.seeds,
-        };
+        let mut output = runs.output(
+            vec![view.headline(self.headline)?, view.table(file)?],
+            vec![view.speeds(file)?],
+            vec![view.sentence()],
+        );
         for measure in self.figures {
             output.figures.push(view.figure(file, *measure)?);
         }
@@ -52,7 +51,6 @@ impl PairStudy {
             output.tables.push(change.table(file)?);
             output.figures.push(change.figure(file)?);
         }
-        output.notes.extend(notes::stopped(&runs));
         output.notes.extend(file.mechanism.clone());
         Ok(output)
     }

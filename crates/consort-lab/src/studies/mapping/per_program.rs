@@ -7,7 +7,6 @@
 //! over the smallest, and `lowest` and `highest`, the mappings of these. Figure `programs`.
 
 use super::measures::{L1D, Measure, UTILISATION};
-use super::notes;
 use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
 use crate::frame::interval;
@@ -43,14 +42,11 @@ fn run(
         runs: &runs,
         measure,
     };
-    let mut notes = vec![view.sentence()];
-    notes.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![view.headline()?, view.table(file)?, view.variation(file)?],
-        figures: vec![view.figure(file)?],
-        notes,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![view.headline()?, view.table(file)?, view.variation(file)?],
+        vec![view.figure(file)?],
+        vec![view.sentence()],
+    ))
 }
 
 /// One measure and how it is told.

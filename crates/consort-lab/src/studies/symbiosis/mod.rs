@@ -15,7 +15,6 @@ mod away;
 pub(super) mod beside;
 pub(super) mod bins;
 mod causes;
-pub(super) mod cells;
 mod chips;
 pub(super) mod errors;
 mod frames;
