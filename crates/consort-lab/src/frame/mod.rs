@@ -13,7 +13,7 @@ mod view;
 pub use group::{Group, Over};
 pub use measure::{Better, MEASURES, Measure, find as measure};
 pub use view::{View, What};
-pub(crate) use view::{interval, ratios};
+pub(crate) use view::{interval, known, ratio, ratios};
 
 use std::collections::BTreeMap;
 

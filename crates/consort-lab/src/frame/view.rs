@@ -70,6 +70,17 @@ pub(crate) fn ratios(values: &[f64]) -> Cell {
     RatioInterval::of(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
+/// The geometric mean of the ratios of values, one by one, and its interval.
+pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> Cell {
+    let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
+    ratios(&pairs.collect::<Vec<_>>())
+}
+
+/// A number where there is one.
+pub(crate) fn known(value: Option<f64>, why_not: &str) -> Cell {
+    value.map_or_else(|| Cell::missing(why_not), Cell::from)
+}
+
 /// Cell of a view of how runs differ.
 fn extent(view: View, values: &[f64]) -> Cell {
     let deviation = || sample_standard_deviation(values);
@@ -79,7 +90,7 @@ fn extent(view: View, values: &[f64]) -> Cell {
         View::Deviation => deviation(),
         _ => { deviation().zip(mean(values)) }.map(|(deviation, mean)| 100.0 * deviation / mean),
     };
-    value.map_or_else(|| Cell::missing("too few runs"), Cell::from)
+    known(value, "too few runs")
 }
 
 impl Frame {
@@ -110,9 +121,7 @@ impl Frame {
             View::Least => means().into_iter().fold(f64::INFINITY, f64::min).into(),
             View::Most => means().into_iter().fold(f64::NEG_INFINITY, f64::max).into(),
             View::Pooled => interval(&pooled()),
-            View::PooledMean => {
-                mean(&pooled()).map_or_else(|| Cell::missing("not drawn"), Cell::from)
-            }
+            View::PooledMean => known(mean(&pooled()), "not drawn"),
             View::Smallest | View::Largest | View::Deviation | View::Spread => {
                 extent(what.view, &self.first(what.measure, policy, group))
             }
@@ -122,8 +131,10 @@ impl Frame {
 
     fn value(&self, measure: &str, policy: usize, group: &Group) -> Cell {
         match group.cases[..] {
-            [_] => { self.first(measure, policy, group).first().copied() }
-                .map_or_else(|| Cell::missing("not measured"), Cell::from),
+            [_] => {
+                let first = self.first(measure, policy, group).first().copied();
+                known(first, "not measured")
+            }
             _ => self.mean(measure, policy, group),
         }
     }

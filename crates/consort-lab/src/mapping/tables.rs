@@ -1,6 +1,7 @@
 //! The answers as tables.
 
 use super::analysis::Analysis;
+use crate::frame::known;
 use consort_core::mapping::analysis::{
     Characteristics, Finding, Importance, KeyResource, Resource, Row,
 };
@@ -119,7 +120,7 @@ fn best(analysis: &Analysis) -> Result<Table, TableError> {
             best.map_or_else(String::new, |(m, _)| m.clone()),
         )];
         let gain = |m: &String| {
-            number(
+            known(
                 gains.get(m).map(|g| 100.0 * (g - 1.0)),
                 "it, or the first, was given up",
             )
@@ -133,10 +134,6 @@ fn best(analysis: &Analysis) -> Result<Table, TableError> {
 /// A mapping's name as a column's key.
 fn column_key(mapping: &str) -> String {
     mapping.replace([',', ':', '"', ' '], "_")
-}
-
-fn number(value: Option<f64>, why_not: &str) -> Cell {
-    value.map_or_else(|| Cell::missing(why_not), Cell::Number)
 }
 
 /// Use that every program made of the hardware under every mapping.
@@ -187,14 +184,14 @@ fn used(row: &Row, counted: &BTreeSet<Resource>, reason: &str) -> Vec<Cell> {
     let usage = &row.usage;
     let mut cells = vec![
         Cell::Number(usage.time_s),
-        number(usage.cycles.map(|c| c / 1e9), reason),
-        number(percent(usage.utilisation), reason),
+        known(usage.cycles.map(|c| c / 1e9), reason),
+        known(percent(usage.utilisation), reason),
     ];
     for resource in counted {
         let amount = usage.amounts.get(resource);
-        cells.push(number(amount.map(|a| a.used / 1e6), reason));
+        cells.push(known(amount.map(|a| a.used / 1e6), reason));
         let share = amount.and_then(|a| Some(100.0 * a.stall_cycles? / usage.cycles?));
-        cells.push(number(share, "no counter of its stall cycles"));
+        cells.push(known(share, "no counter of its stall cycles"));
     }
     cells
 }
@@ -255,7 +252,7 @@ fn characteristics(analysis: &Analysis) -> Result<Table, TableError> {
     let columns = CHARACTERISTICS.iter().map(column).collect();
     let mut table = Table::new("characteristics", "The programs alone", columns)?;
     for (program, found) in &analysis.characteristics {
-        let cell = |item: &Item| number(item.3(found), &analysis.reason);
+        let cell = |item: &Item| known(item.3(found), &analysis.reason);
         table.push(program, CHARACTERISTICS.iter().map(cell).collect())?;
     }
     Ok(table)
@@ -298,7 +295,7 @@ fn parts(found: &Importance, resources: &[Resource], reason: &str) -> Vec<Cell> 
         Cell::Text(found.best.clone()),
         Cell::Number(100.0 * (found.slower - 1.0)),
     ];
-    let part = |r: &Resource| number(found.parts.get(r).map(|part| 100.0 * part), reason);
+    let part = |r: &Resource| known(found.parts.get(r).map(|part| 100.0 * part), reason);
     cells.extend(resources.iter().map(part));
     cells.push(Cell::Number(100.0 * found.other()));
     cells
@@ -356,7 +353,7 @@ fn l2mp(analysis: &Analysis) -> Result<Table, TableError> {
         let correlation = analysis.correlation.get(program).copied();
         table.push(
             program,
-            vec![number(correlation, why_not), Cell::Count(counted as u64)],
+            vec![known(correlation, why_not), Cell::Count(counted as u64)],
         )?;
     }
     Ok(table)

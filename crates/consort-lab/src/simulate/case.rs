@@ -2,10 +2,10 @@
 
 use super::chips::{Kind, single};
 use super::entrant::Entrant;
-use super::failed;
 use super::observers::Observers;
 use super::outcome::Outcome;
 use super::spec::{Again, Alone};
+use super::{experiment, failed};
 use crate::frame;
 use crate::study::StudyError;
 use consort_experiment::{Experiment, Work, measure_alone};
@@ -68,13 +68,7 @@ impl Case {
             };
             work.push(one);
         }
-        let experiment = Experiment {
-            chip: Arc::clone(chip),
-            workload,
-            alone_s,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = experiment(chip, workload, alone_s);
         Ok(Self {
             of: frame::Case {
                 programs: names(&experiment.workload),

@@ -1,11 +1,11 @@
 //! The cases of an experiment, from its file.
 
 use super::case::Case;
-use super::failed;
 use super::ground::Ground;
 use super::mixes::mixes;
 use super::programs::{copies, evenly, parallel};
 use super::spec::{CaseSpec, ExperimentSpec};
+use super::{each, failed};
 use crate::frame;
 use crate::study::StudyError;
 use crate::study::template::fill;
@@ -39,7 +39,7 @@ pub(crate) fn prepared(
         }
     }
     let alone = (spec.alone, spec.alone_s(context));
-    let cases = context.map(&drafts, |draft| {
+    each(context, &drafts, |draft| {
         let (of, workload) = (draft.of.clone(), draft.workload.clone());
         let case = Case::new(of, &draft.chip, workload, alone, context.seed())?;
         let system = spec.system.as_deref().unwrap_or("linux");
@@ -48,8 +48,7 @@ pub(crate) fn prepared(
             true => case.with_all_assignments(),
             false => case,
         })
-    })?;
-    cases.into_iter().collect()
+    })
 }
 
 fn drafted(

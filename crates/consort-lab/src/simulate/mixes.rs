@@ -1,7 +1,8 @@
 //! Drawn workloads: programs of one thread, and pairs of programs of several threads.
 
+use super::programs::{instance, together};
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::Workload;
 use rand::SeedableRng;
 use rand::seq::index;
 use rand_pcg::Pcg64;
@@ -37,26 +38,15 @@ pub(crate) fn mixes(
     count: usize,
 ) -> Vec<Workload> {
     let mix = |drawn: Vec<usize>| {
-        let chosen: Vec<_> = drawn.into_iter().map(|p| Arc::clone(&suite[p])).collect();
-        together(&chosen, threads)
+        let chosen = drawn.into_iter().map(|p| &suite[p]);
+        together(
+            chosen
+                .map(|p| instance(p.name.clone(), p, threads))
+                .collect(),
+        )
     };
     let drawn = draw_all(seed, suite.len(), size, count);
     drawn.into_iter().map(mix).collect()
-}
-
-/// Different programs side by side.
-fn together(programs: &[Arc<ProgramSpec>], threads: u32) -> Workload {
-    let entry = |program: &Arc<ProgramSpec>| Instance {
-        name: program.name.clone(),
-        program: Arc::clone(program),
-        threads,
-        start_ms: 0.0,
-    };
-    let names: Vec<&str> = programs.iter().map(|p| p.name.as_str()).collect();
-    Workload {
-        text: names.join("+"),
-        entries: programs.iter().map(entry).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,10 @@ pub use spec::{Again, Alone, CaseSpec, ExperimentSpec, Most, Scaled};
 use crate::frame::Frame;
 use crate::study::StudyError;
 use case::Case;
-use consort_experiment::Context;
+use consort_experiment::{Context, Experiment};
+use consort_sim::chip::Chip;
+use consort_sim::workload::Workload;
+use std::sync::Arc;
 
 /// Names what part of a study failed.
 pub(crate) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
@@ -62,17 +65,60 @@ pub(crate) fn run(
     policies: &[String],
     runs: usize,
 ) -> Result<Frame, StudyError> {
-    let mut jobs: Vec<(&Case, &str, u64)> = Vec::new();
-    for case in cases {
-        for policy in policies {
-            let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-            jobs.extend(seeds.map(|seed| (case, policy.as_str(), seed)));
-        }
-    }
-    let outcomes = context.map(&jobs, |(case, policy, seed)| case.run(policy, *seed))?;
-    let outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, StudyError>>()?;
+    let run = |case: &Case, policy: &String, seed| case.run(policy, seed);
+    let outcomes = every(context, (cases, policies, runs), run)?;
     let of = cases.iter().map(|case| case.of.clone()).collect();
     Ok(outcome::frame(of, policies, runs, &outcomes))
+}
+
+/// Results of so many runs of every case under every policy, with the seeds that follow the
+/// context's: by case, then policy, then run.
+///
+/// # Errors
+/// The first of the runs'.
+pub(crate) fn every<C: Sync, P: Sync, R: Send>(
+    context: &Context<'_>,
+    (cases, policies, runs): (&[C], &[P], usize),
+    run: impl Fn(&C, &P, u64) -> Result<R, StudyError> + Sync,
+) -> Result<Vec<R>, StudyError> {
+    let mut jobs: Vec<(&C, &P, u64)> = Vec::new();
+    for case in cases {
+        for policy in policies {
+            let seeds = seeds(context.seed(), runs);
+            jobs.extend(seeds.map(|seed| (case, policy, seed)));
+        }
+    }
+    each(context, &jobs, |(case, policy, seed)| {
+        run(case, policy, *seed)
+    })
+}
+
+/// Results of independent jobs on the context's workers, in the order of the jobs.
+///
+/// # Errors
+/// The first of the jobs'.
+pub(crate) fn each<T: Sync, R: Send>(
+    context: &Context<'_>,
+    jobs: &[T],
+    work: impl Fn(&T) -> Result<R, StudyError> + Sync,
+) -> Result<Vec<R>, StudyError> {
+    context.map(jobs, work)?.into_iter().collect()
+}
+
+/// A workload on a machine, whose policies have quanta of their own.
+pub(crate) fn experiment(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Experiment {
+    Experiment {
+        chip: Arc::clone(chip),
+        workload,
+        alone_s,
+        quantum: None,
+        free_migration: false,
+    }
+}
+
+/// Seeds of so many runs, the first one's given.
+pub(crate) fn seeds(first: u64, runs: usize) -> impl Iterator<Item = u64> + Clone {
+    (0..runs as u64).map(move |run| first.wrapping_add(run))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! usage means another thing on each chip, and operations per cycle can exceed 1.
 
 use crate::frame::{Case, Frame};
-use crate::simulate::{CaseSpec, ExperimentSpec};
+use crate::simulate::{CaseSpec, ExperimentSpec, every};
 use crate::study::StudyError;
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Offers, Placement, Plan, PuSet, Sample, Signal, ThreadId, Topology};
@@ -90,18 +90,11 @@ pub(super) fn of_programs(
 fn frame(
     context: &Context<'_>,
     spec: &ExperimentSpec,
-    alone: impl Fn(&CaseSpec, &String) -> Alone,
+    alone: impl Fn(&CaseSpec, &String) -> Alone + Sync,
 ) -> Result<Frame, StudyError> {
     let runs = spec.runs(context);
-    let mut jobs: Vec<(Alone, u64)> = Vec::new();
-    for case in &spec.cases {
-        for policy in &spec.policies {
-            let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-            jobs.extend(seeds.map(|seed| (alone(case, policy), seed)));
-        }
-    }
-    let told = context.map(&jobs, |(alone, seed)| alone.run(*seed))?;
-    let told: Vec<Told> = told.into_iter().collect::<Result<_, _>>()?;
+    let run = |case: &CaseSpec, policy: &String, seed| alone(case, policy).run(seed);
+    let told = every(context, (&spec.cases, &spec.policies, runs), run)?;
     let case = |case: &CaseSpec| Case {
         key: case
             .key

@@ -12,18 +12,15 @@
 
 use super::coscheduling::alone::Alone;
 use super::coscheduling::entrants::ALPHA;
-use super::coscheduling::figures::Chart;
 use super::coscheduling::published::{PUBLISHED, Published};
-use super::symbiosis::cells::ratio;
-use crate::frame::interval;
-use crate::study::bar;
+use crate::frame::{interval, known, ratio};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::Measure;
 use consort_core::stats::spearman;
 use consort_experiment::Context;
-use consort_report::{Axis, BarSeries, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// Figures of a program.
 struct Line {
@@ -44,22 +41,29 @@ impl Line {
         let sum: f64 = self.best_charged.iter().sum();
         libm::round(sum / self.best_charged.len().max(1) as f64) as u64
     }
+
+    /// Name with our number and the published one, where they differ by more than `by`.
+    fn off(&self, ours: u64, published: u32, by: u64) -> Option<String> {
+        let name = self.published.name;
+        let differs = ours.abs_diff(u64::from(published)) > by;
+        differs.then(|| format!("{name} ({ours}, {published})"))
+    }
 }
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let alone = Alone::of(context)?;
     let lines = lines(&alone);
     Ok(StudyOutput {
         tables: vec![
             headline(&alone, &lines)?,
-            programs(&alone, &lines)?,
-            agreement(&alone, &lines)?,
+            programs(file, &alone, &lines)?,
+            agreement(file, &alone, &lines)?,
         ],
         figures: vec![
-            misses(&alone, &lines)?,
-            bus(&alone, &lines)?,
-            energy(&alone, &lines)?,
+            misses(file, &alone, &lines)?,
+            bus(file, &alone, &lines)?,
+            energy(file, &alone, &lines)?,
         ],
         notes: notes(&alone, &lines),
         runs: alone.runs.len(),
@@ -129,26 +133,9 @@ fn headline(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn programs(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("miss_rate", "L2 misses/accesses"),
-        Column::plain("published_miss_rate", "published"),
-        Column::plain("miss_rank", "Rank by misses"),
-        Column::plain("bus_occupancy", "Bus occupancy"),
-        Column::plain("bus_queue", "Bus queue time"),
-        Column::plain("bus_rank", "Rank by bus"),
-        Column::plain("published_bus_rank", "published"),
-        Column::plain("best_threads", "Best threads, machine's energy"),
-        Column::plain("best_by_cores", "Best threads, energy by threads"),
-        Column::plain("best_charged", "Best threads, idle power by cores"),
-        Column::plain("published_best_threads", "published"),
-        Column::plain("speedup", "Speedup on all cores"),
-        Column::plain("near_linear", "Near-linear"),
-        Column::plain("published_near_linear", "published"),
-    ];
-    let mut table = Table::new("programs", "Each program alone", columns)?;
+fn programs(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
     let all = alone.suite.cores();
-    for line in lines {
+    let row = |line: &Line| {
         let over = |of: fn(&Measure) -> f64| interval(&alone.values(line.id, all, of));
         let throughputs = |n| alone.values(line.id, n, Measure::throughput);
         let cells = vec![
@@ -167,19 +154,16 @@ fn programs(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
             yes(line.near_linear),
             yes(line.published.near_linear),
         ];
-        table.push(line.published.name, cells)?;
-    }
-    Ok(table)
+        (line.published.name, cells)
+    };
+    file.table("programs", lines.iter().map(row))
 }
 
-fn agreement(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
-    let columns = vec![Column::plain("value", "Value"), Column::plain("of", "Of")];
-    let title = "Agreement with the source: rank correlations, and programs that agree";
-    let mut table = Table::new("agreement", title, columns)?;
+fn agreement(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
     let all = alone.suite.cores();
     let rho = |pair: &dyn Fn(&Line) -> (f64, f64)| {
         let pairs: Vec<(f64, f64)> = lines.iter().map(pair).collect();
-        spearman(&pairs).map_or_else(|| Cell::missing("all are equal"), Cell::from)
+        known(spearman(&pairs), "all are equal")
     };
     let miss = |line: &Line| {
         let own = alone.mean(line.id, all, Measure::llc_miss_rate);
@@ -191,19 +175,21 @@ fn agreement(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
         vec![Cell::from(count as u64), Cell::from(lines.len() as u64)]
     };
     let near = |ours: u64, line: &Line| ours.abs_diff(u64::from(line.published.best_threads)) <= 1;
-    table.push("miss-rates", vec![rho(&miss), 1.0.into()])?;
-    table.push("bus-ranks", vec![rho(&bus), 1.0.into()])?;
-    table.push("best-threads", count(&|line| near(line.best, line)))?;
-    table.push(
-        "best-by-cores",
-        count(&|line| near(line.best_by_cores, line)),
-    )?;
-    table.push("best-charged", count(&|line| near(line.charged(), line)))?;
-    table.push(
-        "near-linear",
-        count(&|line| line.near_linear == line.published.near_linear),
-    )?;
-    Ok(table)
+    let rows = [
+        ("miss-rates", vec![rho(&miss), 1.0.into()]),
+        ("bus-ranks", vec![rho(&bus), 1.0.into()]),
+        ("best-threads", count(&|line| near(line.best, line))),
+        (
+            "best-by-cores",
+            count(&|line| near(line.best_by_cores, line)),
+        ),
+        ("best-charged", count(&|line| near(line.charged(), line))),
+        (
+            "near-linear",
+            count(&|line| line.near_linear == line.published.near_linear),
+        ),
+    ];
+    file.table("agreement", rows)
 }
 
 fn names(lines: &[Line]) -> Vec<String> {
@@ -213,75 +199,43 @@ fn names(lines: &[Line]) -> Vec<String> {
         .collect()
 }
 
-fn series(name: &str, lines: &[Line], cell: impl Fn(&Line) -> Cell) -> BarSeries {
-    BarSeries {
-        name: name.to_owned(),
-        bars: lines.iter().map(|line| bar(&cell(line))).collect(),
-    }
+fn series(name: &str, lines: &[Line], cell: impl Fn(&Line) -> Cell) -> (String, Vec<Cell>) {
+    (name.to_owned(), lines.iter().map(cell).collect())
 }
 
-fn misses(alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+fn misses(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
     let all = alone.suite.cores();
     let own = |line: &Line| interval(&alone.values(line.id, all, Measure::llc_miss_rate));
-    let both = vec![
+    let both = [
         series("here", lines, own),
         series("published", lines, |line| line.published.miss_rate.into()),
     ];
-    let chart = Chart {
-        key: "misses",
-        title: "Misses over accesses of the last-level cache, eight threads",
-        text: "Profiles are made with the published rates: this is no independent agreement.",
-        value: "Miss rate",
-        unit: None,
-        baseline: 0.0,
-    };
-    chart.bars(("Program", names(lines)), both, alone.runs.len())
+    file.bars("misses", alone.runs.len(), names(lines), both)
 }
 
-fn bus(alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+fn bus(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
     let all = alone.suite.cores();
     let of = |value: fn(&Measure) -> f64| {
         move |line: &Line| interval(&alone.values(line.id, all, value))
     };
-    let both = vec![
+    let both = [
         series("occupancy", lines, of(Measure::bus_occupancy)),
         series("queue time", lines, of(Measure::bus_queue_time)),
     ];
-    let chart = Chart {
-        key: "bus",
-        title: "Contention for the bus, eight threads",
-        text: "Programs in the order of the source, the least contention first.",
-        value: "Share of cycles",
-        unit: None,
-        baseline: 0.0,
-    };
-    chart.bars(("Program", names(lines)), both, alone.runs.len())
+    file.bars("bus", alone.runs.len(), names(lines), both)
 }
 
-fn energy(alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+fn energy(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
     let numbers = 1..=alone.suite.cores();
     let row = |line: &Line| {
         let of = |n| alone.mean(line.id, n, |m| m.energy_delay(1));
         let least = of(line.best as u32);
-        numbers.clone().map(|n| Some(least / of(n))).collect()
+        let cells = numbers.clone().map(|n| Some(least / of(n)));
+        (line.published.name.to_owned(), cells.collect())
     };
-    let map = HeatMap {
-        x: "Threads".to_owned(),
-        y: "Program".to_owned(),
-        value: Axis::linear("Lowest energy-delay over that with so many threads", None),
-        columns: numbers.clone().map(|n| n.to_string()).collect(),
-        rows: names(lines),
-        cells: lines.iter().map(row).collect(),
-    };
-    let title = "Energy-delay alone by number of threads";
-    let text = "By the energy of the whole machine; 1 is the best number.";
-    Ok(Figure::new(
-        "energy-delay",
-        title,
-        text,
-        alone.runs.len(),
-        Plot::HeatMap(map),
-    )?)
+    let columns = numbers.clone().map(|n| n.to_string()).collect();
+    let rows = lines.iter().map(row).collect();
+    file.heat("energy-delay", alone.runs.len(), columns, rows)
 }
 
 fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
@@ -295,11 +249,7 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
             lines,
             "Best numbers of threads that differ by more than one, by the machine's \
             energy (ours, published)",
-            |line| {
-                let published = u64::from(line.published.best_threads);
-                let differs = line.best.abs_diff(published) > 1;
-                differs.then(|| format!("{} ({}, {published})", line.published.name, line.best))
-            },
+            |line| line.off(line.best, line.published.best_threads, 1),
             "A machine that draws 164 W whoever runs spends most by being on: whatever shortens a \
             run saves energy, so energy-delay falls as long as speed rises at all. The profiles' \
             serial shares come from the rule that speedup²/threads is largest at the published number, \
@@ -308,16 +258,7 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
         listed(
             lines,
             "The same by energy proportional to threads",
-            |line| {
-                let published = u64::from(line.published.best_threads);
-                let differs = line.best_by_cores.abs_diff(published) > 1;
-                differs.then(|| {
-                    format!(
-                        "{} ({}, {published})",
-                        line.published.name, line.best_by_cores
-                    )
-                })
-            },
+            |line| line.off(line.best_by_cores, line.published.best_threads, 1),
             "Here the bus makes speed level off where it is saturated; it does not make it fall, as \
             the published low numbers of streamcluster and canneal would have it. bodytrack's serial \
             share puts its best number at five by Amdahl's law alone; waiting at its barriers, \
@@ -327,11 +268,7 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
             lines,
             "The same by the machine's energy, of which what is drawn whoever runs is charged by the \
             share of cores",
-            |line| {
-                let published = u64::from(line.published.best_threads);
-                let (ours, name) = (line.charged(), line.published.name);
-                (ours.abs_diff(published) > 1).then(|| format!("{name} ({ours}, {published})"))
-            },
+            |line| line.off(line.charged(), line.published.best_threads, 1),
             "This is how greedy counts: the power that a program does not use is left to others.",
         ),
         listed(
@@ -350,11 +287,7 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
         listed(
             lines,
             "Ranks by bus that differ by more than two (ours, published)",
-            |line| {
-                let published = u64::from(line.published.bus_rank);
-                let differs = line.bus_rank.abs_diff(published) > 2;
-                differs.then(|| format!("{} ({}, {published})", line.published.name, line.bus_rank))
-            },
+            |line| line.off(line.bus_rank, line.published.bus_rank, 2),
             "Bus contention is the length of the vector of occupancy and queue time; the source \
             orders by the vector and does not say how.",
         ),

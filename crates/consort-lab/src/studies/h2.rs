@@ -19,11 +19,11 @@ use consort_core::ProgramId;
 use consort_core::coscheduling::{Slot, Team, Trial};
 use consort_experiment::Context;
 use consort_experiment::slots::BestRound;
-use consort_report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 use std::collections::BTreeSet;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let grid = Grid::of(context)?;
     let mut all = vec![searched(&grid)];
     all.push(largest(&grid));
@@ -33,11 +33,11 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
     Ok(StudyOutput {
         tables: vec![
             headline(&grid)?,
-            policies(&grid)?,
-            slots(&grid)?,
-            cores(&grid)?,
+            policies(file, &grid)?,
+            slots(file, &grid)?,
+            cores(file, &grid)?,
         ],
-        figures: vec![figure(&grid)?],
+        figures: vec![figure(file, &grid)?],
         notes: all,
         runs: grid.runs(),
     })
@@ -66,18 +66,8 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn policies(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("slots", "Slots"),
-        Column::plain("sharing", "Programs that share"),
-        Column::with_unit("quanta", "Until found", "quanta"),
-        Column::plain("overall", "Energy-delay over gang's"),
-        Column::plain("reverted", "Given up"),
-        Column::plain("rounds", "Different rounds"),
-    ];
-    let title = "Rounds by scheduler: over runs";
-    let mut table = Table::new("policies", title, columns)?;
-    for (entrant, who) in ENTRANTS.iter().enumerate() {
+fn policies(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let row = |(entrant, who): (usize, &Entrant)| {
         let quanta = match who.chooser() {
             Some(_) => grid.outcomes(entrant, |o| o.quanta as f64),
             None => Cell::missing("found outside of the run"),
@@ -90,9 +80,9 @@ fn policies(grid: &Grid) -> Result<Table, StudyError> {
             grid.outcomes(entrant, |o| f64::from(u8::from(o.reverted))),
             different(grid, entrant).into(),
         ];
-        table.push(who.name, cells)?;
-    }
-    Ok(table)
+        (who.name, cells)
+    };
+    file.table("policies", ENTRANTS.iter().enumerate().map(row))
 }
 
 /// Number of different rounds among the runs, whatever the order of slots and programs.
@@ -110,14 +100,8 @@ fn different(grid: &Grid, entrant: usize) -> u64 {
     (0..grid.runs()).map(of_run).collect::<BTreeSet<_>>().len() as u64
 }
 
-fn slots(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("programs", "Programs and cores"),
-        Column::plain("quanta", "Quanta"),
-        Column::plain("idle", "Idle cores"),
-        Column::plain("speedups", "Local speedups"),
-    ];
-    let mut table = Table::new("slots", "Slots of every round", columns)?;
+fn slots(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let mut rows = Vec::new();
     for (entrant, who) in ENTRANTS.iter().enumerate().skip(1) {
         for run in 0..grid.runs() {
             for (number, trial) in grid.outcome(run, entrant).trials.iter().enumerate() {
@@ -129,11 +113,11 @@ fn slots(grid: &Grid) -> Result<Table, StudyError> {
                     u64::from(idle).into(),
                     speedups(grid, run, entrant, &trial.slot).as_str().into(),
                 ];
-                table.push(&key, cells)?;
+                rows.push((key, cells));
             }
         }
     }
-    Ok(table)
+    file.table("slots", rows)
 }
 
 fn speedups(grid: &Grid, run: usize, entrant: usize, slot: &Slot) -> String {
@@ -147,43 +131,20 @@ fn cores_of(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<f64> {
     grid.values(entrant, id, |place| f64::from(place.measure.cores))
 }
 
-fn cores(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = ENTRANTS[1..].iter().enumerate();
-    let columns = columns.map(|(i, who)| Column::plain(&format!("cores_{}", i + 1), who.name));
-    let title = "Cores of each program by scheduler";
-    let mut table = Table::new("cores", title, columns.collect())?;
-    for id in grid.suite().ids() {
-        let cell = |entrant| interval(&cores_of(grid, entrant, id));
-        let cells = (1..ENTRANTS.len()).map(cell).collect();
-        table.push(grid.suite().name(id).unwrap_or("?"), cells)?;
-    }
-    Ok(table)
+fn cores(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let cell = |entrant, id| interval(&cores_of(grid, entrant, id));
+    file.table("cores", grid.rows(&(1..ENTRANTS.len()), cell))
 }
 
-fn figure(grid: &Grid) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, grid: &Grid) -> Result<Figure, StudyError> {
     let mean = |entrant, id| {
         let values = cores_of(grid, entrant, id);
         Some(values.iter().sum::<f64>() / values.len() as f64)
     };
     let row = |id| MAIN.map(|entrant| mean(entrant, id)).collect();
-    let map = HeatMap {
-        x: "Scheduler".to_owned(),
-        y: "Program".to_owned(),
-        value: Axis::linear("Cores", None),
-        columns: MAIN
-            .map(|entrant| ENTRANTS[entrant].short().to_owned())
-            .collect(),
-        rows: grid.names(),
-        cells: grid.suite().ids().map(row).collect(),
-    };
-    let text = "Mean over runs. Eight cores are a slot of one's own, or nearly.";
-    Ok(Figure::new(
-        "cores",
-        "Cores of each program",
-        text,
-        grid.runs(),
-        Plot::HeatMap(map),
-    )?)
+    let columns = MAIN.map(|entrant| ENTRANTS[entrant].short().to_owned());
+    let rows = grid.names().into_iter().zip(grid.suite().ids().map(row));
+    file.heat("cores", grid.runs(), columns.collect(), rows.collect())
 }
 
 /// Sentence on the extent of the searches and the accuracy of their estimates.

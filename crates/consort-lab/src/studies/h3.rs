@@ -7,18 +7,16 @@
 //! `alone_all`, the source's thread throughput gain). Figures `fair-mis`, `fair-com`.
 
 use super::coscheduling::entrants::{ENTRANTS, FAIR, MAIN};
-use super::coscheduling::figures::Chart;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::shares;
 use crate::frame::{interval, ratios};
-use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, thread_throughput_gain};
 use consort_core::stats::mean;
 use consort_experiment::Context;
-use consort_report::{BarSeries, Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// Throughputs per thread over that of one thread alone.
 struct Threads {
@@ -30,14 +28,14 @@ struct Threads {
 }
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let grid = Grid::of(context)?;
     let sharing = FAIR
         .into_iter()
         .filter(|&entrant| !grid.sharing(entrant).is_empty());
-    let figures = sharing.map(|entrant| figure(&grid, entrant));
+    let figures = sharing.map(|entrant| figure(file, &grid, entrant));
     Ok(StudyOutput {
-        tables: vec![headline(&grid)?, table(&grid)?],
+        tables: vec![headline(&grid)?, table(file, &grid)?],
         figures: figures.collect::<Result<_, _>>()?,
         notes: notes(&grid),
         runs: grid.runs(),
@@ -118,16 +116,8 @@ fn mean_over_programs(grid: &Grid, entrant: usize, of: fn(&Threads) -> f64) -> C
     }
 }
 
-fn table(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("cores", "Cores"),
-        Column::plain("coscheduled", "Co-scheduled"),
-        Column::plain("alone", "Alone, as many"),
-        Column::plain("alone_all", "Alone, all cores"),
-        Column::plain("gain", "Co-scheduled over all cores"),
-    ];
-    let title = "Throughput per thread over that of one thread: programs that share their slot";
-    let mut table = Table::new("threads", title, columns)?;
+fn table(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let mut rows = Vec::new();
     for entrant in MAIN {
         for id in grid.sharing(entrant) {
             let threads = threads(grid, entrant, id);
@@ -140,37 +130,21 @@ fn table(grid: &Grid) -> Result<Table, StudyError> {
                 ratios(&gains),
             ];
             let program = grid.suite().name(id).unwrap_or("?");
-            table.push(&format!("{}/{program}", ENTRANTS[entrant].name), cells)?;
+            rows.push((format!("{}/{program}", ENTRANTS[entrant].name), cells));
         }
     }
-    Ok(table)
+    file.table("threads", rows)
 }
 
-fn figure(grid: &Grid, entrant: usize) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, grid: &Grid, entrant: usize) -> Result<Figure, StudyError> {
     let ids = grid.sharing(entrant);
-    let series = |(name, of): Series| BarSeries {
-        name: name.to_owned(),
-        bars: { ids.iter() }
-            .map(|&id| bar(&over(&threads(grid, entrant, id), of)))
-            .collect(),
-    };
-    let all = SERIES.map(series).into();
-    let name = ENTRANTS[entrant].name;
-    let chart = Chart {
-        key: name,
-        title: &format!("Throughput per thread under {name}"),
-        text: "Over that of one thread alone. What lies between the first two is what the others \
-               in the slot cost, between the last two what fewer threads gain.",
-        value: "Relative throughput per thread",
-        unit: None,
-        baseline: 0.0,
-    };
+    let series = SERIES.map(|(name, of)| {
+        let cells = ids.iter().map(|&id| over(&threads(grid, entrant, id), of));
+        (name.to_owned(), cells.collect())
+    });
     let names = ids.iter().filter_map(|id| grid.suite().name(*id));
-    chart.bars(
-        ("Program", names.map(str::to_owned).collect()),
-        all,
-        grid.runs(),
-    )
+    let names = names.map(str::to_owned).collect();
+    file.bars(ENTRANTS[entrant].name, grid.runs(), names, series)
 }
 
 fn notes(grid: &Grid) -> Vec<String> {

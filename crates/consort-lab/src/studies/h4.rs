@@ -10,34 +10,40 @@
 //! `overall`, `quanta`. Figures `speedup`, `programs`.
 
 use super::coscheduling::entrants::{
-    BOUND, ENTRANTS, FAIR, MAIN, ORACLE, READING_NAMES, READINGS, SOURCES,
+    BOUND, ENTRANTS, Entrant, FAIR, MAIN, ORACLE, READING_NAMES, READINGS, SOURCES,
 };
-use super::coscheduling::figures::Chart;
+use super::coscheduling::figures::GROUPS;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::notes;
 use super::coscheduling::views::{Over, local_speedup, name};
 use super::coscheduling::whole::Whole;
 use crate::study::file::StudyFile;
-use crate::study::{StudyError, StudyOutput};
+use crate::study::{StudyError, StudyOutput, Words};
 use consort_experiment::Context;
-use consort_report::{Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let grid = Grid::of(context)?;
     let whole = Whole::make(&grid, context)?;
+    let speedup = |entrant, id| grid.ratio(entrant, id, local_speedup);
     let mut all = vec![summary(&grid), held_against_oracle(&grid)];
     all.extend([whole_note(&whole), readings_note(&grid)]);
     all.extend(notes::below_one(&grid));
     Ok(StudyOutput {
         tables: vec![
             headline(&grid)?,
-            policies(&grid)?,
-            whole_runs(&whole)?,
-            programs(&grid)?,
-            readings(&grid)?,
+            policies(file, &grid)?,
+            whole_runs(file, &whole)?,
+            file.table("programs", grid.rows(&MAIN, speedup))?,
+            readings(file, &grid)?,
         ],
-        figures: vec![means(&grid)?, by_program(&grid)?],
+        figures: vec![
+            grid.by_group((file, "speedup"), |entrant, group| {
+                over(&grid, entrant, group)
+            })?,
+            grid.by_program((file, "programs"), MAIN, speedup)?,
+        ],
         notes: all,
         runs: grid.runs(),
     })
@@ -47,15 +53,9 @@ fn over(grid: &Grid, entrant: usize, over: Over) -> Cell {
     grid.ratio_over(entrant, over, local_speedup)
 }
 
-/// Groups of programs that a mean is over, in the source's words.
-const GROUPS: [(&str, Over); 2] = [
-    ("co-scheduled programs", Over::Sharing),
-    ("whole suite", Over::All),
-];
-
 fn headline(grid: &Grid) -> Result<Table, StudyError> {
     let mut headline = Headline::new()?;
-    for (group, which) in GROUPS {
+    for (group, _, which) in GROUPS {
         for entrant in SOURCES.chain([BOUND]) {
             let row = format!("{} over gang, {group}", name(entrant));
             headline.add_gain(&row, over(grid, entrant, which))?;
@@ -64,67 +64,33 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn policies(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("coscheduled", "Programs that share"),
-        Column::plain("suite", "Whole suite"),
-        Column::plain("mean", "Arithmetic mean, whole suite"),
-    ];
-    let title = "Speedup over the gang: geometric means over programs, with intervals over runs";
-    let mut table = Table::new("speedup", title, columns)?;
-    for (entrant, who) in ENTRANTS.iter().enumerate() {
-        let mut cells: Vec<Cell> = [Over::Sharing, Over::All]
-            .map(|which| over(grid, entrant, which))
-            .into();
-        cells.push(grid.mean_over(entrant, Over::All, local_speedup));
-        table.push(who.name, cells)?;
-    }
-    Ok(table)
+fn policies(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let row = |(entrant, who): (usize, &Entrant)| {
+        let cells = vec![
+            over(grid, entrant, Over::Sharing),
+            over(grid, entrant, Over::All),
+            grid.mean_over(entrant, Over::All, local_speedup),
+        ];
+        (who.name, cells)
+    };
+    file.table("speedup", ENTRANTS.iter().enumerate().map(row))
 }
 
-fn whole_runs(whole: &Whole) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("stp", "Throughput (STP)"),
-        Column::plain("mean_time", "Mean time (ANTT)"),
-        Column::plain("makespan", "Makespan"),
-    ];
-    let title = format!(
-        "Whole runs over the gang's, from the first sample on, of work that takes {} s alone",
-        whole.alone_s
-    );
-    let mut table = Table::new("runs", &title, columns)?;
-    for (place, entrant) in MAIN.enumerate() {
+fn whole_runs(file: &StudyFile, whole: &Whole) -> Result<Table, StudyError> {
+    let row = |(place, entrant): (usize, usize)| {
         let cells = vec![
             whole.over_gang(place + 1, |ended| ended.stp),
             whole.over_gang(place + 1, |ended| ended.antt),
             whole.over_gang(place + 1, |ended| ended.makespan_s),
         ];
-        table.push(name(entrant), cells)?;
-    }
-    Ok(table)
+        (name(entrant), cells)
+    };
+    let words = Words::from([("alone_s".to_owned(), whole.alone_s.to_string())]);
+    file.table_with("runs", &words, MAIN.enumerate().map(row))
 }
 
-fn programs(grid: &Grid) -> Result<Table, StudyError> {
-    let column =
-        |entrant: usize| Column::plain(&format!("speedup_{entrant}"), ENTRANTS[entrant].short());
-    let title = "Local speedup of each program over the gang";
-    let mut table = Table::new("programs", title, MAIN.map(column).collect())?;
-    for id in grid.suite().ids() {
-        let cells = MAIN.map(|entrant| grid.ratio(entrant, id, local_speedup));
-        table.push(grid.suite().name(id).unwrap_or("?"), cells.collect())?;
-    }
-    Ok(table)
-}
-
-fn readings(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("suite", "Speedup, whole suite"),
-        Column::plain("coscheduled", "Speedup, programs that share"),
-        Column::plain("overall", "Energy-delay over gang's"),
-        Column::with_unit("quanta", "Until found", "quanta"),
-    ];
-    let title = "Readings of the secondary condition for taking a core, and of step 3 (slot)";
-    let mut table = Table::new("readings", title, columns)?;
+fn readings(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let mut rows = Vec::new();
     for readings in READINGS {
         for (reading, entrant) in READING_NAMES.into_iter().zip(readings) {
             let cells = vec![
@@ -133,38 +99,10 @@ fn readings(grid: &Grid) -> Result<Table, StudyError> {
                 grid.outcomes(entrant, |o| o.overall),
                 grid.outcomes(entrant, |o| o.quanta as f64),
             ];
-            table.push(&format!("{}/{reading}", name(readings[0])), cells)?;
+            rows.push((format!("{}/{reading}", name(readings[0])), cells));
         }
     }
-    Ok(table)
-}
-
-fn means(grid: &Grid) -> Result<Figure, StudyError> {
-    let chart = Chart {
-        key: "speedup",
-        title: "Speedup over the gang",
-        text: "Geometric means over programs; intervals are over runs.",
-        value: "Speedup",
-        unit: None,
-        baseline: 1.0,
-    };
-    let which = [Over::Sharing, Over::All];
-    let groups = ["programs that share", "whole suite"];
-    chart.by_group(grid, &groups, |entrant, group| {
-        over(grid, entrant, which[group])
-    })
-}
-
-fn by_program(grid: &Grid) -> Result<Figure, StudyError> {
-    let chart = Chart {
-        key: "programs",
-        title: "Local speedup of each program over the gang",
-        text: "Fairness times the gain of thread throughput; 1 is what the gang gives.",
-        value: "Speedup",
-        unit: None,
-        baseline: 1.0,
-    };
-    chart.by_program(grid, |entrant, id| grid.ratio(entrant, id, local_speedup))
+    file.table("readings", rows)
 }
 
 fn summary(grid: &Grid) -> String {

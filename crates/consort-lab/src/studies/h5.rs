@@ -4,22 +4,27 @@
 //! by name in the titles), W per core that the program has. Table `means`: rows are schedulers;
 //! columns `coscheduled`, `suite`: over the gang's, geometric means. Figure `power`.
 
-use super::coscheduling::entrants::{ENTRANTS, GANG, MAIN, SOURCES};
-use super::coscheduling::figures::Chart;
+use super::coscheduling::entrants::{ENTRANTS, Entrant, GANG, MAIN, SOURCES};
+use super::coscheduling::figures::GROUPS;
 use super::coscheduling::grid::{Grid, Place};
 use super::coscheduling::views::{Over, power_per_thread};
-use crate::study::bar;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use consort_report::{BarSeries, Column, Figure, Headline, Table};
+use consort_report::{Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let grid = Grid::of(context)?;
+    let power = |entrant, id| grid.mean(entrant, id, power_per_thread);
+    let all = std::iter::once(GANG).chain(MAIN);
     Ok(StudyOutput {
-        tables: vec![headline(&grid)?, programs(&grid)?, means(&grid)?],
-        figures: vec![figure(&grid)?],
+        tables: vec![
+            headline(&grid)?,
+            file.table("power", grid.rows(&all, power))?,
+            means(file, &grid)?,
+        ],
+        figures: vec![grid.by_program((file, "power"), all, power)?],
         notes: notes(&grid),
         runs: grid.runs(),
     })
@@ -41,11 +46,7 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
             grid.mean_over(entrant, Over::All, power_per_thread),
         )?;
     }
-    let groups = [
-        ("co-scheduled programs", Over::Sharing),
-        ("whole suite", Over::All),
-    ];
-    for (group, which) in groups {
+    for (group, _, which) in GROUPS {
         for entrant in SOURCES {
             let row = format!("{} over gang, {group}", ENTRANTS[entrant].name);
             headline.add_gain(&row, grid.ratio_over(entrant, which, relative))?;
@@ -54,57 +55,12 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn programs(grid: &Grid) -> Result<Table, StudyError> {
-    let column = |entrant: usize| {
-        Column::with_unit(&format!("power_{entrant}"), ENTRANTS[entrant].short(), "W")
-    };
-    let gang = Column::with_unit("gang", "gang", "W");
-    let columns = std::iter::once(gang).chain(MAIN.map(column));
-    let title = "Power per core that a program has";
-    let mut table = Table::new("power", title, columns.collect())?;
-    for id in grid.suite().ids() {
-        let all = std::iter::once(GANG).chain(MAIN);
-        let cells = all.map(|entrant| grid.mean(entrant, id, power_per_thread));
-        table.push(grid.suite().name(id).unwrap_or("?"), cells.collect())?;
-    }
-    Ok(table)
-}
-
-fn means(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("coscheduled", "Programs that share"),
-        Column::plain("suite", "Whole suite"),
-    ];
-    let title = "Power per thread over the gang's: geometric means over programs";
-    let mut table = Table::new("means", title, columns)?;
-    for (entrant, who) in ENTRANTS.iter().enumerate() {
+fn means(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let row = |(entrant, who): (usize, &Entrant)| {
         let over = |which| grid.ratio_over(entrant, which, relative);
-        table.push(who.name, vec![over(Over::Sharing), over(Over::All)])?;
-    }
-    Ok(table)
-}
-
-fn figure(grid: &Grid) -> Result<Figure, StudyError> {
-    let all = std::iter::once(GANG).chain(MAIN);
-    let series = |entrant: usize| BarSeries {
-        name: ENTRANTS[entrant].short().to_owned(),
-        bars: { grid.suite().ids() }
-            .map(|id| bar(&grid.mean(entrant, id, power_per_thread)))
-            .collect(),
+        (who.name, vec![over(Over::Sharing), over(Over::All)])
     };
-    let chart = Chart {
-        key: "power",
-        title: "Power per thread",
-        text: "A program's share of the machine's power over the cores that it has.",
-        value: "Power",
-        unit: Some("W"),
-        baseline: 0.0,
-    };
-    chart.bars(
-        ("Program", grid.names()),
-        all.map(series).collect(),
-        grid.runs(),
-    )
+    file.table("means", ENTRANTS.iter().enumerate().map(row))
 }
 
 fn notes(grid: &Grid) -> Vec<String> {

@@ -6,51 +6,44 @@
 //! `ed_1` to `ed_7` (the schedulers by name in the titles): energy-delay over the gang's. Figures
 //! `energy`, `energy-delay`.
 
-use super::coscheduling::entrants::{BOUND, ENTRANTS, MAIN, SOURCES};
-use super::coscheduling::figures::Chart;
+use super::coscheduling::entrants::{BOUND, ENTRANTS, Entrant, MAIN, SOURCES};
+use super::coscheduling::figures::GROUPS;
 use super::coscheduling::grid::Grid;
 use super::coscheduling::views::{Over, Value, energy, energy_delay, name};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::Interval;
 use consort_experiment::Context;
-use consort_report::{Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let grid = Grid::of(context)?;
-    let charts = [
-        (
-            "energy",
-            "Reduction of energy over the gang",
-            energy as Value,
-        ),
-        (
-            "energy-delay",
-            "Reduction of energy-delay over the gang",
-            energy_delay,
-        ),
-    ];
-    let figures = charts.map(|(key, title, value)| figure(&grid, key, title, value));
+    let figures = REDUCED.map(|(key, value)| {
+        grid.by_group((file, key), |entrant, over| {
+            grid.reduction(entrant, over, value)
+        })
+    });
+    let programs = grid.rows(&MAIN, |entrant, id| grid.ratio(entrant, id, energy_delay));
     Ok(StudyOutput {
-        tables: vec![headline(&grid)?, reduction(&grid)?, programs(&grid)?],
+        tables: vec![
+            headline(&grid)?,
+            reduction(file, &grid)?,
+            file.table("programs", programs)?,
+        ],
         figures: figures.into_iter().collect::<Result<_, _>>()?,
         notes: notes(&grid),
         runs: grid.runs(),
     })
 }
 
-/// Quantities that are reduced, in the source's words.
+/// Quantities that are reduced, in the source's words and as keys of figures.
 const REDUCED: [(&str, Value); 2] = [("energy", energy), ("energy-delay", energy_delay)];
 
 fn headline(grid: &Grid) -> Result<Table, StudyError> {
     let mut headline = Headline::new()?;
-    let groups = [
-        ("co-scheduled programs", Over::Sharing),
-        ("whole suite", Over::All),
-    ];
     for (what, value) in REDUCED {
-        for (group, which) in groups {
+        for (group, _, which) in GROUPS {
             for entrant in SOURCES.chain([BOUND]) {
                 let row = format!("{} over gang, reduction of {what}, {group}", name(entrant));
                 headline.add(
@@ -76,16 +69,8 @@ fn percent(share: Cell) -> Cell {
     }
 }
 
-fn reduction(grid: &Grid) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("energy_coscheduled", "Energy, programs that share"),
-        Column::plain("energy_suite", "Energy, whole suite"),
-        Column::plain("ed_coscheduled", "Energy-delay, programs that share"),
-        Column::plain("ed_suite", "Energy-delay, whole suite"),
-    ];
-    let title = "Reduction over the gang per unit of work, mean over programs";
-    let mut table = Table::new("reduction", title, columns)?;
-    for (entrant, who) in ENTRANTS.iter().enumerate() {
+fn reduction(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+    let row = |(entrant, who): (usize, &Entrant)| {
         let of = |which, value| grid.reduction(entrant, which, value);
         let cells = vec![
             of(Over::Sharing, energy),
@@ -93,37 +78,9 @@ fn reduction(grid: &Grid) -> Result<Table, StudyError> {
             of(Over::Sharing, energy_delay),
             of(Over::All, energy_delay),
         ];
-        table.push(who.name, cells)?;
-    }
-    Ok(table)
-}
-
-fn programs(grid: &Grid) -> Result<Table, StudyError> {
-    let column =
-        |entrant: usize| Column::plain(&format!("ed_{entrant}"), ENTRANTS[entrant].short());
-    let title = "Energy-delay of each program over the gang's";
-    let mut table = Table::new("programs", title, MAIN.map(column).collect())?;
-    for id in grid.suite().ids() {
-        let cells = MAIN.map(|entrant| grid.ratio(entrant, id, energy_delay));
-        table.push(grid.suite().name(id).unwrap_or("?"), cells.collect())?;
-    }
-    Ok(table)
-}
-
-fn figure(grid: &Grid, key: &str, title: &str, value: Value) -> Result<Figure, StudyError> {
-    let chart = Chart {
-        key,
-        title,
-        text: "Mean over programs per unit of work; below 0 the gang takes less.",
-        value: "Reduction",
-        unit: None,
-        baseline: 0.0,
+        (who.name, cells)
     };
-    let which = [Over::Sharing, Over::All];
-    let groups = ["programs that share", "whole suite"];
-    chart.by_group(grid, &groups, |entrant, group| {
-        grid.reduction(entrant, which[group], value)
-    })
+    file.table("reduction", ENTRANTS.iter().enumerate().map(row))
 }
 
 fn notes(grid: &Grid) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! Load of the studies that set policies of every kind side by side: X1 and X3.
 
+use crate::simulate::programs::{instance, together};
 use crate::study::StudyError;
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::Workload;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -21,18 +22,10 @@ pub(super) fn workload(
     let mut entries = Vec::new();
     for &Programs(copies, ref name, threads) in load {
         let program = Arc::new(program(name)?);
-        entries.extend((1..=copies).map(|number| Instance {
-            name: format!("{name}#{number}"),
-            program: Arc::clone(&program),
-            threads,
-            start_ms: 0.0,
-        }));
+        let copy = |number| instance(format!("{name}#{number}"), &program, threads);
+        entries.extend((1..=copies).map(copy));
     }
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    Ok(Workload {
-        text: names.join("+"),
-        entries,
-    })
+    Ok(together(entries))
 }
 
 #[cfg(test)]

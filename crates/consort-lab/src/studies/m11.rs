@@ -4,31 +4,25 @@
 //! and mappings, interval over seeds), `points`. Figures `little-sharing` and `much-sharing`.
 
 use super::mapping::plan::{LITTLE_SHARING, PROGRAMS};
-use super::mapping::sweep::Runs;
-use super::mapping::{notes, sweep};
+use super::mapping::sweep::{self, Runs};
 use crate::frame::interval;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{self, memory_correlation};
 use consort_core::stats::mean;
 use consort_experiment::Context;
-use consort_report::{
-    Axis, Cell, Column, Figure, Headline, Plot, Point, PointSeries, Scatter, Table,
-};
+use consort_report::{Axis, Cell, Figure, Headline, Plot, Point, PointSeries, Scatter, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let seeds = runs.by_seed();
     let found = correlations(&seeds);
-    let mut told = vec![sentence(&found)];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&found)?, table(&found, &runs)?],
-        figures: figures(&runs.table(), runs.seeds)?,
-        notes: told,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![headline(&found)?, table(file, &found, &runs)?],
+        figures(&runs.table(), runs.seeds)?,
+        vec![sentence(&found)],
+    ))
 }
 
 /// Each program's correlation, seed by seed.
@@ -60,18 +54,12 @@ fn cell(values: &[f64]) -> Cell {
     }
 }
 
-fn table(found: &Found, runs: &Runs) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("correlation", "Correlation with executed cycles"),
-        Column::plain("points", "Co-runners and mappings"),
-    ];
-    let title = "L2MP and executed cycles over co-runners and mappings";
-    let mut table = Table::new("correlation", title, columns)?;
-    for (program, values) in found {
+fn table(file: &StudyFile, found: &Found, runs: &Runs) -> Result<Table, StudyError> {
+    let row = |(program, values): &(&'static str, Vec<f64>)| {
         let points = runs.with(program).count() * super::mapping::plan::MAPPINGS.len();
-        table.push(program, vec![cell(values), Cell::Count(points as u64)])?;
-    }
-    Ok(table)
+        (*program, vec![cell(values), Cell::Count(points as u64)])
+    };
+    file.table("correlation", found.iter().map(row))
 }
 
 /// Both axes relative to the program's means, so that programs of unlike sizes compare.

@@ -8,17 +8,17 @@
 //! `os-best`; column `cells`. Figure `slower`.
 
 use super::mapping::plan::PROGRAMS;
-use super::mapping::{notes, sweep};
+use super::mapping::sweep;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Importance, Pair, Resource, Thresholds, importance};
 use consort_experiment::Context;
 use consort_experiment::mapping::OS;
-use consort_report::{Axis, Cell, Column, Figure, Headline, HeatMap, Plot, Table};
+use consort_report::{Cell, Column, Figure, Headline, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let thresholds = Thresholds::default();
     let matrix = Matrix {
@@ -29,20 +29,17 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
             .map(|table| importance(table, OS, &thresholds))
             .collect(),
     };
-    let mut told = vec![matrix.sentence()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![
+    Ok(runs.output(
+        vec![
             matrix.headline()?,
-            matrix.table()?,
-            matrix.hardware()?,
+            file.table("importance", matrix.by_name(name))?,
+            file.table("inside-cycles", matrix.by_name(inside))?,
             matrix.shares()?,
-            matrix.counts_table()?,
+            matrix.counts_table(file)?,
         ],
-        figures: vec![matrix.figure(runs.seeds)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+        vec![matrix.figure(file, runs.seeds)?],
+        vec![matrix.sentence()],
+    ))
 }
 
 type Found = BTreeMap<Pair, Importance>;
@@ -100,34 +97,15 @@ impl Matrix {
         Ok(headline.into_table())
     }
 
-    fn table(&self) -> Result<Table, StudyError> {
-        let title = "Resources that by themselves make os slower than the best mapping of a program \
-                     (row) beside a co-runner (column) by 5 %; lm is L2, prefetchers and memory path";
-        self.by_name("importance", title, name)
-    }
-
-    fn hardware(&self) -> Result<Table, StudyError> {
-        let title = "The one resource inside the cycles whose stalls make os slower than the best \
-                     mapping by most; none where none does by 1 %";
-        self.by_name("inside-cycles", title, inside)
-    }
-
-    fn by_name(
-        &self,
-        key: &str,
-        title: &str,
-        name: fn(&Importance) -> String,
-    ) -> Result<Table, StudyError> {
-        let columns = PROGRAMS.map(|name| Column::plain(name, name)).to_vec();
-        let mut table = Table::new(key, title, columns)?;
-        for program in PROGRAMS {
+    /// Names of the resources of each program (row) beside each co-runner (column).
+    fn by_name(&self, name: fn(&Importance) -> String) -> [(&'static str, Vec<Cell>); 9] {
+        PROGRAMS.map(|program| {
             let cell = |co_runner: &&str| match self.at(program, co_runner) {
                 Some(found) => Cell::Text(name(found)),
                 None => Cell::missing("was not run"),
             };
-            table.push(program, PROGRAMS.iter().map(cell).collect())?;
-        }
-        Ok(table)
+            (program, PROGRAMS.iter().map(cell).collect())
+        })
     }
 
     /// Resources that have a part anywhere.
@@ -189,34 +167,22 @@ impl Matrix {
         names.into_iter().map(|n| (n, count(n))).collect()
     }
 
-    fn counts_table(&self) -> Result<Table, StudyError> {
-        let columns = vec![Column::plain("cells", "Programs and co-runners")];
-        let title = "How often each resource is named";
-        let mut table = Table::new("counts", title, columns)?;
-        for (name, count) in self.counts() {
-            table.push(name, vec![Cell::Count(count as u64)])?;
-        }
-        Ok(table)
+    fn counts_table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+        let counts = self.counts().into_iter();
+        let rows = counts.map(|(name, count)| (name, vec![Cell::Count(count as u64)]));
+        file.table("counts", rows)
     }
 
-    fn figure(&self, runs: usize) -> Result<Figure, StudyError> {
-        let names = || PROGRAMS.map(str::to_owned).to_vec();
-        let cell = |program: &str, co_runner: &str| {
-            self.at(program, co_runner)
-                .map(|found| 100.0 * (found.slower - 1.0))
+    fn figure(&self, file: &StudyFile, runs: usize) -> Result<Figure, StudyError> {
+        let row = |program: &str| {
+            let slower = |co_runner: &&str| {
+                let found = self.at(program, co_runner);
+                found.map(|found| 100.0 * (found.slower - 1.0))
+            };
+            (program.to_owned(), PROGRAMS.iter().map(slower).collect())
         };
-        let row = |program: &&str| PROGRAMS.iter().map(|co| cell(program, co)).collect();
-        let plot = Plot::HeatMap(HeatMap {
-            x: "Co-runner".to_owned(),
-            y: "Program".to_owned(),
-            value: Axis::linear("os over the fastest mapping", Some("%")),
-            columns: names(),
-            rows: names(),
-            cells: PROGRAMS.iter().map(row).collect(),
-        });
-        let title = "How much slower a program is under os than under its fastest mapping";
-        let text = "The resources that make it slower are in the table.";
-        Ok(Figure::new("slower", title, text, runs, plot)?)
+        let names = PROGRAMS.map(str::to_owned);
+        file.heat("slower", runs, names.to_vec(), PROGRAMS.map(row).to_vec())
     }
 
     fn sentence(&self) -> String {

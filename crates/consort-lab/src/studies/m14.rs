@@ -9,34 +9,30 @@
 //! programs; columns `bandwidth_mb_s`, `switches_hz`, `intensive`. Figures `gains`, `choosers`.
 
 use super::mapping::choice::{ALL, BEST, CYCLES, Chooser, MEMORY};
-use super::mapping::gains::{gain_cell, mean_gain};
 use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
 use super::mapping::subset::{BANDWIDTH_MB_S, SWITCHES_PER_S};
-use super::mapping::sweep::Runs;
-use super::mapping::views::{Draft, bars};
-use super::mapping::{notes, sweep};
-use super::symbiosis::cells::known;
+use super::mapping::sweep::{self, Runs};
+use super::mapping::views::{gain_cell, mean_gain};
+use crate::frame::known;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
+use consort_experiment::mapping::Characterised;
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let mut told = notes_of(&runs);
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![
+    Ok(runs.output(
+        vec![
             headline(&runs)?,
-            summary(&runs)?,
-            pairs_table(&runs)?,
-            programs_table(&runs)?,
+            summary(file, &runs)?,
+            pairs_table(file, &runs)?,
+            programs_table(file, &runs)?,
         ],
-        figures: vec![gains_figure(&runs)?, choosers_figure(&runs)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+        vec![gains_figure(file, &runs)?, choosers_figure(file, &runs)?],
+        notes_of(&runs),
+    ))
 }
 
 /// The mappings that are held.
@@ -49,26 +45,17 @@ const SHOWN: [Chooser; 3] = [BEST, MEMORY, ALL];
 /// All choosers.
 const CHOOSERS: [Chooser; 4] = [BEST, MEMORY, CYCLES, ALL];
 
-fn pairs_table(runs: &Runs) -> Result<Table, StudyError> {
-    let gain = |key: &str, title: &str| Column::with_unit(key, title, "% gain over os");
-    let mut columns: Vec<Column> = held().map(|m| gain(m, m)).collect();
-    for by in SHOWN {
-        columns.push(Column::plain(by.key, by.title));
-        columns.push(gain(&format!("{}_gain", by.key), by.title));
-    }
-    columns.push(Column::plain("seeds", "Seeds that choose the best"));
-    let title = "Gain of each pair over os: geometric mean of its programs' speeds";
-    let mut table = Table::new("pairs", title, columns)?;
-    for pair in &runs.pairs {
+fn pairs_table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
+    let row = |pair: &Pair| {
         let mut cells: Vec<Cell> = held().map(|m| gain_cell(&runs.gains(*pair, m))).collect();
         for by in SHOWN {
             cells.push(runs.mostly(*pair, by).0.into());
             cells.push(gain_cell(&runs.chosen_gains(*pair, by)));
         }
         cells.push(Cell::Count(runs.mostly(*pair, BEST).1 as u64));
-        table.push(&pair.join("+"), cells)?;
-    }
-    Ok(table)
+        (pair.join("+"), cells)
+    };
+    file.table("pairs", runs.pairs.iter().map(row))
 }
 
 /// Key and pairs of the rows of the summary.
@@ -107,86 +94,50 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn summary(runs: &Runs) -> Result<Table, StudyError> {
-    let gain = |key: &str, title: &str| Column::with_unit(key, title, "% gain over os");
-    let mut columns = vec![Column::plain("pairs", "Pairs")];
-    columns.extend(held().map(|m| gain(m, m)));
-    columns.extend(CHOOSERS.map(|by| gain(by.key, by.title)));
-    columns.push(Column::plain(
-        "memory_matches",
-        "Pairs in which memory alone chooses the best",
-    ));
-    let title = "Geometric mean gain over os, intervals over pairs";
-    let mut table = Table::new("summary", title, columns)?;
-    for (key, pairs) in groups(runs) {
+fn summary(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
+    let rows = groups(runs).map(|(key, pairs)| {
         let mut cells = vec![Cell::Count(pairs.len() as u64)];
         cells.extend(held().map(|m| mean_gain(&pairs, |pair| runs.gains(pair, m))));
         cells.extend(CHOOSERS.map(|by| mean_gain(&pairs, |pair| runs.chosen_gains(pair, by))));
         let same = |pair: &&Pair| runs.mostly(**pair, MEMORY).0 == runs.mostly(**pair, BEST).0;
         cells.push(Cell::Count(pairs.iter().filter(same).count() as u64));
-        table.push(key, cells)?;
-    }
-    Ok(table)
+        (key, cells)
+    });
+    file.table("summary", rows)
 }
 
-fn programs_table(runs: &Runs) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::with_unit("bandwidth_mb_s", "Bandwidth alone", "MB/s"),
-        Column::with_unit("switches_hz", "Switched in alone", "1/s"),
-        Column::plain("intensive", "Intensive in"),
-    ];
-    let title = "What makes a program memory- or synchronisation-intensive";
-    let mut table = Table::new("programs", title, columns)?;
-    for (program, alone) in PROGRAMS.iter().zip(&runs.alone) {
+fn programs_table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
+    let row = |(program, alone): (&'static str, &Characterised)| {
         let of = &alone.characteristics;
         let cells = vec![
             known(of.bandwidth_mb_s, "not measured"),
             known(of.switches_per_s, "not measured"),
             runs.intensive(program).name().into(),
         ];
-        table.push(program, cells)?;
-    }
-    Ok(table)
+        (program, cells)
+    };
+    file.table("programs", PROGRAMS.into_iter().zip(&runs.alone).map(row))
 }
 
-fn gains_figure(runs: &Runs) -> Result<Figure, StudyError> {
+fn gains_figure(file: &StudyFile, runs: &Runs) -> Result<Figure, StudyError> {
     let series = |mapping: &'static str| {
         let cell = |pair: &Pair| gain_cell(&runs.gains(*pair, mapping));
         (mapping.to_owned(), runs.pairs.iter().map(cell).collect())
     };
-    let series: Vec<(String, Vec<Cell>)> = held().map(series).collect();
-    let draft = Draft {
-        key: "gains",
-        title: "Gain of each pair over os under each mapping",
-        text: "Geometric mean of its programs' speeds; below 0 is slower than os.",
-        category: "Pair",
-    };
     let names = runs.pairs.iter().map(|pair| pair.join("+")).collect();
-    let axis = Axis::linear("Gain over os", Some("%"));
-    bars(draft, runs.seeds, (axis, 0.0), names, &series)
+    file.bars("gains", runs.seeds, names, held().map(series))
 }
 
-fn choosers_figure(runs: &Runs) -> Result<Figure, StudyError> {
-    let groups: Vec<(&str, Vec<Pair>)> = { groups(runs).into_iter() }
-        .filter(|(_, pairs)| !pairs.is_empty())
-        .collect();
+fn choosers_figure(file: &StudyFile, runs: &Runs) -> Result<Figure, StudyError> {
+    let groups = groups(runs).into_iter();
+    let some = groups.filter(|(_, pairs)| !pairs.is_empty());
+    let (names, groups): (Vec<&str>, Vec<Vec<Pair>>) = some.unzip();
     let series = |by: Chooser| {
-        let cell =
-            |(_, pairs): &(&str, Vec<Pair>)| mean_gain(pairs, |pair| runs.chosen_gains(pair, by));
-        (
-            by.title.to_owned(),
-            groups.iter().map(cell).collect::<Vec<Cell>>(),
-        )
+        let cell = |pairs: &Vec<Pair>| mean_gain(pairs, |pair| runs.chosen_gains(pair, by));
+        (by.title.to_owned(), groups.iter().map(cell).collect())
     };
-    let draft = Draft {
-        key: "choosers",
-        title: "Gain over os of what is chosen by which resources",
-        text: "Geometric means; intervals are over pairs.",
-        category: "Pairs",
-    };
-    let names = groups.iter().map(|(key, _)| (*key).to_owned()).collect();
-    let axis = Axis::linear("Gain over os", Some("%"));
-    bars(draft, runs.seeds, (axis, 0.0), names, &CHOOSERS.map(series))
+    let names = names.into_iter().map(str::to_owned).collect();
+    file.bars("choosers", runs.seeds, names, CHOOSERS.map(series))
 }
 
 fn notes_of(runs: &Runs) -> Vec<String> {

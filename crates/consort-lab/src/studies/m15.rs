@@ -8,11 +8,10 @@
 //! more), `below_os` (slower than os by so much). Figure `holistic`.
 
 use super::mapping::choice::{BEST, log_speed};
-use super::mapping::gains::gain_cell;
 use super::mapping::plan::{ALONE_S, LINUX, Pair, SEEDS};
 use super::mapping::sweep::{Field, Runs};
-use super::mapping::views::{Draft, bars};
-use super::mapping::{failed, notes, sweep};
+use super::mapping::views::gain_cell;
+use super::mapping::{failed, sweep};
 use crate::frame::ratios;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
@@ -20,7 +19,7 @@ use consort_core::stats::geometric_mean;
 use consort_experiment::Context;
 use consort_experiment::Repeated;
 use consort_experiment::mapping::{Held, OS};
-use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 use libm::exp;
 
 /// The policy.
@@ -29,17 +28,21 @@ const HOLISTIC: &str = "holistic";
 const COUNTS: f64 = 0.05;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let online = Online::new(context, &runs)?;
-    let mut told = vec![online.sentence()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![online.headline()?, online.summary()?, online.pairs()?],
-        figures: vec![online.figure()?],
-        notes: told,
-        runs: online.seeds,
-    })
+    Ok(runs.output(
+        vec![
+            online.headline()?,
+            file.table(
+                "summary",
+                online.groups().map(|(key, rows)| (key, summary_row(&rows))),
+            )?,
+            file.table("pairs", online.rows.iter().map(Row::cells))?,
+        ],
+        vec![online.figure(file)?],
+        vec![online.sentence()],
+    ))
 }
 
 /// A pair's gains over os, factors by seed.
@@ -102,46 +105,6 @@ impl Online {
         Ok(headline.into_table())
     }
 
-    fn pairs(&self) -> Result<Table, StudyError> {
-        let gain = |key: &str, title: &str| Column::with_unit(key, title, "% gain over os");
-        let columns = vec![
-            gain("holistic", "holistic"),
-            Column::plain("best_mapping", "Best static mapping"),
-            gain("best", "Best static mapping"),
-            Column::plain("over_best", "Speed over the best static mapping"),
-        ];
-        let mut table = Table::new("pairs", "holistic and the best static mapping", columns)?;
-        for row in &self.rows {
-            let cells = vec![
-                gain_cell(&row.holistic),
-                row.best_mapping.into(),
-                gain_cell(&row.best),
-                ratios(&row.over_best()),
-            ];
-            table.push(&row.pair.join("+"), cells)?;
-        }
-        Ok(table)
-    }
-
-    fn summary(&self) -> Result<Table, StudyError> {
-        let gain = |key: &str, title: &str| Column::with_unit(key, title, "% gain over os");
-        let columns = vec![
-            Column::plain("pairs", "Pairs"),
-            gain("holistic", "holistic"),
-            gain("best", "Best static mapping"),
-            Column::with_unit("over_best", "holistic over the best", "%"),
-            Column::plain("faster", "Faster than the best"),
-            Column::plain("slower", "Slower than the best"),
-            Column::plain("below_os", "Slower than os"),
-        ];
-        let title = "Geometric means over pairs, and pairs that differ by 5 % or more";
-        let mut table = Table::new("summary", title, columns)?;
-        for (key, rows) in self.groups() {
-            table.push(key, summary_row(&rows))?;
-        }
-        Ok(table)
-    }
-
     fn groups(&self) -> [(&'static str, Vec<&Row>); 2] {
         let intensive = |row: &&Row| self.intensive.contains(&row.pair);
         [
@@ -150,26 +113,15 @@ impl Online {
         ]
     }
 
-    fn figure(&self) -> Result<Figure, StudyError> {
-        let holistic = self
-            .rows
-            .iter()
-            .map(|row| gain_cell(&row.holistic))
-            .collect();
-        let best = self.rows.iter().map(|row| gain_cell(&row.best)).collect();
-        let draft = Draft {
-            key: "holistic",
-            title: "Gain over os of holistic and of the best static mapping",
-            text: "Geometric mean of a pair's speeds; below 0 is slower than os.",
-            category: "Pair",
-        };
-        let names = self.rows.iter().map(|row| row.pair.join("+")).collect();
+    fn figure(&self, file: &StudyFile) -> Result<Figure, StudyError> {
+        let cells =
+            |of: fn(&Row) -> &[f64]| self.rows.iter().map(|row| gain_cell(of(row))).collect();
         let series = [
-            (HOLISTIC.to_owned(), holistic),
-            ("best static mapping".to_owned(), best),
+            (HOLISTIC.to_owned(), cells(|row| &row.holistic)),
+            ("best static mapping".to_owned(), cells(|row| &row.best)),
         ];
-        let axis = Axis::linear("Gain over os", Some("%"));
-        bars(draft, self.seeds, (axis, 0.0), names, &series)
+        let names = self.rows.iter().map(|row| row.pair.join("+")).collect();
+        file.bars("holistic", self.seeds, names, series)
     }
 
     fn sentence(&self) -> String {
@@ -190,6 +142,17 @@ impl Online {
 }
 
 impl Row {
+    /// Row of the table of pairs.
+    fn cells(&self) -> (String, Vec<Cell>) {
+        let cells = vec![
+            gain_cell(&self.holistic),
+            self.best_mapping.into(),
+            gain_cell(&self.best),
+            ratios(&self.over_best()),
+        ];
+        (self.pair.join("+"), cells)
+    }
+
     /// The policy's speed over that of the best static mapping, seed by seed.
     fn over_best(&self) -> Vec<f64> {
         let both = self.holistic.iter().zip(&self.best);

@@ -6,17 +6,16 @@
 //! co-runner), `seeds` (of the seeds by themselves, those with the same answer).
 //! Figure `moves`.
 
-use super::mapping::views::{Draft, bars};
 use super::mapping::{notes, sweep};
 use crate::frame::interval;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Finding, KeyResource, Thresholds, key_resources};
 use consort_experiment::Context;
-use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let thresholds = Thresholds::default();
     let found = key_resources(&runs.table(), &thresholds);
@@ -26,14 +25,11 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
         .map(|table| key_resources(table, &thresholds))
         .collect();
     let judged = Judged { found, by_seed };
-    let mut told = vec![judged.sentence(), notes::not_modelled()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![judged.headline()?, judged.table()?],
-        figures: vec![judged.figure()?],
-        notes: told,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![judged.headline()?, judged.table(file)?],
+        vec![judged.figure(file)?],
+        vec![judged.sentence(), notes::not_modelled()],
+    ))
 }
 
 /// All resources, over all seeds and by each.
@@ -84,21 +80,10 @@ impl Judged {
         Ok(headline.into_table())
     }
 
-    fn table(&self) -> Result<Table, StudyError> {
-        let columns = vec![
-            Column::plain("matters", "Key resource"),
-            Column::plain("approach", "Approach"),
-            Column::with_unit("varies_percent", "Use varies by", "%"),
-            Column::with_unit("moves_percent", "Moves cycles or time by", "%"),
-            Column::plain("where", "Most for"),
-            Column::plain("seeds", "Seeds that agree"),
-        ];
-        let title = "Resources whose use varies across mappings and moves performance";
-        let mut table = Table::new("key-resources", title, columns)?;
-        for (n, found) in self.found.iter().enumerate() {
-            table.push(found.resource.name(), self.row(n, found))?;
-        }
-        Ok(table)
+    fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+        let rows = self.found.iter().enumerate();
+        let rows = rows.map(|(n, found)| (found.resource.name(), self.row(n, found)));
+        file.table("key-resources", rows)
     }
 
     fn row(&self, n: usize, found: &KeyResource) -> Vec<Cell> {
@@ -126,27 +111,16 @@ impl Judged {
         ]
     }
 
-    fn figure(&self) -> Result<Figure, StudyError> {
-        let counted: Vec<usize> = (0..self.found.len())
-            .filter(|n| self.moves(*n).value().is_some())
-            .collect();
-        let name = |n: &usize| self.found[*n].resource.name().to_owned();
-        let cells: Vec<Cell> = counted.iter().map(|n| self.moves(*n)).collect();
-        let draft = Draft {
-            key: "moves",
-            title: "How much each resource moves performance across mappings",
-            text: "Range of the stall cycles by the fewest cycles, where it is largest; for the \
-                   cores the range of their utilisation. A key resource moves 5 % or more.",
-            category: "Resource",
-        };
-        let axis = Axis::linear("Moves cycles or time by", Some("%"));
-        let groups = counted.iter().map(name).collect();
-        bars(
-            draft,
+    fn figure(&self, file: &StudyFile) -> Result<Figure, StudyError> {
+        let all = self.found.iter().enumerate();
+        let all = all.map(|(n, found)| (found.resource.name().to_owned(), self.moves(n)));
+        let counted = all.filter(|(_, moves)| moves.value().is_some());
+        let (names, cells) = counted.unzip();
+        file.bars(
+            "moves",
             self.by_seed.len(),
-            (axis, 0.0),
-            groups,
-            &[("direct".to_owned(), cells)],
+            names,
+            [("direct".to_owned(), cells)],
         )
     }
 

@@ -10,30 +10,32 @@
 
 use super::mapping::measures::{LATENCY, Measure, PREFETCHED, TRANSACTIONS};
 use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
-use super::mapping::sweep::Runs;
-use super::mapping::views::{Draft, bars};
-use super::mapping::{notes, sweep};
-use super::symbiosis::cells::known;
-use crate::frame::interval;
+use super::mapping::sweep::{self, Runs};
+use crate::frame::{interval, known};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::Characteristics;
 use consort_core::stats::mean;
 use consort_experiment::Context;
-use consort_report::{Cell, Column, Figure, Headline, Table};
+use consort_experiment::mapping::Characterised;
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let figure = |measure: &Measure| extremes_figure(&runs, *measure);
-    let mut told = vec![sentence(&runs)];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&runs)?, ranges_table(&runs)?, alone_table(&runs)?],
-        figures: SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
-        notes: told,
-        runs: runs.seeds,
-    })
+    let figure = |measure: &Measure| extremes_figure(file, &runs, *measure);
+    Ok(runs.output(
+        vec![
+            headline(&runs)?,
+            file.table(
+                "ranges",
+                PROGRAMS.map(|program| (program, ranges_row(&runs, program))),
+            )?,
+            file.table("alone", alone_rows(&runs))?,
+        ],
+        SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
+        vec![sentence(&runs)],
+    ))
 }
 
 const SHOWN: [Measure; 3] = [PREFETCHED, TRANSACTIONS, LATENCY];
@@ -75,7 +77,7 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
         }
     }
     for (program, alone) in PROGRAMS.iter().zip(&runs.alone) {
-        for (_, title, unit, value) in ITEMS {
+        for (title, unit, value) in ITEMS {
             let row = format!("{program} alone, {title}");
             let cell = known(value(&alone.characteristics), "it misses nothing");
             headline.add(&row, unit, cell)?;
@@ -92,26 +94,6 @@ fn ends(runs: &Runs, program: &str, measure: Measure) -> [Cell; 2] {
     }
 }
 
-fn ranges_table(runs: &Runs) -> Result<Table, StudyError> {
-    let mut columns = Vec::new();
-    for measure in SHOWN {
-        for (end, title) in [("min", "least"), ("max", "most")] {
-            columns.push(Column {
-                key: format!("{}-{end}", short(measure)),
-                title: format!("{}, {title}", measure.title),
-                ..measure.column()
-            });
-        }
-    }
-    columns.push(Column::plain("latency-max-at", "Most latency with"));
-    let title = "Least and most over co-runners and mappings";
-    let mut table = Table::new("ranges", title, columns)?;
-    for program in PROGRAMS {
-        table.push(program, ranges_row(runs, program))?;
-    }
-    Ok(table)
-}
-
 fn short(measure: Measure) -> &'static str {
     measure.key.trim_end_matches("_cycles")
 }
@@ -126,7 +108,7 @@ fn ranges_row(runs: &Runs, program: &str) -> Vec<Cell> {
     cells
 }
 
-fn extremes_figure(runs: &Runs, measure: Measure) -> Result<Figure, StudyError> {
+fn extremes_figure(file: &StudyFile, runs: &Runs, measure: Measure) -> Result<Figure, StudyError> {
     let ends = PROGRAMS.map(|program| extremes(runs, program, measure));
     let series = |(n, name): (usize, &str)| {
         let cell = |ends: &Option<[Case; 2]>| match ends {
@@ -135,74 +117,49 @@ fn extremes_figure(runs: &Runs, measure: Measure) -> Result<Figure, StudyError> 
         };
         (name.to_owned(), ends.iter().map(cell).collect())
     };
-    let series: Vec<(String, Vec<Cell>)> = ["least", "most"]
-        .into_iter()
-        .enumerate()
-        .map(series)
-        .collect();
-    let title = format!("{}: least and most of each program", measure.title);
-    let draft = Draft {
-        key: short(measure),
-        title: &title,
-        text: "Over all co-runners and mappings.",
-        category: "Program",
-    };
+    let series = ["least", "most"].into_iter().enumerate().map(series);
     let groups = PROGRAMS.map(str::to_owned).to_vec();
-    bars(draft, runs.seeds, (measure.axis(), 0.0), groups, &series)
+    file.bars(short(measure), runs.seeds, groups, series)
 }
 
-/// A characteristic: key, title, unit and value.
+/// A characteristic: title and unit in the headline, and value.
 type Item = (
-    &'static str,
     &'static str,
     &'static str,
     fn(&Characteristics) -> Option<f64>,
 );
 
+/// The characteristics, in the order of columns.
 const ITEMS: [Item; 8] = [
-    ("bandwidth_mb_s", "Bandwidth", "MB/s", |c| c.bandwidth_mb_s),
-    (
-        "effectiveness_percent",
-        "Prefetchers remove",
-        "% of L2 misses",
-        |c| percent(c.prefetch_effectiveness),
-    ),
-    ("excess_percent", "Prefetchers add", "% of lines", |c| {
+    ("Bandwidth", "MB/s", |c| c.bandwidth_mb_s),
+    ("Prefetchers remove", "% of L2 misses", |c| {
+        percent(c.prefetch_effectiveness)
+    }),
+    ("Prefetchers add", "% of lines", |c| {
         percent(c.prefetch_excess)
     }),
-    ("fraction_percent", "Prefetched", "% of transactions", |c| {
+    ("Prefetched", "% of transactions", |c| {
         percent(c.prefetch_fraction)
     }),
-    (
-        "data_sharing_percent",
-        "Misses saved by sharing",
-        "%",
-        |c| percent(c.data_sharing),
-    ),
-    ("io_percent", "Input and output", "% of time", |c| {
-        percent(c.io_share)
-    }),
-    ("sibling_percent", "Waits for siblings", "% of time", |c| {
+    ("Misses saved by sharing", "%", |c| percent(c.data_sharing)),
+    ("Input and output", "% of time", |c| percent(c.io_share)),
+    ("Waits for siblings", "% of time", |c| {
         percent(c.sibling_share)
     }),
-    ("switches_hz", "Switched in", "1/s", |c| c.switches_per_s),
+    ("Switched in", "1/s", |c| c.switches_per_s),
 ];
 
 fn percent(share: Option<f64>) -> Option<f64> {
     share.map(|share| 100.0 * share)
 }
 
-fn alone_table(runs: &Runs) -> Result<Table, StudyError> {
-    let columns = ITEMS
-        .iter()
-        .map(|item| Column::with_unit(item.0, item.1, item.2));
-    let title = "The programs alone, with and without prefetchers: one run each";
-    let mut table = Table::new("alone", title, columns.collect())?;
-    for (program, alone) in PROGRAMS.iter().zip(&runs.alone) {
-        let cell = |item: &Item| known((item.3)(&alone.characteristics), "it misses nothing");
-        table.push(program, ITEMS.iter().map(cell).collect())?;
-    }
-    Ok(table)
+fn alone_rows(runs: &Runs) -> impl Iterator<Item = (&'static str, Vec<Cell>)> {
+    let cells = |alone: &Characterised| {
+        let cell = |item: &Item| known((item.2)(&alone.characteristics), "it misses nothing");
+        ITEMS.iter().map(cell).collect()
+    };
+    let all = PROGRAMS.into_iter().zip(&runs.alone);
+    all.map(move |(program, alone)| (program, cells(alone)))
 }
 
 fn sentence(runs: &Runs) -> String {

@@ -8,25 +8,21 @@ use super::mapping::measures::{KINDS, LATENCY, Measure, TRANSACTIONS};
 use super::mapping::pair::PairView;
 use super::mapping::plan::{MAPPINGS, Pair};
 use super::mapping::sweep::Runs;
-use super::mapping::views::{Draft, bars};
 use super::mapping::{notes, sweep};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let mut told = vec![view(&runs).sentence(), notes::not_modelled()];
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&runs)?, table(&runs)?],
-        figures: vec![figure(&runs)?],
-        notes: told,
-        runs: runs.seeds,
-    })
+    Ok(runs.output(
+        vec![headline(&runs)?, table(file, &runs)?],
+        vec![figure(file, &runs)?],
+        vec![view(&runs).sentence(), notes::not_modelled()],
+    ))
 }
 
 const PAIR: Pair = ["canneal", "fluidanimate"];
@@ -81,43 +77,24 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn table(runs: &Runs) -> Result<Table, StudyError> {
+fn table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
     let shown: Vec<Measure> = KINDS.into_iter().chain([TRANSACTIONS, LATENCY]).collect();
-    let mut columns: Vec<Column> = shown.iter().map(Measure::column).collect();
-    columns.push(Column::plain("speed_over_os", "Speed over os"));
-    let title = "canneal with fluidanimate: memory transactions by kind";
-    let mut table = Table::new("transactions", title, columns)?;
-    for row in rows() {
+    let row = |row: Row| {
         let mut cells: Vec<Cell> = shown.iter().map(|m| cell(runs, row, m)).collect();
         cells.push(match row.1 {
             Some(mapping) => runs.speed(PAIR, row.0, mapping, OS),
             None => Cell::missing("the program is alone"),
         });
-        table.push(&key(row), cells)?;
-    }
-    Ok(table)
+        (key(row), cells)
+    };
+    file.table("transactions", rows().into_iter().map(row))
 }
 
-fn figure(runs: &Runs) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, runs: &Runs) -> Result<Figure, StudyError> {
     let series = KINDS.map(|kind| {
-        let cells: Vec<Cell> = rows()
-            .into_iter()
-            .map(|row| cell(runs, row, &kind))
-            .collect();
-        (kind.title.to_owned(), cells)
+        let cells = rows().into_iter().map(|row| cell(runs, row, &kind));
+        (kind.title.to_owned(), cells.collect())
     });
-    let draft = Draft {
-        key: "transactions",
-        title: "Memory transactions by kind",
-        text: "Kinds of a row together are all of its transactions.",
-        category: "Program and mapping",
-    };
     let groups = rows().into_iter().map(key).collect();
-    bars(
-        draft,
-        runs.seeds,
-        (TRANSACTIONS.axis(), 0.0),
-        groups,
-        &series,
-    )
+    file.bars("transactions", runs.seeds, groups, series)
 }

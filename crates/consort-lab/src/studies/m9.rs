@@ -7,28 +7,23 @@
 use super::mapping::measures::{Measure, TIMES, UTILISATION};
 use super::mapping::pair::PairView;
 use super::mapping::plan::{MAPPINGS, Pair};
-use super::mapping::sweep::Runs;
-use super::mapping::views::Draft;
-use super::mapping::{notes, sweep};
+use super::mapping::sweep::{self, Runs};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use consort_report::{Axis, Cell, Figure, Headline, Table};
+use consort_report::{Cell, Headline, Table};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let mut told: Vec<String> = PAIRS.iter().map(|pair| sentence(&runs, *pair)).collect();
-    told.extend(notes::stopped(&runs));
-    Ok(StudyOutput {
-        tables: vec![headline(&runs)?, table(&runs)?],
-        figures: PAIRS
+    Ok(runs.output(
+        vec![headline(&runs)?, table(file, &runs)?],
+        PAIRS
             .iter()
-            .map(|pair| figure(&runs, *pair))
+            .map(|pair| view(&runs, *pair).parts(file, &pair.join("-")))
             .collect::<Result<_, _>>()?,
-        notes: told,
-        runs: runs.seeds,
-    })
+        PAIRS.map(|pair| sentence(&runs, pair)).to_vec(),
+    ))
 }
 
 const PAIRS: [Pair; 4] = [
@@ -64,32 +59,19 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn table(runs: &Runs) -> Result<Table, StudyError> {
+fn table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
     let shown: Vec<Measure> = TIMES.into_iter().chain([UTILISATION]).collect();
-    let columns = shown.iter().map(Measure::column).collect();
-    let mut table = Table::new("times", "Where the threads' time goes", columns)?;
+    let mut rows = Vec::new();
     for pair in PAIRS {
         for (place, program) in pair.iter().enumerate() {
             for mapping in MAPPINGS {
                 let cell = |m: &Measure| runs.cell(pair, place, mapping, m.value);
                 let cells: Vec<Cell> = shown.iter().map(cell).collect();
-                table.push(&format!("{}/{program}/{mapping}", pair.join("+")), cells)?;
+                rows.push((format!("{}/{program}/{mapping}", pair.join("+")), cells));
             }
         }
     }
-    Ok(table)
-}
-
-fn figure(runs: &Runs, pair: Pair) -> Result<Figure, StudyError> {
-    let key = pair.join("-");
-    let title = format!("Where the threads' time goes: {}", pair.join(" with "));
-    let draft = Draft {
-        key: &key,
-        title: &title,
-        text: "Bars of a group together are all of the threads' time.",
-        category: "Program and mapping",
-    };
-    view(runs, pair).parts(draft, Axis::linear("Share of the threads' time", Some("%")))
+    file.table("times", rows)
 }
 
 fn sentence(runs: &Runs, pair: Pair) -> String {

@@ -1,7 +1,7 @@
 //! The studies: `studies/NAME.toml` each, and the analysis that some of them need.
 //!
 //! To add one: a file there and its name in `FILES`. Analysis is a function here, which files
-//! name; see `ANALYSES`.
+//! name; see `ANALYSES`. Headings of the tables and figures that it fills are the file's.
 
 mod alone;
 pub(crate) mod asymmetry;
@@ -34,9 +34,6 @@ mod sensitivity;
 mod symbiosis;
 mod umbrella;
 mod w1;
-mod x1;
-mod x3;
-mod x5;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 pub use asymmetry::migration::ExchangePath;
@@ -112,10 +109,10 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("h4", h4::run),
         ("h5", h5::run),
         ("h6", h6::run),
-        ("m1", |context, file| per_program::M1.run(context, file)),
+        ("m1", per_program::m1),
         ("m2", |context, file| pairs::M2.run(context, file)),
         ("m3", |context, file| pairs::M3.run(context, file)),
-        ("m4", |context, file| per_program::M4.run(context, file)),
+        ("m4", per_program::m4),
         ("m5", |context, file| pairs::M5.run(context, file)),
         ("m6", m6::run),
         ("m7", m7::run),
@@ -127,9 +124,9 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("m13", m13::run),
         ("m14", m14::run),
         ("m15", m15::run),
-        ("x1", x1::run),
-        ("x3", x3::run),
-        ("x5", x5::run),
+        ("x1", umbrella::run),
+        ("x3", sensitivity::run),
+        ("x5", optimality::run),
     ],
 };
 

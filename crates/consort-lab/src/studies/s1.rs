@@ -13,7 +13,7 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::model::{Level, Model, Parameters, embedded};
 use consort_experiment::Context;
-use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// The published parameters, which come with the program.
 const PUBLISHED: &str = "power8-paper";
@@ -27,24 +27,24 @@ const COUNTERPARTS: [(&str, &str); 4] = [
 ];
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let (top, causes) = (lesson(context)?, lesson_by_cause(context)?);
     let (ours, by_cause, theirs) = (ours(&top), ours(&causes), published()?);
-    let fitted_title = "Fitted on the simulated machine, top level of the stack";
-    let causes_title = "Fitted on the simulated machine, stack by causes";
-    let published_title = "As published";
     Ok(StudyOutput {
         tables: vec![
             headline(&causes)?,
-            counterparts(&causes)?,
-            table("published", published_title, &theirs)?,
-            fitted_table("parameters", &top, fitted_title)?,
-            fitted_table("causes", &causes, causes_title)?,
+            counterparts(file, &causes)?,
+            file.table(
+                "published",
+                theirs.iter().map(|(name, p)| (name, coefficients(p))),
+            )?,
+            fitted_table(file, "parameters", &top)?,
+            fitted_table(file, "causes", &causes)?,
         ],
         figures: vec![
-            figure("parameters", fitted_title, 1, &ours)?,
-            figure("causes", causes_title, 1, &by_cause)?,
-            figure("published", published_title, 0, &theirs)?,
+            figure(file, "parameters", 1, &ours)?,
+            figure(file, "causes", 1, &by_cause)?,
+            figure(file, "published", 0, &theirs)?,
         ],
         notes: notes(&top, &causes),
         runs: 1,
@@ -76,20 +76,14 @@ fn headline(causes: &Lesson) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn counterparts(causes: &Lesson) -> Result<Table, StudyError> {
-    let mut columns = fitted_columns();
-    columns.push(Column::plain("event", "Event"));
-    let title = "The published components, fitted on the simulated machine";
-    let mut table = Table::new("counterparts", title, columns)?;
-    for (component, event) in COUNTERPARTS {
-        let Some((parameters, r2)) = fitted(causes, event) else {
-            continue;
-        };
+fn counterparts(file: &StudyFile, causes: &Lesson) -> Result<Table, StudyError> {
+    let rows = COUNTERPARTS.iter().filter_map(|(component, event)| {
+        let (parameters, r2) = fitted(causes, event)?;
         let mut cells = fitted_cells(parameters, r2);
-        cells.push(event.into());
-        table.push(component, cells)?;
-    }
-    Ok(table)
+        cells.push((*event).into());
+        Some((component, cells))
+    });
+    file.table("counterparts", rows)
 }
 
 type Named = Vec<(String, Parameters)>;
@@ -114,57 +108,38 @@ fn coefficients(parameters: &Parameters) -> Vec<Cell> {
     parameters.named().map(|(_, value)| value.into()).into()
 }
 
-fn columns() -> Vec<Column> {
-    let names = Parameters::default().named().map(|(name, _)| name);
-    names.map(|name| Column::plain(name, name)).into()
-}
-
-fn table(key: &str, title: &str, parameters: &Named) -> Result<Table, StudyError> {
-    let mut table = Table::new(key, title, columns())?;
-    for (component, parameters) in parameters {
-        table.push(component, coefficients(parameters))?;
-    }
-    Ok(table)
-}
-
-fn fitted_columns() -> Vec<Column> {
-    let r2 = Column::plain("r2", "R²");
-    columns().into_iter().chain([r2]).collect()
-}
-
 fn fitted_cells(parameters: &Parameters, r2: Option<f64>) -> Vec<Cell> {
     let absent = || Cell::missing("the component never occurs");
     let r2 = r2.map_or_else(absent, Cell::from);
     coefficients(parameters).into_iter().chain([r2]).collect()
 }
 
-fn fitted_table(key: &str, lesson: &Lesson, title: &str) -> Result<Table, StudyError> {
-    let mut table = Table::new(key, title, fitted_columns())?;
-    for ((component, parameters), r2) in ours(lesson).iter().zip(&lesson.fit.r2) {
-        table.push(component, fitted_cells(parameters, *r2))?;
-    }
-    Ok(table)
+fn fitted_table(file: &StudyFile, key: &str, lesson: &Lesson) -> Result<Table, StudyError> {
+    let all = ours(lesson).into_iter().zip(&lesson.fit.r2);
+    let rows = all.map(|((component, parameters), r2)| (component, fitted_cells(&parameters, *r2)));
+    file.table(key, rows)
 }
 
-fn figure(key: &str, title: &str, runs: usize, parameters: &Named) -> Result<Figure, StudyError> {
+fn figure(
+    file: &StudyFile,
+    key: &str,
+    runs: usize,
+    parameters: &Named,
+) -> Result<Figure, StudyError> {
     let names = Parameters::default().named().map(|(name, _)| name);
-    let series = |(i, name): (usize, &str)| BarSeries {
-        name: name.to_owned(),
-        bars: { parameters.iter() }
-            .map(|(_, parameters)| Some(Bar::exact(parameters.named()[i].1)))
-            .collect(),
-    };
-    let bars = Bars {
-        category: "Component".to_owned(),
-        value: Axis::linear("Coefficient", None),
-        baseline: 0.0,
-        groups: parameters
+    let series = |(i, name): (usize, &str)| {
+        let cells = parameters
             .iter()
-            .map(|(component, _)| component.clone())
-            .collect(),
-        series: names.into_iter().enumerate().map(series).collect(),
+            .map(|(_, parameters)| coefficients(parameters)[i].clone());
+        (name.to_owned(), cells.collect())
     };
-    Ok(Figure::new(key, title, "", runs, Plot::Bars(bars))?)
+    let groups = parameters.iter().map(|(component, _)| component.clone());
+    file.bars(
+        key,
+        runs,
+        groups.collect(),
+        names.into_iter().enumerate().map(series),
+    )
 }
 
 fn notes(top: &Lesson, causes: &Lesson) -> Vec<String> {

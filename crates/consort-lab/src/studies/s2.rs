@@ -7,25 +7,26 @@
 //! worst first; columns `slowdown`, `predicted`, `mean_abs_percent`, `component` (the one that is
 //! furthest off). Figure `histogram`.
 
+use super::symbiosis::bins;
 use super::symbiosis::errors::{self, FORWARD};
 use super::symbiosis::training::{Lesson, lesson};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use consort_report::{Column, Table};
+use consort_report::Cell;
 use consort_train::Row;
 use std::collections::BTreeMap;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let lesson = lesson(context)?;
     let programs = programs(&lesson);
     let mut tables = vec![errors::headline(&lesson, &FORWARD, "forward model")?];
-    tables.extend(errors::tables(&lesson, &FORWARD)?);
-    tables.push(table(&programs)?);
+    tables.extend(errors::tables(file, &lesson, &FORWARD)?);
+    tables.push(file.table("programs", programs.iter().map(Program::row))?);
     Ok(StudyOutput {
         tables,
-        figures: vec![errors::figure(&lesson, &FORWARD)?],
+        figures: vec![bins::figure(file, &lesson, &FORWARD)?],
         notes: vec![errors::note(&lesson, &FORWARD), worst(&programs)],
         runs: 1,
     })
@@ -87,21 +88,16 @@ fn furthest<'a>(lesson: &'a Lesson, rows: &[&Row]) -> &'a str {
         .map_or("", |(name, _)| name)
 }
 
-fn table(programs: &[Program<'_>]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("slowdown", "Slowdown"),
-        Column::plain("predicted", "Predicted"),
-        Column::with_unit("mean_abs_percent", "Mean magnitude of errors", "%"),
-        Column::plain("component", "Component furthest off"),
-    ];
-    let mut table = Table::new("programs", "Trained programs, worst first", columns)?;
-    for one in programs {
-        let numbers = [one.slowdown, one.predicted, one.mean_abs_percent];
-        let mut cells: Vec<_> = numbers.map(Into::into).into();
-        cells.push(one.component.into());
-        table.push(one.name, cells)?;
+impl Program<'_> {
+    fn row(&self) -> (&str, Vec<Cell>) {
+        let cells = vec![
+            self.slowdown.into(),
+            self.predicted.into(),
+            self.mean_abs_percent.into(),
+            self.component.into(),
+        ];
+        (self.name, cells)
     }
-    Ok(table)
 }
 
 fn worst(programs: &[Program<'_>]) -> String {

@@ -5,13 +5,14 @@
 //! `mean_abs_percent`. Table `guesses`: row `trained` and `held-out`; column `kept_percent`.
 //! Figure `histogram`.
 
+use super::symbiosis::bins;
 use super::symbiosis::errors::{self, INVERSE};
 use super::symbiosis::failed;
 use super::symbiosis::training::{Lesson, lesson};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use consort_report::{Column, Table};
+use consort_report::Table;
 use consort_train::{Errors, Row};
 use std::collections::BTreeMap;
 
@@ -20,20 +21,20 @@ use std::collections::BTreeMap;
 const ROUNDING: f64 = 1e-9;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let lesson = lesson(context)?;
     let components = components(&lesson)?;
     let mut tables = vec![errors::headline(&lesson, &INVERSE, "inverse model")?];
-    tables.extend(errors::tables(&lesson, &INVERSE)?);
-    tables.push(components_table(&lesson, &components)?);
-    tables.push(guesses(&lesson)?);
+    tables.extend(errors::tables(file, &lesson, &INVERSE)?);
+    tables.push(components_table(file, &lesson, &components)?);
+    tables.push(guesses(file, &lesson)?);
     let notes = vec![
         errors::note(&lesson, &INVERSE),
         mechanism(&lesson, &components),
     ];
     Ok(StudyOutput {
         tables,
-        figures: vec![errors::figure(&lesson, &INVERSE)?],
+        figures: vec![bins::figure(file, &lesson, &INVERSE)?],
         notes,
         runs: 1,
     })
@@ -85,33 +86,23 @@ fn percent(lesson: &Lesson, sum: f64) -> f64 {
     }
 }
 
-fn components_table(lesson: &Lesson, sums: &[Component]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::with_unit("alone_percent", "Of the cycles alone", "%"),
-        Column::with_unit("estimated_percent", "Estimated", "%"),
-        Column::with_unit("mean_abs_percent", "Mean magnitude of errors", "%"),
-    ];
-    let title = "Components on trained programs: means over threads and quanta";
-    let mut table = Table::new("components", title, columns)?;
-    for (name, sum) in lesson.set.components.iter().zip(sums) {
+fn components_table(
+    file: &StudyFile,
+    lesson: &Lesson,
+    sums: &[Component],
+) -> Result<Table, StudyError> {
+    let cells = |sum: &Component| {
         let values = [sum.alone, sum.estimated, sum.magnitude];
-        table.push(name, values.map(|sum| percent(lesson, sum).into()).into())?;
-    }
-    Ok(table)
+        values.map(|sum| percent(lesson, sum).into()).into()
+    };
+    let named = lesson.set.components.iter().zip(sums);
+    file.table("components", named.map(|(name, sum)| (name, cells(sum))))
 }
 
-fn guesses(lesson: &Lesson) -> Result<Table, StudyError> {
-    let columns = vec![Column::with_unit(
-        "kept_percent",
-        "Co-runs with a guess kept",
-        "%",
-    )];
-    let title = "Co-runs of which some component could not be solved for";
-    let mut table = Table::new("guesses", title, columns)?;
-    for (name, errors) in [("trained", &lesson.seen), ("held-out", &lesson.held_out)] {
-        table.push(name, vec![kept_percent(errors).into()])?;
-    }
-    Ok(table)
+fn guesses(file: &StudyFile, lesson: &Lesson) -> Result<Table, StudyError> {
+    let both = [("trained", &lesson.seen), ("held-out", &lesson.held_out)];
+    let rows = both.map(|(name, errors)| (name, vec![kept_percent(errors).into()]));
+    file.table("guesses", rows)
 }
 
 fn kept_percent(errors: &Errors) -> f64 {

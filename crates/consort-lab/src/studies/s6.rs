@@ -3,9 +3,8 @@
 //! Charged are times of decisions, in every quantum, against the throughput.
 
 use super::symbiosis::QUANTUM;
-use super::symbiosis::cells::known;
-use crate::frame::{Frame, Group, Over, What};
-use crate::study::file::{CellSpec, TableSpec};
+use crate::frame::{Frame, Group, Over, What, known};
+use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
 use consort_report::{Cell, Table};
 
@@ -57,15 +56,14 @@ fn groups(frame: &Frame) -> Vec<Group> {
 /// Table `limits`: throughput over linux, and how long deciding may take.
 pub(super) fn limits(spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
     let frame = near(frames)?;
-    let columns = spec.columns.iter().map(CellSpec::column).collect();
-    let mut table = Table::new(&spec.key, &spec.title, columns)?;
+    let mut rows = Vec::new();
     for group in groups(frame) {
         for policy in frame.policies.iter().filter(|policy| *policy != ORACLE) {
             let key = format!("{}/{policy}", group.key);
-            table.push(&key, cells(frame, &group, policy))?;
+            rows.push((key, cells(frame, &group, policy)));
         }
     }
-    Ok(table)
+    spec.filled(rows)
 }
 
 fn cells(frame: &Frame, group: &Group, policy: &str) -> Vec<Cell> {

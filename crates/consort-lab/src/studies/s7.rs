@@ -12,6 +12,7 @@ use super::symbiosis::beside::Beside;
 use super::symbiosis::mixes::Mix;
 use super::symbiosis::{NEAR_FIRST_HALF, Prepared, chip_with_memory, phases};
 use crate::frame::interval;
+use crate::simulate::every;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
@@ -47,21 +48,21 @@ struct Watched {
 }
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let extent = context.by_scale(QUICK, FULL);
     let mixes = Mix::draw_all(context.seed(), CORES, extent.mixes);
     let of_programs = phases::variations(CORES, extent.alone_s, context)?;
     let of_mix = |mix| phases::of_mix(mix, &of_programs);
     let variations: Vec<f64> = mixes.iter().map(of_mix).collect();
     let chosen = choose(&variations);
-    let mut tables = vec![workloads(&mixes, &variations, chosen)?];
+    let mut tables = vec![workloads(file, &mixes, &variations, chosen)?];
     let watched = NAMES
         .into_iter()
         .zip(chosen)
         .map(|(name, mix)| watch(name, &mixes[mix], &extent, context));
     let watched: Vec<Watched> = watched.collect::<Result<_, _>>()?;
     tables.insert(0, headline(&watched)?);
-    tables.push(summary(&watched)?);
+    tables.push(summary(file, &watched)?);
     for one in &watched {
         tables.push(matrix(one)?);
     }
@@ -98,48 +99,35 @@ fn watch(
 ) -> Result<Watched, StudyError> {
     let near = Prepared::new(mix, extent.alone_s, context)?;
     let prepared = near.on(&chip_with_memory(CORES, NEAR_FIRST_HALF)?);
-    let seeds = (0..extent.runs as u64).map(|run| context.seed().wrapping_add(run));
-    let seeds: Vec<u64> = seeds.collect();
-    let runs = context.map(&seeds, |&seed| {
+    let run = |prepared: &Prepared, policy: &&str, seed| {
         let watch = Beside::new(&prepared.experiment.chip);
-        prepared.run(POLICY, seed, Box::new(watch.clone()))?;
+        prepared.run(policy, seed, Box::new(watch.clone()))?;
         Ok(watch.shares())
-    })?;
+    };
     Ok(Watched {
         name,
         mix: mix.clone(),
-        runs: runs.into_iter().collect::<Result<_, StudyError>>()?,
+        runs: every(context, (&[prepared], &[POLICY], extent.runs), run)?,
     })
 }
 
-fn workloads(mixes: &[Mix], variations: &[f64], chosen: [usize; 2]) -> Result<Table, StudyError> {
-    let title = "How much the programs of each workload vary alone";
-    let columns = vec![
-        Column::with_unit(
-            "ipc_variation_percent",
-            "Variation of instructions per cycle",
-            "%",
-        ),
-        Column::plain("chosen_as", "Chosen as"),
-        Column::plain("programs", "Programs"),
-    ];
-    let mut table = Table::new("workloads", title, columns)?;
-    for (index, (mix, variation)) in mixes.iter().zip(variations).enumerate() {
-        let name = chosen
-            .iter()
-            .position(|&c| c == index)
-            .map_or("", |c| NAMES[c]);
-        let programs = mix.names().join(" ");
-        table.push(
-            &mix.key(),
-            vec![
-                (100.0 * variation).into(),
-                name.into(),
-                programs.as_str().into(),
-            ],
-        )?;
-    }
-    Ok(table)
+fn workloads(
+    file: &StudyFile,
+    mixes: &[Mix],
+    variations: &[f64],
+    chosen: [usize; 2],
+) -> Result<Table, StudyError> {
+    let rows = mixes.iter().zip(variations).enumerate();
+    let rows = rows.map(|(index, (mix, variation))| {
+        let name = chosen.iter().position(|&c| c == index);
+        let cells = vec![
+            (100.0 * variation).into(),
+            name.map_or("", |c| NAMES[c]).into(),
+            mix.names().join(" ").as_str().into(),
+        ];
+        (mix.key(), cells)
+    });
+    file.table("workloads", rows)
 }
 
 /// Mean over the programs of a function of their row of shares.
@@ -173,36 +161,19 @@ fn headline(watched: &[Watched]) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn summary(watched: &[Watched]) -> Result<Table, StudyError> {
-    let title = "How concentrated co-runners are: over runs";
-    let columns = vec![
-        Column::with_unit(
-            "top_share_percent",
-            "Time beside the most frequent co-runner",
-            "%",
-        ),
-        Column::plain("partners", "Effective number of co-runners"),
-        Column::with_unit(
-            "expected_top_share_percent",
-            "Were all equally frequent",
-            "%",
-        ),
-    ];
-    let mut table = Table::new("summary", title, columns)?;
-    for one in watched {
-        let counts = one
-            .runs
-            .iter()
-            .map(|matrix| over_programs(matrix, partners));
-        let counts: Vec<f64> = counts.collect();
+fn summary(file: &StudyFile, watched: &[Watched]) -> Result<Table, StudyError> {
+    let row = |one: &Watched| {
+        let counts = one.runs.iter();
+        let counts = counts.map(|matrix| over_programs(matrix, partners));
         let others = (one.mix.programs.len() - 1) as f64;
-        let tops = interval(&top_share_percents(one));
-        table.push(
-            one.name,
-            vec![tops, interval(&counts), (100.0 / others).into()],
-        )?;
-    }
-    Ok(table)
+        let cells = vec![
+            interval(&top_share_percents(one)),
+            interval(&counts.collect::<Vec<_>>()),
+            (100.0 / others).into(),
+        ];
+        (one.name, cells)
+    };
+    file.table("summary", watched.iter().map(row))
 }
 
 fn matrix(one: &Watched) -> Result<Table, StudyError> {

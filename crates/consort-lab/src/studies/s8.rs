@@ -17,12 +17,12 @@ mod notes;
 use super::symbiosis::asymmetry::{
     Extent, FIRST_HALF, IN_NODE, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
-use super::symbiosis::cells::ratio;
-use crate::study::bar;
+use super::symbiosis::mixes::Mix;
+use crate::frame::ratio;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
-use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Headline, Plot, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 use consort_sim::contention::Stack;
 
 const QUICK: Extent = Extent {
@@ -39,18 +39,21 @@ const FULL: Extent = Extent {
 };
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let trials = Trials::make(&context.by_scale(QUICK, FULL), context)?;
     let learnt = learnt::cores(&trials)?;
     Ok(StudyOutput {
         tables: vec![
             headline(&trials)?,
-            policies(&trials)?,
-            workloads(&trials)?,
-            learnt::table(&learnt)?,
-            programs(&trials)?,
+            policies(file, &trials)?,
+            workloads(file, &trials)?,
+            learnt::table(file, &learnt)?,
+            file.table("programs", trials.mixes.iter().map(programs))?,
         ],
-        figures: vec![figure(&trials)?, learnt::figure(&learnt, trials.runs)?],
+        figures: vec![
+            figure(file, &trials)?,
+            learnt::figure(file, &learnt, trials.runs)?,
+        ],
         notes: notes::of(&trials, &learnt),
         runs: trials.runs,
     })
@@ -73,32 +76,17 @@ fn headline(trials: &Trials) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn policies(trials: &Trials) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("stp_over_linux", "STP over linux"),
-        Column::plain("stp_over_symbiotic", "STP over symbiotic"),
-        Column::plain("stp_over_in_node", "STP over symbiotic-in-node"),
-        Column::plain("antt_over_linux", "ANTT over linux"),
-        Column::plain("makespan_over_linux", "Makespan over linux"),
-        Column::plain("stp", "STP"),
-        Column::plain("unfairness", "Unfairness"),
-        Column::plain("cpi", "Cycles per instruction"),
-        Column::plain("cpi_memory", "Of it, for memory"),
-        Column::with_unit("away_percent", "Away from its memory", "% of time"),
-        Column::with_unit("migrations_hz", "Migrations of a thread", "1/s"),
-        Column::with_unit("alone_percent", "Measured alone", "% of time"),
-    ];
-    let title = "Each policy on each machine: over workloads, with intervals over workloads";
-    let mut table = Table::new("policies", title, columns)?;
+fn policies(file: &StudyFile, trials: &Trials) -> Result<Table, StudyError> {
+    let mut rows = Vec::new();
     for (machine, (name, _)) in MACHINES.iter().enumerate() {
         for (key, group) in trials.groups() {
             for (policy, of) in POLICIES.iter().enumerate() {
                 let cells = cells(trials, machine, &group, policy);
-                table.push(&format!("{name}/{key}/{of}"), cells)?;
+                rows.push((format!("{name}/{key}/{of}"), cells));
             }
         }
     }
-    Ok(table)
+    file.table("policies", rows)
 }
 
 fn cells(trials: &Trials, machine: usize, group: &[usize], policy: usize) -> Vec<Cell> {
@@ -128,14 +116,8 @@ fn cpi_memory(trial: &Trial) -> f64 {
     memory.map(|(_, cpi)| cpi).sum()
 }
 
-fn workloads(trials: &Trials) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("stp_over_linux", "STP over linux"),
-        Column::plain("stp_over_symbiotic", "STP over symbiotic"),
-        Column::plain("stp", "STP"),
-    ];
-    let title = "Throughput by workload: over runs";
-    let mut table = Table::new("workloads", title, columns)?;
+fn workloads(file: &StudyFile, trials: &Trials) -> Result<Table, StudyError> {
+    let mut rows = Vec::new();
     for (machine, (name, _)) in MACHINES.iter().enumerate() {
         for (index, mix) in trials.mixes.iter().enumerate() {
             let stp = |policy| trials.values(machine, index, policy, |o| o.stp);
@@ -143,62 +125,29 @@ fn workloads(trials: &Trials) -> Result<Table, StudyError> {
                 let over = |base| ratio(&stp(policy), &stp(base));
                 let mean = trials.mean_of(machine, &[index], policy, |t| t.outcome.stp);
                 let cells = vec![over(LINUX), over(SYMBIOTIC), mean];
-                table.push(&format!("{name}/{}/{of}", mix.key()), cells)?;
+                rows.push((format!("{name}/{}/{of}", mix.key()), cells));
             }
         }
     }
-    Ok(table)
+    file.table("workloads", rows)
 }
 
-fn programs(trials: &Trials) -> Result<Table, StudyError> {
-    let columns = vec![Column::plain("programs", "Programs")];
-    let mut table = Table::new("programs", "The workloads", columns)?;
-    for mix in &trials.mixes {
-        table.push(&mix.key(), vec![mix.names().join(" ").as_str().into()])?;
-    }
-    Ok(table)
+fn programs(mix: &Mix) -> (String, Vec<Cell>) {
+    (mix.key(), vec![mix.names().join(" ").as_str().into()])
 }
 
-fn figure(trials: &Trials) -> Result<Figure, StudyError> {
-    let groups = trials.groups();
-    let machines = || MACHINES.iter().enumerate();
-    let bars = |policy: usize| {
-        let of = |machine: usize| {
-            let over = |group| bar(&trials.stp_over(machine, group, policy, LINUX));
-            groups
-                .iter()
-                .map(move |(_, group)| over(group))
-                .collect::<Vec<_>>()
-        };
-        machines().flat_map(|(machine, _)| of(machine)).collect()
-    };
+fn figure(file: &StudyFile, trials: &Trials) -> Result<Figure, StudyError> {
+    let (keys, groups): (Vec<String>, Vec<Vec<usize>>) = trials.groups().into_iter().unzip();
+    let machines = 0..MACHINES.len();
+    let places = machines.flat_map(|machine| groups.iter().map(move |group| (machine, group)));
     let others = (0..POLICIES.len()).filter(|&policy| policy != LINUX);
-    let series = others.map(|policy| BarSeries {
-        name: POLICIES[policy].to_owned(),
-        bars: bars(policy),
+    let series = others.map(|policy| {
+        let places = places.clone();
+        let over = places.map(|(machine, group)| trials.stp_over(machine, group, policy, LINUX));
+        (POLICIES[policy].to_owned(), over.collect())
     });
-    let name = |machine: &str| {
-        groups
-            .iter()
-            .map(move |(key, _)| format!("{machine}/{key}"))
-            .collect::<Vec<_>>()
-    };
-    let plot = Bars {
-        category: "Machine and cores".to_owned(),
-        value: Axis::linear("STP over linux", None),
-        baseline: 1.0,
-        groups: machines()
-            .flat_map(|(_, (machine, _))| name(machine))
-            .collect(),
-        series: series.collect(),
-    };
-    let title = "System throughput over linux on the same machine";
-    let text = "Geometric means over the workloads; intervals are over workloads.";
-    Ok(Figure::new(
-        "policies",
-        title,
-        text,
-        trials.runs,
-        Plot::Bars(plot),
-    )?)
+    let names = MACHINES.iter();
+    let names =
+        names.flat_map(|(machine, _)| keys.iter().map(move |key| format!("{machine}/{key}")));
+    file.bars("policies", trials.runs, names.collect(), series)
 }

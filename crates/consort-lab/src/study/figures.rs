@@ -33,7 +33,7 @@ pub(super) fn figure(frames: &Frames, spec: &FigureSpec) -> Result<Figure, Study
 }
 
 /// A bar as high as a cell's value.
-pub(crate) fn bar(cell: &Cell) -> Option<Bar> {
+fn bar(cell: &Cell) -> Option<Bar> {
     Some(Bar {
         value: cell.value()?,
         ci95: cell.ci95(),
@@ -93,36 +93,55 @@ fn bars(frames: &Frames, spec: &FigureSpec) -> Bars {
     };
     let all = all.into_iter();
     let some = all.filter(|(_, cells)| cells.iter().any(|cell| cell.value().is_some()));
+    bars_of(spec, groups, some)
+}
+
+/// Bars with the texts of a figure.
+pub(super) fn bars_of(
+    spec: &FigureSpec,
+    groups: Vec<String>,
+    series: impl IntoIterator<Item = Series>,
+) -> Bars {
+    let one = |(name, cells): Series| BarSeries {
+        name,
+        bars: cells.iter().map(|cell| shown(spec, cell)).collect(),
+    };
     Bars {
         category: spec.category.clone(),
         value: Axis::linear(&spec.value, spec.unit.as_deref()),
         baseline: spec.baseline,
         groups,
-        series: some
-            .map(|(name, cells)| BarSeries {
-                name,
-                bars: cells.iter().map(|cell| shown(spec, cell)).collect(),
-            })
-            .collect(),
+        series: series.into_iter().map(one).collect(),
     }
 }
 
 fn heat(frames: &Frames, spec: &FigureSpec) -> HeatMap {
     let all = series(frames, spec);
-    let rows = keys(frames, spec);
     let factor = spec.digits.map(|digits| 10f64.powi(digits as i32));
     let rounded = |value: f64| factor.map_or(value, |by| (by * value).round() / by);
-    let row = |n: usize| {
+    let row = |(n, key): (usize, String)| {
         let cells = all.iter().map(|(_, cells)| cells[n].value().map(rounded));
-        cells.collect()
+        (key, cells.collect())
     };
+    let rows = keys(frames, spec).into_iter().enumerate().map(row);
+    let columns = all.iter().map(|(name, _)| name.clone());
+    heat_of(spec, columns.collect(), rows.collect())
+}
+
+/// A matrix with the texts of a figure.
+pub(super) fn heat_of(
+    spec: &FigureSpec,
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<Option<f64>>)>,
+) -> HeatMap {
+    let (rows, cells) = rows.into_iter().unzip();
     HeatMap {
         x: spec.category.clone(),
         y: spec.groups_title.clone(),
         value: Axis::linear(&spec.value, spec.unit.as_deref()),
-        columns: all.iter().map(|(name, _)| name.clone()).collect(),
-        cells: (0..rows.len()).map(row).collect(),
+        columns,
         rows,
+        cells,
     }
 }
 

@@ -6,14 +6,14 @@
 mod check;
 mod figures;
 pub mod file;
+mod filled;
 mod frames;
 mod notes;
 mod run;
 mod tables;
 pub(crate) mod template;
 
-pub(crate) use figures::bar;
-pub(crate) use frames::Frames;
+pub(crate) use frames::{Frames, Words};
 pub(crate) use run::Analyses;
 pub use run::FileStudy;
 

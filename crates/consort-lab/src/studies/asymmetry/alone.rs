@@ -11,8 +11,8 @@
 use super::single::{Single, pass_instr};
 use crate::frame::{Case, Frame};
 use crate::simulate::chips::{Kind, chip, single};
-use crate::simulate::programs::{find, suite};
-use crate::simulate::{ExperimentSpec, Presets, failed, prepared};
+use crate::simulate::programs::{find, instance, suite};
+use crate::simulate::{ExperimentSpec, Presets, each, every, failed, prepared};
 use crate::study::{Frames, StudyError};
 use consort_core::stats::geometric_mean;
 use consort_experiment::Context;
@@ -20,7 +20,6 @@ use consort_experiment::{Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Stack;
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::Instance;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -78,8 +77,7 @@ pub(in crate::studies) fn closed_form(
         let (large, small) = (time(&both[0])?, time(&both[1])?);
         Ok(small.time_s / large.time_s)
     };
-    let ratios = context.map(&programs, ratio)?;
-    let ratios: Vec<f64> = ratios.into_iter().collect::<Result<_, StudyError>>()?;
+    let ratios = each(context, &programs, ratio)?;
     let count = chip(&spec.machine)?.places().len();
     let cases = programs
         .iter()
@@ -143,17 +141,9 @@ fn rows(context: &Context<'_>, spec: &ExperimentSpec) -> Result<Vec<Row>, StudyE
     let programs = programs(context, spec)?;
     let most = context.by_scale(MOST_INSTR[0], MOST_INSTR[1]);
     let runs = spec.runs(context);
-    let mut jobs: Vec<(&Arc<Chip>, &Arc<ProgramSpec>, u64)> = Vec::new();
-    for program in &programs {
-        for core in &both {
-            let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-            jobs.extend(seeds.map(|seed| (core, program, seed)));
-        }
-    }
-    let told = context.map(&jobs, |(core, program, seed)| {
-        Single::run(core, program, pass_instr(program).min(most), *seed)
+    let told = every(context, (&programs, &both, runs), |program, core, seed| {
+        Single::run(core, program, pass_instr(program).min(most), seed)
     })?;
-    let told: Vec<Single> = told.into_iter().collect::<Result<_, _>>()?;
     let row = |(program, both): (&Arc<ProgramSpec>, &[Single])| {
         let (large, small) = both.split_at(runs);
         Row {
@@ -182,13 +172,8 @@ pub(in crate::studies) fn programs_alone(
         .flat_map(|case| case.of.programs)
         .collect();
     let names: Vec<String> = names.into_iter().collect();
-    let speeds = context.map(&names, |name| {
-        let instance = Instance {
-            name: name.clone(),
-            program: find(name)?,
-            threads: 1,
-            start_ms: 0.0,
-        };
+    let speeds = each(context, &names, |name| {
+        let instance = instance(name.clone(), &find(name)?, 1);
         let ips = |core| {
             let work = measure_alone(core, &instance, spec.alone_s(context), context.seed());
             work.map(|work: Work| work.instructions / work.alone_s)
@@ -196,7 +181,6 @@ pub(in crate::studies) fn programs_alone(
         };
         Ok([ips(&both[0])?, ips(&both[1])?])
     })?;
-    let speeds: Vec<[f64; 2]> = speeds.into_iter().collect::<Result<_, StudyError>>()?;
     let cases = names
         .iter()
         .map(|name| Case::labelled(name, "program", name));

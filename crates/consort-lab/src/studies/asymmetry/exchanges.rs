@@ -3,9 +3,9 @@
 use super::alone::{named, programs};
 use super::migration::{Cost, ExchangePath};
 use crate::frame::{Case, Frame};
-use crate::simulate::ExperimentSpec;
 use crate::simulate::chips::{Kind, chip, spec, whole};
 use crate::simulate::programs::{copies, find};
+use crate::simulate::{ExperimentSpec, each};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_sim::chip::Chip;
@@ -113,7 +113,7 @@ fn costs(
     let path = |shared| ExchangePath::of(chip, to, shared).ok_or_else(no_path);
     let paths = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
-    let costs = context.map(programs, |program| {
+    each(context, programs, |program| {
         let places = copies(program, PLACES).entries;
         let side = |path: &ExchangePath| -> Result<Vec<Cost>, StudyError> {
             let from = places.iter().zip(context.seed()..);
@@ -121,8 +121,7 @@ fn costs(
                 .collect()
         };
         Ok([side(&paths[0])?, side(&paths[1])?])
-    })?;
-    costs.into_iter().collect()
+    })
 }
 
 /// A program for each capacity of the miss curves, whose data just fits there.

@@ -8,7 +8,7 @@ use crate::frame::{Case as FrameCase, Frame};
 use crate::simulate::case::Case;
 use crate::simulate::chips::{Kind, chip, single, spec, whole};
 use crate::simulate::programs::{copies, find};
-use crate::simulate::{Again, Alone, ExperimentSpec, Presets, prepared, run};
+use crate::simulate::{Again, Alone, ExperimentSpec, Presets, each, prepared, run};
 use crate::study::StudyError;
 use consort_core::stats::mean;
 use consort_experiment::Context;
@@ -43,8 +43,7 @@ pub(in crate::studies) fn at_ratios(
         ratios.iter().map(move |&ratio| (name, cores, ratio))
     };
     let jobs: Vec<(&str, u32, f64)> = MACHINES.iter().flat_map(on).collect();
-    let settings = context.map(&jobs, |&job| setting(context, of, job))?;
-    let settings: Vec<Setting> = settings.into_iter().collect::<Result<_, _>>()?;
+    let settings = each(context, &jobs, |&job| setting(context, of, job))?;
     let cases: Vec<Case> = settings
         .iter()
         .map(|setting| setting.case.clone())
@@ -113,8 +112,9 @@ pub(in crate::studies) fn beside_hrrs(
 ) -> Result<Frame, StudyError> {
     let cases = prepared(context, of, &Presets)?;
     let small = single(&*chip(&of.machine)?, Kind::Small)?;
-    let ideal = context.map(&cases, |case| slowdown(case, &small, context.seed()))?;
-    let ideal: Vec<f64> = ideal.into_iter().collect::<Result<_, _>>()?;
+    let ideal = each(context, &cases, |case| {
+        slowdown(case, &small, context.seed())
+    })?;
     let runs = of.runs(context);
     let simulated = run(context, &cases, &of.policies, runs)?;
     let free: Vec<Case> = cases.into_iter().map(Case::with_free_migration).collect();

@@ -1,7 +1,7 @@
 //! The two readings of the long-term sum of tcs against each other.
 
 use crate::frame::{Frame, Over, What, ratios};
-use crate::study::file::{CellSpec, TableSpec};
+use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
 use consort_report::{Cell, Table};
 
@@ -16,13 +16,8 @@ const STUDIES: [&str; 3] = ["A12", "A13", "A14"];
 /// mean over workloads, intervals over workloads), `lagging_better` and `critical_better` (in how
 /// many workloads), `workloads`.
 pub(in crate::studies) fn readings(spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
-    let columns = spec.columns.iter().map(CellSpec::column).collect();
-    let mut table = Table::new(&spec.key, &spec.title, columns)?;
-    for study in STUDIES {
-        table.push(study, cells(&over(frames, study)))?;
-    }
-    table.push("all", cells(&all(frames)))?;
-    Ok(table)
+    let studies = STUDIES.map(|study| (study, cells(&over(frames, study))));
+    spec.filled(studies.into_iter().chain([("all", cells(&all(frames)))]))
 }
 
 /// Note on the better reading over all workloads.

@@ -1,6 +1,7 @@
 //! Every program alone with every number of cores.
 
 use super::{failed, quantum, runs, suite};
+use crate::simulate::{self, each};
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{Measure, Profile, Slot, Trial};
@@ -31,12 +32,10 @@ impl Alone {
         let jobs: Vec<(u64, &Slot)> = { seeds.iter() }
             .flat_map(|&seed| slots.iter().map(move |slot| (seed, slot)))
             .collect();
-        let told = context.map(&jobs, |(seed, slot)| {
-            Trials::new(&suite, quantum(context), *seed).run(slot)
+        let told = each(context, &jobs, |(seed, slot)| {
+            let told = Trials::new(&suite, quantum(context), *seed).run(slot);
+            told.map_err(failed("programs alone"))
         })?;
-        let told: Vec<Trial> = { told.into_iter() }
-            .collect::<Result<_, _>>()
-            .map_err(failed("programs alone"))?;
         let runs = told.chunks(slots.len()).map(table).collect();
         Ok(Self { suite, runs })
     }
@@ -79,8 +78,7 @@ pub(in crate::studies) fn profile(cores: u32, table: &Table) -> Profile {
 
 /// Seeds of the runs.
 pub(super) fn seeds(context: &Context<'_>) -> impl Iterator<Item = u64> + use<> {
-    let first = context.seed();
-    (0..runs(context) as u64).map(move |run| first.wrapping_add(run))
+    simulate::seeds(context.seed(), runs(context))
 }
 
 fn table(trials: &[Trial]) -> Table {

@@ -1,86 +1,60 @@
-//! Bar charts of schedulers and programs.
+//! Tables and bars of schedulers and programs.
 
 use super::entrants::{ENTRANTS, MAIN};
 use super::grid::Grid;
+use super::views::Over;
 use crate::study::StudyError;
-use crate::study::bar;
+use crate::study::file::StudyFile;
 use consort_core::ProgramId;
-use consort_report::{Axis, BarSeries, Bars, Cell, Figure, Plot};
+use consort_report::{Cell, Figure};
 
-/// Names of a chart and of its values.
-#[derive(Clone, Copy)]
-pub(in crate::studies) struct Chart<'a> {
-    pub key: &'a str,
-    pub title: &'a str,
-    pub text: &'a str,
-    pub value: &'a str,
-    pub unit: Option<&'a str>,
-    pub baseline: f64,
-}
+/// Groups of programs that a mean is over, with their names in rows and in figures.
+pub(in crate::studies) const GROUPS: [(&str, &str, Over); 2] = [
+    (
+        "co-scheduled programs",
+        "programs that share",
+        Over::Sharing,
+    ),
+    ("whole suite", "whole suite", Over::All),
+];
 
-impl Chart<'_> {
-    /// Groups of bars with the series that are given.
-    pub fn bars(
+impl Grid {
+    /// A row for each program, a cell for each of these schedulers.
+    pub fn rows(
         &self,
-        (category, groups): (&str, Vec<String>),
-        series: Vec<BarSeries>,
-        runs: usize,
-    ) -> Result<Figure, StudyError> {
-        let bars = Bars {
-            category: category.to_owned(),
-            value: Axis::linear(self.value, self.unit),
-            baseline: self.baseline,
-            groups,
-            series,
-        };
-        Ok(Figure::new(
-            self.key,
-            self.title,
-            self.text,
-            runs,
-            Plot::Bars(bars),
-        )?)
+        entrants: &(impl Iterator<Item = usize> + Clone),
+        cell: impl Fn(usize, ProgramId) -> Cell,
+    ) -> Vec<(String, Vec<Cell>)> {
+        let cells = |id| entrants.clone().map(|entrant| cell(entrant, id)).collect();
+        let rows = self.names().into_iter().zip(self.suite().ids());
+        rows.map(|(name, id)| (name, cells(id))).collect()
     }
 
-    /// A group for each program, a bar for each of the main schedulers.
+    /// A group for each program, a bar for each of these schedulers.
     pub fn by_program(
         &self,
-        grid: &Grid,
+        (file, key): (&StudyFile, &str),
+        entrants: impl Iterator<Item = usize>,
         cell: impl Fn(usize, ProgramId) -> Cell,
     ) -> Result<Figure, StudyError> {
-        let series = |entrant: usize| BarSeries {
-            name: ENTRANTS[entrant].short().to_owned(),
-            bars: grid
-                .suite()
-                .ids()
-                .map(|id| bar(&cell(entrant, id)))
-                .collect(),
+        let series = |entrant: usize| {
+            let cells = self.suite().ids().map(|id| cell(entrant, id));
+            (ENTRANTS[entrant].short().to_owned(), cells.collect())
         };
-        self.bars(
-            ("Program", grid.names()),
-            MAIN.map(series).collect(),
-            grid.runs(),
-        )
+        file.bars(key, self.runs(), self.names(), entrants.map(series))
     }
 
-    /// Named groups, a bar for each of the main schedulers.
+    /// A group for each of [`GROUPS`], a bar for each of the main schedulers.
     pub fn by_group(
         &self,
-        grid: &Grid,
-        groups: &[&str],
-        cell: impl Fn(usize, usize) -> Cell,
+        (file, key): (&StudyFile, &str),
+        cell: impl Fn(usize, Over) -> Cell,
     ) -> Result<Figure, StudyError> {
-        let series = |entrant: usize| BarSeries {
-            name: ENTRANTS[entrant].short().to_owned(),
-            bars: (0..groups.len())
-                .map(|group| bar(&cell(entrant, group)))
-                .collect(),
+        let series = |entrant: usize| {
+            let cells = GROUPS.map(|(.., over)| cell(entrant, over));
+            (ENTRANTS[entrant].short().to_owned(), cells.into())
         };
-        let names = groups.iter().map(|group| (*group).to_owned()).collect();
-        self.bars(
-            ("Mean over", names),
-            MAIN.map(series).collect(),
-            grid.runs(),
-        )
+        let groups = GROUPS.map(|(_, name, _)| name.to_owned()).into();
+        file.bars(key, self.runs(), groups, MAIN.map(series))
     }
 }

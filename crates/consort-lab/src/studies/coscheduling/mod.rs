@@ -18,14 +18,13 @@ pub(super) mod published;
 pub(super) mod views;
 pub(super) mod whole;
 
+use crate::simulate::chips::chip;
 pub(super) use crate::simulate::failed;
+use crate::simulate::programs::{find, instance};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_experiment::slots::{Quantum, Suite};
-use consort_sim::chip::Chip;
-use consort_sim::program::presets;
-use consort_sim::workload::{Instance, Workload};
-use std::sync::Arc;
+use consort_sim::workload::Workload;
 
 /// The seed of the studies.
 #[cfg(test)]
@@ -57,21 +56,13 @@ pub(super) fn suite() -> Result<Suite, StudyError> {
 
 /// Programs of these names on the same machine, with as many threads as there are cores.
 pub(super) fn suite_of(text: &str, names: &[&str]) -> Result<Suite, StudyError> {
-    let spec = consort_sim::machine::presets::find(MACHINE).map_err(failed(MACHINE))?;
-    let chip = Arc::new(Chip::new(&spec, None).map_err(failed(MACHINE))?);
+    let chip = chip(MACHINE)?;
     let threads = chip.domains().cores as u32;
-    let entry = |name: &&str| -> Result<Instance, StudyError> {
-        Ok(Instance {
-            name: (*name).to_owned(),
-            program: Arc::new(presets::find(name).map_err(failed(name))?),
-            threads,
-            start_ms: 0.0,
-        })
-    };
+    let entry = |name: &&str| Ok(instance((*name).to_owned(), &find(name)?, threads));
     let entries = names.iter().map(entry);
     let workload = Workload {
         text: text.to_owned(),
-        entries: entries.collect::<Result<_, _>>()?,
+        entries: entries.collect::<Result<_, StudyError>>()?,
     };
     Ok(Suite::new(&chip, &workload))
 }

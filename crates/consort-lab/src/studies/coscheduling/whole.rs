@@ -7,7 +7,8 @@ use super::alone::Alone;
 use super::entrants::{ENTRANTS, GANG, MAIN};
 use super::failed;
 use super::grid::Grid;
-use crate::studies::symbiosis::cells::ratio;
+use crate::frame::ratio;
+use crate::simulate::{every, experiment};
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::Measure;
@@ -47,30 +48,26 @@ impl Whole {
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
         let runs = context.by_scale(RUNS[0], RUNS[1]);
         let quantum_ms = context.by_scale(QUANTUM_MS[0], QUANTUM_MS[1]);
-        let experiment = experiment(&grid.alone, alone_s);
+        let suite = &grid.alone.suite;
+        let workload = Workload {
+            text: "PARSEC".to_owned(),
+            entries: suite.programs().to_vec(),
+        };
+        let experiment = experiment(suite.chip(), workload, alone_s);
         let work = work(&grid.alone, alone_s);
         let contenders: Vec<Contender> = std::iter::once(GANG)
             .chain(MAIN)
             .map(|entrant| contender(grid, entrant, quantum_ms))
             .collect::<Result<_, _>>()?;
-        let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-        let seeds: Vec<u64> = seeds.collect();
-        let jobs: Vec<(&Contender, u64)> = { contenders.iter() }
-            .flat_map(|contender| seeds.iter().map(move |&seed| (contender, seed)))
-            .collect();
-        let told = context.map(&jobs, |(contender, seed)| {
-            experiment.run(contender, &work, *seed, None)
-        })?;
-        let told: Vec<RunResult> = { told.into_iter() }
-            .collect::<Result<_, _>>()
-            .map_err(failed("whole runs"))?;
-        let ended = told
-            .chunks(runs)
-            .map(|runs| runs.iter().map(Ended::of).collect());
+        let run = |experiment: &Experiment, contender: &Contender, seed| {
+            let run = experiment.run(contender, &work, seed, None);
+            Ok(Ended::of(&run.map_err(failed("whole runs"))?))
+        };
+        let ended = every(context, (&[experiment], &contenders, runs), run)?;
         Ok(Self {
             alone_s,
             runs,
-            ended: ended.collect(),
+            ended: ended.chunks(runs).map(<[Ended]>::to_vec).collect(),
         })
     }
 
@@ -88,19 +85,6 @@ impl Ended {
             antt: run.antt,
             makespan_s: run.makespan_s,
         }
-    }
-}
-
-fn experiment(alone: &Alone, alone_s: f64) -> Experiment {
-    Experiment {
-        chip: std::sync::Arc::clone(alone.suite.chip()),
-        workload: Workload {
-            text: "PARSEC".to_owned(),
-            entries: alone.suite.programs().to_vec(),
-        },
-        alone_s,
-        quantum: None,
-        free_migration: false,
     }
 }
 

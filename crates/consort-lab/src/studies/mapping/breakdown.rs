@@ -7,11 +7,11 @@
 
 use super::plan::Pair;
 use super::sweep::Runs;
-use super::views::{Draft, bars};
 use crate::frame::interval;
 use crate::study::StudyError;
+use crate::study::file::StudyFile;
 use consort_core::mapping::analysis::{Attribution, Resource, attribute};
-use consort_report::{Axis, Cell, Column, Figure, Table};
+use consort_report::{Cell, Figure, Table};
 
 /// Change of a pair from one mapping to another.
 #[derive(Clone, Copy)]
@@ -46,29 +46,19 @@ impl Change<'_> {
     }
 
     /// Table `attribution`.
-    pub fn table(&self) -> Result<Table, StudyError> {
-        let column = |key: &str, title: &str| Column::with_unit(key, title, "log %");
-        let mut columns = vec![column("time", "Time"), column("cycles", "Cycles")];
-        columns.push(column("utilisation", "Utilisation"));
-        columns.extend(RESOURCES.iter().map(|r| column(r.name(), r.name())));
-        columns.push(column("other", "Other cycles"));
-        let title = format!(
-            "From {} to {}: parts of the logarithm of the ratio of times, above 0 where slower",
-            self.from, self.to
-        );
-        let mut table = Table::new("attribution", &title, columns)?;
-        for (place, program) in self.pair.iter().enumerate() {
+    pub fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+        let rows = self.pair.iter().enumerate().map(|(place, program)| {
             let found = self.attributions(place);
             let of = |value: fn(&Attribution) -> f64| over_seeds(&found, value);
             let mut cells = vec![of(|a| a.time), of(|a| a.cycles)];
             cells.extend(parts(&found));
-            table.push(program, cells)?;
-        }
-        Ok(table)
+            (program, cells)
+        });
+        file.table("attribution", rows)
     }
 
     /// Figure `attribution`.
-    pub fn figure(&self) -> Result<Figure, StudyError> {
+    pub fn figure(&self, file: &StudyFile) -> Result<Figure, StudyError> {
         let columns: Vec<[Cell; PARTS]> = (0..self.pair.len())
             .map(|place| parts(&self.attributions(place)))
             .collect();
@@ -76,19 +66,9 @@ impl Change<'_> {
             let cells = columns.iter().map(|parts| parts[n].clone());
             (name.to_owned(), cells.collect())
         };
-        let series: Vec<(String, Vec<Cell>)> =
-            names().into_iter().enumerate().map(series).collect();
-        let title = format!("From {} to {}, by resource", self.from, self.to);
-        let draft = Draft {
-            key: "attribution",
-            title: &title,
-            text: "Parts sum to the logarithm of the ratio of times; above 0 they make the second \
-                   mapping slower.",
-            category: "Program",
-        };
-        let axis = Axis::linear("Part of the log ratio of times", Some("%"));
+        let series = names().into_iter().enumerate().map(series);
         let groups = self.pair.map(str::to_owned).to_vec();
-        bars(draft, self.runs.seeds, (axis, 0.0), groups, &series)
+        file.bars("attribution", self.runs.seeds, groups, series)
     }
 }
 

@@ -17,8 +17,6 @@ type Cost = fn(&Usage) -> Option<f64>;
 /// Chooser of mappings by a cost.
 #[derive(Clone, Copy)]
 pub(in crate::studies) struct Chooser {
-    /// Key of its columns.
-    pub key: &'static str,
     /// Title for people.
     pub title: &'static str,
     cost: Cost,
@@ -26,14 +24,12 @@ pub(in crate::studies) struct Chooser {
 
 /// Chooser by the lowest time: the best static mapping.
 pub(in crate::studies) const BEST: Chooser = Chooser {
-    key: "best",
     title: "Best static mapping",
     cost: |usage| Some(usage.time_s),
 };
 
 /// Chooser by the lowest L2MP: the L2, its prefetchers and the memory path, and nothing else.
 pub(in crate::studies) const MEMORY: Chooser = Chooser {
-    key: "memory",
     title: "Memory resources alone (lowest L2MP)",
     cost: |usage| usage.memory?.l2mp_cycles(),
 };
@@ -41,14 +37,12 @@ pub(in crate::studies) const MEMORY: Chooser = Chooser {
 /// Chooser by the lowest executed cycles: every resource inside the cores and beyond, but not their
 /// utilisation.
 pub(in crate::studies) const CYCLES: Chooser = Chooser {
-    key: "cycles",
     title: "All resources but utilisation (fewest cycles)",
     cost: |usage| usage.cycles,
 };
 
 /// Chooser by the lowest cycles by utilisation: every resource.
 pub(in crate::studies) const ALL: Chooser = Chooser {
-    key: "all",
     title: "All resources (cycles by utilisation)",
     cost: |usage| Some(usage.cycles? / usage.utilisation.filter(|u| *u > 0.0)?),
 };
@@ -155,7 +149,7 @@ mod tests {
         let pair = ["canneal", "vips"];
         assert_eq!(runs.chosen(pair, BEST), ["spr"]);
         for by in [MEMORY, CYCLES] {
-            assert_eq!(runs.chosen(pair, by), ["spr"], "{}", by.key);
+            assert_eq!(runs.chosen(pair, by), ["spr"], "{}", by.title);
         }
         assert!((runs.gains(pair, "iso")[0] - exp(log(4.0 / 3.0) / 2.0)).abs() < 1e-12);
         assert_eq!(runs.gains(pair, "os"), [1.0]);

@@ -1,7 +1,9 @@
-//! Notes that several of these studies have.
+//! Notes that several of these studies have, and their output.
 
 use super::sweep::Runs;
+use crate::study::StudyOutput;
 use consort_experiment::NOT_MODELLED;
+use consort_report::{Figure, Table};
 
 /// Note on resources that the simulation does not model.
 pub(in crate::studies) fn not_modelled() -> String {
@@ -10,8 +12,26 @@ pub(in crate::studies) fn not_modelled() -> String {
     format!("Not modelled, and so without numbers: {}.", what.join("; "))
 }
 
+impl Runs {
+    /// Output of a study of these runs, with a last note where some were stopped.
+    pub fn output(
+        &self,
+        tables: Vec<Table>,
+        figures: Vec<Figure>,
+        mut notes: Vec<String>,
+    ) -> StudyOutput {
+        notes.extend(stopped(self));
+        StudyOutput {
+            tables,
+            figures,
+            notes,
+            runs: self.seeds,
+        }
+    }
+}
+
 /// Note on runs that were stopped, if any were.
-pub(in crate::studies) fn stopped(runs: &Runs) -> Option<String> {
+fn stopped(runs: &Runs) -> Option<String> {
     let stopped = runs.stopped();
     let mut names: Vec<String> = Vec::new();
     for (pair, mapping) in &stopped {

@@ -5,7 +5,7 @@ use super::breakdown::Change;
 use super::measures::Measure;
 use super::pair::PairView;
 use super::plan::Pair;
-use super::{notes, sweep};
+use super::sweep;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
@@ -19,8 +19,8 @@ pub(in crate::studies) struct PairStudy {
     pub headline: &'static [Measure],
     /// The change of mapping, from one to the other, whose parts are shown.
     pub change: Option<[&'static str; 2]>,
-    /// Measures that have a figure, with its title.
-    pub figures: &'static [(Measure, &'static str)],
+    /// Measures that have a figure.
+    pub figures: &'static [Measure],
 }
 
 impl PairStudy {
@@ -33,14 +33,13 @@ impl PairStudy {
             mappings: self.mappings,
             measures: self.measures,
         };
-        let mut output = StudyOutput {
-            tables: vec![view.headline(self.headline)?, view.table()?],
-            figures: vec![view.speeds()?],
-            notes: vec![view.sentence()],
-            runs: runs.seeds,
-        };
-        for (measure, title) in self.figures {
-            output.figures.push(view.figure(*measure, title)?);
+        let mut output = runs.output(
+            vec![view.headline(self.headline)?, view.table(file)?],
+            vec![view.speeds(file)?],
+            vec![view.sentence()],
+        );
+        for measure in self.figures {
+            output.figures.push(view.figure(file, *measure)?);
         }
         if let Some([from, to]) = self.change {
             let change = Change {
@@ -49,10 +48,9 @@ impl PairStudy {
                 from,
                 to,
             };
-            output.tables.push(change.table()?);
-            output.figures.push(change.figure()?);
+            output.tables.push(change.table(file)?);
+            output.figures.push(change.figure(file)?);
         }
-        output.notes.extend(notes::stopped(&runs));
         output.notes.extend(file.mechanism.clone());
         Ok(output)
     }

@@ -6,11 +6,11 @@
 use super::measures::Measure;
 use super::plan::{MAPPINGS, Pair};
 use super::sweep::Runs;
-use super::views::{Draft, bars};
 use crate::study::StudyError;
+use crate::study::file::StudyFile;
 use consort_core::stats::RatioInterval;
 use consort_experiment::mapping::OS;
-use consort_report::{Axis, Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// A pair, the mappings that are looked at, and what of them.
 pub(in crate::studies) struct PairView<'a> {
@@ -32,19 +32,14 @@ impl PairView<'_> {
     }
 
     /// Table `pair`.
-    pub fn table(&self) -> Result<Table, StudyError> {
-        let speed = Column::plain("speed_over_os", "Speed over os");
-        let measures = self.measures.iter().map(Measure::column);
-        let columns = std::iter::once(speed).chain(measures).collect();
-        let title = format!("{}: both programs under mappings", self.pair.join(" with "));
-        let mut table = Table::new("pair", &title, columns)?;
-        for (place, mapping, key) in self.rows() {
+    pub fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+        let row = |(place, mapping, key): (usize, &str, String)| {
             let speed = self.runs.speed(self.pair, place, mapping, OS);
             let cell = |m: &Measure| self.runs.cell(self.pair, place, mapping, m.value);
             let measures = self.measures.iter().map(cell);
-            table.push(&key, std::iter::once(speed).chain(measures).collect())?;
-        }
-        Ok(table)
+            (key, std::iter::once(speed).chain(measures).collect())
+        };
+        file.table("pair", self.rows().map(row))
     }
 
     /// The bars of the source's chart: speeds over os, and some measures.
@@ -80,58 +75,42 @@ impl PairView<'_> {
     }
 
     /// Bars of one measure: a group for each program, a series for each mapping.
-    pub fn figure(&self, measure: Measure, title: &str) -> Result<Figure, StudyError> {
+    pub fn figure(&self, file: &StudyFile, measure: Measure) -> Result<Figure, StudyError> {
         let cell = |place, mapping: &str| self.runs.cell(self.pair, place, mapping, measure.value);
-        let draft = Draft {
-            key: measure.key,
-            title,
-            text: "",
-            category: "Program",
-        };
-        self.grouped(draft, (measure.axis(), 0.0), self.mappings, cell)
+        self.grouped((file, measure.key), self.mappings, cell)
     }
 
     /// Bars of speeds over os.
-    pub fn speeds(&self) -> Result<Figure, StudyError> {
+    pub fn speeds(&self, file: &StudyFile) -> Result<Figure, StudyError> {
         let others: Vec<&str> = MAPPINGS.into_iter().filter(|m| *m != OS).collect();
         let cell = |place, mapping: &str| self.runs.speed(self.pair, place, mapping, OS);
-        let draft = Draft {
-            key: "speed",
-            title: "Speed of each program over os",
-            text: "Above 1 is faster.",
-            category: "Program",
-        };
-        let axis = Axis::linear("Speed over os", None);
-        self.grouped(draft, (axis, 1.0), &others, cell)
+        self.grouped((file, "speed"), &others, cell)
     }
 
     fn grouped(
         &self,
-        draft: Draft<'_>,
-        axis: (Axis, f64),
+        (file, key): (&StudyFile, &str),
         mappings: &[&str],
         cell: impl Fn(usize, &str) -> Cell,
     ) -> Result<Figure, StudyError> {
-        let series = |mapping: &&str| {
+        let series = mappings.iter().map(|mapping| {
             let cells = (0..self.pair.len()).map(|place| cell(place, mapping));
             ((*mapping).to_owned(), cells.collect())
-        };
-        let series: Vec<(String, Vec<Cell>)> = mappings.iter().map(series).collect();
+        });
         let groups = self.pair.map(str::to_owned).to_vec();
-        bars(draft, self.runs.seeds, axis, groups, &series)
+        file.bars(key, self.runs.seeds, groups, series)
     }
 
     /// Bars of several measures of one unit: a group for each row, a series for each measure.
-    pub fn parts(&self, draft: Draft<'_>, axis: Axis) -> Result<Figure, StudyError> {
+    pub fn parts(&self, file: &StudyFile, key: &str) -> Result<Figure, StudyError> {
         let rows: Vec<(usize, &str, String)> = self.rows().collect();
-        let series = |m: &Measure| {
+        let series = self.measures.iter().map(|m| {
             let cell = |(place, mapping, _): &(usize, &str, String)| {
                 self.runs.cell(self.pair, *place, mapping, m.value)
             };
             (m.title.to_owned(), rows.iter().map(cell).collect())
-        };
-        let series: Vec<(String, Vec<Cell>)> = self.measures.iter().map(series).collect();
+        });
         let groups = rows.iter().map(|(_, _, key)| key.clone()).collect();
-        bars(draft, self.runs.seeds, (axis, 0.0), groups, &series)
+        file.bars(key, self.runs.seeds, groups, series)
     }
 }

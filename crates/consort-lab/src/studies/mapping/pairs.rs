@@ -23,10 +23,7 @@ pub(in crate::studies) const M2: PairStudy = PairStudy {
     ],
     headline: &[L2, PREFETCHED, TRANSACTIONS],
     change: Some(["int", "spr"]),
-    figures: &[
-        (L2, "L2 misses that are waited for"),
-        (PREFETCHED, "Lines that prefetchers bring"),
-    ],
+    figures: &[L2, PREFETCHED],
 };
 
 /// M3: branch misses of streamcluster with swaptions.
@@ -36,10 +33,7 @@ pub(in crate::studies) const M3: PairStudy = PairStudy {
     measures: &[BRANCHES, BRANCH_CYCLES, CYCLES, UTILISATION],
     headline: &[BRANCHES, BRANCH_CYCLES],
     change: None,
-    figures: &[
-        (BRANCHES, "Branch misses"),
-        (BRANCH_CYCLES, "Cycles for branch misses"),
-    ],
+    figures: &[BRANCHES, BRANCH_CYCLES],
 };
 
 /// M5: streamcluster with facesim: two programs that both need much bandwidth.
@@ -49,10 +43,7 @@ pub(in crate::studies) const M5: PairStudy = PairStudy {
     measures: &[CYCLES, L2, LATENCY, TRANSACTIONS, UTILISATION],
     headline: &[LATENCY, UTILISATION],
     change: Some(["iso", "spr"]),
-    figures: &[
-        (LATENCY, "Memory latency"),
-        (UTILISATION, "Utilisation of the cores"),
-    ],
+    figures: &[LATENCY, UTILISATION],
 };
 
 /// M10: streamcluster with blackscholes, isolated or interleaved.
@@ -80,8 +71,5 @@ pub(in crate::studies) const M12: PairStudy = PairStudy {
     measures: &[CYCLES, L1D, L2, LATENCY, TRANSACTIONS, UTILISATION],
     headline: &[CYCLES, UTILISATION],
     change: Some(["iso", "int"]),
-    figures: &[
-        (UTILISATION, "Utilisation of the cores"),
-        (LATENCY, "Memory latency"),
-    ],
+    figures: &[UTILISATION, LATENCY],
 };

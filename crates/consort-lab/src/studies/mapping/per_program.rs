@@ -7,54 +7,46 @@
 //! over the smallest, and `lowest` and `highest`, the mappings of these. Figure `programs`.
 
 use super::measures::{L1D, Measure, UTILISATION};
-use super::notes;
 use super::plan::{MAPPINGS, PROGRAMS};
 use super::sweep::{self, Runs};
-use super::views::{Draft, bars};
 use crate::frame::interval;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
 use consort_experiment::Context;
-use consort_report::{Cell, Column, Figure, Headline, Table};
-
-/// A study of one measure. One differs from another by its measure, and by nothing else.
-pub(in crate::studies) struct PerProgramStudy {
-    pub measure: Measure,
-    /// Name of the measure in titles.
-    pub title: &'static str,
-}
+use consort_report::{Cell, Figure, Headline, Table};
 
 /// M1: misses of the L1 data cache of each program under each mapping.
-pub(in crate::studies) const M1: PerProgramStudy = PerProgramStudy {
-    measure: L1D,
-    title: "L1D misses per 1000 instructions",
-};
+pub(in crate::studies) fn m1(
+    context: &Context<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    run(context, file, L1D)
+}
 
 /// M4: share of the cores that each program has under each mapping.
-pub(in crate::studies) const M4: PerProgramStudy = PerProgramStudy {
-    measure: UTILISATION,
-    title: "Utilisation of the cores",
-};
+pub(in crate::studies) fn m4(
+    context: &Context<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    run(context, file, UTILISATION)
+}
 
-impl PerProgramStudy {
-    /// Runs the study.
-    pub fn run(&self, context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
-        let runs = sweep::runs(context)?;
-        let view = PerProgram {
-            runs: &runs,
-            measure: self.measure,
-        };
-        let mut notes = vec![view.sentence()];
-        notes.extend(notes::stopped(&runs));
-        let table = view.table(&format!("{}, over co-runners", self.title))?;
-        Ok(StudyOutput {
-            tables: vec![view.headline()?, table, view.variation()?],
-            figures: vec![view.figure(self.title)?],
-            notes,
-            runs: runs.seeds,
-        })
-    }
+fn run(
+    context: &Context<'_>,
+    file: &StudyFile,
+    measure: Measure,
+) -> Result<StudyOutput, StudyError> {
+    let runs = sweep::runs(context)?;
+    let view = PerProgram {
+        runs: &runs,
+        measure,
+    };
+    Ok(runs.output(
+        vec![view.headline()?, view.table(file)?, view.variation(file)?],
+        vec![view.figure(file)?],
+        vec![view.sentence()],
+    ))
 }
 
 /// One measure and how it is told.
@@ -93,26 +85,15 @@ impl PerProgram<'_> {
     }
 
     /// Table `programs`.
-    pub fn table(&self, title: &str) -> Result<Table, StudyError> {
-        let bound = |key: &str, title: &str| Column {
-            key: key.to_owned(),
-            title: title.to_owned(),
-            ..self.measure.column()
-        };
-        let columns = vec![
-            self.measure.column(),
-            bound("least", "Least"),
-            bound("most", "Most"),
-            Column::plain("co_runners", "Co-runners"),
-        ];
-        let mut table = Table::new("programs", title, columns)?;
+    fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+        let mut rows = Vec::new();
         for program in PROGRAMS {
-            table.push(&format!("{program}/alone"), self.alone(program))?;
+            rows.push((format!("{program}/alone"), self.alone(program)));
             for mapping in MAPPINGS {
-                table.push(&format!("{program}/{mapping}"), self.row(program, mapping))?;
+                rows.push((format!("{program}/{mapping}"), self.row(program, mapping)));
             }
         }
-        Ok(table)
+        file.table("programs", rows)
     }
 
     fn alone(&self, program: &str) -> Vec<Cell> {
@@ -173,46 +154,22 @@ impl PerProgram<'_> {
     }
 
     /// Table `variation`.
-    pub fn variation(&self) -> Result<Table, StudyError> {
-        let columns = vec![
-            Column::with_unit("percent", "Largest over smallest", "%"),
-            Column::plain("lowest", "Smallest under"),
-            Column::plain("highest", "Largest under"),
-        ];
-        let title = "By how much mappings differ, means over co-runners";
-        let mut table = Table::new("variation", title, columns)?;
-        for range in self.ranges() {
+    fn variation(&self, file: &StudyFile) -> Result<Table, StudyError> {
+        let row = |range: Range| {
             let [low, high] = range.at;
-            table.push(
-                range.program,
-                vec![(100.0 * range.more).into(), low.into(), high.into()],
-            )?;
-        }
-        Ok(table)
+            let cells = vec![(100.0 * range.more).into(), low.into(), high.into()];
+            (range.program, cells)
+        };
+        file.table("variation", self.ranges().into_iter().map(row))
     }
 
     /// Figure `programs`.
-    pub fn figure(&self, title: &str) -> Result<Figure, StudyError> {
+    fn figure(&self, file: &StudyFile) -> Result<Figure, StudyError> {
         let series = MAPPINGS.map(|mapping| {
             let cell = |program: &&str| interval(&self.over_seeds(program, mapping));
-            (
-                mapping.to_owned(),
-                PROGRAMS.iter().map(cell).collect::<Vec<Cell>>(),
-            )
+            (mapping.to_owned(), PROGRAMS.iter().map(cell).collect())
         });
-        let draft = Draft {
-            key: "programs",
-            title,
-            text: "Means over a program's co-runners.",
-            category: "Program",
-        };
         let groups = PROGRAMS.map(str::to_owned).to_vec();
-        bars(
-            draft,
-            self.runs.seeds,
-            (self.measure.axis(), 0.0),
-            groups,
-            &series,
-        )
+        file.bars("programs", self.runs.seeds, groups, series)
     }
 }

@@ -1,13 +1,13 @@
 //! Programs, pairs and mappings of the sweep.
 
 use super::failed;
+use crate::simulate::chips;
+use crate::simulate::programs::{find, instance};
 use crate::study::StudyError;
 use consort_core::mapping::Scheme;
 use consort_experiment::Context;
 use consort_experiment::mapping::{Held, OS};
 use consort_sim::chip::Chip;
-use consort_sim::machine::MachineRef;
-use consort_sim::program::presets;
 use consort_sim::workload::{Instance, Workload};
 use std::sync::Arc;
 
@@ -71,23 +71,13 @@ pub(super) fn pairs(context: &Context<'_>) -> Vec<Pair> {
 
 /// The machine.
 pub(in crate::studies) fn chip() -> Result<Arc<Chip>, StudyError> {
-    let machine: MachineRef = MACHINE.parse().map_err(failed(MACHINE))?;
-    let loaded = machine.load(&[]).map_err(failed(MACHINE))?;
-    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(MACHINE))?;
-    Ok(Arc::new(chip))
+    chips::chip(MACHINE)
 }
 
 /// One instance of each program.
 pub(in crate::studies) fn instances() -> Result<Vec<Instance>, StudyError> {
-    let instance = |name: &&str| {
-        Ok(Instance {
-            name: (*name).to_owned(),
-            program: Arc::new(presets::find(name).map_err(failed(name))?),
-            threads: THREADS,
-            start_ms: 0.0,
-        })
-    };
-    PROGRAMS.iter().map(instance).collect()
+    let entry = |name: &&str| Ok(instance((*name).to_owned(), &find(name)?, THREADS));
+    PROGRAMS.iter().map(entry).collect()
 }
 
 /// These programs of `instances` together.

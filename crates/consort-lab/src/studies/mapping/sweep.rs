@@ -2,11 +2,12 @@
 
 use super::plan::{ALONE_S, MAPPINGS, Pair, SEEDS, chip, held, instances, pairs, workload};
 use super::{failed, plan};
+use crate::simulate::{every, experiment};
 use crate::study::StudyError;
 use consort_core::mapping::analysis::{Row, Table, Usage};
 use consort_experiment::Context;
 use consort_experiment::mapping::{Characterised, Held, RUNS_OF_LONGEST, characterised, usage};
-use consort_experiment::{Experiment, ExperimentError, Repeated, Work, measure_alone};
+use consort_experiment::{ExperimentError, Repeated, Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::workload::{Instance, Workload};
 use std::collections::BTreeMap;
@@ -68,28 +69,17 @@ impl Field {
         context: &Context<'_>,
         cases: &[(Pair, Held)],
     ) -> Result<Vec<Both>, StudyError> {
-        let seeds = 0..self.seeds as u64;
-        let of = |(pair, held)| seeds.clone().map(move |seed| (pair, held, seed));
-        let cases = cases.iter().map(|(pair, held)| (pair, held));
-        let jobs: Vec<(&Pair, &Held, u64)> = cases.flat_map(of).collect();
-        let done = context.map(&jobs, |(pair, held, seed)| {
+        let run = |(pair, held): &(Pair, Held), (): &(), seed| {
             let part = format!("{} under {}", pair.join("+"), held.name());
-            let run = self.both(pair, held, context.seed().wrapping_add(*seed));
-            run.map_err(failed(&part))
-        })?;
-        done.into_iter().collect()
+            self.both(pair, held, seed).map_err(failed(&part))
+        };
+        every(context, (cases, &[()], self.seeds), run)
     }
 
     fn both(&self, pair: &Pair, held: &Held, seed: u64) -> Result<Both, ExperimentError> {
         let workload: Workload = workload(pair, &self.instances);
         let work: Vec<Work> = pair.iter().map(|name| self.work[*name]).collect();
-        let experiment = Experiment {
-            chip: Arc::clone(&self.chip),
-            workload,
-            alone_s: self.alone_s,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = experiment(&self.chip, workload, self.alone_s);
         experiment.run_while_patient(held.contender(), &work, seed, RUNS_OF_LONGEST, PATIENCE)
     }
 }

@@ -1,13 +1,11 @@
-//! Cells, tables and bars from the runs of programs under mappings.
+//! Values and cells from the runs of programs under mappings; gains over `os` in percent.
 
-use super::measures::{Measure, SECONDS, Value};
+use super::measures::{SECONDS, Value};
 use super::plan::Pair;
 use super::sweep::Runs;
-use crate::frame::interval;
-use crate::studies::symbiosis::cells::ratio;
-use crate::study::StudyError;
-use crate::study::bar;
-use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot};
+use crate::frame::{interval, ratio};
+use consort_core::stats::{Interval, RatioInterval, geometric_mean};
+use consort_report::Cell;
 
 impl Runs {
     /// A value of the program at one place of a pair under a mapping, seed by seed.
@@ -49,49 +47,40 @@ pub(super) fn finite(values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-impl Measure {
-    /// Column of the measure.
-    pub fn column(&self) -> Column {
-        match self.unit {
-            Some(unit) => Column::with_unit(self.key, self.title, unit),
-            None => Column::plain(self.key, self.title),
-        }
-    }
-
-    /// Axis of the measure.
-    pub fn axis(&self) -> Axis {
-        Axis::linear(self.title, self.unit)
-    }
+/// Geometric mean of gains, factors by seed, with its interval.
+pub(in crate::studies) fn gain_cell(factors: &[f64]) -> Cell {
+    let ratio = RatioInterval::of(factors).map(|ratio| ratio.symmetric());
+    ratio.as_ref().map_or_else(|| interval(&[]), percent)
 }
 
-/// Texts of a figure around its bars.
-#[derive(Clone, Copy)]
-pub(in crate::studies) struct Draft<'a> {
-    pub key: &'a str,
-    pub title: &'a str,
-    pub text: &'a str,
-    /// Title of the axis of groups.
-    pub category: &'a str,
+/// Geometric mean over pairs of their means over seeds, with the interval over pairs.
+pub(in crate::studies) fn mean_gain(pairs: &[Pair], gains: impl Fn(Pair) -> Vec<f64>) -> Cell {
+    let means = pairs
+        .iter()
+        .filter_map(|pair| geometric_mean(&gains(*pair)));
+    gain_cell(&means.collect::<Vec<_>>())
 }
 
-/// A group of bars for each name; series are names with a cell for each group.
-pub(in crate::studies) fn bars(
-    draft: Draft<'_>,
-    runs: usize,
-    (value, baseline): (Axis, f64),
-    groups: Vec<String>,
-    series: &[(String, Vec<Cell>)],
-) -> Result<Figure, StudyError> {
-    let one = |(name, cells): &(String, Vec<Cell>)| BarSeries {
-        name: name.clone(),
-        bars: cells.iter().map(bar).collect(),
-    };
-    let plot = Plot::Bars(Bars {
-        category: draft.category.to_owned(),
-        value,
-        baseline,
-        groups,
-        series: series.iter().map(one).collect(),
-    });
-    Ok(Figure::new(draft.key, draft.title, draft.text, runs, plot)?)
+fn percent(factor: &Interval) -> Cell {
+    Cell::Interval(Interval {
+        mean: 100.0 * (factor.mean - 1.0),
+        ci95: factor.ci95.map(|half| 100.0 * half),
+        n: factor.n,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_the_percentage_above_1() {
+        let cell = gain_cell(&[1.1, 1.1]);
+        assert!((cell.value().unwrap() - 10.0).abs() < 1e-9);
+        assert!(cell.ci95().unwrap() < 1e-6 && cell.n() == Some(2));
+        let pairs = [["a", "b"], ["c", "d"]];
+        let gains = |pair: Pair| vec![if pair[0] == "a" { 2.0 } else { 0.5 }];
+        assert!(mean_gain(&pairs, gains).value().unwrap().abs() < 1e-9);
+        assert_eq!(gain_cell(&[]).value(), None);
+    }
 }

@@ -2,12 +2,12 @@
 
 use super::helpers;
 use super::{LENGTHS, Length};
-use crate::simulate::CaseSpec;
+use crate::simulate::programs::instance;
+use crate::simulate::{CaseSpec, Ground, Presets, experiment, failed};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_experiment::{Experiment, Sequence, Work, measure_whole};
 use consort_sim::chip::Chip;
-use consort_sim::machine::MachineRef;
 use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{Instance, Workload};
 use std::collections::BTreeMap;
@@ -106,10 +106,7 @@ impl Case {
     }
 
     fn chip(&self) -> Result<Arc<Chip>, StudyError> {
-        let machine: MachineRef = self.machine.parse().map_err(self.failed())?;
-        let loaded = machine.load(&[]).map_err(self.failed())?;
-        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(self.failed())?;
-        Ok(Arc::new(chip))
+        Presets.chip(&self.machine).map_err(failed(&self.key))
     }
 
     fn equal(
@@ -120,7 +117,7 @@ impl Case {
         seed: u64,
     ) -> Result<Setup, StudyError> {
         let experiment = experiment(chip, copies(chip, programs), alone_s);
-        let work = experiment.work(seed).map_err(self.failed())?;
+        let work = experiment.work(seed).map_err(failed(&self.key))?;
         Ok((experiment, work))
     }
 
@@ -138,8 +135,8 @@ impl Case {
             let stretched = stretched.map(Arc::new);
             let mut work = Vec::with_capacity(chip.places().len());
             for program in &stretched {
-                let one = instance(program.name.clone(), program);
-                let alone = measure_whole(chip, &one, context.seed()).map_err(self.failed())?;
+                let one = instance(program.name.clone(), program, 1);
+                let alone = measure_whole(chip, &one, context.seed()).map_err(failed(&self.key))?;
                 work.extend(vec![alone; chip.places().len() / 2]);
             }
             let longest_s = work.iter().map(|w: &Work| w.alone_s).fold(0.0, f64::max);
@@ -159,17 +156,12 @@ impl Case {
         let programs = names.iter().map(|name| self.program(name));
         let programs: Vec<Arc<ProgramSpec>> = programs.collect::<Result<_, _>>()?;
         let sequence = Sequence::measure(chip, &programs, part_s, seed);
-        let helper = helpers::program().map_err(self.failed())?;
-        Ok(Ready::Kernels(sequence.map_err(self.failed())?, helper))
+        let helper = helpers::program().map_err(failed(&self.key))?;
+        Ok(Ready::Kernels(sequence.map_err(failed(&self.key))?, helper))
     }
 
     fn program(&self, name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
-        Ok(Arc::new(presets::find(name).map_err(self.failed())?))
-    }
-
-    fn failed<E: std::error::Error + Send + Sync + 'static>(&self) -> impl Fn(E) -> StudyError {
-        let key = self.key.clone();
-        move |error| StudyError::part(key.as_str(), error)
+        Ok(Arc::new(presets::find(name).map_err(failed(&self.key))?))
     }
 }
 
@@ -193,10 +185,10 @@ impl Prepared {
             let program = known
                 .entry(order.clone())
                 .or_insert_with(|| Arc::new(sequence.program(&self.key, &order)));
-            instance(format!("thread#{}", n + 1), program)
+            instance(format!("thread#{}", n + 1), program, 1)
         };
         let mut entries: Vec<Instance> = (0..threads).map(thread).collect();
-        entries.extend((1..=helpers::COUNT).map(|n| instance(format!("helper#{n}"), helper)));
+        entries.extend((1..=helpers::COUNT).map(|n| instance(format!("helper#{n}"), helper, 1)));
         let workload = Workload {
             text: self.key.clone(),
             entries,
@@ -228,7 +220,7 @@ fn copies(chip: &Chip, programs: &[Arc<ProgramSpec>; 2]) -> Workload {
     let copies = chip.places().len() / 2;
     let of = |program: &Arc<ProgramSpec>| {
         let numbers = 1..=copies;
-        let one = |n| instance(format!("{}#{n}", program.name), program);
+        let one = |n| instance(format!("{}#{n}", program.name), program, 1);
         numbers.map(one).collect::<Vec<Instance>>()
     };
     let texts = programs.each_ref().map(|p| format!("{copies}*{}", p.name));
@@ -245,25 +237,6 @@ fn stretched(program: &ProgramSpec, factor: f64) -> ProgramSpec {
         phase.length_ginstr *= factor;
     }
     stretched
-}
-
-fn experiment(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Experiment {
-    Experiment {
-        chip: Arc::clone(chip),
-        workload,
-        alone_s,
-        quantum: None,
-        free_migration: false,
-    }
-}
-
-fn instance(name: String, program: &Arc<ProgramSpec>) -> Instance {
-    Instance {
-        name,
-        program: Arc::clone(program),
-        threads: 1,
-        start_ms: 0.0,
-    }
 }
 
 #[cfg(test)]

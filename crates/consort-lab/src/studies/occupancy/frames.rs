@@ -7,7 +7,7 @@ use super::fpu::FpuWatch;
 use super::runs::{Outcome, outcome};
 use super::{LENGTHS, Length, prepared};
 use crate::frame::{Case, Frame};
-use crate::simulate::ExperimentSpec;
+use crate::simulate::{ExperimentSpec, every};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_experiment::Counters;
@@ -39,14 +39,6 @@ pub(in crate::studies) fn equal(
     frame(context, spec, &[Method::Equal])
 }
 
-/// A run of a case by a method.
-struct Job<'a> {
-    case: &'a Prepared,
-    method: Method,
-    policy: &'a str,
-    seed: u64,
-}
-
 fn frame(
     context: &Context<'_>,
     spec: &ExperimentSpec,
@@ -54,35 +46,23 @@ fn frame(
 ) -> Result<Frame, StudyError> {
     let cases = prepared(context, spec)?;
     let runs = spec.runs(context);
-    let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-    let mut jobs = Vec::new();
-    for &method in methods {
-        for case in cases.iter() {
-            for policy in &spec.policies {
-                jobs.extend(seeds.clone().map(|seed| Job {
-                    case,
-                    method,
-                    policy,
-                    seed,
-                }));
-            }
-        }
-    }
-    let outcomes = context.map(&jobs, |job| {
-        let watch = FpuWatch::new(&job.case.chip);
-        outcome(job.case, job.method, (job.policy, job.seed), &watch)
-    })?;
-    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
-    let of = methods
-        .iter()
-        .flat_map(|&m| cases.iter().map(move |c| case(c, m)));
-    let mut frame = Frame::new(of.collect(), spec.policies.clone(), runs);
-    let shares = jobs
-        .iter()
-        .map(|job| 100.0 * length(job.method).share(context));
+    let of_method = |&method| cases.iter().map(move |case| (method, case));
+    let all: Vec<(Method, &Prepared)> = methods.iter().flat_map(of_method).collect();
+    let run = |(method, case): &(Method, &Prepared), policy: &String, seed| {
+        let watch = FpuWatch::new(&case.chip);
+        outcome(case, *method, (policy, seed), &watch)
+    };
+    let outcomes = every(context, (&all, &spec.policies, runs), run)?;
+    let of = all.iter().map(|&(method, of)| case(of, method)).collect();
+    let mut frame = Frame::new(of, spec.policies.clone(), runs);
+    let each = spec.policies.len() * runs;
+    let runs = all.iter().flat_map(|case| std::iter::repeat_n(case, each));
+    let shares = runs
+        .clone()
+        .map(|(method, _)| 100.0 * length(*method).share(context));
     frame.set("length_percent", shares.collect());
     fill(&mut frame, &outcomes);
-    let of: Vec<&Prepared> = jobs.iter().map(|job| job.case).collect();
+    let of: Vec<&Prepared> = runs.map(|(_, case)| *case).collect();
     fill_classes(&mut frame, &outcomes, &of);
     Ok(frame)
 }

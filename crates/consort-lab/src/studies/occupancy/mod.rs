@@ -17,7 +17,7 @@ mod runs;
 pub(super) use frames::{equal, lengths, once};
 pub(super) use notes::notes;
 
-use crate::simulate::{CaseSpec, ExperimentSpec};
+use crate::simulate::{CaseSpec, ExperimentSpec, each};
 use crate::study::StudyError;
 use case::{Load, Prepared};
 use consort_experiment::Context;
@@ -70,7 +70,6 @@ fn prepared(
             };
             case.prepare(context, spec.alone_s(context))
         };
-        let prepared = context.map(&spec.cases, prepare)?;
-        prepared.into_iter().collect()
+        each(context, &spec.cases, prepare)
     })
 }

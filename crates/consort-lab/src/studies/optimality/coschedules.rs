@@ -13,12 +13,13 @@
 use super::chosen::chosen;
 use super::gaps::{Row, missing_percent};
 use super::slots::{Slots, all};
+use crate::simulate::each;
 use crate::simulate::mixes::draw_all;
 use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, How, MAIN};
 use crate::studies::coscheduling::published::PUBLISHED;
 use crate::studies::coscheduling::{failed, quantum, suite_of};
 use crate::study::StudyError;
-use consort_core::coscheduling::{Objective, Slot, Trial};
+use consort_core::coscheduling::{Objective, Slot};
 use consort_core::stats::mean;
 use consort_experiment::Context;
 use consort_experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
@@ -108,9 +109,9 @@ impl Ground<'_> {
 
     fn simulated(&self, slots: &[Slot], length: Quantum, seed: u64) -> Result<Slots, StudyError> {
         let trials = Trials::new(&self.suite, length, seed);
-        let told = self.context.map(slots, |slot| trials.run(slot))?;
-        let told: Result<Vec<Trial>, _> = told.into_iter().collect();
-        let told = told.map_err(failed("slots"))?;
+        let told = each(self.context, slots, |slot| {
+            trials.run(slot).map_err(failed("slots"))
+        })?;
         Ok(Slots::new(self.suite.cores(), told))
     }
 

@@ -4,9 +4,9 @@
 //! first phase, on one core of a POWER8 in SMT4.
 
 use super::gaps::Row;
-use crate::simulate::failed;
 use crate::simulate::mixes::mixes;
 use crate::simulate::programs::suite;
+use crate::simulate::{each, failed};
 use crate::study::StudyError;
 use consort_core::matching::{self, MatchingError, Shape};
 use consort_core::stats::mean;
@@ -47,11 +47,9 @@ pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
             (cores * WAYS, 1),
             draws,
         );
-        let gaps = context.map(&drawn, |workload| gaps(&chip, workload, cores))?;
-        let gaps: Vec<[f64; 2]> = gaps
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .map_err(failed("groups"))?;
+        let gaps = each(context, &drawn, |workload| {
+            gaps(&chip, workload, cores).map_err(failed("groups"))
+        })?;
         for (way, policy) in ["search", "any grouping"].into_iter().enumerate() {
             rows.push(Row {
                 group: format!("{} in fours", cores * WAYS),

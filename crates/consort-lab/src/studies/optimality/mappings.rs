@@ -7,7 +7,7 @@
 use super::super::mapping::plan::{LINUX, all_pairs, chip, instances, workload};
 use super::gaps::{Row, missing_percent};
 use crate::simulate::case::Case;
-use crate::simulate::failed;
+use crate::simulate::{each, every, failed};
 use crate::study::StudyError;
 use consort_core::mapping::{Exhaustive, Mapping, Scheme};
 use consort_core::stats::mean;
@@ -56,15 +56,10 @@ pub(super) fn search(context: &Context<'_>) -> Result<Mapped, StudyError> {
     let contenders: Vec<Contender> = each
         .map(|policy| Contender::new(policy, LINUX).map_err(failed(policy)))
         .collect::<Result<_, _>>()?;
-    let jobs: Vec<(&Case, &Contender)> = { cases.iter() }
-        .flat_map(|case| contenders.iter().map(move |contender| (case, contender)))
-        .collect();
     let runs = context.by_scale(RUNS[0], RUNS[1]);
-    let seeds: Vec<u64> = (0..runs as u64)
-        .map(|run| context.seed().wrapping_add(run))
-        .collect();
-    let stp = context.map(&jobs, |(case, contender)| stp(case, contender, &seeds))?;
-    let stp: Vec<f64> = stp.into_iter().collect::<Result<_, _>>()?;
+    let stp = every(context, (&cases, &contenders, runs), stp)?;
+    let stp = stp.chunks(runs).map(|runs| mean(runs).unwrap_or(f64::NAN));
+    let stp: Vec<f64> = stp.collect();
     Ok(Mapped {
         stp: stp.chunks(policies.len()).map(<[f64]>::to_vec).collect(),
         policies,
@@ -80,26 +75,18 @@ fn cases(context: &Context<'_>) -> Result<Vec<Case>, StudyError> {
     let pairs: Vec<_> = pairs
         .step_by(context.by_scale(EVERY[0], EVERY[1]))
         .collect();
-    let cases = context.map(&pairs, |pair| {
+    each(context, &pairs, |pair| {
         let workload = workload(pair, &instances);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
         Case::of_key(&pair.join("+"), &chip, workload, alone_s, context.seed())
-    })?;
-    cases.into_iter().collect()
+    })
 }
 
-/// Mean system throughput over runs.
-fn stp(case: &Case, contender: &Contender, seeds: &[u64]) -> Result<f64, StudyError> {
+/// System throughput of a run.
+fn stp(case: &Case, contender: &Contender, seed: u64) -> Result<f64, StudyError> {
     let part = format!("{} under {}", case.of.key, contender.name());
-    let run = |&seed: &u64| {
-        let run = case.experiment.run(contender, &case.work, seed, None);
-        Ok(run.map_err(failed(&part))?.stp)
-    };
-    let values = seeds
-        .iter()
-        .map(run)
-        .collect::<Result<Vec<f64>, StudyError>>()?;
-    Ok(mean(&values).unwrap_or(f64::NAN))
+    let run = case.experiment.run(contender, &case.work, seed, None);
+    Ok(run.map_err(failed(&part))?.stp)
 }
 
 /// The policies that hold the mappings of a case's programs, one for each.

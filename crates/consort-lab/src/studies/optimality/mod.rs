@@ -1,4 +1,4 @@
-//! Gaps between policies and exact search.
+//! X5: gaps between policies and exact search.
 //!
 //! Five searches. [`pairing`]: the matching of `symbiotic` against all pairings, by its own model
 //! and by the measured slowdowns; [`fours`]: its search for groups of four, where no exact method
@@ -7,6 +7,17 @@
 //! core also the best schedule that shares it by time. [`mappings`]: pairs of multithreaded
 //! programs under policies and under every static mapping. [`coschedules`]: rounds of co-schedulers
 //! against the best of all rounds, every slot of which is simulated ([`slots`]).
+//!
+//! Keys. Tables `throughput` (rows `GROUND/POLICY`, for example `bulldozer/linux`; grounds are
+//! `bulldozer`, `power8`, `core2`, `acmp`; beside the policies `any placement` and `worst
+//! placement`), `pairing` (rows `THREADS/own model`, `THREADS/truth`, `THREADS/any pairing`),
+//! `fours` (rows `THREADS in fours/search`, `THREADS in fours/any grouping`),
+//! `speed` and `shared` (rows `acmp/POLICY`, in `shared` also `acmp/best placement`), `mappings`
+//! (rows `core2-pairs/POLICY`, beside the policies `any mapping` and `worst mapping`),
+//! `coschedules` (rows `energy-delay/SCHEDULER` and `throughput/SCHEDULER`). All have the
+//! columns `gap_mean_percent`, `gap_worst_percent`, `gap_least_percent`, `near_percent`,
+//! `workloads`. Figures `throughput-GROUND`, `pairing`, `shared`, `mappings`,
+//! `coschedules-energy-delay`, `coschedules-throughput`.
 //!
 //! Usage: [`run`]; tables and figures are made in [`views`] from rows of [`gaps`]. Pitfall:
 //! placements and mappings are static; a policy that moves threads may be better than all of them.
@@ -26,6 +37,7 @@ mod slots;
 mod statics;
 mod views;
 
+use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use ground::{GROUNDS, LARGE};
@@ -35,7 +47,7 @@ use searched::{Searches, search};
 const RUNS: [usize; 2] = [1, 3];
 
 /// Runs all searches.
-pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput {
         runs: context.by_scale(RUNS[0], RUNS[1]),
         ..StudyOutput::default()

@@ -4,8 +4,8 @@ use super::gaps::{Row, missing_percent};
 use super::ground::Ground;
 use super::share::level;
 use super::statics::{Placed, average, cases, placements, run};
-use crate::simulate::Outcome;
 use crate::simulate::case::Case;
+use crate::simulate::{Outcome, each, seeds};
 use crate::study::StudyError;
 use consort_experiment::Context;
 
@@ -53,13 +53,10 @@ pub(super) fn search<'a>(
         let policies = ground.policies.iter().map(|&policy| Who::Policy(policy));
         jobs.extend(placed.chain(policies).map(|who| (case, who)));
     }
-    let outcomes = context.map(&jobs, |(case, who)| {
+    let outcomes = each(context, &jobs, |(case, who)| {
         outcomes(case, who, runs, context.seed())
     })?;
-    let mut outcomes = outcomes
-        .into_iter()
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter();
+    let mut outcomes = outcomes.into_iter();
     let searched = all.into_iter().map(|placements| Searched {
         placed: { placements.into_iter().zip(outcomes.by_ref()) }
             .map(|(placement, outcomes)| Placed {
@@ -79,12 +76,11 @@ fn outcomes(
     runs: usize,
     seed: u64,
 ) -> Result<Vec<Outcome>, StudyError> {
-    let seeds = (0..runs as u64).map(|run| seed.wrapping_add(run));
     let one = |seed| match who {
         Who::Placement(placement) => run(case, placement, seed),
         Who::Policy(policy) => case.run(policy, seed),
     };
-    seeds.map(one).collect()
+    seeds(seed, runs).map(one).collect()
 }
 
 /// Time of a program's work alone over the time until all are done. All take the same time alone.

@@ -5,9 +5,9 @@ use super::ground::Ground;
 use super::placements;
 use crate::simulate::Outcome;
 use crate::simulate::case::Case;
-use crate::simulate::failed;
 use crate::simulate::mixes::mixes;
 use crate::simulate::programs::suite;
+use crate::simulate::{each, failed};
 use crate::study::StudyError;
 use consort_core::stats::mean;
 use consort_experiment::Context;
@@ -40,12 +40,11 @@ pub(super) fn cases(ground: &Ground, context: &Context<'_>) -> Result<Vec<Case>,
         (threads, 1),
         ground.mixes[scale],
     );
-    let cases = context.map(&drawn, |workload| {
+    each(context, &drawn, |workload| {
         let key = workload.text.clone();
         let alone_s = ground.alone_s[scale];
         Case::of_key(&key, &chip, workload.clone(), alone_s, context.seed())
-    })?;
-    cases.into_iter().collect()
+    })
 }
 
 /// The placements of a case, up to symmetry.

@@ -4,9 +4,9 @@ use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, Trials};
 use super::super::symbiosis::chip_with_memory;
 use crate::frame::interval;
 use crate::study::StudyError;
-use crate::study::bar;
+use crate::study::file::StudyFile;
 use consort_core::stats::mean;
-use consort_report::{Axis, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+use consort_report::{Cell, Figure, Table};
 use std::collections::BTreeSet;
 
 /// A core of a machine.
@@ -74,49 +74,33 @@ fn truth(cores: usize, nodes: Option<&[u32]>) -> Result<Vec<(usize, f64)>, Study
     Ok((0..cores).filter_map(of).collect())
 }
 
-pub(super) fn table(cores: &[Core]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("node", "Node"),
-        Column::with_unit("memory_latency_ns", "Latency of memory", "ns"),
-        Column::plain("disadvantage", "Learnt disadvantage"),
-        Column::plain("expected", "Of the latency alone"),
-    ];
-    let title = "What was learnt of each core in the end, beside the latency of memory there";
-    let mut table = Table::new("learnt", title, columns)?;
-    for core in cores {
+pub(super) fn table(file: &StudyFile, cores: &[Core]) -> Result<Table, StudyError> {
+    let row = |core: &Core| {
         let cells: Vec<Cell> = vec![
             (core.node as u64).into(),
             core.memory_latency_ns.into(),
             interval(&core.learnt),
             core.expected.into(),
         ];
-        let key = format!("{}/{}/{}", core.machine, core.cores, core.core);
-        table.push(&key, cells)?;
-    }
-    Ok(table)
+        (
+            format!("{}/{}/{}", core.machine, core.cores, core.core),
+            cells,
+        )
+    };
+    file.table("learnt", cores.iter().map(row))
 }
 
 /// The cores of the largest machines.
-pub(super) fn figure(cores: &[Core], runs: usize) -> Result<Figure, StudyError> {
+pub(super) fn figure(file: &StudyFile, cores: &[Core], runs: usize) -> Result<Figure, StudyError> {
     let most = cores.iter().map(|core| core.cores).max().unwrap_or(0);
-    let series = |(machine, _): (&str, _)| {
-        let own = cores
-            .iter()
-            .filter(|c| c.cores == most && c.machine == machine);
-        BarSeries {
-            name: machine.to_owned(),
-            bars: own.map(|core| bar(&interval(&core.learnt))).collect(),
-        }
-    };
-    let plot = Bars {
-        category: "Core".to_owned(),
-        value: Axis::linear("Learnt disadvantage", None),
-        baseline: 0.0,
-        groups: (0..most).map(|core| core.to_string()).collect(),
-        series: MACHINES.into_iter().map(series).collect(),
-    };
-    let title = "What was learnt of each core in the end";
-    let text = "By how much waiting for memory takes longer there than on the mean core, as a \
-                natural logarithm. Intervals are over workloads.";
-    Ok(Figure::new("learnt", title, text, runs, Plot::Bars(plot))?)
+    let series = MACHINES.map(|(machine, _)| {
+        let of_machine = |core: &&Core| core.cores == most && core.machine == machine;
+        let own = cores.iter().filter(of_machine);
+        (
+            machine.to_owned(),
+            own.map(|core| interval(&core.learnt)).collect(),
+        )
+    });
+    let groups = (0..most).map(|core| core.to_string()).collect();
+    file.bars("learnt", runs, groups, series)
 }

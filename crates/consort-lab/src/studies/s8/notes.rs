@@ -3,10 +3,10 @@
 use super::super::symbiosis::asymmetry::{
     FIRST_HALF, IN_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
 };
-use super::super::symbiosis::cells::ratio;
 use super::super::symbiosis::outcome::Value;
 use super::cpi_memory;
 use super::learnt::Core;
+use crate::frame::ratio;
 use consort_core::stats::mean;
 
 pub(super) fn of(trials: &Trials, cores: &[Core]) -> Vec<String> {

@@ -1,4 +1,11 @@
-//! Dependence of conclusions on the numbers of the descriptions.
+//! X3: which conclusions hold when what the descriptions say is 30 percent off.
+//!
+//! Keys. Table `headlines`: rows are the conclusions, for example `workover-throughput`; columns
+//! `ratio`, `verdict`, `parameters`, `hold`, `fail`, `joint_percent`, `joint_low_percent`,
+//! `joint_high_percent`, `joint_samples`, `joint_p5`, `joint_median`, `joint_p95`. A table and a
+//! figure per conclusion, of its key: rows are parameters, for example `machine.llc.size_kib`,
+//! `programs.*.data_mpki`, `quantum`; columns `swing`, `low`, `high`, `low_verdict`,
+//! `high_verdict`, `low_factor`, `high_factor`.
 //!
 //! A conclusion ([`mod@headlines`]) is a ratio of two policies' runs that is above 1. Every number of
 //! the machine's and the programs' descriptions ([`parameters`]) and the policies' quantum are
@@ -24,6 +31,7 @@ mod trials;
 mod variation;
 mod wilson;
 
+use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use headlines::headlines;
@@ -34,7 +42,7 @@ use trials::{Effort, put_to_the_test};
 const SAMPLES: [usize; 2] = [10, 60];
 
 /// Puts every conclusion to the test.
-pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let scale = context.by_scale(0, 1);
     let effort = Effort {
         samples: SAMPLES[scale],
@@ -42,7 +50,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
     };
     let headlines = headlines()?;
     let all = put_to_the_test(&headlines, effort, context)?;
-    let mut tables = vec![tables::headline(&all)?, tables::conclusions(&all)?];
+    let mut tables = vec![tables::headline(&all)?, tables::conclusions(file, &all)?];
     let mut figures = Vec::new();
     for tested in &all {
         tables.push(tables::swings(tested)?);

@@ -2,6 +2,7 @@
 
 use super::tested::{Joint, Tested, Trial, Verdict};
 use crate::study::StudyError;
+use crate::study::file::StudyFile;
 use consort_report::{Cell, Column, Headline, Table};
 
 /// Share of the samples in which each conclusion holds with everything varied.
@@ -16,28 +17,11 @@ pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {
 }
 
 /// Table `headlines`: a row per conclusion.
-pub(super) fn conclusions(all: &[Tested<'_>]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("ratio", "Ratio with nothing varied"),
-        Column::plain("verdict", "Conclusion"),
-        Column::plain("parameters", "Parameters"),
-        Column::plain("hold", "Hold at both ends"),
-        Column::plain("fail", "Fail at an end"),
-        Column::with_unit("joint_percent", "Holds with all varied", "% of samples"),
-        Column::with_unit("joint_low_percent", "At least", "%"),
-        Column::with_unit("joint_high_percent", "At most", "%"),
-        Column::plain("joint_samples", "Samples"),
-        Column::plain("joint_p5", "Ratio, 5 % of samples below"),
-        Column::plain("joint_median", "Ratio, median"),
-        Column::plain("joint_p95", "Ratio, 95 % of samples below"),
-        Column::plain("runs", "Runs of each policy in each trial"),
-    ];
-    let title = "Conclusions, with every parameter varied by 30 percent";
-    let mut table = Table::new("headlines", title, columns)?;
-    for tested in all {
-        table.push(&tested.headline.key, conclusion(tested))?;
-    }
-    Ok(table)
+pub(super) fn conclusions(file: &StudyFile, all: &[Tested<'_>]) -> Result<Table, StudyError> {
+    let rows = all
+        .iter()
+        .map(|tested| (&tested.headline.key, conclusion(tested)));
+    file.table("headlines", rows)
 }
 
 fn conclusion(tested: &Tested<'_>) -> Vec<Cell> {

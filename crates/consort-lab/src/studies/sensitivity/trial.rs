@@ -5,7 +5,7 @@ use super::headlines::Headline;
 use super::subject::Subject;
 use crate::simulate::Outcome;
 use crate::simulate::case::Case;
-use crate::simulate::failed;
+use crate::simulate::{failed, seeds};
 use crate::study::StudyError;
 use consort_experiment::Contender;
 use consort_sim::chip::Chip;
@@ -69,7 +69,7 @@ fn outcomes(
         .map_err(failed(policy))?;
     let mut case = case.clone();
     case.experiment.quantum = Some(usual.mul_f64(subject.quantum));
-    let seeds = (0..repeats.runs as u64).map(|run| repeats.seed.wrapping_add(run));
+    let seeds = seeds(repeats.seed, repeats.runs);
     seeds.map(|seed| case.run(policy, seed)).collect()
 }
 

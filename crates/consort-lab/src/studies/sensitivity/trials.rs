@@ -5,6 +5,7 @@ use super::subject::{Parameter, Subject};
 use super::tested::{Tested, Trial};
 use super::trial::{Repeats, ratios};
 use super::variation::{Variation, list};
+use crate::simulate::each;
 use crate::study::StudyError;
 use consort_experiment::Context;
 
@@ -43,10 +44,10 @@ pub(super) fn put_to_the_test<'a>(
         let of_ground = ground.variations.iter();
         jobs.extend(of_ground.map(|variation| (ground, variation)));
     }
-    let made = context.map(&jobs, |(ground, variation)| {
+    let made = each(context, &jobs, |(ground, variation)| {
         ground.trial(variation, effort, context)
     })?;
-    let mut made = made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+    let mut made = made.into_iter();
     let tested = grounds.iter().flat_map(|ground| {
         let made: Vec<Vec<Trial>> = made.by_ref().take(ground.variations.len()).collect();
         ground.tested(&made)

@@ -8,6 +8,7 @@ use super::mixes::Mix;
 use super::outcome::{Outcome, Value};
 use super::prepare::Prepared;
 use crate::frame::{interval, ratios};
+use crate::simulate::{each, every};
 use crate::study::StudyError;
 use consort_core::stats::{RatioInterval, mean};
 use consort_experiment::Context;
@@ -66,43 +67,23 @@ pub(in crate::studies) struct Trials {
     trials: Vec<Trial>,
 }
 
-/// Workload, policy and seed of one trial.
-struct Job<'a> {
-    prepared: &'a Prepared,
-    policy: &'static str,
-    seed: u64,
-}
-
 impl Trials {
     /// Runs everything. Work is measured near its memory.
     pub fn make(extent: &Extent, context: &Context<'_>) -> Result<Self, StudyError> {
         let draw = |&cores: &usize| Mix::draw_all(context.seed(), cores, extent.mixes);
         let mixes: Vec<Mix> = extent.cores.iter().flat_map(draw).collect();
-        let prepared = context.map(&mixes, |mix| Prepared::new(mix, extent.alone_s, context))?;
-        let prepared: Vec<Prepared> = prepared.into_iter().collect::<Result<_, _>>()?;
+        let prepare = |mix: &Mix| Prepared::new(mix, extent.alone_s, context);
+        let prepared = each(context, &mixes, prepare)?;
         let mut placed = Vec::new();
         for (_, nodes) in MACHINES {
             for one in &prepared {
                 placed.push(one.on(&chip_with_memory(one.mix.cores, nodes)?));
             }
         }
-        let seeds = (0..extent.runs as u64).map(|run| context.seed().wrapping_add(run));
-        let jobs: Vec<Job<'_>> = { placed.iter() }
-            .flat_map(|prepared| POLICIES.map(|policy| (prepared, policy)))
-            .flat_map(|(prepared, policy)| {
-                let job = move |seed| Job {
-                    prepared,
-                    policy,
-                    seed,
-                };
-                seeds.clone().map(job)
-            })
-            .collect();
-        let trials = context.map(&jobs, Job::run)?;
         Ok(Self {
             mixes,
             runs: extent.runs,
-            trials: trials.into_iter().collect::<Result<_, _>>()?,
+            trials: every(context, (&placed, &POLICIES, extent.runs), Trial::run)?,
         })
     }
 
@@ -165,16 +146,15 @@ impl Trials {
     }
 }
 
-impl Job<'_> {
-    fn run(&self) -> Result<Trial, StudyError> {
-        let chip: &Arc<Chip> = &self.prepared.experiment.chip;
+impl Trial {
+    fn run(prepared: &Prepared, policy: &&str, seed: u64) -> Result<Self, StudyError> {
+        let chip: &Arc<Chip> = &prepared.experiment.chip;
         let away = Away::new(chip);
         let (heard, listener) = Heard::listen(chip);
         let watch = Box::new(away.clone());
-        let prepared = self.prepared;
-        let run = prepared.run_heard(self.policy, self.seed, watch, Some(listener))?;
+        let run = prepared.run_heard(policy, seed, watch, Some(listener))?;
         let heard = heard.borrow().clone();
-        Ok(Trial {
+        Ok(Self {
             outcome: Outcome::new(&run, away.share()),
             heard: heard.over(run.simulated_s),
         })

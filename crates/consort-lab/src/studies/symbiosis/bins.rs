@@ -1,8 +1,10 @@
 //! Histograms of errors as tables and figures.
 
+use super::errors::About;
 use super::training::Lesson;
 use crate::study::StudyError;
-use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+use crate::study::file::StudyFile;
+use consort_report::{Cell, Figure, Table};
 use consort_train::{Errors, Spread};
 
 /// Relation of the programs of a row of errors to the model.
@@ -18,15 +20,11 @@ struct Bin {
     percents: [f64; 2],
 }
 
-fn spreads(lesson: &Lesson, kind: Kind) -> [&Spread; 2] {
-    [kind(&lesson.seen), kind(&lesson.held_out)]
-}
-
-fn bins(lesson: &Lesson, kind: Kind, is_signed: bool) -> Vec<Bin> {
-    let [seen, held_out] = spreads(lesson, kind);
+fn bins(lesson: &Lesson, about: &About) -> Vec<Bin> {
+    let [seen, held_out] = [&lesson.seen, &lesson.held_out].map(about.kind);
     let both = seen.histogram.bins().zip(held_out.histogram.bins());
     let percent = |count: u64, of: &Spread| 100.0 * count as f64 / of.count.max(1) as f64;
-    both.filter(|((low, ..), _)| is_signed || *low >= 0.0)
+    both.filter(|((low, ..), _)| about.is_signed || *low >= 0.0)
         .map(|((low, high, seen_count), (.., held_out_count))| Bin {
             label: label(low, high),
             percents: [percent(seen_count, seen), percent(held_out_count, held_out)],
@@ -44,42 +42,32 @@ fn label(low: f64, high: f64) -> String {
 }
 
 /// Table `histogram`.
-pub(super) fn table(lesson: &Lesson, kind: Kind, is_signed: bool) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::with_unit("trained_percent", "Of errors on trained programs", "%"),
-        Column::with_unit("held_out_percent", "Of errors on held-out programs", "%"),
-    ];
-    let mut table = Table::new("histogram", "Errors by size", columns)?;
-    for bin in bins(lesson, kind, is_signed) {
-        table.push(&bin.label, bin.percents.map(Cell::from).into())?;
-    }
-    Ok(table)
+pub(super) fn table(file: &StudyFile, lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
+    let bins = bins(lesson, about).into_iter();
+    file.table(
+        "histogram",
+        bins.map(|bin| (bin.label, bin.percents.map(Cell::from).into())),
+    )
 }
 
 /// Figure `histogram`.
-pub(super) fn figure(
+pub(in crate::studies) fn figure(
+    file: &StudyFile,
     lesson: &Lesson,
-    kind: Kind,
-    is_signed: bool,
-    title: &str,
+    about: &About,
 ) -> Result<Figure, StudyError> {
-    let bins = bins(lesson, kind, is_signed);
-    let series = |(i, name): (usize, &str)| BarSeries {
-        name: name.to_owned(),
-        bars: bins
-            .iter()
-            .map(|bin| Some(Bar::exact(bin.percents[i])))
-            .collect(),
+    let bins = bins(lesson, about);
+    let series = |(i, name): (usize, &str)| {
+        let cells = bins.iter().map(|bin| bin.percents[i].into());
+        (name.to_owned(), cells.collect())
     };
-    let bars = Bars {
-        category: "Error, %".to_owned(),
-        value: Axis::linear("Share of errors", Some("%")),
-        baseline: 0.0,
-        groups: bins.iter().map(|bin| bin.label.clone()).collect(),
-        series: KINDS.into_iter().enumerate().map(series).collect(),
-    };
-    let text = "One error per thread and quantum; bins of 2 percent.";
-    Ok(Figure::new("histogram", title, text, 1, Plot::Bars(bars))?)
+    let groups = bins.iter().map(|bin| bin.label.clone()).collect();
+    file.bars(
+        "histogram",
+        1,
+        groups,
+        KINDS.into_iter().enumerate().map(series),
+    )
 }
 
 #[cfg(test)]

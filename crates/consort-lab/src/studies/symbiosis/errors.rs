@@ -3,7 +3,8 @@
 use super::bins::{self, KINDS, Kind};
 use super::training::Lesson;
 use crate::study::StudyError;
-use consort_report::{Column, Figure, Headline, Table};
+use crate::study::file::StudyFile;
+use consort_report::{Headline, Table};
 use consort_train::{Errors, Spread};
 
 /// Kind of error, with its title.
@@ -50,27 +51,20 @@ pub(in crate::studies) fn headline(
 }
 
 /// Tables `errors` and `histogram`.
-pub(in crate::studies) fn tables(lesson: &Lesson, about: &About) -> Result<Vec<Table>, StudyError> {
+pub(in crate::studies) fn tables(
+    file: &StudyFile,
+    lesson: &Lesson,
+    about: &About,
+) -> Result<Vec<Table>, StudyError> {
     Ok(vec![
-        sizes(lesson, about)?,
-        bins::table(lesson, about.kind, about.is_signed)?,
+        sizes(file, lesson, about)?,
+        bins::table(file, lesson, about)?,
     ])
 }
 
-/// Figure `histogram`.
-pub(in crate::studies) fn figure(lesson: &Lesson, about: &About) -> Result<Figure, StudyError> {
-    bins::figure(lesson, about.kind, about.is_signed, about.title)
-}
-
-fn sizes(lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::with_unit("mean_abs_percent", "Mean magnitude", "%"),
-        Column::with_unit("p95_percent", "95 percent are at most", "%"),
-        Column::with_unit("within_10_percent", "Within 10 percent", "% of errors"),
-        Column::plain("errors", "Errors"),
-    ];
-    let mut table = Table::new("errors", about.title, columns)?;
-    for (name, errors) in KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]) {
+fn sizes(file: &StudyFile, lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
+    let both = KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]);
+    let rows = both.map(|(name, errors)| {
         let spread = (about.kind)(errors);
         let cells = vec![
             spread.size.mean_absolute_percent.into(),
@@ -78,9 +72,9 @@ fn sizes(lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
             within(spread, 10.0).into(),
             (spread.count as u64).into(),
         ];
-        table.push(name, cells)?;
-    }
-    Ok(table)
+        (name, cells)
+    });
+    file.table("errors", rows)
 }
 
 /// Percent of the errors in bins that lie within this much, in percent.

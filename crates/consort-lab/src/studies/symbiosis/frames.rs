@@ -7,7 +7,7 @@ use super::outcome::{Outcome, Value};
 use super::prepare::Prepared;
 use super::{NEAR_FIRST_HALF, chip_with_memory};
 use crate::frame::{Case, Frame};
-use crate::simulate::{CaseSpec, ExperimentSpec};
+use crate::simulate::{CaseSpec, ExperimentSpec, each, every};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_sim::contention::Stack;
@@ -69,25 +69,17 @@ fn frame(
     memory: Option<&[u32]>,
 ) -> Result<Frame, StudyError> {
     let mixes = mixes(context, spec);
-    let prepared = context.map(&mixes, |mix| {
+    let prepared = each(context, &mixes, |mix| {
         let near = Prepared::new(mix, spec.alone_s(context), context)?;
         Ok(near.on(&chip_with_memory(mix.cores, memory)?))
     })?;
-    let prepared: Vec<Prepared> = prepared.into_iter().collect::<Result<_, StudyError>>()?;
     let runs = spec.runs(context);
-    let seeds = (0..runs as u64).map(|run| context.seed().wrapping_add(run));
-    let mut jobs: Vec<(&Prepared, &str, u64)> = Vec::new();
-    for one in &prepared {
-        for policy in &spec.policies {
-            jobs.extend(seeds.clone().map(|seed| (one, policy.as_str(), seed)));
-        }
-    }
-    let outcomes = context.map(&jobs, |(prepared, policy, seed)| {
+    let run = |prepared: &Prepared, policy: &String, seed| {
         let away = Away::new(&prepared.experiment.chip);
-        let run = prepared.run(policy, *seed, Box::new(away.clone()))?;
+        let run = prepared.run(policy, seed, Box::new(away.clone()))?;
         Ok(Outcome::new(&run, away.share()))
-    })?;
-    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, StudyError>>()?;
+    };
+    let outcomes = every(context, (&prepared, &spec.policies, runs), run)?;
     let frame = Frame::new(
         mixes.iter().map(case).collect(),
         spec.policies.clone(),

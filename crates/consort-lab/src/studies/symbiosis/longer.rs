@@ -1,7 +1,7 @@
 //! Workloads with as much work as in the paper (experiment `long`), beside the shorter work of the
 //! other experiments (`short`).
 
-use crate::frame::{Frame, Over, What};
+use crate::frame::{Frame, Over, What, known};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
 use consort_report::{Cell, Column, Table};
@@ -58,7 +58,7 @@ fn over(frame: &Frame, case: usize, policy: &str) -> Cell {
 fn difference_percent(short: &Cell, long: &Cell) -> Cell {
     let both = short.value().zip(long.value());
     let percent = both.map(|(short, long)| 100.0 * (short / long - 1.0));
-    percent.map_or_else(|| Cell::missing("no runs"), Cell::from)
+    known(percent, "no runs")
 }
 
 #[cfg(test)]

@@ -13,9 +13,8 @@
 pub(super) mod asymmetry;
 mod away;
 pub(super) mod beside;
-mod bins;
+pub(super) mod bins;
 mod causes;
-pub(super) mod cells;
 mod chips;
 pub(super) mod errors;
 mod frames;

@@ -2,12 +2,13 @@
 
 use super::mixes::Mix;
 use super::{QUANTUM, chip, failed, programs};
+use crate::simulate::experiment;
+use crate::simulate::programs::{instance, together};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_experiment::{Contender, Experiment};
 use consort_sim::engine::{Doing, Observer, Segment};
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::{Instance, Workload};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,21 +39,10 @@ fn alone(
     alone_s: f64,
     seed: u64,
 ) -> Result<f64, StudyError> {
-    let entry = Instance {
-        name: program.name.clone(),
-        program: Arc::clone(program),
-        threads: 1,
-        start_ms: 0.0,
-    };
+    let workload = together(vec![instance(program.name.clone(), program, 1)]);
     let experiment = Experiment {
-        chip: chip(cores)?,
-        workload: Workload {
-            text: entry.name.clone(),
-            entries: vec![entry],
-        },
-        alone_s,
         quantum: Some(QUANTUM),
-        free_migration: false,
+        ..experiment(&chip(cores)?, workload, alone_s)
     };
     let part = format!("{} alone", program.name);
     let watch = Ipc::default();

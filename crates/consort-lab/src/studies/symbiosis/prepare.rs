@@ -2,12 +2,13 @@
 
 use super::mixes::Mix;
 use super::{QUANTUM, chip, failed, programs};
+use crate::simulate::experiment;
+use crate::simulate::programs::{instance, together};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_experiment::{Contender, Experiment, Listener, RunResult, Work};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Observer;
-use consort_sim::workload::{Instance, Workload};
 use std::sync::Arc;
 
 /// The operating system beneath every policy.
@@ -36,22 +37,12 @@ impl Prepared {
     /// Measures the work of each program that takes it `alone_s` alone, near its memory.
     pub fn new(mix: &Mix, alone_s: f64, context: &Context<'_>) -> Result<Self, StudyError> {
         let all = programs::of_workloads()?;
-        let instance = |(name, &program): (String, &usize)| Instance {
-            name,
-            program: Arc::clone(&all[program]),
-            threads: 1,
-            start_ms: 0.0,
-        };
-        let names = mix.names();
+        let entries = mix.names().into_iter().zip(&mix.programs);
+        let entries = entries.map(|(name, &program)| instance(name, &all[program], 1));
+        let workload = together(entries.collect());
         let experiment = Experiment {
-            chip: chip(mix.cores)?,
-            workload: Workload {
-                text: names.join("+"),
-                entries: names.into_iter().zip(&mix.programs).map(instance).collect(),
-            },
-            alone_s,
             quantum: Some(QUANTUM),
-            free_migration: false,
+            ..experiment(&chip(mix.cores)?, workload, alone_s)
         };
         let work = experiment
             .work(context.seed())

@@ -1,6 +1,7 @@
 //! The training of the model, on which S1 to S3 stand.
 
 use super::{QUANTUM, chip, chip_with_causes, failed, programs};
+use crate::simulate::programs::suite;
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_sim::chip::Chip;
@@ -50,7 +51,7 @@ pub(in crate::studies) fn lesson_by_cause(
 fn make(chip: Arc<Chip>, context: &Context<'_>) -> Result<Lesson, StudyError> {
     let training = Training {
         chip,
-        programs: programs::of_training(context.by_scale(PROGRAMS[0], PROGRAMS[1]))?,
+        programs: suite(programs::SUITE, context.by_scale(PROGRAMS[0], PROGRAMS[1]))?,
         ways: vec![WAYS],
         quantum_ns: QUANTUM.as_nanos() as u64,
         quanta: context.by_scale(QUANTA[0], QUANTA[1]),

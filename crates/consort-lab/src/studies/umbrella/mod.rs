@@ -1,4 +1,4 @@
-//! The umbrella policy against the policies that were made for one ground each.
+//! X1: the umbrella policy against each source's own policy on each source's own ground.
 //!
 //! Keys. Table `best`: a row per ground; columns `best` (the single-purpose policy that did best by
 //! the ground's aim), `over_best`, `over_system` (the umbrella's value over that policy's and over
@@ -13,23 +13,21 @@ mod judged;
 
 use super::load::workload;
 use crate::simulate::case::Case;
-use crate::simulate::{self, failed};
+use crate::simulate::{self, Ground as _, Presets, failed};
+use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_experiment::Context;
 use consort_experiment::slots::framed;
-use consort_report::{Axis, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
-use consort_sim::chip::Chip;
-use consort_sim::machine::MachineRef;
+use consort_report::{Cell, Figure, Headline, Table};
 use consort_sim::program::presets;
 use ground::{Ground, grounds};
 use judged::Judged;
-use std::sync::Arc;
 
 /// The policy.
 const UMBRELLA: &str = "holistic";
 
 /// Runs every ground.
-pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
     let runs = |ground: &Ground| context.by_scale(ground.runs[0], ground.runs[1]);
     let grounds = grounds()?.into_iter().filter(|ground| runs(ground) > 0);
     let judged = grounds.map(|ground| {
@@ -37,11 +35,16 @@ pub(super) fn run(context: &Context<'_>) -> Result<StudyOutput, StudyError> {
         judge(ground, runs, context)
     });
     let judged: Vec<Judged> = judged.collect::<Result<_, _>>()?;
+    let runs = judged.iter().map(|one| one.frame.runs).max().unwrap_or(0);
     Ok(StudyOutput {
-        tables: vec![headline(&judged)?, best(&judged)?, policies(&judged)?],
-        figures: vec![figure(&judged)?],
+        tables: vec![
+            headline(&judged)?,
+            best(file, &judged)?,
+            policies(file, &judged)?,
+        ],
+        figures: vec![figure(file, &judged, runs)?],
         notes: notes(&judged),
-        runs: judged.iter().map(|j| j.frame.runs).max().unwrap_or(0),
+        runs,
     })
 }
 
@@ -53,21 +56,13 @@ fn judge(ground: Ground, runs: usize, context: &Context<'_>) -> Result<Judged, S
 }
 
 fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
-    let machine: MachineRef = ground.machine.parse().map_err(failed(&ground.key))?;
-    let loaded = machine.load(&[]).map_err(failed(&ground.key))?;
-    let chip = Chip::new(&loaded.spec, loaded.smt).map_err(failed(&ground.key))?;
+    let chip = Presets.chip(&ground.machine).map_err(failed(&ground.key))?;
     let workload = workload(&ground.load, |name| {
         let whole = presets::find(name).map_err(failed(&ground.key))?;
         Ok(if ground.framed { framed(&whole) } else { whole })
     })?;
     let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
-    Case::of_key(
-        &ground.key,
-        &Arc::new(chip),
-        workload,
-        alone_s,
-        context.seed(),
-    )
+    Case::of_key(&ground.key, &chip, workload, alone_s, context.seed())
 }
 
 /// Gains of `holistic` on each ground.
@@ -82,41 +77,23 @@ fn headline(judged: &[Judged]) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn best(judged: &[Judged]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("best", "Best single-purpose policy"),
-        Column::plain("over_best", "holistic over it"),
-        Column::plain("over_system", "holistic over the system's"),
-        Column::plain("best_over_system", "The best over the system's"),
-        Column::plain("verdict", "holistic is"),
-    ];
-    let title = "holistic beside the best policy of each ground, by what its source is after";
-    let mut table = Table::new("best", title, columns)?;
-    for one in judged {
+fn best(file: &StudyFile, judged: &[Judged]) -> Result<Table, StudyError> {
+    let row = |one: &Judged| {
         let best = one.best();
-        let cells = vec![
+        let cells: Vec<Cell> = vec![
             one.policy(best).into(),
             one.umbrella_over(best),
             one.umbrella_over(0),
             one.over_system(best),
             one.verdict().into(),
         ];
-        table.push(&one.ground.key, cells)?;
-    }
-    Ok(table)
+        (one.ground.key.clone(), cells)
+    };
+    file.table("best", judged.iter().map(row))
 }
 
-fn policies(judged: &[Judged]) -> Result<Table, StudyError> {
-    let columns = vec![
-        Column::plain("over_system", "Aim over the system's"),
-        Column::plain("stp", "STP"),
-        Column::with_unit("makespan_s", "Makespan", "s"),
-        Column::plain("unfairness", "Unfairness"),
-        Column::plain("antt", "ANTT"),
-        Column::with_unit("moves_hz", "Moves", "1/s"),
-    ];
-    let title = "Every policy on every ground: means over runs";
-    let mut table = Table::new("policies", title, columns)?;
+fn policies(file: &StudyFile, judged: &[Judged]) -> Result<Table, StudyError> {
+    let mut rows = Vec::new();
     for one in judged {
         for policy in 0..one.frame.policies.len() {
             let mean = |measure| one.cell(policy, None, measure);
@@ -128,36 +105,23 @@ fn policies(judged: &[Judged]) -> Result<Table, StudyError> {
                 mean("antt"),
                 mean("moves_hz"),
             ];
-            let key = format!("{}/{}", one.ground.key, one.policy(policy));
-            table.push(&key, cells)?;
+            rows.push((format!("{}/{}", one.ground.key, one.policy(policy)), cells));
         }
     }
-    Ok(table)
+    file.table("policies", rows)
 }
 
-fn figure(judged: &[Judged]) -> Result<Figure, StudyError> {
-    let series = |name: &str, of: &dyn Fn(&Judged) -> usize| BarSeries {
-        name: name.to_owned(),
-        bars: { judged.iter() }
-            .map(|one| crate::study::bar(&one.over_system(of(one))))
-            .collect(),
+fn figure(file: &StudyFile, judged: &[Judged], runs: usize) -> Result<Figure, StudyError> {
+    let series = |name: &str, of: fn(&Judged) -> usize| {
+        let cells = judged.iter().map(|one| one.over_system(of(one)));
+        (name.to_owned(), cells.collect())
     };
-    let bars = Bars {
-        category: "Ground".to_owned(),
-        value: Axis::linear("Aim over the system's scheduler", None),
-        baseline: 1.0,
-        groups: { judged.iter() }
-            .map(|one| one.ground.key.clone())
-            .collect(),
-        series: vec![
-            series("best single-purpose policy", &Judged::best),
-            series(UMBRELLA, &Judged::umbrella),
-        ],
-    };
-    let title = "holistic and the best policy of each ground";
-    let text = "Throughput, or speed until all are done, whichever the ground's source is after.";
-    let runs = judged.iter().map(|one| one.frame.runs).max().unwrap_or(0);
-    Ok(Figure::new("best", title, text, runs, Plot::Bars(bars))?)
+    let both = [
+        series("best single-purpose policy", Judged::best),
+        series(UMBRELLA, Judged::umbrella),
+    ];
+    let groups = judged.iter().map(|one| one.ground.key.clone()).collect();
+    file.bars("best", runs, groups, both)
 }
 
 fn notes(judged: &[Judged]) -> Vec<String> {
