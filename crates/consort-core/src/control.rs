@@ -20,7 +20,7 @@ pub struct ControlLoop<M: Machine> {
     current: BTreeMap<ThreadId, Placement>,
     /// True where the last plan set a quantum of its own.
     probing: bool,
-    /// What the machine was told last that the policy asks for.
+    /// Wishes that the machine was told last.
     granted: Wishes,
 }
 
