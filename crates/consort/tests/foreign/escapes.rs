@@ -98,7 +98,8 @@ fn a_setuid_program_works_and_is_let_alone() {
     let copy = binary.path().join("consort");
     std::fs::copy(env!("CARGO_BIN_EXE_consort"), &copy).unwrap();
     let file = binary.path().join("report.json");
-    let managed = managed_command(&command_of(&program, &["900"]), &file);
+    // Long beside the second that may pass until it is looked for again.
+    let managed = managed_command(&command_of(&program, &["2500"]), &file);
     let mut as_nobody = Command::new("setpriv");
     as_nobody.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")]);
     as_nobody
