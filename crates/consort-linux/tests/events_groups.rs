@@ -232,6 +232,7 @@ fn check_offer() {
     let offered = events.signals();
     let plain = events.layout()[0].len();
     let refused = events.count_calls();
+    assert!(!events.leaves_calls());
     assert_eq!(refused, Vec::<String>::new(), "what is offered is counted");
     assert_eq!(events.signals(), offered, "counted or not");
     let calls = [Signal::FutexReturns, Signal::BlockingReturns];

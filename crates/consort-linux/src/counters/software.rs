@@ -125,6 +125,11 @@ impl SoftwareEvents {
         self
     }
 
+    /// Returns true if there are futex or blocking returns that could be counted and are not.
+    pub fn leaves_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// Counts futex and blocking returns too, from now on. While a tracepoint is counted anywhere,
     /// all system calls, or all switches, of the machine are dearer, and taking it down makes the
     /// end of a run some 0.1 s longer. Returns a sentence for each that the kernel refuses.

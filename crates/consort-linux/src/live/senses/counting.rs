@@ -135,6 +135,10 @@ impl Software {
     }
 
     fn count_calls(&mut self) -> Vec<String> {
+        // Asked again, threads would be attached anew for nothing.
+        if !self.events.leaves_calls() {
+            return Vec::new();
+        }
         let refused = self.events.count_calls();
         let layout = self.events.layout();
         self.groups.change(layout);

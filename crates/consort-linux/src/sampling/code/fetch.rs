@@ -148,28 +148,15 @@ fn vm_read(id: u32, start: u64, len: usize) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::stat::{major, minor};
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
 
     /// A page of a process that nobody has, mapped from the file at `path` below `root`.
     fn place(root: &Path, path: &str) -> Place {
-        let file = fs::metadata(root.join(path)).unwrap();
-        let image = Image {
-            start: 0,
-            end: 4096,
-            file_offset: 0,
-            device: (major(file.dev()) as u32, minor(file.dev()) as u32),
-            inode: file.ino(),
-            generation: 0,
-            prot: 5,
-            path: format!("/{path}").into(),
-        };
         Place {
             pid: u32::MAX,
             tid: u32::MAX,
             start: 0,
-            image: Some(image),
+            image: Some(Image::of_file(root, path)),
             replaced: false,
         }
     }

@@ -38,6 +38,24 @@ pub(super) struct FileId {
 }
 
 impl Image {
+    /// An executable mapping of the first page of the file `path` below `root`, as it is now.
+    #[cfg(test)]
+    pub(super) fn of_file(root: &std::path::Path, path: &str) -> Self {
+        use nix::sys::stat::{major, minor};
+        use std::os::unix::fs::MetadataExt;
+        let file = std::fs::metadata(root.join(path)).unwrap();
+        Self {
+            start: 0,
+            end: 4096,
+            file_offset: 0,
+            device: (major(file.dev()) as u32, minor(file.dev()) as u32),
+            inode: file.ino(),
+            generation: 0,
+            prot: 5,
+            path: format!("/{path}").into(),
+        }
+    }
+
     pub(crate) fn of_record(mapping: &Mapping) -> Self {
         Self {
             start: mapping.start,

@@ -55,22 +55,6 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::symlink;
 
-    /// A mapping of the file at `path` below `root`, as it is now.
-    fn mapped(root: &Path, path: &str) -> Image {
-        let file = fs::metadata(root.join(path)).unwrap();
-        let device = (major(file.dev()) as u32, minor(file.dev()) as u32);
-        Image {
-            start: 0,
-            end: 4096,
-            file_offset: 0,
-            device,
-            inode: file.ino(),
-            generation: 0,
-            prot: 5,
-            path: format!("/{path}").into(),
-        }
-    }
-
     #[test]
     fn the_file_itself_is_opened_also_behind_linked_directories() {
         let root = tempfile::tempdir().unwrap();
@@ -79,7 +63,7 @@ mod tests {
         fs::write(root.path().join("usr/code"), "code").unwrap();
         for path in ["usr/code", "lib/code"] {
             let mut text = String::new();
-            let mut file = open(root.path(), &mapped(root.path(), path)).unwrap();
+            let mut file = open(root.path(), &Image::of_file(root.path(), path)).unwrap();
             file.read_to_string(&mut text).unwrap();
             assert_eq!(text, "code");
         }
@@ -89,7 +73,7 @@ mod tests {
     fn another_inode_or_device_is_another_file() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
-        let image = mapped(root.path(), "code");
+        let image = Image::of_file(root.path(), "code");
         let inode = Image {
             inode: image.inode + 1,
             ..image

@@ -84,22 +84,7 @@ fn now_ns(clock: ClockId) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::stat::{major, minor};
     use std::fs;
-
-    fn image(root: &Path, name: &str) -> Image {
-        let file = fs::metadata(root.join(name)).unwrap();
-        Image {
-            start: 0,
-            end: 4096,
-            file_offset: 0,
-            device: (major(file.dev()) as u32, minor(file.dev()) as u32),
-            inode: file.ino(),
-            generation: 0,
-            prot: 5,
-            path: format!("/{name}").into(),
-        }
-    }
 
     fn later_ns(seconds: u64) -> u64 {
         now_ns(ClockId::CLOCK_MONOTONIC) + seconds * 1_000_000_000
@@ -109,7 +94,7 @@ mod tests {
     fn a_file_is_known_that_was_changed_well_before_it_was_mapped() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
-        let image = image(root.path(), "code");
+        let image = Image::of_file(root.path(), "code");
         let mut vintages = Vintages::new(root.path());
         assert_eq!(vintages.of(&image, later_ns(0)), 0);
         let known = vintages.of(&image, later_ns(10));
@@ -127,7 +112,7 @@ mod tests {
     fn a_path_that_leads_to_another_file_tells_nothing() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
-        let image = image(root.path(), "code");
+        let image = Image::of_file(root.path(), "code");
         fs::rename(root.path().join("code"), root.path().join("moved")).unwrap();
         assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
         fs::write(root.path().join("code"), "code").unwrap();
@@ -137,9 +122,9 @@ mod tests {
     #[test]
     fn no_mount_is_entered() {
         let root = Path::new("/");
-        let elsewhere = image(root, "proc/version");
+        let elsewhere = Image::of_file(root, "proc/version");
         assert_eq!(Vintages::new(root).of(&elsewhere, later_ns(10)), 0);
-        let there = image(Path::new("/proc"), "version");
+        let there = Image::of_file(Path::new("/proc"), "version");
         assert_ne!(
             Vintages::new(Path::new("/proc")).of(&there, later_ns(10)),
             0
@@ -152,7 +137,7 @@ mod tests {
         fs::write(root.path().join("code"), "code").unwrap();
         let given = Image {
             generation: 7,
-            ..image(root.path(), "code")
+            ..Image::of_file(root.path(), "code")
         };
         assert_eq!(Vintages::new(root.path()).of(&given, later_ns(0)), 7);
     }
