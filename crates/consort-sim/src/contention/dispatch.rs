@@ -19,21 +19,19 @@
 //! moments in which both want to dispatch.
 
 use super::claims::{Claim, FETCH, MAX_WAYS, RESOURCES, SLOTS, Supply, members};
-use super::turns::{beside_refills, by_fetch, by_turns};
+use super::turns::{Rates, beside_refills, by_fetch, by_turns};
 
 /// Mean rate of each thread while it is active, instructions per cycle.
-pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> [f64; MAX_WAYS] {
-    let mut mean = [0.0; MAX_WAYS];
+pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> Rates {
+    let mut mean = Rates::default();
     if let [only] = claims {
         // What its core limits it to alone is in its rate.
         mean[0] = only.rate;
         return mean;
     }
-    let mut weight = [0.0; MAX_WAYS];
+    let mut weight = Rates::default();
     for set in 1..1u32 << claims.len() {
-        let supply = &beside_refills(supply, claims, set);
-        let claims_in_turn = by_turns(supply, &by_fetch(supply, claims, set), set);
-        let (rates, _) = fill(supply, &claims_in_turn[..claims.len()], set);
+        let Divided { rates, .. } = divide(supply, claims, set);
         for i in members(set) {
             let likely = likelihood(claims, set, i);
             mean[i] += likely * rates[i];
@@ -86,15 +84,17 @@ pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
         return sums;
     }
     for set in 1..1u32 << claims.len() {
-        let supply = &beside_refills(supply, claims, set);
-        let fetched = by_fetch(supply, claims, set);
-        let dispatched = by_turns(supply, &fetched, set);
-        let (rates, left) = fill(supply, &dispatched[..claims.len()], set);
+        let Divided {
+            fetched,
+            dispatched,
+            rates,
+            left,
+        } = divide(supply, claims, set);
         for i in members(set) {
             let parts = [
-                claims[i].rate - fetched[i].rate,
-                fetched[i].rate - dispatched[i].rate,
-                dispatched[i].rate - rates[i],
+                claims[i].rate - fetched[i],
+                fetched[i] - dispatched[i],
+                dispatched[i] - rates[i],
             ];
             sums[i].add(
                 likelihood(claims, set, i),
@@ -104,6 +104,32 @@ pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
         }
     }
     sums.map(LostTo::as_shares)
+}
+
+/// Division of a core among a set of its threads, step by step.
+struct Divided {
+    /// Rates that turns of fetch allow.
+    fetched: Rates,
+    /// Rates that turns of dispatch allow as well.
+    dispatched: Rates,
+    /// Rates that slots and ports allow as well.
+    rates: Rates,
+    /// What is left of each resource.
+    left: [f64; RESOURCES],
+}
+
+fn divide(supply: &Supply, claims: &[Claim], set: u32) -> Divided {
+    let mut left = supply.resources;
+    left[FETCH] = beside_refills(supply, claims, set);
+    let fetched = by_fetch(left[FETCH], claims, set);
+    let dispatched = by_turns(supply, claims, fetched, set);
+    let rates = fill(&mut left, claims, &dispatched, set);
+    Divided {
+        fetched,
+        dispatched,
+        rates,
+        left,
+    }
 }
 
 /// Likelihood that exactly the others of `set` dispatch, be it on a wrong path.
@@ -118,30 +144,38 @@ fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
     })
 }
 
-/// Max-min fair rates of the threads in `set`, 0 for the others; and what is left.
-fn fill(supply: &Supply, claims: &[Claim], set: u32) -> ([f64; MAX_WAYS], Supply) {
-    let mut rates = [0.0; MAX_WAYS];
+/// Max-min fair rates of the threads in `set`, none above its part of `most`, 0 for the others; they
+/// are taken from what is left.
+fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &Rates, set: u32) -> Rates {
+    let mut rates = Rates::default();
     let mut rising = set;
-    let mut left = *supply;
     while rising != 0 {
-        let step = room(&left, claims, &rates, rising);
-        take(&mut left, claims, &mut rates, rising, step);
-        rising = still_rising(&left, claims, &rates, rising);
+        let room_of = |i: usize| most[i] - rates[i];
+        let step = room(left, claims, room_of, rising);
+        take(left, claims, &mut rates, rising, step);
+        let rises =
+            |&i: &usize| most[i] - rates[i] > SPENT && starved_by(left, &claims[i]).is_none();
+        rising = members(rising).filter(rises).fold(0, |set, i| set | 1 << i);
     }
-    (rates, left)
+    rates
 }
 
 /// Returns the step by which all rising threads can rise together, instructions per cycle.
-fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> f64 {
+fn room(
+    left: &[f64; RESOURCES],
+    claims: &[Claim],
+    room_of: impl Fn(usize) -> f64,
+    rising: u32,
+) -> f64 {
     let mut step = f64::INFINITY;
     let mut each = [0.0; RESOURCES];
     for i in members(rising) {
-        step = step.min(claims[i].rate - rates[i]);
+        step = step.min(room_of(i));
         for (each, used) in each.iter_mut().zip(claims[i].use_of) {
             *each += used;
         }
     }
-    for (there, each) in left.resources.iter().zip(each) {
+    for (there, each) in left.iter().zip(each) {
         if each > 0.0 {
             step = step.min(there / each);
         }
@@ -149,10 +183,10 @@ fn room(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -
     step.max(0.0)
 }
 
-fn take(left: &mut Supply, claims: &[Claim], rates: &mut [f64; MAX_WAYS], rising: u32, step: f64) {
+fn take(left: &mut [f64; RESOURCES], claims: &[Claim], rates: &mut Rates, rising: u32, step: f64) {
     for i in members(rising) {
         rates[i] += step;
-        for (there, used) in left.resources.iter_mut().zip(claims[i].use_of) {
+        for (there, used) in left.iter_mut().zip(claims[i].use_of) {
             *there -= step * used;
         }
     }
@@ -162,20 +196,9 @@ fn take(left: &mut Supply, claims: &[Claim], rates: &mut [f64; MAX_WAYS], rising
 const SPENT: f64 = 1e-12;
 
 /// The first resource that a thread uses of which there is nothing left.
-fn starved_by(left: &Supply, claim: &Claim) -> Option<usize> {
-    let mut pairs = claim.use_of.iter().zip(left.resources);
-    pairs.position(|(&used, there)| used > 0.0 && there <= SPENT)
-}
-
-/// Those that are not yet stopped by themselves or by a resource that they use.
-fn still_rising(left: &Supply, claims: &[Claim], rates: &[f64; MAX_WAYS], rising: u32) -> u32 {
-    let goes_on = |&i: &usize| {
-        let claim = &claims[i];
-        claim.rate - rates[i] > SPENT && starved_by(left, claim).is_none()
-    };
-    members(rising)
-        .filter(goes_on)
-        .fold(0, |set, i| set | 1 << i)
+fn starved_by(left: &[f64; RESOURCES], claim: &Claim) -> Option<usize> {
+    let mut pairs = claim.use_of.iter().zip(left);
+    pairs.position(|(&used, &there)| used > 0.0 && there <= SPENT)
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub(crate) struct Limits {
     pub(crate) dispatch: f64,
     /// By dispatch and ports.
     pub(crate) ports: f64,
+    /// By dispatch and fetch, which fill the window.
+    pub(crate) front: f64,
     /// By dispatch, ports and fetch.
     pub(crate) all: f64,
 }
@@ -33,10 +35,12 @@ impl Setting<'_> {
             }
         });
         let ports = ports.fold(dispatch, f64::min);
+        let front = dispatch.min(1.0 / (needs.fetch_turns + needs.bubbles));
         Limits {
             dispatch,
             ports,
-            all: ports.min(1.0 / (needs.fetch_turns + needs.bubbles)),
+            front,
+            all: ports.min(front),
         }
     }
 

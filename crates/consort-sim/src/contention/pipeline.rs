@@ -312,10 +312,10 @@ impl Setting<'_> {
         let into_window = self.filling(held.window, resolution, own / latency);
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.resolving;
-        let full = self.full_window(held.window, latency / own, terms);
         let uneven = self.demand.phase.spec.unevenness();
-        let beyond = |limit: f64, cycles: f64| limit + full * (both(limit, cycles, uneven) - limit);
         let shortest = 1.0 / self.limits.all;
+        let full = self.full_window(held.window, both(shortest, latency / own, uneven), terms);
+        let beyond = |limit: f64, cycles: f64| limit + full * (both(limit, cycles, uneven) - limit);
         let computing = beyond(shortest, queued / own);
         terms.base = beyond(1.0 / self.limits.dispatch, l1 / whole);
         let with_ports = beyond(1.0 / self.limits.ports, l1 / whole);
@@ -371,8 +371,12 @@ impl Setting<'_> {
         (in_l2 * cost(self.l2_cycles()), exposed * (here + remote))
     }
 
-    /// Smallest window in which the rate that width and units allow can be sustained.
+    /// Smallest window in which the rate that width and units allow can be sustained. What is bound
+    /// by ports piles up before them, as far as there is room.
     fn window_need(&self, latency: f64) -> f64 {
+        if self.limits.all < self.limits.front {
+            return self.whole_window;
+        }
         let parallelism = self.limits.all * latency * self.demand.intensity;
         let ilp = &self.demand.phase.spec.ilp;
         ilp.window_for(parallelism, self.whole_window)

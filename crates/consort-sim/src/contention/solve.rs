@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 1e-6;
 /// Iterations at most.
 const MOST_ITERATIONS: u32 = 1000;
 /// Share of the new value in each step, at first.
-const STEP: f64 = 0.8;
+const STEP: f64 = 0.9;
 /// Iterations after which the step is halved where the change has hardly fallen: the set
 /// oscillates. A change that falls slowly is no oscillation, and smaller steps would slow it down.
 const PATIENCE: u32 = 20;

@@ -5,9 +5,12 @@ use super::claims::{Claim, FETCH, MAX_WAYS, SLOTS, Supply, members};
 /// Steps towards rates that delay each other.
 const STEPS: u32 = 4;
 
-/// Returns the supply left to a set while some of the others refill: each of these has its fair
-/// share of the turns of fetch for as much of its time outside the set as it refills.
-pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Supply {
+/// Instructions per cycle of each thread of a core.
+pub(super) type Rates = [f64; MAX_WAYS];
+
+/// Returns the turns of fetch left to a set while some of the others refill: each of these has its
+/// fair share of them for as much of its time outside the set as it refills.
+pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> f64 {
     let others = claims.iter().enumerate();
     let outside = others.filter(|(j, _)| set >> j & 1 == 0);
     let refilling = outside.map(|(_, claim)| {
@@ -19,25 +22,23 @@ pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> Sup
         }
     });
     let refilling: f64 = refilling.sum();
-    let mut left = *supply;
-    left.resources[FETCH] *= 1.0 - refilling / (f64::from(set.count_ones()) + refilling);
-    left
+    supply.resources[FETCH] * (1.0 - refilling / (f64::from(set.count_ones()) + refilling))
 }
 
-/// The claims of a set, none above what its share of the core's turns of fetch allows: threads take
-/// turns, however much a turn brings each.
-pub(super) fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; MAX_WAYS] {
-    let mut limited = [Claim::default(); MAX_WAYS];
-    limited[..claims.len()].copy_from_slice(claims);
+/// The rates that a set claims, none above what its share of so many turns of fetch allows: threads
+/// take turns, however much a turn brings each.
+pub(super) fn by_fetch(there: f64, claims: &[Claim], set: u32) -> Rates {
+    let mut rates = Rates::default();
     let fetches = |i: usize| claims[i].rate * claims[i].use_of[FETCH];
-    let shares = fair_shares(supply.resources[FETCH], set, fetches);
+    let shares = fair_shares(there, set, fetches);
     for i in members(set) {
+        rates[i] = claims[i].rate;
         if claims[i].use_of[FETCH] > 0.0 {
-            limited[i].rate = limited[i].rate.min(shares[i] / claims[i].use_of[FETCH]);
+            rates[i] = rates[i].min(shares[i] / claims[i].use_of[FETCH]);
         }
     }
-    delay_fetch(supply, &mut limited, set);
-    limited
+    delay_fetch(there, claims, &mut rates, set);
+    rates
 }
 
 /// Slows down who would fetch in cycles in which others do: a thread whose window is not full
@@ -46,73 +47,83 @@ pub(super) fn by_fetch(supply: &Supply, claims: &[Claim], set: u32) -> [Claim; M
 /// Turns go to who has had none for longest. A thread that would fetch again right behind its own
 /// turn therefore waits for everyone who wants one then; one that pauses first, as behind a taken
 /// branch, is served at once.
-fn delay_fetch(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
-    let there = supply.resources[FETCH];
-    if set.count_ones() < 2 || !there.is_finite() {
+fn delay_fetch(there: f64, claims: &[Claim], rates: &mut Rates, set: u32) {
+    if !there.is_finite() {
         return;
     }
-    let alone = claims.map(|claim| claim.rate);
+    let turns = |i: usize| claims[i].use_of[FETCH] / there;
+    delay(rates, set, turns, |i, waits| {
+        let front = &claims[i].front;
+        let turns = turns(i) * (1.0 + (1.0 - front.pauses) * waits);
+        front.cycles(turns + front.bubbles)
+    });
+}
+
+/// Lets rates fall that delay each other, given the turns per instruction of each thread, and its
+/// cycles per instruction when it finds so many others before it at each turn.
+fn delay(
+    rates: &mut Rates,
+    set: u32,
+    turns: impl Fn(usize) -> f64,
+    cycles: impl Fn(usize, f64) -> f64,
+) {
+    if set.count_ones() < 2 {
+        return;
+    }
+    let alone = *rates;
     for _ in 0..STEPS {
-        let used = claims.map(|claim| claim.rate * claim.use_of[FETCH] / there);
+        let mut used = Rates::default();
+        members(set).for_each(|i| used[i] = rates[i] * turns(i));
         let waits = waits(&used, set);
         for i in members(set) {
-            let front = &claims[i].front;
-            let turns = claims[i].use_of[FETCH] / there * (1.0 + (1.0 - front.pauses) * waits[i]);
-            let cycles = front.cycles(turns + front.bubbles);
-            claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
+            let cycles = cycles(i, waits[i]).max(f64::MIN_POSITIVE);
+            rates[i] = alone[i].min(1.0 / cycles);
         }
     }
 }
 
-/// The same for turns of dispatch.
-pub(super) fn by_turns(supply: &Supply, claims: &[Claim; MAX_WAYS], set: u32) -> [Claim; MAX_WAYS] {
-    let mut limited = *claims;
+/// Returns rates that the set's shares of the core's turns of dispatch allow as well.
+pub(super) fn by_turns(supply: &Supply, claims: &[Claim], mut rates: Rates, set: u32) -> Rates {
     if f64::from(set.count_ones()) <= supply.turns {
-        return limited;
+        return rates;
     }
     // A thread wants a turn of dispatch per group. Without groups, a turn per cycle, or per
     // operation if it has fewer: whatever there is goes as soon as there is room.
     let wants = |i: usize| {
         let claim = &claims[i];
         if supply.in_groups {
-            claim.rate / claim.per_turn
+            rates[i] / claim.per_turn
         } else {
-            (claim.rate * claim.use_of[SLOTS]).min(1.0)
+            (rates[i] * claim.use_of[SLOTS]).min(1.0)
         }
     };
     let shares = fair_shares(supply.turns, set, wants);
     for i in members(set) {
-        limited[i].rate = limited[i].rate.min(claims[i].per_turn * shares[i]);
+        rates[i] = rates[i].min(claims[i].per_turn * shares[i]);
     }
     if supply.in_groups {
-        delay_groups(supply, &mut limited, set);
+        delay_groups(supply, claims, &mut rates, set);
     }
-    limited
+    rates
 }
 
 /// Slows down who would dispatch a group in cycles in which others do, as [`delay_fetch`] does for
 /// fetch. Where several groups go in a cycle, each of these turns has an equal part of the threads.
-fn delay_groups(supply: &Supply, claims: &mut [Claim; MAX_WAYS], set: u32) {
+fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut Rates, set: u32) {
     let count = f64::from(set.count_ones());
     let met = (count / supply.turns - 1.0) / (count - 1.0);
-    let turns = claims.map(|claim| 1.0 / claim.per_turn.max(f64::MIN_POSITIVE));
-    let alone = claims.map(|claim| claim.rate);
-    for _ in 0..STEPS {
-        let used: [f64; MAX_WAYS] = core::array::from_fn(|i| claims[i].rate * turns[i]);
-        let waits = waits(&used, set);
-        for i in members(set) {
-            let cycles = claims[i].front.cycles(turns[i] * (1.0 + met * waits[i]));
-            claims[i].rate = alone[i].min(1.0 / cycles.max(f64::MIN_POSITIVE));
-        }
-    }
+    let turns = |i: usize| 1.0 / claims[i].per_turn.max(f64::MIN_POSITIVE);
+    delay(rates, set, turns, |i, waits| {
+        claims[i].front.cycles(turns(i) * (1.0 + met * waits))
+    });
 }
 
 /// Others that each member of a set finds before it when it wants a turn, given the turns per cycle
 /// that each uses. Of the cycles that the rest leaves, another wants as large a part as it has; and
 /// nobody waits for more turns than the others take.
-fn waits(used: &[f64; MAX_WAYS], set: u32) -> [f64; MAX_WAYS] {
+fn waits(used: &Rates, set: u32) -> Rates {
     let all: f64 = members(set).map(|i| used[i]).sum();
-    let mut waits = [0.0; MAX_WAYS];
+    let mut waits = Rates::default();
     for i in members(set) {
         let found = |j: usize| {
             let left = (1.0 - (all - used[j])).max(used[j]).max(used[i]);
@@ -124,8 +135,8 @@ fn waits(used: &[f64; MAX_WAYS], set: u32) -> [f64; MAX_WAYS] {
 }
 
 /// Max-min fair shares of what the members of a set want.
-fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> [f64; MAX_WAYS] {
-    let mut shares = [0.0; MAX_WAYS];
+fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> Rates {
+    let mut shares = Rates::default();
     let (mut left, mut open) = (there, set);
     while open != 0 {
         let fair = left / f64::from(open.count_ones());

@@ -16,3 +16,4 @@ mod possible;
 mod prefetch;
 mod random;
 mod siblings;
+mod windows;
