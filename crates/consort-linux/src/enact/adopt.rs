@@ -11,6 +11,7 @@ use super::record::{Program, Record};
 use crate::proc::{Stat, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Reason for which a thread was not taken in.
@@ -30,6 +31,13 @@ pub enum AdoptError {
         /// The process that runs the other Consort.
         owner: u32,
     },
+    /// The thread's cpuset is exclusive, and [`Enactor::take_exclusive`] was not called.
+    #[error(
+        "its cpuset {} is exclusive, so that whoever made it gives out these PUs \
+         (--override manages it all the same)",
+        .0.display()
+    )]
+    Exclusive(PathBuf),
     /// The parent of a child is not known.
     #[error("the parent {0} of the new thread is not managed")]
     NoParent(ThreadId),
@@ -71,8 +79,8 @@ impl Enactor {
     /// override.
     ///
     /// # Errors
-    /// When the thread is gone, was let go earlier or is managed by another run, when its program
-    /// cannot be journalled, or the mask is empty.
+    /// When the thread is gone, was let go earlier or is managed by another run, when its cpuset is
+    /// exclusive, its program cannot be journalled, or the mask is empty.
     pub fn adopt(&mut self, thread: ThreadId, original: PuSet) -> Result<(), AdoptError> {
         if original.is_empty() {
             return Err(AdoptError::EmptyMask(thread));
@@ -82,7 +90,7 @@ impl Enactor {
         }
         let sight = self.look_at(thread)?;
         let original = Original::new(original, &sight.allowed.pus);
-        self.ensure_program(thread, thread.pid, &original)?;
+        self.ensure_program(thread, thread.pid, &original, &sight)?;
         if self.left.contains_key(&thread) {
             self.record(&[Record::Thread(thread, original.clone())])?;
             self.left.remove(&thread);
@@ -109,7 +117,7 @@ impl Enactor {
         let (root, originals) = self.inheritance(parent)?;
         let sight = self.look_at(child)?;
         let [of_parent, of_program] = &originals;
-        self.ensure_program(child, root, of_program)?;
+        self.ensure_program(child, root, of_program, &sight)?;
         let same = originals
             .iter()
             .find(|o| o.target(&sight.allowed.pus) == sight.now);
@@ -173,6 +181,9 @@ impl Enactor {
             Ok(now) => now,
         };
         let allowed = AllowedPus::new(&self.host).told(thread.pid, thread.tid);
+        if let Some(by) = self.forbidden_by(&allowed) {
+            return Err(AdoptError::Exclusive(by));
+        }
         let stat = self.host.same(thread).ok_or_else(gone)?;
         Ok(Sight { now, allowed, stat })
     }
@@ -183,9 +194,13 @@ impl Enactor {
         thread: ThreadId,
         root: u32,
         original: &Original,
+        sight: &Sight,
     ) -> Result<(), AdoptError> {
         let pid = thread.pid;
-        let stat = self.host.stat(pid, pid).ok_or(AdoptError::Gone(thread))?;
+        let stat = match thread.tid == pid {
+            true => sight.stat.clone(),
+            false => self.host.stat(pid, pid).ok_or(AdoptError::Gone(thread))?,
+        };
         let known = self.ledger.programs.get(&pid);
         if known.is_some_and(|program| program.start_ticks == stat.start_ticks) {
             return Ok(());

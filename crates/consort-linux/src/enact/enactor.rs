@@ -102,6 +102,8 @@ pub struct Enactor {
     guardian_args: Vec<OsString>,
     own_mask: PuSet,
     rewrite_at_bytes: u64,
+    /// True if threads are taken in although their cpuset is somebody's alone.
+    takes_exclusive: bool,
 }
 
 impl Enactor {
@@ -133,6 +135,7 @@ impl Enactor {
             guardian_args: config.guardian_args.clone(),
             own_mask,
             rewrite_at_bytes: LEAST_REWRITE_BYTES,
+            takes_exclusive: false,
         })
     }
 
@@ -140,6 +143,11 @@ impl Enactor {
     /// nudges cheaper; none is kept before this is called.
     pub fn keep_open(&mut self, threads: usize) {
         self.grips.hold(threads);
+    }
+
+    /// Takes threads in from now on although their cpuset is exclusive, which is refused otherwise.
+    pub fn take_exclusive(&mut self) {
+        self.takes_exclusive = true;
     }
 
     /// Id of the run: the value of [`RUN_MARKER`](super::RUN_MARKER) in the environment of programs
@@ -184,17 +192,13 @@ impl Enactor {
         Some(self.threads.get(&thread)?.original.pus.clone())
     }
 
-    /// The cgroup whose cpuset gives a thread PUs that no other cgroup may use, unless Consort
-    /// itself runs in it; none for other threads.
-    pub fn exclusive(&self, thread: ThreadId) -> Option<PathBuf> {
-        let mut cpusets = AllowedPus::new(&self.host);
-        let told = cpusets.told(thread.pid, thread.tid);
-        if !told.exclusive {
-            return None;
-        }
+    /// The cgroup whose exclusive cpuset forbids to take a thread in: no other cgroup may use its
+    /// PUs, Consort does not run in it, and was not told to take such threads all the same.
+    pub(super) fn forbidden_by(&self, allowed: &Allowed) -> Option<PathBuf> {
+        let by = allowed.by.as_ref().filter(|_| allowed.exclusive)?;
         let own = std::process::id();
-        told.by
-            .filter(|by| cpusets.told(own, own).by.as_ref() != Some(by))
+        let is_own = || AllowedPus::new(&self.host).told(own, own).by.as_ref() == Some(by);
+        (!self.takes_exclusive && !is_own()).then(|| by.clone())
     }
 
     /// Reads the cpusets of these threads again. Returns, for each managed one, the PUs that it

@@ -52,7 +52,7 @@ impl Hands {
     /// Hands with the means that the user allows. Starts the scheduler in the kernel where that is
     /// asked for.
     pub(super) fn new(
-        enactor: Enactor,
+        mut enactor: Enactor,
         settings: &Settings,
         topology: &Topology,
         warnings: &mut Warnings,
@@ -70,6 +70,9 @@ impl Hands {
                 EnactChoice::Auto
             }
         };
+        if settings.override_affinity {
+            enactor.take_exclusive();
+        }
         Self {
             dry_run: settings.dry_run,
             override_affinity: settings.override_affinity,

@@ -4,7 +4,7 @@
 
 use super::support::{first_two, has_two_pus, only, own_pus, sleeper, start};
 use crate::skip::skipped;
-use consort_linux::enact::{Refusal, ThreadState, Wanted};
+use consort_linux::enact::{AdoptError, Refusal, ThreadState, Wanted};
 use libtest_mimic::{Failed, Trial};
 use std::path::PathBuf;
 
@@ -81,17 +81,21 @@ fn exclusive() -> Result<(), Failed> {
     let (dir, program) = (tempfile::tempdir()?, sleeper());
     set.write("tasks", &program.pid().to_string())
         .ok_or("cannot join")?;
-    let (enactor, thread) = (start(dir.path()), program.thread());
-    assert_eq!(enactor.exclusive(thread), None);
+    let (mut enactor, thread) = (start(dir.path()), program.thread());
     if set.write("cpuset.cpu_exclusive", "1").is_none() {
         skipped("no exclusive cpuset can be made beside others");
         return Ok(());
     }
-    assert_eq!(enactor.exclusive(thread), Some(set.0.clone()));
+    let refused = enactor.adopt(thread, own_pus()).unwrap_err();
+    assert!(
+        matches!(&refused, AdoptError::Exclusive(by) if *by == set.0),
+        "{refused}"
+    );
+    assert_eq!(enactor.state(thread), ThreadState::Unmanaged);
     // The same cpuset as Consort's own is nobody else's.
     let own = std::process::id().to_string();
     set.write("tasks", &own).ok_or("cannot join")?;
-    assert_eq!(enactor.exclusive(thread), None);
+    enactor.adopt(thread, own_pus())?;
     Ok(())
 }
 

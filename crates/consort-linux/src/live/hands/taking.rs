@@ -32,9 +32,6 @@ impl Hands {
         parent: Option<ThreadId>,
         warnings: &mut Warnings,
     ) -> Taken {
-        if let Some(owned) = self.owned(id) {
-            return Taken::LetAlone(owned);
-        }
         let adopted = match parent {
             Some(parent) => self.enactor.adopt_child(id, parent),
             None => self.adopt_root(id),
@@ -57,19 +54,6 @@ impl Hands {
         let mask = current_mask(id).unwrap_or_default();
         self.take_cookie(id, warnings);
         mask
-    }
-
-    /// Reason for which somebody else gives out a thread's PUs, if any.
-    fn owned(&self, id: ThreadId) -> Option<String> {
-        if self.override_affinity {
-            return None;
-        }
-        let by = self.enactor.exclusive(id)?;
-        Some(format!(
-            "its cpuset {} is exclusive, so that whoever made it gives out these PUs \
-             (--override manages it all the same)",
-            by.display()
-        ))
     }
 
     fn adopt_root(&mut self, id: ThreadId) -> Result<ChildStatus, AdoptError> {

@@ -13,7 +13,7 @@ use nix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Time that must lie between the change of a file and its mapping, ns: file systems keep times to
@@ -23,7 +23,8 @@ const SURELY_BEFORE_NS: u64 = 4_000_000_000;
 /// Times of change of mapped files, looked up once per round.
 #[derive(Debug)]
 pub(super) struct Vintages {
-    root: PathBuf,
+    /// Folder below which paths are looked up; none where it cannot be opened.
+    root: Option<File>,
     /// Time of change by device and inode, ns since 1970; none where the path leads elsewhere.
     changed_ns: HashMap<((u32, u32), u64), Option<u64>>,
 }
@@ -31,7 +32,7 @@ pub(super) struct Vintages {
 impl Vintages {
     pub(super) fn new(root: &Path) -> Self {
         Self {
-            root: root.to_owned(),
+            root: File::open(root).ok(),
             changed_ns: HashMap::new(),
         }
     }
@@ -48,9 +49,9 @@ impl Vintages {
             return image.generation;
         }
         let file = (image.device, image.inode);
-        let root = &self.root;
+        let root = self.root.as_ref();
         let changed = self.changed_ns.entry(file);
-        let changed_ns = *changed.or_insert_with(|| changed_ns(root, image));
+        let changed_ns = *changed.or_insert_with(|| changed_ns(root?, image));
         let mapped_ns = since_1970_ns(mapped_ns);
         let surely = |&at: &u64| at.saturating_add(SURELY_BEFORE_NS) < mapped_ns;
         changed_ns.filter(surely).unwrap_or(0)
@@ -59,12 +60,12 @@ impl Vintages {
 
 /// Time of change of an image's file. No mount is entered on the way: a managed program may have put
 /// a file system of its own there, whose server never answers.
-fn changed_ns(root: &Path, image: &Image) -> Option<u64> {
+fn changed_ns(root: &File, image: &Image) -> Option<u64> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_NO_XDEV);
     let path = image.path.trim_start_matches('/');
-    let found = File::from(openat2(File::open(root).ok()?, path, how).ok()?);
+    let found = File::from(openat2(root, path, how).ok()?);
     let found = found.metadata().ok()?;
     let at_ns = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
     is_of(&found, image).then(|| u64::try_from(at_ns).ok())?
