@@ -52,32 +52,38 @@ fn delay_fetch(there: f64, claims: &[Claim], rates: &mut Rates, set: u32) {
         return;
     }
     let turns = |i: usize| claims[i].use_of[FETCH] / there;
-    delay(rates, set, turns, |i, waits| {
+    delay(rates, set, turns, |i, turns, waits| {
         let front = &claims[i].front;
-        let turns = turns(i) * (1.0 + (1.0 - front.pauses) * waits);
+        let turns = turns * (1.0 + (1.0 - front.pauses) * waits);
         front.cycles(turns + front.bubbles)
     });
 }
 
 /// Lets rates fall that delay each other, given the turns per instruction of each thread, and its
-/// cycles per instruction when it finds so many others before it at each turn.
+/// cycles per instruction with these turns when it finds so many others before it at each.
 fn delay(
     rates: &mut Rates,
     set: u32,
     turns: impl Fn(usize) -> f64,
-    cycles: impl Fn(usize, f64) -> f64,
+    cycles: impl Fn(usize, f64, f64) -> f64,
 ) {
     if set.count_ones() < 2 {
         return;
     }
     let alone = *rates;
+    let mut each = Rates::default();
+    members(set).for_each(|i| each[i] = turns(i));
     for _ in 0..STEPS {
+        let before = *rates;
         let mut used = Rates::default();
-        members(set).for_each(|i| used[i] = rates[i] * turns(i));
+        members(set).for_each(|i| used[i] = rates[i] * each[i]);
         let waits = waits(&used, set);
         for i in members(set) {
-            let cycles = cycles(i, waits[i]).max(f64::MIN_POSITIVE);
+            let cycles = cycles(i, each[i], waits[i]).max(f64::MIN_POSITIVE);
             rates[i] = alone[i].min(1.0 / cycles);
+        }
+        if *rates == before {
+            break;
         }
     }
 }
@@ -113,8 +119,8 @@ fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut Rates, set: u32) 
     let count = f64::from(set.count_ones());
     let met = (count / supply.turns - 1.0) / (count - 1.0);
     let turns = |i: usize| 1.0 / claims[i].per_turn.max(f64::MIN_POSITIVE);
-    delay(rates, set, turns, |i, waits| {
-        claims[i].front.cycles(turns(i) * (1.0 + met * waits))
+    delay(rates, set, turns, |i, turns, waits| {
+        claims[i].front.cycles(turns * (1.0 + met * waits))
     });
 }
 
@@ -124,12 +130,16 @@ fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut Rates, set: u32) 
 fn waits(used: &Rates, set: u32) -> Rates {
     let all: f64 = members(set).map(|i| used[i]).sum();
     let mut waits = Rates::default();
-    for i in members(set) {
-        let found = |j: usize| {
-            let left = (1.0 - (all - used[j])).max(used[j]).max(used[i]);
-            used[j] / left.max(f64::MIN_POSITIVE)
-        };
-        waits[i] = members(set).filter(|&j| j != i).map(found).sum();
+    for j in members(set) {
+        let left = (1.0 - (all - used[j])).max(used[j]).max(f64::MIN_POSITIVE);
+        let wanted = used[j] / left;
+        for i in members(set & !(1 << j)) {
+            waits[i] += if used[i] > left {
+                used[j] / used[i]
+            } else {
+                wanted
+            };
+        }
     }
     waits
 }

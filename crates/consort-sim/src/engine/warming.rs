@@ -46,6 +46,8 @@ pub(crate) struct Warming {
     age: f64,
     /// Instructions to the next age; none when everything is warm.
     left: Option<f64>,
+    /// Share of the misses beyond the L1D that it waits for.
+    waited: f64,
     /// Contents that it found here, until its rates are known.
     arrived: Option<Arrived>,
     /// Latency of what supplies misses of its LLC, where that is not memory here, s.
@@ -76,6 +78,10 @@ struct Level {
     filled: f64,
     /// The same for what is there in the end.
     full: f64,
+    /// Bytes that an instruction brings in even then.
+    anyway: f64,
+    /// Where in the tables of data and code the last answer was.
+    steps: [usize; 2],
 }
 
 /// The curves by which a level fills.
@@ -87,12 +93,12 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Bytes held after so many instructions, and bytes that one more brings in.
-    fn after(&self, instructions: f64) -> (f64, f64) {
-        let data = self.data.held_after(instructions);
-        let code = self
-            .code
-            .map_or((0.0, 0.0), |code| code.held_after(instructions));
+    /// Bytes held after so many instructions, and bytes that one more brings in; `steps` as for
+    /// [`MissCurve::held_near`].
+    fn after(&self, instructions: f64, [of_data, of_code]: &mut [usize; 2]) -> (f64, f64) {
+        let data = self.data.held_near(instructions, of_data);
+        let code = self.code.map(|code| code.held_near(instructions, of_code));
+        let code = code.unwrap_or_default();
         (data.0 + code.0, data.1 + code.1)
     }
 
@@ -107,15 +113,16 @@ impl Filling<'_> {
         }
     }
 
-    /// Lines missed on the way from one time to a later one that are not missed when full.
-    fn additional(&self, from: f64, to: f64, full: f64) -> f64 {
-        let to = to.min(full);
+    /// Lines missed while a level fills for so many instructions that are not missed when full.
+    fn additional(&self, level: &mut Level, span: f64) -> f64 {
+        let from = level.filled;
+        let to = (from + span).min(level.full);
         if to <= from {
             return 0.0;
         }
-        let anyway = self.after(full).1 * (to - from);
-        let missed = self.after(to).0 - self.after(from).0;
-        (missed - anyway).max(0.0) / CURVE_LINE_BYTES
+        let before = self.after(from, &mut level.steps).0;
+        let missed = self.after(to, &mut level.steps).0 - before;
+        (missed - level.anyway * (to - from)).max(0.0) / CURVE_LINE_BYTES
     }
 }
 
@@ -156,10 +163,11 @@ impl Here<'_> {
         held_bytes(self.rates).map(|bytes| bytes / self.lines().space)
     }
 
-    /// Share of the misses beyond the L1D that the thread waits for: the others are prefetched.
-    fn waited(&self) -> f64 {
+    /// Share of the misses beyond the L1D that a thread that holds so much in the L2 waits for: the
+    /// others are prefetched.
+    fn waited(&self, held: f64) -> f64 {
         let curve = self.phase.data_for(self.line_bytes());
-        let raw = curve.mpki(self.held()[1]) / 1000.0 * self.lines().misses;
+        let raw = curve.mpki(held) / 1000.0 * self.lines().misses;
         let share = if raw > FEW {
             self.rates.flow.l2_misses / raw
         } else {
@@ -249,13 +257,18 @@ impl Warming {
         for (number, level) in self.levels.iter_mut().enumerate() {
             let filling = filling(here.phase, number, here.line_bytes());
             level.full = filling.time_to(held[number]);
+            level.anyway = filling.after(level.full, &mut level.steps).1;
             if let Some(arrived) = &arrived {
                 let found = arrived.found[number] / here.lines().space;
                 let found = found.min(held[number]);
                 let lacking = (held[number] - found) * (1.0 - arrived.siblings[number]);
-                level.filled = filling.time_to(held[number] - lacking);
+                level.filled = match lacking > 0.0 {
+                    true => filling.time_to(held[number] - lacking),
+                    false => level.full,
+                };
             }
         }
+        self.waited = here.waited(held[1]);
         self.begin_age(here);
     }
 
@@ -278,13 +291,13 @@ impl Warming {
             next *= NEXT_AGE;
         }
         let span = next - self.age;
-        let missed = |number: usize| {
-            let level = &self.levels[number];
+        let mut missed = [0.0; LEVELS];
+        for (number, missed) in missed.iter_mut().enumerate() {
             let filling = filling(here.phase, number, here.line_bytes());
-            let lines = filling.additional(level.filled, level.filled + span, level.full);
-            lines * here.lines().misses / span
-        };
-        self.charge(here, [missed(0), missed(1), missed(2)]);
+            let lines = filling.additional(&mut self.levels[number], span);
+            *missed = lines * here.lines().misses / span;
+        }
+        self.charge(here, missed);
         if self.cycles() > NOTHING {
             self.left = Some(span);
         } else {
@@ -299,7 +312,7 @@ impl Warming {
         let l2 = chip.core_spec(place).l2.as_ref();
         // Without an L2 the LLC supplies what the L1D misses.
         let beyond_l2 = l2.map_or(missed[0], |_| missed[1]);
-        let waited = here.waited();
+        let waited = self.waited;
         let from_memory = self.elsewhere_s.map_or(missed[2], |_| 0.0);
         self.flow = Flow {
             l1d_misses: missed[0],
@@ -349,7 +362,9 @@ impl Thread {
             for (number, held) in held.iter_mut().enumerate() {
                 // What has passed since the anchor is not in the levels yet.
                 let filled = warming.levels[number].filled + self.passed;
-                *held = held.min(filling(phase, number, line_bytes).after(filled).0 * space);
+                let steps = &mut [0; 2];
+                let there = filling(phase, number, line_bytes).after(filled, steps).0;
+                *held = held.min(there * space);
             }
         }
         held
