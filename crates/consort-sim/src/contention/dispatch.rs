@@ -114,7 +114,7 @@ struct Divided {
     dispatched: Rates,
     /// Rates that slots and ports allow as well.
     rates: Rates,
-    /// What is left of each resource.
+    /// Rest of each resource.
     left: [f64; RESOURCES],
 }
 

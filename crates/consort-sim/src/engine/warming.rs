@@ -80,7 +80,7 @@ struct Level {
     full: f64,
     /// Bytes that an instruction brings in even then.
     anyway: f64,
-    /// Where in the tables of data and code the last answer was.
+    /// Positions of the last answer in the tables of data and code.
     steps: [usize; 2],
 }
 
