@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{consort, demo, folder, mask_of, own_mask, pus, skipped, wait_for};
+use common::{consort, demo, folder, install, mask_of, own_mask, pus, skipped, wait_for};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -109,8 +109,7 @@ impl Scene {
         open(folder.path(), 0o755);
         let copy = |from: PathBuf, name: &str| {
             let to = folder.path().join(name);
-            std::fs::copy(from, &to).unwrap();
-            open(&to, 0o755);
+            install(&from, &to);
             to
         };
         let runtime = folder.path().join("runtime");

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{
-    children_of, comm_of, consort, demo, folder, json, masks_of, own_mask, pus, run, skipped,
-    stderr, wait_for, warnings,
+    children_of, comm_of, consort, demo, folder, install, json, masks_of, own_mask, pus, run,
+    skipped, stderr, wait_for, warnings,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -382,7 +382,7 @@ fn the_same_works_for_an_ordinary_user() {
         let from = Path::new(env!("CARGO_BIN_EXE_consort")).with_file_name(name);
         demo();
         let to = folder.path().join(name);
-        std::fs::copy(from, &to).unwrap();
+        install(&from, &to);
         to
     });
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);

@@ -95,11 +95,15 @@ fn kill_owners(
     );
 }
 
-/// A copy of this program that everybody may execute.
+/// A copy of this program that everybody may execute. A process of its own makes it: one that this
+/// held open for writing, another test's fork could hold open when it is executed.
 fn public_copy(dir: &Path) -> std::path::PathBuf {
     let copy = dir.join("tests");
-    std::fs::copy("/proc/self/exe", &copy).unwrap();
-    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut install = Command::new("install");
+    install
+        .args(["-m", "755"])
+        .arg(std::env::current_exe().unwrap());
+    assert!(install.arg(&copy).status().unwrap().success());
     std::fs::set_permissions(dir, PermissionsExt::from_mode(0o755)).unwrap();
     copy
 }

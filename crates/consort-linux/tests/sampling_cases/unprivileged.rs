@@ -21,8 +21,12 @@ fn everything_works_without_privilege() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = |from: &Path, name: &str| -> PathBuf {
         let to = dir.path().join(name);
-        fs::copy(from, &to).unwrap();
-        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
+        // Not by this process, whose forks could hold the copy open for writing.
+        let install = Command::new("install")
+            .args(["-m", "755"])
+            .args([from, &to])
+            .status();
+        assert!(install.unwrap().success());
         to
     };
     let tests = copy(&std::env::current_exe().unwrap(), "tests");

@@ -37,6 +37,14 @@ pub fn demo() -> PathBuf {
     place
 }
 
+/// Copies a program for everybody to execute. A process of its own does it: a copy that this one
+/// held open for writing, another test's fork could hold open when it is executed.
+pub fn install(from: &Path, to: &Path) {
+    let mut install = Command::new("install");
+    let done = install.args(["-m", "755"]).args([from, to]).status();
+    assert!(done.unwrap().success());
+}
+
 /// Runs to the end and collects the output.
 pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()

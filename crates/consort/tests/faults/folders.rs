@@ -61,6 +61,9 @@ fn masks_that_a_killed_run_left_are_put_back_from_the_spare_folder() {
          own=$(grep Cpus_allowed_list /proc/self/status); \
          until [ \"$(list)\" != \"$own\" ]; do sleep 0.1; done; \
          guard=$(pgrep -P $run -x consort-guard); kill -9 $guard $run; \
+         for dead in $guard $run; do \
+           while grep -q \"^State:.[^ZX]\" /proc/$dead/status 2>/dev/null; do sleep 0.05; done; \
+         done; \
          [ \"$(list)\" != \"$own\" ] && echo left; \
          {NOBODY} \"$C\" {run} -- true; \
          [ \"$(list)\" = \"$own\" ] && echo back; kill -9 $pid"

@@ -1,6 +1,6 @@
 //! Programs that leave their place: daemons, re-execs, setuid, closed descriptors.
 
-use super::common::{folder, mask_of, own_mask, run, skipped};
+use super::common::{folder, install, mask_of, own_mask, run, skipped};
 use super::compiled::{Compiled, compiled, have};
 use super::side_by_side::{command_of, compare, managed, managed_command, threads};
 use std::os::unix::fs::PermissionsExt;
@@ -96,7 +96,7 @@ fn a_setuid_program_works_and_is_let_alone() {
     let binary = folder();
     open(binary.path(), 0o777);
     let copy = binary.path().join("consort");
-    std::fs::copy(env!("CARGO_BIN_EXE_consort"), &copy).unwrap();
+    install(env!("CARGO_BIN_EXE_consort").as_ref(), &copy);
     let file = binary.path().join("report.json");
     // Long beside the second that may pass until it is looked for again.
     let managed = managed_command(&command_of(&program, &["2500"]), &file);
