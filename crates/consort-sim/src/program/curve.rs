@@ -26,7 +26,7 @@ const NONE_MPKI: f64 = 1e-6;
 /// capacity between the given points and constant beyond them.
 ///
 /// Under LRU a program that has just begun on an empty cache holds the capacity `c` after
-/// `fill(c) = ∫₀ᶜ dx / (misses(x)·line)` instructions; [`MissCurve::held_near`] is the
+/// `fill(c) = ∫₀ᶜ dx / (misses(x)·line)` instructions; the bytes held after so many are the
 /// inverse. Both are tabulated, monotone, and exact for each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MissCurve {
@@ -149,7 +149,7 @@ impl MissCurve {
         reached && self.steps.get(step).is_some_and(|s| s.fill > instructions)
     }
 
-    /// Instructions from empty until `bytes` are held; the inverse of [`MissCurve::held_near`].
+    /// Instructions from empty until `bytes` are held.
     pub fn fill_for(&self, bytes: f64) -> f64 {
         let steps = (log2(bytes.max(LINE_BYTES)) - FIRST_LOG2) * STEPS as f64;
         let guess = (steps as usize + 1).min(self.steps.len() - 2);
