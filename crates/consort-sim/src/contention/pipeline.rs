@@ -341,7 +341,8 @@ impl Setting<'_> {
     /// Behind a mispredicted branch the window is empty, and dispatch goes on at the rate of width,
     /// ports and fetch until it is full (Eyerman et al., TOCS 2009, section 3.1): with rates D of
     /// dispatch and d of the chain, after `w/(1 − d/D)` instructions. Branches are mispredicted at
-    /// random distances. No more is saved by an empty window than emptying it costs.
+    /// random distances. No more is saved by an empty window than emptying it costs. With `cycles`
+    /// per instruction, in which both limits have their part, it begins at 0 without a jump.
     fn full_window(&self, window: f64, cycles: f64, terms: &Terms) -> f64 {
         let excess = cycles * self.limits.all - 1.0;
         if excess <= 0.0 || terms.misses.branch <= 0.0 {
