@@ -4,7 +4,8 @@ use super::affinity;
 use super::checked_write::{Outcome, write};
 use super::elsewhere;
 use super::enactor::{Enactor, Left, Managed, ThreadState};
-use super::host::{Allowed, AllowedPus};
+use super::glance::Glance;
+use super::host::Allowed;
 use super::journal::JournalError;
 use super::original::Original;
 use super::record::{Program, Record};
@@ -88,6 +89,7 @@ impl Enactor {
         if self.left.get(&thread) == Some(&Left::Released) {
             return Err(AdoptError::Released(thread));
         }
+        self.glance = None;
         let sight = self.look_at(thread)?;
         let original = Original::new(original, &sight.allowed.pus);
         self.ensure_program(thread, thread.pid, &original, &sight)?;
@@ -173,14 +175,15 @@ impl Enactor {
         self.threads.insert(thread, managed);
     }
 
-    fn look_at(&self, thread: ThreadId) -> Result<Sight, AdoptError> {
+    fn look_at(&mut self, thread: ThreadId) -> Result<Sight, AdoptError> {
         let gone = || AdoptError::Gone(thread);
         let now = match affinity::get(thread.tid) {
             Err(Errno::ESRCH) => return Err(gone()),
             Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
             Ok(now) => now,
         };
-        let allowed = AllowedPus::new(&self.host).told(thread.pid, thread.tid);
+        let glance = Glance::of(&mut self.glance, &self.host, &self.journal.path());
+        let allowed = (glance.allowed).told(&self.host, thread.pid, thread.tid);
         if let Some(by) = self.forbidden_by(&allowed) {
             return Err(AdoptError::Exclusive(by));
         }
@@ -206,7 +209,9 @@ impl Enactor {
             return Ok(());
         }
         let start_ticks = stat.start_ticks;
-        let other = elsewhere::owner_of(&self.host, &self.journal.path(), pid, start_ticks);
+        let own = self.journal.path();
+        let others = &Glance::of(&mut self.glance, &self.host, &own).other_journals;
+        let other = elsewhere::owner_of(&self.host, (&own, others), (pid, start_ticks));
         if let Some(owner) = other {
             return Err(AdoptError::ManagedElsewhere { pid, owner });
         }

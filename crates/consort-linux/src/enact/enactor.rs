@@ -1,6 +1,7 @@
 //! The enactor: one run's managed threads, its journal and its guardian.
 
 use super::affinity;
+use super::glance::Glance;
 use super::grip::Grips;
 use super::guardian::{Guardian, GuardianError, GuardianSpec, Health};
 use super::host::{Allowed, AllowedPus, Host};
@@ -98,6 +99,8 @@ pub struct Enactor {
     /// By process, the last mask of Consort's on a thread that has gone and was not the leader: it
     /// may have become the leader by `exec`.
     pub(crate) narrowed_last: BTreeMap<u32, PuSet>,
+    /// The last look at cpusets and other runs.
+    pub(super) glance: Option<Glance>,
     guardian: Guardian,
     guardian_args: Vec<OsString>,
     own_mask: PuSet,
@@ -131,6 +134,7 @@ impl Enactor {
             grips: Grips::default(),
             narrowings: Narrowings::default(),
             narrowed_last: BTreeMap::new(),
+            glance: None,
             guardian,
             guardian_args: config.guardian_args.clone(),
             own_mask,
@@ -197,7 +201,13 @@ impl Enactor {
     pub(super) fn forbidden_by(&self, allowed: &Allowed) -> Option<PathBuf> {
         let by = allowed.by.as_ref().filter(|_| allowed.exclusive)?;
         let own = std::process::id();
-        let is_own = || AllowedPus::new(&self.host).told(own, own).by.as_ref() == Some(by);
+        let is_own = || {
+            AllowedPus::new(&self.host)
+                .told(&self.host, own, own)
+                .by
+                .as_ref()
+                == Some(by)
+        };
         (!self.takes_exclusive && !is_own()).then(|| by.clone())
     }
 
@@ -210,7 +220,7 @@ impl Enactor {
             let Some(managed) = self.threads.get_mut(&thread) else {
                 continue;
             };
-            let told = cpusets.told(thread.pid, thread.tid);
+            let told = cpusets.told(&self.host, thread.pid, thread.tid);
             allowed.push((thread, managed.original.target(&told.pus)));
             let is_new = told != managed.allowed;
             // Otherwise the kernel has changed the mask, which the next look must be able to tell.

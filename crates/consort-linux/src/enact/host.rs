@@ -157,16 +157,15 @@ pub(crate) struct Allowed {
 }
 
 /// Allowed PUs by cgroup, read once per cgroup: thousands of threads share few.
-pub(crate) struct AllowedPus<'a> {
-    host: &'a Host,
+#[derive(Debug)]
+pub(crate) struct AllowedPus {
     online: PuSet,
     by_cgroup: BTreeMap<Vec<u8>, Allowed>,
 }
 
-impl<'a> AllowedPus<'a> {
-    pub(crate) fn new(host: &'a Host) -> Self {
+impl AllowedPus {
+    pub(crate) fn new(host: &Host) -> Self {
         Self {
-            host,
             online: host.online(),
             by_cgroup: BTreeMap::new(),
         }
@@ -174,15 +173,15 @@ impl<'a> AllowedPus<'a> {
 
     /// PUs that a thread's cpuset and the online PUs allow; all online PUs where the cpuset cannot
     /// be read.
-    pub(crate) fn of(&mut self, pid: u32, tid: u32) -> PuSet {
-        self.told(pid, tid).pus
+    pub(crate) fn of(&mut self, host: &Host, pid: u32, tid: u32) -> PuSet {
+        self.told(host, pid, tid).pus
     }
 
     /// The same, with the cgroup that sets the cpuset.
-    pub(crate) fn told(&mut self, pid: u32, tid: u32) -> Allowed {
-        let path = thread_dir(&self.host.root, pid, tid).join("cgroup");
+    pub(crate) fn told(&mut self, host: &Host, pid: u32, tid: u32) -> Allowed {
+        let path = thread_dir(&host.root, pid, tid).join("cgroup");
         let cgroup = read::bytes(&path).unwrap_or_default();
-        let (host, online) = (self.host, &self.online);
+        let online = &self.online;
         let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
             let text = String::from_utf8_lossy(cgroup);
             match host.hierarchies.cpuset_of(&text) {
@@ -232,7 +231,7 @@ mod tests {
     fn own_mask_lies_within_the_allowed_pus() {
         let pid = std::process::id();
         let host = Host::real();
-        let allowed = AllowedPus::new(&host).of(pid, pid);
+        let allowed = AllowedPus::new(&host).of(&host, pid, pid);
         assert!(affinity::get(pid).unwrap().is_subset(&allowed));
     }
 

@@ -53,7 +53,7 @@ impl Enactor {
     /// Reads a mask and the cpuset that it goes with, until two readings agree, as a cpuset may
     /// change between them.
     fn settled(&self, thread: ThreadId, mut now: PuSet) -> (PuSet, Allowed) {
-        let allowed = || AllowedPus::new(&self.host).told(thread.pid, thread.tid);
+        let allowed = || AllowedPus::new(&self.host).told(&self.host, thread.pid, thread.tid);
         let mut cpuset = allowed();
         for _ in 0..MOST_READINGS {
             let again = (affinity::get(thread.tid).unwrap_or_default(), allowed());

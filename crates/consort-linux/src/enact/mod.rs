@@ -38,6 +38,7 @@ mod checked_write;
 mod elsewhere;
 mod enactor;
 mod family;
+mod glance;
 mod grip;
 mod guardian;
 mod guardian_main;

@@ -75,5 +75,5 @@ fn widen(tid: u32, original: &Mask) -> Result<PuSet, Errno> {
 /// Returns true if the mask read after narrowing goes back to the one written: the kernel may have
 /// cut it by a cpuset that has just shrunk, or given the whole cpuset where nothing was left.
 fn is_ours(host: &Host, thread: ThreadId, now: &PuSet, pus: &PuSet) -> bool {
-    now.is_subset(pus) || *now == AllowedPus::new(host).of(thread.pid, thread.tid)
+    now.is_subset(pus) || *now == AllowedPus::new(host).of(host, thread.pid, thread.tid)
 }

@@ -184,7 +184,7 @@ impl<'a> Restoration<'a> {
     }
 
     /// Puts one thread back if need be; returns true if its mask was changed.
-    fn visit(&mut self, thread: ThreadId, owner: u32, allowed: &mut AllowedPus<'_>) -> bool {
+    fn visit(&mut self, thread: ThreadId, owner: u32, allowed: &mut AllowedPus) -> bool {
         let ThreadId { pid, tid, .. } = thread;
         if self.ledger.left.contains(&thread) {
             self.released.insert(thread);
@@ -201,7 +201,7 @@ impl<'a> Restoration<'a> {
         }
         let journalled = self.ledger.threads.get(&thread);
         let original = journalled.unwrap_or(&program.original);
-        let allowed = allowed.of(pid, tid);
+        let allowed = allowed.of(self.host, pid, tid);
         let back = original.target(&allowed) == now;
         let ours = (self.ours)(&Seen {
             root: program.root,

@@ -24,6 +24,9 @@ pub(crate) struct Image {
     pub(crate) inode: u64,
     /// Generation of the inode; 0 where it is not known.
     pub(crate) generation: u64,
+    /// Time of `CLOCK_MONOTONIC` at which it was mapped, ns; 0 where it is not known, or nothing is
+    /// to be concluded from it any more.
+    pub(super) mapped_ns: u64,
     /// `PROT_*` bits.
     pub(crate) prot: u32,
     pub(crate) path: Arc<str>,
@@ -51,6 +54,7 @@ impl Image {
             device: (major(file.dev()) as u32, minor(file.dev()) as u32),
             inode: file.ino(),
             generation: 0,
+            mapped_ns: 0,
             prot: 5,
             path: format!("/{path}").into(),
         }
@@ -64,6 +68,7 @@ impl Image {
             device: mapping.device,
             inode: mapping.inode,
             generation: mapping.generation,
+            mapped_ns: mapping.time_ns,
             prot: mapping.prot,
             path: mapping.path.as_str().into(),
         }
@@ -115,6 +120,12 @@ impl Images {
     /// The mapping that holds an address.
     pub(crate) fn at(&self, address: u64) -> Option<&Image> {
         let (_, image) = self.0.range(..=address).next_back()?;
+        (address < image.end).then_some(image)
+    }
+
+    /// The mapping that holds an address, to change.
+    pub(super) fn at_mut(&mut self, address: u64) -> Option<&mut Image> {
+        let (_, image) = self.0.range_mut(..=address).next_back()?;
         (address < image.end).then_some(image)
     }
 
@@ -186,6 +197,7 @@ mod tests {
             device: (8, 1),
             inode,
             generation: 0,
+            mapped_ns: 0,
             prot: 5,
             path: "/x".into(),
         }

@@ -45,6 +45,7 @@ fn image(line: &str) -> Option<Image> {
         device,
         inode,
         generation: 0,
+        mapped_ns: 0,
         prot,
         path: fields.next().unwrap_or_default().trim_start().into(),
     })

@@ -108,14 +108,15 @@ impl Spaces {
     /// The place of an address of a process, which is the same for all processes that have mapped a
     /// file.
     pub(super) fn place_of(&mut self, pid: u32, address: u64) -> CodePlace {
-        let space = self.of(pid);
         let own = CodePlace {
-            space: space.id,
+            space: self.of(pid).id,
             address,
         };
-        let Some(image) = space.images.at(address) else {
+        let space = self.by_pid.get_mut(&pid);
+        let Some(image) = space.and_then(|space| space.images.at_mut(address)) else {
             return own;
         };
+        self.vintages.settle(image);
         let offset = (address - image.start).saturating_add(image.file_offset);
         match image.fixed_file().filter(|_| offset < 1 << FILE_BITS) {
             Some(file) => self.place_in(file, offset),
@@ -167,9 +168,7 @@ impl Spaces {
 
     /// Maps what a record tells.
     pub(super) fn take(&mut self, mapping: &Mapping) {
-        let mut image = Image::of_record(mapping);
-        image.generation = self.vintages.of(&image, mapping.time_ns);
-        self.map(mapping.pid, image);
+        self.map(mapping.pid, Image::of_record(mapping));
     }
 
     /// Maps an image. Where it covers code that was held to be fixed, no code read so far is sure

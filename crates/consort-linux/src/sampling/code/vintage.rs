@@ -42,12 +42,21 @@ impl Vintages {
         self.changed_ns.clear();
     }
 
-    /// Number that stands for the generation of the file of an image that was mapped at `mapped_ns`
-    /// (`CLOCK_MONOTONIC`) in this round or before; 0 where it cannot be known.
-    pub(super) fn of(&mut self, image: &Image, mapped_ns: u64) -> u64 {
-        if image.generation != 0 || !image.is_file() {
-            return image.generation;
+    /// Gives an image, mapped in this round or before, a number that stands for the generation of
+    /// its file where it has none and one can be known.
+    ///
+    /// A process maps a dozen libraries and runs in few of them, so this is for images in which
+    /// something was seen to run.
+    pub(super) fn settle(&mut self, image: &mut Image) {
+        if image.generation == 0 && image.mapped_ns != 0 && image.is_file() {
+            image.generation = self.of(image, image.mapped_ns);
+            image.mapped_ns = 0;
         }
+    }
+
+    /// Number that stands for the generation of a file mapped at `mapped_ns`; 0 where it cannot be
+    /// known.
+    fn of(&mut self, image: &Image, mapped_ns: u64) -> u64 {
         let file = (image.device, image.inode);
         let root = self.root.as_ref();
         let changed = self.changed_ns.entry(file);
@@ -133,13 +142,24 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_that_the_file_system_gives_is_kept() {
+    fn an_image_is_settled_once_and_keeps_a_generation_that_it_has() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
-        let given = Image {
-            generation: 7,
+        let mapped = |generation, mapped_ns| Image {
+            generation,
+            mapped_ns,
             ..Image::of_file(root.path(), "code")
         };
-        assert_eq!(Vintages::new(root.path()).of(&given, later_ns(0)), 7);
+        let settled = |mut image: Image| {
+            Vintages::new(root.path()).settle(&mut image);
+            (image.generation, image.mapped_ns)
+        };
+        assert_eq!(settled(mapped(7, later_ns(10))).0, 7);
+        let (generation, mapped_ns) = settled(mapped(0, later_ns(10)));
+        assert_ne!(generation, 0);
+        assert_eq!(mapped_ns, 0);
+        // Changed too shortly before, or mapped nobody knows when: never asked again.
+        assert_eq!(settled(mapped(0, later_ns(0))), (0, 0));
+        assert_eq!(settled(mapped(0, 0)), (0, 0));
     }
 }
