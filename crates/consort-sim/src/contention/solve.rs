@@ -3,6 +3,7 @@
 mod cores;
 mod locks;
 mod miss_queues;
+mod pace;
 mod predictors;
 mod units;
 
@@ -17,6 +18,7 @@ use super::window::Pressure;
 use crate::chip::{Chip, KIB};
 use crate::program::CURVE_KIB;
 use miss_queues::Flight;
+use pace::{Change, Pace};
 use std::sync::Arc;
 
 /// Relative change of every rate below which the iteration has converged.
@@ -76,7 +78,7 @@ impl Solver {
         while residual > TOLERANCE && iterations < MOST_ITERATIONS {
             iterations += 1;
             state.update(&sharing);
-            residual = state.step(step);
+            residual = state.step(step, &sharing);
             if iterations.is_multiple_of(PATIENCE) {
                 if residual > HARDLY * before {
                     step = (0.5 * step).max(SMALLEST_STEP);
@@ -109,12 +111,45 @@ struct Guess {
     refills: f64,
     /// Waiting for locks, s per instruction.
     lock_s: f64,
+    /// Size of its part of its branch predictor, KiB.
+    predictor_kib: f64,
+    /// Share of its prefetches that find room in a miss queue, 0 to 1.
+    prefetching: f64,
+}
+
+impl Guess {
+    /// Changes to the next guess: of the time, relative, and of shares of it.
+    fn change(&self, next: &Self) -> Change {
+        [
+            (next.time_s - self.time_s) / next.time_s,
+            next.active - self.active,
+            next.waits - self.waits,
+        ]
+    }
+
+    /// Goes a share of the way to the next guess, or farther.
+    fn approach(&mut self, next: &Self, share: f64) {
+        let mix = |old: f64, new: f64| old + share * (new - old);
+        let part = |old: f64, new: f64| mix(old, new).clamp(0.0, 1.0);
+        *self = Self {
+            time_s: mix(self.time_s, next.time_s),
+            active: part(self.active, next.active),
+            waits: part(self.waits, next.waits),
+            wrong_path: part(self.wrong_path, next.wrong_path),
+            refills: part(self.refills, next.refills),
+            lock_s: mix(self.lock_s, next.lock_s).max(0.0),
+            predictor_kib: mix(self.predictor_kib, next.predictor_kib).max(0.0),
+            prefetching: part(self.prefetching, next.prefetching),
+        };
+    }
 }
 
 /// The iteration's state.
 struct State<'a> {
     guess: Vec<Guess>,
     next: Vec<Guess>,
+    /// Pace of each core.
+    paces: Vec<Pace>,
     held: Vec<Held>,
     terms: Vec<Terms>,
     /// Instructions per cycle while active.
@@ -145,6 +180,7 @@ impl<'a> State<'a> {
         let mut state = Self {
             guess: vec![Guess::default(); n],
             next: vec![Guess::default(); n],
+            paces: vec![Pace::default(); sharing.cores.len()],
             held: sharing.settings.iter().map(first_held).collect(),
             terms: vec![Terms::default(); n],
             rate: vec![0.0; n],
@@ -178,6 +214,8 @@ impl<'a> State<'a> {
                 time_s: cpi / setting.hz,
                 active: terms.active / cpi,
                 waits: terms.memory / cpi,
+                predictor_kib: self.held[i].predictor_kib,
+                prefetching: self.held[i].prefetching,
                 ..Guess::default()
             };
             self.terms[i] = terms;
@@ -309,24 +347,22 @@ impl<'a> State<'a> {
                 wrong_path,
                 refills: refills.min(1.0 - active - wrong_path).max(0.0),
                 lock_s,
+                predictor_kib: self.held[i].predictor_kib,
+                prefetching: self.held[i].prefetching,
             };
         }
     }
 
     /// Moves the guess towards the new one; the largest relative change of a rate.
-    fn step(&mut self, share: f64) -> f64 {
+    fn step(&mut self, share: f64, sharing: &Sharing<'_>) -> f64 {
         let mut residual: f64 = 0.0;
-        for (guess, next) in self.guess.iter_mut().zip(&self.next) {
-            residual = residual.max((next.time_s - guess.time_s).abs() / next.time_s);
-            residual = residual.max((next.active - guess.active).abs());
-            residual = residual.max((next.waits - guess.waits).abs());
-            let mix = |old: f64, new: f64| old + share * (new - old);
-            guess.time_s = mix(guess.time_s, next.time_s);
-            guess.active = mix(guess.active, next.active);
-            guess.waits = mix(guess.waits, next.waits);
-            guess.wrong_path = mix(guess.wrong_path, next.wrong_path);
-            guess.refills = mix(guess.refills, next.refills);
-            guess.lock_s = mix(guess.lock_s, next.lock_s);
+        for (members, pace) in sharing.cores.iter().zip(&mut self.paces) {
+            let changes = members.iter().map(|&i| self.guess[i].change(&self.next[i]));
+            let share = pace.share(share, changes);
+            residual = residual.max(pace.largest);
+            for &i in members {
+                self.guess[i].approach(&self.next[i], share);
+            }
         }
         residual
     }

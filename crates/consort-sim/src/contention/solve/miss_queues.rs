@@ -71,7 +71,7 @@ impl State<'_> {
             } else {
                 0.0
             },
-            kept: self.held[i].prefetching,
+            kept: self.guess[i].prefetching,
         }
     }
 }

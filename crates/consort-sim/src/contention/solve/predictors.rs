@@ -38,7 +38,7 @@ impl State<'_> {
     fn trainer(&self, sharing: &Sharing<'_>, i: usize) -> Trainer {
         let setting = &sharing.settings[i];
         // Curves end at their smallest predictor; who has less is held to have that.
-        let kib = self.held[i].predictor_kib.max(2.0 * PREDICTOR_KIB[0]);
+        let kib = self.guess[i].predictor_kib.max(2.0 * PREDICTOR_KIB[0]);
         let saved = setting.mispredictions(kib / 2.0) - setting.mispredicted;
         Trainer {
             text: setting.demand.text,
