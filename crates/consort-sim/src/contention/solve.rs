@@ -1,6 +1,8 @@
 //! The fixed point over all shared structures.
 
+mod answer;
 mod cores;
+mod guess;
 mod locks;
 mod miss_queues;
 mod pace;
@@ -8,17 +10,17 @@ mod predictors;
 mod units;
 
 use super::caches::{Stream, divide};
-use super::dispatch::LostTo;
 use super::layout::{CacheUser, SharedCache, Sharing};
 use super::pipeline::{Held, Setting, Terms};
 use super::restrain::{core_loads, restrain};
 use super::stations::{Visitor, wait};
-use super::types::{Flow, LockQueue, Running, Solution, Stack, ThreadRates};
+use super::types::{LockQueue, Running, Solution, ThreadRates};
 use super::window::Pressure;
 use crate::chip::{Chip, KIB};
 use crate::program::CURVE_KIB;
+use guess::Guess;
 use miss_queues::Flight;
-use pace::{Change, Pace};
+use pace::Pace;
 use std::sync::Arc;
 
 /// Relative change of every rate below which the iteration has converged.
@@ -92,55 +94,6 @@ impl Solver {
         }
         solution.threads = sharing.twins.spread(&solution.threads);
         solution
-    }
-}
-
-/// Activity of one thread, as estimated by the iteration.
-#[derive(Clone, Copy, Debug, Default)]
-struct Guess {
-    /// Time per instruction, s.
-    time_s: f64,
-    /// Share of time in which it can dispatch.
-    active: f64,
-    /// Share of time in which it waits for memory.
-    waits: f64,
-    /// Share of time in which it dispatches instructions of a wrong path.
-    wrong_path: f64,
-    /// Share of time in which it fetches and has nothing to dispatch yet: from a mispredicted
-    /// branch's fetch to its dispatch, and from its result until what follows is dispatched.
-    refills: f64,
-    /// Waiting for locks, s per instruction.
-    lock_s: f64,
-    /// Size of its part of its branch predictor, KiB.
-    predictor_kib: f64,
-    /// Share of its prefetches that find room in a miss queue, 0 to 1.
-    prefetching: f64,
-}
-
-impl Guess {
-    /// Changes to the next guess: of the time, relative, and of shares of it.
-    fn change(&self, next: &Self) -> Change {
-        [
-            (next.time_s - self.time_s) / next.time_s,
-            next.active - self.active,
-            next.waits - self.waits,
-        ]
-    }
-
-    /// Goes a share of the way to the next guess, or farther.
-    fn approach(&mut self, next: &Self, share: f64) {
-        let mix = |old: f64, new: f64| old + share * (new - old);
-        let part = |old: f64, new: f64| mix(old, new).clamp(0.0, 1.0);
-        *self = Self {
-            time_s: mix(self.time_s, next.time_s),
-            active: part(self.active, next.active),
-            waits: part(self.waits, next.waits),
-            wrong_path: part(self.wrong_path, next.wrong_path),
-            refills: part(self.refills, next.refills),
-            lock_s: mix(self.lock_s, next.lock_s).max(0.0),
-            predictor_kib: mix(self.predictor_kib, next.predictor_kib).max(0.0),
-            prefetching: part(self.prefetching, next.prefetching),
-        };
     }
 }
 
@@ -366,75 +319,6 @@ impl<'a> State<'a> {
         }
         residual
     }
-
-    fn solution(
-        &self,
-        sharing: &Sharing<'_>,
-        chip: &Chip,
-        residual: f64,
-        iterations: u32,
-    ) -> Solution {
-        let losses = self.losses(sharing).into_iter().enumerate();
-        let threads = losses.map(|(i, lost)| self.thread(sharing, i, lost));
-        let utilisation = |at: usize| sharing.stations[at].station.utilisation(self.waits[at]);
-        let nodes = chip.domains().nodes;
-        let packages = chip.domains().packages;
-        Solution {
-            threads: threads.collect(),
-            converged: residual <= TOLERANCE,
-            residual: if residual.is_finite() { residual } else { 0.0 },
-            iterations,
-            memory_utilisation: (0..nodes).map(utilisation).collect(),
-            interconnect_utilisation: (nodes..nodes + packages).map(utilisation).collect(),
-        }
-    }
-
-    fn thread(&self, sharing: &Sharing<'_>, i: usize, lost: LostTo) -> ThreadRates {
-        let setting = &sharing.settings[i];
-        let (terms, held, next) = (&self.terms[i], &self.held[i], &self.next[i]);
-        let stack = Stack {
-            base: terms.base,
-            units: terms.units,
-            fetch: terms.fetch,
-            branch: terms.branch,
-            l2: terms.l2,
-            llc: terms.llc,
-            memory: terms.memory,
-            queue: self.queue_s(sharing, i) * setting.hz,
-            tlb: terms.tlb,
-            window: terms.window,
-            dispatch: 1.0 / self.rate[i] - terms.active - self.absorbed(sharing, i),
-            lock: next.lock_s * setting.hz,
-        };
-        let cpi = stack.total();
-        let held_bytes = |level: usize| held.data[level] * setting.data_lines.space;
-        ThreadRates {
-            ips: setting.hz / cpi,
-            cpi,
-            stack,
-            flow: Flow {
-                lost_fetch_cycles: stack.dispatch * lost.fetch,
-                lost_port_cycles: stack.dispatch * lost.ports,
-                ..flow(
-                    setting,
-                    terms,
-                    cpi,
-                    held.window,
-                    self.line_wait_s(sharing, i) * setting.hz,
-                )
-            },
-            window: held.window,
-            mlp: terms.mlp,
-            l1d_bytes: held_bytes(0),
-            l2_bytes: if setting.core.l2.is_some() {
-                held_bytes(1)
-            } else {
-                0.0
-            },
-            llc_bytes: held_bytes(2),
-            lock: self.locks[i],
-        }
-    }
 }
 
 /// The streams into each cache, at no speed yet.
@@ -472,36 +356,5 @@ fn first_held(setting: &Setting<'_>) -> Held {
         misses: f64::from(setting.core.outstanding_misses),
         prefetching: 1.0,
         ..Held::default()
-    }
-}
-
-/// `line_wait` are the cycles that a line waits at stations.
-fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, window: f64, line_wait: f64) -> Flow {
-    let misses = &terms.misses;
-    let data_lines = misses.demand + misses.prefetched;
-    let mix = &setting.demand.phase.spec.mix;
-    // A fetch group that misses the L1I looks in the L2 as data does.
-    debug_assert!(!setting.shares_window() || terms.window_need > 0.0);
-    Flow {
-        l1d_accesses: mix.load + mix.store,
-        l1d_misses: misses.data[0],
-        l1i_misses: misses.code[0],
-        l2_misses: misses.demand_l2,
-        llc_accesses: misses.data[1] + misses.code[1],
-        llc_misses: misses.demand,
-        prefetched_lines: misses.prefetched,
-        code_lines: misses.code[3],
-        written_lines: misses.written,
-        memory_lines: misses.lines,
-        outstanding_cycles: data_lines * (setting.memory_cycles + line_wait),
-        branch_misses: misses.branch,
-        tlb_misses: misses.tlb,
-        tlb_walk_cycles: misses.tlb * setting.core.tlb.walk_cycles,
-        fpu_busy_cycles: setting.fpu_busy_cycles(cpi, terms, window),
-        fp_cycles: setting.fp_cycles(),
-        groups: setting.needs.dispatch_turns,
-        use_distance: setting.use_distance(),
-        in_order_cycles: setting.in_order_cycles(),
-        ..Flow::default()
     }
 }
