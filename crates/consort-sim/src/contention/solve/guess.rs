@@ -1,4 +1,4 @@
-//! What the iteration believes of a thread, and its way to the next belief.
+//! One belief of the iteration about a thread, and the way to the next.
 
 use super::pace::Change;
 
