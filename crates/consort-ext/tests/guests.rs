@@ -21,9 +21,15 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// A call that failed, and its last words.
+type Failed<'a> = (&'a str, String);
+
 /// Runs a guest in which each line is one call with the scenarios that it names; prints what they
 /// measured, and fails with the words of those that failed.
-fn show(cores: u32, ways: u32, calls: &[&str]) {
+///
+/// An emulated processor stands still whenever its host has something else to do, and then threads
+/// are late by no fault of the scheduler's: those that fail get one more try in a fresh guest.
+fn show(cores: u32, ways: u32, calls: &[&'static str]) {
     let program = option_env!("CARGO_BIN_EXE_ext-guest").filter(|_| cfg!(feature = "bpf"));
     let Some(program) = program else {
         say("skipped: built without the feature 'bpf'");
@@ -32,23 +38,42 @@ fn show(cores: u32, ways: u32, calls: &[&str]) {
     let Some(host) = Host::find_ext_or_skip() else {
         return;
     };
+    let boot = |calls: &[&'static str]| boot(&host, Path::new(program), (cores, ways), calls);
+    let first = boot(calls);
+    if first.is_empty() {
+        return;
+    }
+    say(&format!("failed, tried once more: {first:?}"));
+    let failed: Vec<&str> = first.iter().map(|&(call, _)| call).collect();
+    let then = boot(&failed);
+    assert!(then.is_empty(), "first {first:?}, then {then:?}");
+}
+
+/// Boots a guest that makes these calls, and returns those that failed.
+fn boot<'a>(
+    host: &Host,
+    program: &Path,
+    (cores, ways): (u32, u32),
+    calls: &[&'a str],
+) -> Vec<Failed<'a>> {
     let vm = Vm::new(GuestTopology::smt(cores, ways));
-    let vm = vm.program("/bin/ext-guest", Path::new(program)).unwrap();
+    let vm = vm.program("/bin/ext-guest", program).unwrap();
     let vm = vm.command("kernel", "uname -r; cat /sys/kernel/sched_ext/state");
     let name = |call: &str| call.replace(' ', "-");
     let add =
         |vm: Vm, call: &&str| vm.command(&name(call), &format!("ext-guest {cores} {ways} {call}"));
-    let outcome = calls.iter().fold(vm, add).run(&host, LIMIT).unwrap();
+    let outcome = calls.iter().fold(vm, add).run(host, LIMIT).unwrap();
     assert!(outcome.output("kernel").unwrap().ends_with("disabled"));
     let mut failed = Vec::new();
     for call in calls {
         let section = outcome.section(&name(call)).unwrap();
         say(&format!("{cores} x {ways}, {call}:\n{}", section.text));
         if section.status != 0 {
-            failed.push(section.text.lines().last().unwrap_or(call));
+            let last = section.text.lines().last().unwrap_or_default();
+            failed.push((*call, last.to_owned()));
         }
     }
-    assert!(failed.is_empty(), "{failed:?}");
+    failed
 }
 
 #[test]

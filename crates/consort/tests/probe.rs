@@ -12,7 +12,7 @@ use consort_core::sharing::SharingMap;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 const SHORT: [&str; 4] = ["machine", "probe", "--seconds", "500ms"];
 
@@ -225,28 +225,38 @@ fn a_model_that_does_not_fit_is_told_and_one_for_no_policy_is_refused() {
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
-    let folder = folder();
-    let file = folder.path().join("cores.toml");
+    if pus() < 2 {
+        skipped("one PU has no pair to measure");
+        return;
+    }
+    // Two PUs are measured in a moment; on a busy host that can be over before we look.
+    let interrupted = (0..10).any(|_| {
+        let folder = folder();
+        let ended = interrupt_a_probe(&folder.path().join("cores.toml"));
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert!(ended.success() || left == 0);
+        !ended.success()
+    });
+    assert!(interrupted);
+}
+
+/// Interrupts a probe that would write a file, once bound threads show that it measures.
+fn interrupt_a_probe(file: &Path) -> ExitStatus {
     let mut child = consort()
         .args(["machine", "probe", "--seconds", "60s", "--write"])
-        .arg(&file)
+        .arg(file)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let pid = child.id();
-    if pus() > 1 {
-        // Bound threads show that it measures.
-        wait_for("a bound thread", || {
-            let masks = masks_of(pid);
-            (masks.iter().any(|mask| *mask != own_mask())).then_some(())
-        });
-        assert!(children_of(pid).is_empty());
+    wait_for("a bound thread, or the end", || {
+        let bound = masks_of(pid).iter().any(|mask| *mask != own_mask());
+        (bound || child.try_wait().unwrap().is_some()).then_some(())
+    });
+    assert!(children_of(pid).is_empty());
+    if child.try_wait().unwrap().is_none() {
         kill(Pid::from_raw(pid.cast_signed()), Signal::SIGINT).unwrap();
-        assert!(!child.wait().unwrap().success());
-    } else {
-        assert!(child.wait().unwrap().success());
-        std::fs::remove_file(&file).unwrap();
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    child.wait().unwrap()
 }
